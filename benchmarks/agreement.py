@@ -103,7 +103,7 @@ def alphas() -> None:
     peer = best(partial(krippendorff.alpha, matrix), 1)
     ours = best(partial(alpha, *part, interval=None))
     line("alpha interval, 125,000 ratings", ours, peer, "krippendorff, matrix (an eighth of the full size)")
-    resampled = partial(alpha, *ratings(small), interval=Interval("bootstrap"))
+    resampled = partial(alpha, *ratings(small), interval=Interval(method="bootstrap"))
     line("alpha interval, 24,000 ratings, 1,000 resamples", best(resampled, 1))
 
 

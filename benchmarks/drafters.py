@@ -48,7 +48,7 @@ def main() -> None:
             _objects(name, spec, paths, words)
         for spec, question in (("pixels", "brightness"), ("faces", "faces"), ("expressions", "expression")):
             table, seconds = _answers(
-                spec, paths, Ask(question, NUMBER if spec != "expressions" else TAGS, "")
+                spec, paths, Ask(question=question, scale=NUMBER if spec != "expressions" else TAGS, text="")
             )
             some = table.filter((pl.col("value") > 0) | (pl.col("answer") != "(none)"))
             seen = "" if spec == "pixels" else f"; faces in {some.height}: {', '.join(some['stimulus'][:12])}"
@@ -63,7 +63,9 @@ def _looked_at() -> None:
         encoding="utf-8"
     ) as file:
         rows = [row for row in csv.DictReader(file) if (DATA / row["image"]).is_file()]
-    table, _ = _answers("objects", [DATA / row["image"] for row in rows], Ask("objects", TAGS, ""))
+    table, _ = _answers(
+        "objects", [DATA / row["image"] for row in rows], Ask(question="objects", scale=TAGS, text="")
+    )
     things = [{normalised(word) for word in row["things"].split(";")} for row in rows]
     answers = [answer.split(";") if answer else [] for answer in table["answer"]]
     right = sum(_names(word, seen) for words, seen in zip(answers, things, strict=True) for word in words)
@@ -74,7 +76,7 @@ def _looked_at() -> None:
 
 
 def _objects(name: str, spec: str, paths: Sequence[Path], words: Sequence[set[str]]) -> None:
-    table, seconds = _answers(spec, paths, Ask("objects", TAGS, ""))
+    table, seconds = _answers(spec, paths, Ask(question="objects", scale=TAGS, text=""))
     known = [bool(set.union(*FORMS) & each) for each in words]
     first = [None if answer is None else answer.split(";")[0] for answer in table["answer"]]
     right = [answer is not None and _names(answer, each) for answer, each in zip(first, words, strict=True)]
@@ -99,7 +101,7 @@ def _objects(name: str, spec: str, paths: Sequence[Path], words: Sequence[set[st
 
 def _answers(spec: str, paths: Sequence[Path], ask: Ask) -> tuple[pl.DataFrame, float]:
     predictor = predictor_from(spec)
-    cases = [Case("/".join(path.parts[-2:]), (ask,), Media(path)) for path in paths]
+    cases = [Case(stimulus="/".join(path.parts[-2:]), asks=(ask,), media=Media(path)) for path in paths]
     predictor.predict(cases[:1])
     begun = time.perf_counter()
     return run(predictor, cases).table, time.perf_counter() - begun

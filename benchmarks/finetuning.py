@@ -118,7 +118,7 @@ def image_work(batch: int, stimuli: int, *, tiny: bool) -> Work:
     small = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     side = 32 if tiny else 224
     given: dict[str, object] = {**small, "image_size": side} if tiny else {}
-    spec = NetworkSpec("vit-b16", "vit-b16", given, categories=8, numbers=2)
+    spec = NetworkSpec(architecture="vit-b16", backbone="vit-b16", config=given, categories=8, numbers=2)
     draw = np.random.default_rng(0)
     pictures = draw.integers(0, 256, (min(stimuli, 256), 3, side + 32, side + 32), dtype=np.uint8)
 

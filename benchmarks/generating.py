@@ -131,7 +131,10 @@ def measure(work: Architecture, home: Path, device: str, tiny: bool) -> Iterator
     given |= {} if work.sampling is None else {"settings": work.sampling}
     generator = work.generator(work.settings(**given), device)
     loading = time.perf_counter() - begun
-    prompts = [StimulusPrompt(f"S_{place}", "S", "happy", TEXT) for place in range(max(work.batches))]
+    prompts = [
+        StimulusPrompt(stimulus=f"S_{place}", system="S", intent="happy", text=TEXT)
+        for place in range(max(work.batches))
+    ]
     generator.generate(prompts[0], 0)
     facts = generator.facts()
     shared = {

@@ -249,7 +249,15 @@ def significant(rung: Rung, first: str, further: str) -> Rule:
 
 def rung_of(task: Task) -> Rung:
     step = step_for(task.metric, task.effective, task.chance)
-    return Rung("task", task.metric, "", task.n, task.effective, task.chance, step)
+    return Rung(
+        task="task",
+        metric=task.metric,
+        title="",
+        items=task.n,
+        effective=task.effective,
+        chance=task.chance,
+        step=step,
+    )
 
 
 def earlier_step(task: Task, submissions: int) -> float:

@@ -124,8 +124,8 @@ def sequential(url: str, paths: list[Path], count: int) -> float:
 
 
 def asked(paths: list[Path]) -> list[Case]:
-    asks = tuple(Ask(f"q{n}", YesNo(type="yes-no"), f"text {n}") for n in range(TEXTS))
-    return [Case(path.name, asks, ReadOnce(path)) for path in paths]
+    asks = tuple(Ask(question=f"q{n}", scale=YesNo(type="yes-no"), text=f"text {n}") for n in range(TEXTS))
+    return [Case(stimulus=path.name, asks=asks, media=ReadOnce(path)) for path in paths]
 
 
 def ours(url: str, paths: list[Path], path: Path, batch: str) -> tuple[float, float]:
@@ -268,8 +268,8 @@ def timed(cluster: Any, items: int, folder: Path, workers: int, kill: Any = None
         if kill is not None and done == total // 2:
             cluster.remove_node(kill, allow_graceful=False)
 
-    ask = Ask("q", YesNo(type="yes-no"), "text")
-    cases = [Case(f"s{n}", (ask,)) for n in range(items)]
+    ask = Ask(question="q", scale=YesNo(type="yes-no"), text="text")
+    cases = [Case(stimulus=f"s{n}", asks=(ask,)) for n in range(items)]
     options = RunOptions(engine="ray", engine_options={"address": cluster.address, "workers": str(workers)})
     done = run(predictor_from("benchmark_work:work"), cases, folder, options, progress)
     assert done.counts["answered"] == items, done.counts

@@ -69,14 +69,26 @@ def main() -> None:
 
 def _synthesised(folder: Path) -> list[Path]:
     paths = []
-    for maker, systems in ((SynthMusic(SECONDS), MUSIC_SYSTEMS), (SynthVoice(SECONDS), VOICE_SYSTEMS)):
+    for maker, systems in (
+        (SynthMusic(seconds=SECONDS), MUSIC_SYSTEMS),
+        (SynthVoice(seconds=SECONDS), VOICE_SYSTEMS),
+    ):
         for system in systems:
             for intent, (valence, arousal) in INTENTS.items():
                 for seed in range(3):
                     name = f"{system}_{intent}_{seed}"
                     place = {"valence": valence, "arousal": arousal}
                     clip = maker.generate(
-                        StimulusPrompt(name, system, intent, intent, place, "", seed + 1), seed
+                        StimulusPrompt(
+                            stimulus=name,
+                            system=system,
+                            intent=intent,
+                            text=intent,
+                            coordinates=place,
+                            prompt="",
+                            index=seed + 1,
+                        ),
+                        seed,
                     )
                     paths.append(clip.save(folder / f"{name}.wav"))
     return paths

@@ -86,7 +86,7 @@ def prepared(folder: Path, stimuli: int = STIMULI, models: int = MODELS) -> tupl
         for q, question in enumerate(QUESTIONS)
     ]
     ratings = pl.DataFrame(rows, schema=["rater", "stimulus", "question", "value"], orient="row")
-    source = Source("tables", "site-benchmark", media_root=media)
+    source = Source(format="tables", name="site-benchmark", media_root=media)
     snapshot = Snapshot.build(
         load_study(folder / "study.yaml"), stimuli=table, ratings=ratings, source=source
     )

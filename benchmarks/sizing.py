@@ -75,8 +75,8 @@ class Load:
                 given = Answer(
                     "",
                     step.trial,
-                    f"{id(wire)}-{step.trial}",
-                    dict.fromkeys(step.questions, 5),
+                    key=f"{id(wire)}-{step.trial}",
+                    values=dict.fromkeys(step.questions, 5),
                     log=TrialLog(seconds=2.5, plays=1, first_play=0.3, device="computer"),
                 )
                 path, body = encode(given)

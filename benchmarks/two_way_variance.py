@@ -191,8 +191,8 @@ def changes_of(
         mean = np.bincount(study.stimulus, value, size) / n
     names = [str(number) for number in range(size)]
     data = Stimuli(
-        names, mean[:, None], n[:, None], study.rater, study.stimulus, value[:, None], study.raters,
-        study.system if chosen is not None else np.zeros(size, np.int64),
+        names=names, mean=mean[:, None], n=n[:, None], rater=study.rater, stimulus=study.stimulus, value=value[:, None], raters=study.raters,
+        cell=study.system if chosen is not None else np.zeros(size, np.int64),
     )  # fmt: skip
     out = mean_changes(data, np.ones(size, bool) if chosen is None else chosen, score)
     return out if isinstance(out, Changes) else None

@@ -115,7 +115,7 @@ async def rater(port: int, until: float, took: list[float]) -> None:
         await asyncio.sleep(1.0)
         # Pages know questions by blinded names: answered in the order in which they are asked.
         values = dict(zip(step.questions, [5, 5, "awe"], strict=True))
-        path, body = encode(Answer("", step.trial, step.trial, values, log=TrialLog(seconds=1.0)))
+        path, body = encode(Answer("", step.trial, key=step.trial, values=values, log=TrialLog(seconds=1.0)))
         began = time.perf_counter()
         step = decode(json.loads(await wire.send("POST", path, json.dumps(body).encode())))
         took.append(time.perf_counter() - began)

@@ -194,9 +194,9 @@ def test_types_for_editors_and_tables_in_the_docs_are_up_to_date() -> None:
 class Inner:
     """Nested."""
 
-    depth: Annotated[int, Option("How deep.", low=1)] = 2
-    shared: Annotated[str, Option("In both.")] = "a"
-    hidden: Annotated[int, Option("Not offered.")] = 7
+    depth: Annotated[int, Option(help="How deep.", low=1)] = 2
+    shared: Annotated[str, Option(help="In both.")] = "a"
+    hidden: Annotated[int, Option(help="Not offered.")] = 7
 
     def __post_init__(self) -> None:
         check(self)
@@ -206,16 +206,16 @@ class Inner:
 class Outer:
     """What a stage takes."""
 
-    names: Annotated[tuple[str, ...], Option("Names.", flags=("--name",))] = ()
-    sizes: Annotated[tuple[int, ...], Option("Sizes.", separator=",")] = (1, 2)
+    names: Annotated[tuple[str, ...], Option(help="Names.", flags=("--name",))] = ()
+    sizes: Annotated[tuple[int, ...], Option(help="Sizes.", separator=",")] = (1, 2)
     weights: Annotated[
-        Mapping[str, float] | None, Option("Weights.", metavar="KEY=NUMBER", example="a=1")
+        Mapping[str, float] | None, Option(help="Weights.", metavar="KEY=NUMBER", example="a=1")
     ] = None
-    way: Annotated[Literal["up", "down"], Option("The way.")] = "up"
-    place: Annotated[Path | None, Option("Where.")] = None
-    loud: Annotated[bool, Option("Whether.")] = True
-    half: Annotated[float, Option("A half, or a text.", parse=lambda text: float(text) / 2)] = 1.0
-    shared: Annotated[str, Option("In both.")] = "a"
+    way: Annotated[Literal["up", "down"], Option(help="The way.")] = "up"
+    place: Annotated[Path | None, Option(help="Where.")] = None
+    loud: Annotated[bool, Option(help="Whether.")] = True
+    half: Annotated[float, Option(help="A half, or a text.", parse=lambda text: float(text) / 2)] = 1.0
+    shared: Annotated[str, Option(help="In both.")] = "a"
     inner: Annotated[Inner, Without("hidden")] = Inner(depth=3)
 
     def __post_init__(self) -> None:

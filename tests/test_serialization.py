@@ -37,7 +37,15 @@ class Part:
 
 PART = Part(
     "valence",
-    Estimate(0.5, 0.25, 0.75, "alpha", "jackknife", 0.9, {"raters": 3}),
+    Estimate(
+        value=0.5,
+        low=0.25,
+        high=0.75,
+        method="alpha",
+        interval="jackknife",
+        confidence=0.9,
+        counts={"raters": 3},
+    ),
     Sizes(3, 40),
     "ordinal",
     (),

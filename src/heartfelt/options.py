@@ -26,7 +26,7 @@ REQUIRED = dataclasses.MISSING
 _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "True or False", Path: "a path"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """What a person is told about an option, and how it is written."""
 
@@ -338,12 +338,15 @@ class SourceOptions:
 
     format: Annotated[
         str | None,
-        Option("The source's format; detected if left out.", flags=("--format", "-f")),
+        Option(help="The source's format; detected if left out.", flags=("--format", "-f")),
     ] = None
     map: Annotated[
         Mapping[str, object],
         Option(
-            "An option of the format.", flags=("--map", "-m"), metavar="OPTION=VALUE", example="rater=user_id"
+            help="An option of the format.",
+            flags=("--map", "-m"),
+            metavar="OPTION=VALUE",
+            example="rater=user_id",
         ),
     ] = dataclasses.field(default_factory=dict)
 
@@ -353,5 +356,5 @@ class ScreenedSourceOptions(SourceOptions):
     """How somebody's data are read, and which raters are retained."""
 
     policy: Annotated[
-        str, Option("How flagged raters are treated before anything else: see docs/screening.md.")
+        str, Option(help="How flagged raters are treated before anything else: see docs/screening.md.")
     ] = "flag-only"

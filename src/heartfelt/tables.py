@@ -17,7 +17,7 @@ from heartfelt.errors import InputError, suggestion
 MOMENT = pl.Datetime("us", "UTC")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """One column of a contract. ``required`` columns must be there; only ``nullable`` ones may have gaps."""
 
@@ -128,11 +128,11 @@ def _cast(column: Column, have: pl.DataType) -> pl.Expr:
 
 
 def _text(name: str, about: str, *, nullable: bool = False) -> Column:
-    return Column(name, pl.String, about, nullable=nullable)
+    return Column(name=name, dtype=pl.String, about=about, nullable=nullable)
 
 
 def _optional(name: str, about: str, dtype: pl.DataType | type[pl.DataType] = pl.String) -> Column:
-    return Column(name, dtype, about, required=False, nullable=True)
+    return Column(name=name, dtype=dtype, about=about, required=False, nullable=True)
 
 
 STIMULI = Contract(
@@ -172,7 +172,12 @@ RATINGS = Contract(
         _text("rater", "the rater id", nullable=True),
         _text("stimulus", "the stimulus id"),
         _text("question", "the question id"),
-        Column("value", pl.Float64, "the answer as a number, or the category's code", nullable=True),
+        Column(
+            name="value",
+            dtype=pl.Float64,
+            about="the answer as a number, or the category's code",
+            nullable=True,
+        ),
         _optional("answer", "the answer in words"),
         _optional("position", "place in the rater's presentation order, from 1", pl.Int64),
         _optional("seconds", "time taken to answer", pl.Float64),
@@ -212,7 +217,7 @@ TRACES = Contract(
         _text("rater", "the rater id"),
         _text("stimulus", "the stimulus id"),
         _text("question", "the question id"),
-        Column("samples", pl.List(pl.Float32), "the samples in order; empty ones are gaps"),
+        Column(name="samples", dtype=pl.List(pl.Float32), about="the samples in order; empty ones are gaps"),
         _optional("rate", "samples per second; empty where samples are per beat or bar", pl.Float64),
         _optional("start", "seconds from the start of the clip to the first sample", pl.Float64),
         _optional("away", "seconds the page was in the background", pl.Float64),
@@ -276,7 +281,7 @@ MEANS = Contract(
     (
         _text("stimulus", "the stimulus id"),
         _text("question", "the question id"),
-        Column("mean", pl.Float64, "mean rating", nullable=True),
+        Column(name="mean", dtype=pl.Float64, about="mean rating", nullable=True),
         _optional("sd", "standard deviation over raters", pl.Float64),
         _optional("n", "number of raters", pl.Int64),
     ),
@@ -288,7 +293,12 @@ ADJUDICATIONS = Contract(
     (
         _text("stimulus", "the stimulus id"),
         _text("question", "the question id"),
-        Column("value", pl.Float64, "the final answer as a number, or the category's code", nullable=True),
+        Column(
+            name="value",
+            dtype=pl.Float64,
+            about="the final answer as a number, or the category's code",
+            nullable=True,
+        ),
         _optional("answer", "the final answer in words"),
         _optional("rule", "the rules that selected the item, separated by commas"),
         _optional("by", "the id of the senior rater"),
@@ -305,9 +315,14 @@ QUESTIONNAIRES = Contract(
     (
         _text("rater", "the rater id"),
         _text("questionnaire", "the id of the questionnaire"),
-        Column("after_trials", pl.Int64, "trials the rater had answered when it came"),
+        Column(name="after_trials", dtype=pl.Int64, about="trials the rater had answered when it came"),
         _text("question", "the question id"),
-        Column("value", pl.Float64, "the answer as a number, or the category's code", nullable=True),
+        Column(
+            name="value",
+            dtype=pl.Float64,
+            about="the answer as a number, or the category's code",
+            nullable=True,
+        ),
         _optional("answer", "the answer in words"),
         _optional("at", "when it was answered", MOMENT),
     ),

@@ -72,5 +72,5 @@ def emotion_snapshot(
         study,
         stimuli=pl.DataFrame(stimuli).with_columns(found=pl.lit(media is not None)),
         ratings=pl.DataFrame(ratings, schema_overrides={"value": pl.Float64, "answer": pl.String}),
-        source=Source("long", "made", {}, media),
+        source=Source(format="long", name="made", options={}, media_root=media),
     )

@@ -54,14 +54,14 @@ def history(answers: list[ShownAnswer], draft: str | None = None) -> str:
 def snapshot() -> Snapshot:
     rows: list[tuple[object, ...]] = []
     for place, (answers, final, rule) in enumerate(EMOTIONS):
-        shown = [ShownAnswer(f"r{n}", CODES[each], each) for n, each in enumerate(answers)]
+        shown = [ShownAnswer(rater=f"r{n}", value=CODES[each], answer=each) for n, each in enumerate(answers)]
         rows.append((f"s{place}", "emotion", CODES[final], final, rule, history(shown), 1 + (place == 0)))
     for place, (values, number) in enumerate(VALENCES):
-        shown = [ShownAnswer(f"r{n}", each) for n, each in enumerate(values)]
+        shown = [ShownAnswer(rater=f"r{n}", value=each) for n, each in enumerate(values)]
         rows.append((f"s{place}", "valence", number, None, "all", history(shown), 1))
     for place, (tags, chosen, draft) in enumerate(TAGS):
-        shown = [ShownAnswer(f"r{n}", None, each) for n, each in enumerate(tags)]
-        shown.append(ShownAnswer("r9", verdict="rejected"))
+        shown = [ShownAnswer(rater=f"r{n}", value=None, answer=each) for n, each in enumerate(tags)]
+        shown.append(ShownAnswer(rater="r9", verdict="rejected"))
         rows.append((f"s{place}", "objects", None, chosen, "rejected", history(shown, draft), 1))
     columns = ["stimulus", "question", "value", "answer", "rule", "history", "decisions"]
     table = pl.DataFrame(rows, schema=columns, orient="row").with_columns(by=pl.lit("a1"))

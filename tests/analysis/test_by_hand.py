@@ -167,7 +167,7 @@ def test_a_cross_fit_needs_alpha_on_both_halves(monkeypatch: pytest.MonkeyPatch)
 
 def alphas(monkeypatch: pytest.MonkeyPatch, known: list[float | None]) -> object:
     """Held-out alpha with these coefficients: with everybody and without r0, on each half."""
-    given = iter(Estimate.missing("no pairs") if value is None else Estimate(value) for value in known)
+    given = iter(Estimate.missing("no pairs") if value is None else Estimate(value=value) for value in known)
     monkeypatch.setattr(sensitivity, "question_alpha", lambda *_: next(given))
     made = prepare(snapshot("opinion", TABLE, answers("opinion", TABLE)))
     return sensitivity._held_out([made, made], 0, [["r0"], ["r0"]])
@@ -199,7 +199,7 @@ def test_each_half_has_its_own_rows_and_everything_known_of_raters() -> None:
             stimuli=table,
             ratings=plain.ratings,
             raters=raters,
-            source=Source("simulation", "made"),
+            source=Source(format="simulation", name="made"),
             items=given,
         )
         halves = sensitivity._halves(made, 0)

@@ -172,7 +172,7 @@ def test_a_figure_that_cannot_be_drawn_leaves_its_reason(
     from heartfelt.report.drawing import files
 
     monkeypatch.setattr(files, "save", broken)
-    files.save_or_explain(Chart("t", "c.", [], []), tmp_path, "answers")
+    files.save_or_explain(Chart(title="t", caption="c.", panels=[], rows=[]), tmp_path, "answers")
     assert "ZeroDivisionError" in (tmp_path / "answers.txt").read_text(encoding="utf-8")
 
     def full(*_args: Any) -> Any:
@@ -180,7 +180,7 @@ def test_a_figure_that_cannot_be_drawn_leaves_its_reason(
 
     monkeypatch.setattr(files, "save", full)
     with pytest.raises(OSError, match="no space"):
-        files.save_or_explain(Chart("t", "c.", [], []), tmp_path, "answers")
+        files.save_or_explain(Chart(title="t", caption="c.", panels=[], rows=[]), tmp_path, "answers")
 
 
 def test_mistakes_of_the_caller_are_still_errors() -> None:

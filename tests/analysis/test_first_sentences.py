@@ -180,9 +180,25 @@ def test_constant_raters_have_one_count_and_its_denominator(summary: Summary) ->
 def test_alpha_that_does_not_change_is_not_said_to_change(summary: Summary) -> None:
     def changed(without: float) -> str:
         rows = (
-            SensitivityFigure("alpha_interval", "valence", None, None, Estimate(0.001), Estimate(without)),
+            SensitivityFigure(
+                figure="alpha_interval",
+                question="valence",
+                of=None,
+                model=None,
+                with_all=Estimate(value=0.001),
+                without=Estimate(value=without),
+            ),
         )
-        held_out = (HeldOutAlpha("valence", "alpha_interval", 0.0, 0.0, 0.0, (HalfAlpha(0.0, 0.0),)),)
+        held_out = (
+            HeldOutAlpha(
+                question="valence",
+                figure="alpha_interval",
+                with_all=0.0,
+                without=0.0,
+                rise=0.0,
+                halves=(HalfAlpha(0.0, 0.0),),
+            ),
+        )
         screening = replace(summary.screening, dropped_by_default=("r1",))
         made = replace(summary, screening=screening, sensitivity=rows, crossfit=Crossfit((1, 1), held_out))
         return " ".join(rater_sentences(made))
@@ -241,15 +257,37 @@ def test_where_pairs_give_no_order_majorities_come_first(summary: Summary) -> No
 
 
 def test_comparisons_without_raters_are_by_nobody(summary: Summary) -> None:
-    own = ChoiceAgreement(1, 0, 0, 0, NONE, NONE, NONE, NONE)
-    counts = ComparisonQuestion("better", "choice", 100, 0, why_no_strengths="reasons", agreement=own)
+    own = ChoiceAgreement(
+        pairs=1,
+        judged_twice=0,
+        with_majority=0,
+        majority_tie=0,
+        unanimous=NONE,
+        two_answers=NONE,
+        with_the_others=NONE,
+        alpha=NONE,
+    )
+    counts = ComparisonQuestion(
+        question="better", scale="choice", trials=100, raters=0, why_no_strengths="reasons", agreement=own
+    )
     text = " ".join(comparison_sentences(replace(summary, comparisons=(counts,))))
     assert text == "100 comparisons on better give no strengths: reasons."
 
 
 def course(ceiling: float, question: str = "valence") -> TraceQuestion:
-    two = Estimate(ceiling / 4, 0.0, 1.0)
-    return TraceQuestion(question, 9, 90, False, two, two, Estimate(ceiling, 0.0, 1.0), two, {}, ())
+    two = Estimate(value=ceiling / 4, low=0.0, high=1.0)
+    return TraceQuestion(
+        question=question,
+        raters=9,
+        traces=90,
+        timed=False,
+        pairwise=two,
+        leave_one_out=two,
+        ceiling=Estimate(value=ceiling, low=0.0, high=1.0),
+        one_rater=two,
+        lags={},
+        stimuli=(),
+    )
 
 
 def test_a_course_that_is_hardly_shared_leaves_only_the_means(summary: Summary) -> None:

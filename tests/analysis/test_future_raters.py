@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_only_an_interval_notably_above_the_bound_names_it() -> None:
-    labels = Estimate(0.8, 0.7, 0.9, bound_if_careless=0.25)
+    labels = Estimate(value=0.8, low=0.7, high=0.9, bound_if_careless=0.25)
     assert if_careless(labels) == ", .25 or more if some future raters are careless"
     assert if_careless(replace(labels, bound_if_careless=0.65)) == ""
     assert if_careless(replace(labels, bound_if_careless=None)) == ""

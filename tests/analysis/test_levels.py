@@ -21,7 +21,15 @@ from heartfelt.stats.estimate import Estimate
 from tests.analysis.made import answers, snapshot, stimuli
 from tests.facts import mentions
 
-EMPTY = PolicySide(SideCounts(0, 0, 0, 0), {}, (), (), (), (), None)
+EMPTY = PolicySide(
+    counts=SideCounts(0, 0, 0, 0),
+    reliability={},
+    anova=(),
+    pairwise=(),
+    systems=(),
+    slopes=(),
+    quadrants=None,
+)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +74,16 @@ def test_groups_of_raters_differ_at_95_percent(
 
 def pair(a: str, b: str, significant: bool | None, outcome: Outcome = "value") -> PairDifference:
     return PairDifference(
-        "quality", outcome, "system", None, JACKKNIFE, a, b, Estimate(0.0), 0.5, significant
+        outcome="quality",
+        deviation=outcome,
+        factor="system",
+        model=None,
+        method=JACKKNIFE,
+        a=a,
+        b=b,
+        difference=Estimate(value=0.0),
+        p=0.5,
+        significant=significant,
     )
 
 
@@ -98,8 +115,8 @@ def test_a_figure_of_one_side_is_missing_on_the_other() -> None:
 
 
 def test_an_interval_half_as_wide_as_the_scale_still_says_something() -> None:
-    assert "groups of stimuli" in fitness(Estimate(0.875, 0.375, 0.875))
-    assert "too uncertain" in fitness(Estimate(0.875, 0.375, 0.8751))
+    assert "groups of stimuli" in fitness(Estimate(value=0.875, low=0.375, high=0.875))
+    assert "too uncertain" in fitness(Estimate(value=0.875, low=0.375, high=0.8751))
 
 
 @pytest.mark.parametrize(("systems", "compared"), [(1, 0), (2, 2), (60, 60), (61, 0)])
@@ -118,7 +135,19 @@ def test_factors_have_at_most_two_hundred_levels(systems: int, fitted: int) -> N
 
 def missing_reliability(**known: object) -> Reliability:
     gone = Estimate.missing("not needed here")
-    bare = Reliability(gone, gone, gone, gone, gone, gone, gone, gone, gone, gone, Ceilings(gone))
+    bare = Reliability(
+        alpha_interval=gone,
+        alpha_ordinal=gone,
+        alpha_nominal=gone,
+        icc1=gone,
+        icc1k=gone,
+        icc2=gone,
+        icc2k=gone,
+        icc3=gone,
+        icc3k=gone,
+        split_half=gone,
+        ceiling=Ceilings(correlation=gone),
+    )
     return replace(bare, **known)  # type: ignore[arg-type]  # the fields are the caller's
 
 
@@ -147,8 +176,10 @@ def test_more_than_a_thousand_raters_are_not_named(
     ],
 )
 def test_a_ceiling_below_a_twentieth_is_none(top: float, words: str) -> None:
-    single = Estimate(0.3, 0.1, 0.5)
-    sentence = _ceiling("valence", missing_reliability(icc2=single, ceiling=Ceilings(Estimate(top))), "")
+    single = Estimate(value=0.3, low=0.1, high=0.5)
+    sentence = _ceiling(
+        "valence", missing_reliability(icc2=single, ceiling=Ceilings(correlation=Estimate(value=top))), ""
+    )
     assert words in sentence
 
 
@@ -161,7 +192,16 @@ def test_figures_of_effects_name_what_was_measured() -> None:
     gone = Estimate.missing("not needed here")
     outcomes: tuple[Outcome, ...] = ("value", "signed", "absolute")
     rows = tuple(
-        AnovaEffect("quality", outcome, "system + intent", 2, "system", gone, f=3.0, eta_squared=0.1)
+        AnovaEffect(
+            outcome="quality",
+            deviation=outcome,
+            model="system + intent",
+            type=2,
+            effect="system",
+            partial_eta_squared=gone,
+            f=3.0,
+            eta_squared=0.1,
+        )
         for outcome in outcomes
     )
     effects_only = replace(EMPTY, anova=rows)
@@ -173,11 +213,11 @@ def test_figures_of_effects_name_what_was_measured() -> None:
 
 @pytest.mark.parametrize(
     ("bare", "named"),
-    [(Estimate(0.0), False), (Estimate.missing("x"), False), (Estimate(0.3), True)],
+    [(Estimate(value=0.0), False), (Estimate.missing("x"), False), (Estimate(value=0.3), True)],
 )
 def test_what_the_system_alone_gives_is_named_only_above_zero(bare: Estimate, named: bool) -> None:
-    top = Ceilings(Estimate(0.8), cell_means=bare)
-    trust = missing_reliability(icc2=Estimate(0.3, 0.1, 0.5), ceiling=top)
+    top = Ceilings(correlation=Estimate(value=0.8), cell_means=bare)
+    trust = missing_reliability(icc2=Estimate(value=0.3, low=0.1, high=0.5), ceiling=top)
     sentence = _ceiling("valence", trust, "system")
     assert (".30 from the system alone" in sentence) is named
     assert ("alone" in sentence) is named

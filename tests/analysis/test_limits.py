@@ -104,11 +104,11 @@ def changes(
 ) -> Changes:
     by_rater = np.array(raters)
     return Changes(
-        value,
-        Sampled(stimuli_variance, 10.0, 12),
-        Sampled(ratings, 1.0, 60),
-        by_rater,
-        np.ones(by_rater.size, dtype=np.bool_),
+        value=value,
+        stimuli=Sampled(stimuli_variance, 10.0, 12),
+        ratings=Sampled(ratings, 1.0, 60),
+        by_rater=by_rater,
+        took_part=np.ones(by_rater.size, dtype=np.bool_),
     )
 
 
@@ -171,9 +171,21 @@ def test_three_raters_are_the_fewest(raters: int, named: str) -> None:
 
 
 def test_one_stimulus_and_no_width_have_no_error() -> None:
-    alone = Changes(1.0, Sampled(0.0, 1.0, 1), Sampled(0.0, 1.0, 3), np.zeros(3), np.ones(3, dtype=np.bool_))
+    alone = Changes(
+        value=1.0,
+        stimuli=Sampled(0.0, 1.0, 1),
+        ratings=Sampled(0.0, 1.0, 3),
+        by_rater=np.zeros(3),
+        took_part=np.ones(3, dtype=np.bool_),
+    )
     assert "single stimulus" in str(error_of(alone))
-    still = Changes(1.0, Sampled(0.0, 1.0, 2), Sampled(0.0, 1.0, 6), np.zeros(3), np.ones(3, dtype=np.bool_))
+    still = Changes(
+        value=1.0,
+        stimuli=Sampled(0.0, 1.0, 2),
+        ratings=Sampled(0.0, 1.0, 6),
+        by_rater=np.zeros(3),
+        took_part=np.ones(3, dtype=np.bool_),
+    )
     assert "without width" in str(error_of(still))
 
 
@@ -201,13 +213,25 @@ def test_a_difference_adds_variances_and_subtracts_what_raters_share() -> None:
     ],
 )
 def test_what_labels_are_good_for(value: float, low: float | None, high: float | None, words: str) -> None:
-    assert words in fitness(Estimate(value, low, high))
+    assert words in fitness(Estimate(value=value, low=low, high=high))
 
 
 def test_raters_needed_by_hand() -> None:
-    single = Estimate(0.4, 0.25, 0.5, "single", "x")
+    single = Estimate(value=0.4, low=0.25, high=0.5, method="single", interval="x")
     gone = Estimate.missing("x")
-    bare = Reliability(gone, gone, gone, gone, gone, gone, gone, gone, gone, gone, Ceilings(gone))
+    bare = Reliability(
+        alpha_interval=gone,
+        alpha_ordinal=gone,
+        alpha_nominal=gone,
+        icc1=gone,
+        icc1k=gone,
+        icc2=gone,
+        icc2k=gone,
+        icc3=gone,
+        icc3k=gone,
+        split_half=gone,
+        ceiling=Ceilings(correlation=gone),
+    )
     result = with_more_raters(bare, single)
     assert result.single_rating == "single"
     assert list(result.reliability_with) == ["1", "3", "5", "10"]
@@ -472,9 +496,9 @@ def test_slopes_by_hand() -> None:
 
 class TestRatingsStillNeeded:
     ROW = LiveSystemMean(
-        "q",
-        "s",
-        Estimate(5.0, 4.0, 6.0),
+        question="q",
+        system="s",
+        mean=Estimate(value=5.0, low=4.0, high=6.0),
         stimuli=20,
         ratings=100,
         bounds=None,
@@ -511,7 +535,11 @@ def test_shares_near_the_edge_of_their_range_have_an_interval(share: float, boun
 def test_a_difference_needs_two_stimuli_on_both_sides(stimuli_rated: int, units: int) -> None:
     many, moves = changes(0.6, [0.3, -0.1, -0.2]), np.array([0.1, 0.1, -0.2])
     few = Changes(
-        0.2, Sampled(0.04, 1.0, stimuli_rated), Sampled(0.01, 1.0, 6), moves, np.ones(3, dtype=np.bool_)
+        value=0.2,
+        stimuli=Sampled(0.04, 1.0, stimuli_rated),
+        ratings=Sampled(0.01, 1.0, 6),
+        by_rater=moves,
+        took_part=np.ones(3, dtype=np.bool_),
     )
     assert difference(many, few).stimuli.units == difference(few, many).stimuli.units == units
 
@@ -534,7 +562,14 @@ def test_a_coordinate_varies_by_more_than_rounding_at_its_size(step: float, vari
     none, count = np.zeros(0, np.int64), 3
     mean = np.array([[1.0], [2.0], [4.0]])
     data = Stimuli(
-        ["a", "b", "c"], mean, np.ones_like(mean), none, none, np.zeros((0, 1)), 0, np.ones(3, int)
+        names=["a", "b", "c"],
+        mean=mean,
+        n=np.ones_like(mean),
+        rater=none,
+        stimulus=none,
+        value=np.zeros((0, 1)),
+        raters=0,
+        cell=np.ones(3, int),
     )
     x = np.array([1e6 + step * k for k in range(count)])
     result = slope_changes(data, np.ones(count, np.bool_), x)

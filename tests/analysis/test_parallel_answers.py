@@ -35,7 +35,7 @@ def snapshot(sequences: dict[str, list[int]]) -> Snapshot:
         study,
         stimuli=stimuli,
         ratings=pl.DataFrame(rows).sample(fraction=1, shuffle=True, seed=1),
-        source=Source("t", "t"),
+        source=Source(format="t", name="t"),
     )
 
 

@@ -263,7 +263,9 @@ def test_loudness_is_measured_from_the_media(tmp_path: Path) -> None:
     table = stimuli(3).with_columns(pl.Series("path", ["a.wav", "b.wav", "gone.wav"]))
     for name, size in (("a.wav", 0.5), ("b.wav", 0.05)):
         write_audio(tmp_path / name, (size * np.sin(2 * np.pi * 997 * t)).astype(np.float32), 24_000)
-    made = Snapshot.build(study("opinion"), stimuli=table, source=Source("tables", "x", media_root=tmp_path))
+    made = Snapshot.build(
+        study("opinion"), stimuli=table, source=Source(format="tables", name="x", media_root=tmp_path)
+    )
     columns, notes = covariate_columns(made, ("loudness",))
     assert columns["loudness"]["s0"] - columns["loudness"]["s1"] == pytest.approx(20, abs=0.1)
     assert notes == ["1 of 3 stimuli have no loudness; models with it leave them out."]
@@ -332,9 +334,9 @@ def test_questions_of_text_take_no_part() -> None:
         (p_value(0.0004), "p < .001"),
         (p_value(0.0321), "p = .032"),
         (p_value(None), "p not available"),
-        (interval(Estimate(0.5, 0.4, 0.6), bare=True), ".50 [.40, .60]"),
-        (interval(Estimate(0.9961, 0.99, 1.0), bare=True), ".996 [.990, 1.000]"),
-        (interval(Estimate(0.983, 0.9802, 0.9847), bare=True), ".983 [.980, .985]"),
+        (interval(Estimate(value=0.5, low=0.4, high=0.6), bare=True), ".50 [.40, .60]"),
+        (interval(Estimate(value=0.9961, low=0.99, high=1.0), bare=True), ".996 [.990, 1.000]"),
+        (interval(Estimate(value=0.983, low=0.9802, high=0.9847), bare=True), ".983 [.980, .985]"),
         (interval(Estimate.missing("nobody rated"), bare=True), "none: nobody rated"),
         (listed(["a"]), "a"),
         (listed(["a", "b", "c"]), "a, b and c"),
@@ -349,7 +351,16 @@ def test_phrases(text: str, expected: str) -> None:
 def test_an_f_test_reads_as_papers_print_it() -> None:
     gone = Estimate.missing("x")
     row = AnovaEffect(
-        "q", "signed", "system", 2, "system", gone, (5, 974), f=150.5254, p=1e-90, eta_squared=0.1233
+        outcome="q",
+        deviation="signed",
+        model="system",
+        type=2,
+        effect="system",
+        partial_eta_squared=gone,
+        df=(5, 974),
+        f=150.5254,
+        p=1e-90,
+        eta_squared=0.1233,
     )
     assert f_test(row) == "F(5, 974) = 150.53, p < .001, eta squared = .123"
     assert f_test(replace(row, df=(5, 958.59), eta_squared=None)) == "F(5, 958.6) = 150.53, p < .001"

@@ -109,8 +109,8 @@ def test_answers_that_are_all_the_same() -> None:
 def test_an_unbounded_number_of_raters_is_not_printed(noise: Analysis) -> None:
     trust = replace(
         (noise.summary.reliability or {})["quality"],
-        icc2=Estimate(0.001, 1e-5, 0.01),
-        icc2k=Estimate(0.01, 0.0, 0.1),
+        icc2=Estimate(value=0.001, low=1e-5, high=0.01),
+        icc2k=Estimate(value=0.01, low=0.0, high=0.1),
         raters_needed={"0.9": 10_000},
         raters_needed_between={"0.9": (900, None)},
     )
@@ -437,7 +437,11 @@ def test_parallel_sequences_come_with_their_figures_and_standards_are_not_headli
         flagged={"r0": ("collusion: parallel",), "r1": ("collusion: parallel",)},
         flagged_by_standards={"r2": ("bt500: x",)},
         collusion=(("r0", "r1"),),
-        parallel=(ParallelPair(("r0", "r1"), 12, 0.9, 0.46, 0.21, 0.001),),
+        parallel=(
+            ParallelPair(
+                raters=("r0", "r1"), positions=12, correlation=0.9, share=0.46, expected_share=0.21, p=0.001
+            ),
+        ),
         not_judged=("r3", "r4"),
     )
     words = " ".join(rater_sentences(replace(clips.summary, screening=screening)))

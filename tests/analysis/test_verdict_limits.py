@@ -80,12 +80,12 @@ def test_pairs_with_and_without_raters_are_counted_in_one_model(summary: Summary
 @pytest.mark.parametrize(("low", "shown"), [(1e-9, "not shown"), (1.1e-9, "shown"), (None, "unknown")])
 def test_information_is_an_interval_above_zero(summary: Summary, low: float | None, shown: str) -> None:
     high = None if low is None else 0.9
-    trust = replace(trust_of(summary), icc2=Estimate(0.4, low, high, why_no_interval="x"))
+    trust = replace(trust_of(summary), icc2=Estimate(value=0.4, low=low, high=high, why_no_interval="x"))
     assert information(trust) == shown
 
 
 def test_without_information_the_bottom_line_says_so(summary: Summary) -> None:
-    empty = replace(trust_of(summary), icc2=Estimate(0.01, -0.1, 0.1))
+    empty = replace(trust_of(summary), icc2=Estimate(value=0.01, low=-0.1, high=0.1))
     both = replace(summary, reliability={"valence": empty, "arousal": empty})
     assert bottom_line(both).startswith("The ratings carry no detectable information about the stimuli")
     assert mentions(bottom_line(both), "valence", ".01 [−.10, .10]")
@@ -100,8 +100,8 @@ def test_without_information_the_bottom_line_says_so(summary: Summary) -> None:
 def test_questions_of_different_reliability_are_named_with_what_their_labels_are_good_for(
     summary: Summary,
 ) -> None:
-    good = replace(trust_of(summary), icc2k=Estimate(0.93, 0.85, 0.97))
-    weak = replace(trust_of(summary), icc2k=Estimate(0.62, 0.5, 0.7))
+    good = replace(trust_of(summary), icc2k=Estimate(value=0.93, low=0.85, high=0.97))
+    weak = replace(trust_of(summary), icc2k=Estimate(value=0.62, low=0.5, high=0.7))
     mixed = replace(summary, reliability={"valence": good, "arousal": weak})
     assert mentions(bottom_line(mixed), ".93", ".62")
     same = replace(summary, reliability={"valence": good, "arousal": good})
@@ -111,7 +111,7 @@ def test_questions_of_different_reliability_are_named_with_what_their_labels_are
 @pytest.mark.parametrize(("top", "words"), [(0.05, "valence r = .05"), (0.0499, "show no difference")])
 def test_a_ceiling_near_zero_leaves_nothing_to_find(summary: Summary, top: float, words: str) -> None:
     trust = trust_of(summary)
-    trust = replace(trust, ceiling=replace(trust.ceiling, correlation=Estimate(top)))
+    trust = replace(trust, ceiling=replace(trust.ceiling, correlation=Estimate(value=top)))
     assert words in " ".join(reliability_sentences(replace(summary, reliability={"valence": trust})))
 
 
@@ -145,7 +145,9 @@ def test_effects_with_covariates_or_interactions_do_not_lead(summary: Summary) -
 def test_hits_are_compared_with_chance(summary: Summary, p: float, words: str) -> None:
     assert summary.quadrants is not None
     quadrants = replace(
-        summary.quadrants, hit_rate=Estimate(0.52, 0.49, 0.55), hit_rate_by_chance=ChanceTest(0.25, p, "m")
+        summary.quadrants,
+        hit_rate=Estimate(value=0.52, low=0.49, high=0.55),
+        hit_rate_by_chance=ChanceTest(0.25, p, "m"),
     )
     text = " ".join(system_sentences(replace(summary, quadrants=quadrants)))
     assert mentions(text, "52% [49, 55]", "25%")
@@ -155,15 +157,15 @@ def test_hits_are_compared_with_chance(summary: Summary, p: float, words: str) -
 def test_a_slope_shrinks_only_where_its_interval_lies_below_one(summary: Summary) -> None:
     lines = [line for line in summary.slopes or () if line.system == "all" and line.question == "valence"]
     for high, shrinks in ((0.99, True), (1.0, False)):
-        line = replace(lines[0], slope=Estimate(0.8, 0.6, high))
+        line = replace(lines[0], slope=Estimate(value=0.8, low=0.6, high=high))
         text = " ".join(system_sentences(replace(summary, slopes=(line,))))
         assert ("intended differences shrink" in text) == shrinks
 
 
 def test_selected_samples_are_named_with_their_direction(summary: Summary) -> None:
-    quiet = CorrectedCountTest(0.5, 1.0, False, Estimate(0.1))
+    quiet = CorrectedCountTest(p=0.5, p_corrected=1.0, significant=False, change=Estimate(value=0.1))
     for change, side in ((0.2, "higher"), (-0.2, "lower")):
-        loud = CorrectedCountTest(0.001, 0.004, True, Estimate(change))
+        loud = CorrectedCountTest(p=0.001, p_corrected=0.004, significant=True, change=Estimate(value=change))
         tests = {"valence": CountTests(loud, quiet), "arousal": CountTests(quiet, loud)}
         checks = replace(summary.checks, ratings_per_item=tests) if summary.checks else None
         text = next(iter(reliability_sentences(replace(summary, checks=checks))))
@@ -180,11 +182,35 @@ def test_the_rise_in_alpha_is_given_in_sample_and_held_out(summary: Summary) -> 
         summary,
         screening=replace(summary.screening, dropped_by_default=("r1",)),
         sensitivity=(
-            SensitivityFigure("alpha_interval", "valence", None, None, Estimate(0.28), Estimate(0.38)),
-            SensitivityFigure("icc1", "valence", None, None, Estimate(0.3), Estimate(0.4)),
+            SensitivityFigure(
+                figure="alpha_interval",
+                question="valence",
+                of=None,
+                model=None,
+                with_all=Estimate(value=0.28),
+                without=Estimate(value=0.38),
+            ),
+            SensitivityFigure(
+                figure="icc1",
+                question="valence",
+                of=None,
+                model=None,
+                with_all=Estimate(value=0.3),
+                without=Estimate(value=0.4),
+            ),
         ),
         crossfit=Crossfit(
-            (1, 2), (HeldOutAlpha("valence", "alpha_interval", 0.27, 0.36, 0.09, (HalfAlpha(0.2, 0.3),)),)
+            (1, 2),
+            (
+                HeldOutAlpha(
+                    question="valence",
+                    figure="alpha_interval",
+                    with_all=0.27,
+                    without=0.36,
+                    rise=0.09,
+                    halves=(HalfAlpha(0.2, 0.3),),
+                ),
+            ),
         ),
     )
     text = " ".join(rater_sentences(changed))
@@ -223,7 +249,7 @@ def without_order(summary: Summary) -> Reliability:
         trust_of(summary),
         alpha_interval=GONE,
         alpha_ordinal=GONE,
-        alpha_nominal=Estimate(0.42, 0.3, 0.5),
+        alpha_nominal=Estimate(value=0.42, low=0.3, high=0.5),
         icc1=GONE,
         icc1k=GONE,
         icc2=GONE,
@@ -257,7 +283,9 @@ def test_pools_leave_no_further_questions(summary: Summary) -> None:
     ],
 )
 def test_agreement_is_shown_by_an_interval_above_zero(summary: Summary, low: float, words: str) -> None:
-    votes = Agreement(Estimate(0.2, low, 0.4), GONE, GONE)
+    votes = Agreement(
+        fleiss_kappa=Estimate(value=0.2, low=low, high=0.4), exact_agreement=GONE, leave_one_out=GONE
+    )
     text = " ".join(reliability_sentences(replace(summary, agreement={"valence": votes})))
     assert words in text
 
@@ -267,7 +295,11 @@ def test_agreement_is_shown_by_an_interval_above_zero(summary: Summary, low: flo
     [(1.0, "On valence, raters always agree"), (0.4, "it is not known whether raters agree beyond chance")],
 )
 def test_agreement_without_an_interval_is_no_lack_of_it(summary: Summary, kappa: float, words: str) -> None:
-    votes = Agreement(Estimate(kappa, why_no_interval="no interval here"), GONE, GONE)
+    votes = Agreement(
+        fleiss_kappa=Estimate(value=kappa, why_no_interval="no interval here"),
+        exact_agreement=GONE,
+        leave_one_out=GONE,
+    )
     text = " ".join(reliability_sentences(replace(summary, agreement={"valence": votes})))
     assert words in text
     assert "no agreement" not in text
@@ -277,8 +309,8 @@ def test_reliability_is_called_unknown_only_where_no_coefficient_of_the_answers_
     summary: Summary,
 ) -> None:
     words = "Reliability of valence: unknown"
-    single = replace(without_order(summary), icc1=Estimate(0.3, 0.2, 0.4))
-    for alpha, unknown in ((GONE, True), (Estimate(0.42, 0.3, 0.5), False)):
+    single = replace(without_order(summary), icc1=Estimate(value=0.3, low=0.2, high=0.4))
+    for alpha, unknown in ((GONE, True), (Estimate(value=0.42, low=0.3, high=0.5), False)):
         changed = replace(summary, reliability={"valence": replace(single, alpha_nominal=alpha)})
         assert (words in " ".join(reliability_sentences(changed))) is unknown
         silent = replace(changed, counts=replace(summary.counts, answers=0))
@@ -288,7 +320,7 @@ def test_reliability_is_called_unknown_only_where_no_coefficient_of_the_answers_
 @pytest.mark.parametrize(("mean", "nothing"), [(0.0, True), (0.001, False)])
 def test_means_without_any_reliability_say_nothing(summary: Summary, mean: float, nothing: bool) -> None:
     why = "no interval here"
-    labels, single = (Estimate(value, why_no_interval=why) for value in (mean, 0.1))
+    labels, single = (Estimate(value=value, why_no_interval=why) for value in (mean, 0.1))
     changed = replace(summary, reliability={"valence": replace(trust_of(summary), icc2=single, icc2k=labels)})
     words = "the means say nothing about how stimuli differ."
     assert (words in " ".join(reliability_sentences(changed))) is nothing

@@ -9,7 +9,7 @@ from heartfelt.collect.assign.model import AssignmentUnits, Rater
 
 
 def layout(units: int = 4, quota: int = 2, **more: Any) -> AssignmentUnits:
-    return AssignmentUnits(units + 1, tuple(range(1, units + 1)), quota, lease=10.0, **more)
+    return AssignmentUnits(size=units + 1, units=tuple(range(1, units + 1)), quota=quota, lease=10.0, **more)
 
 
 class Journal:

@@ -127,8 +127,8 @@ class Person:
             Answer(
                 self.id,
                 trial.trial,
-                key,
-                given,
+                key=key,
+                values=given,
                 log=more.pop("log", TrialLog(seconds=2.0, plays=1)),
                 **more,
             )

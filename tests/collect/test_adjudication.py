@@ -169,7 +169,7 @@ def decide(collection: Collection, who: str, value: Any, question: str = "emotio
     trials = tuple(answer.trial for answer in item.answers)
     rule = ",".join(item.rules)
     told: dict[str, Any] = {"key": f"k{state.change}", "seen": state.change, "trials": trials, **more}
-    return collection.do(Adjudicate(who, "s0", question, value, rule=rule, **told))
+    return collection.do(Adjudicate(who, stimulus="s0", question=question, value=value, rule=rule, **told))
 
 
 def history(collection: Collection, question: str = "emotion") -> tuple[dict[str, Any], AdjudicationHistory]:
@@ -197,7 +197,15 @@ def test_items_wait_are_decided_and_keep_their_history(
     assert made.status == "stored"
     assert (collection.adjudication().waiting, collection.adjudication().decided) == (0, 1)
     again = collection.do(
-        Adjudicate(senior, "s0", "emotion", "awe", key=f"k{state.change + 1}", seen=0, rule="")
+        Adjudicate(
+            senior,
+            stimulus="s0",
+            question="emotion",
+            value="awe",
+            key=f"k{state.change + 1}",
+            seen=0,
+            rule="",
+        )
     )
     assert again == type(made)(made.seq, "already"), "sent twice, stored once"
 
@@ -250,7 +258,11 @@ def test_a_decision_is_an_answer_on_the_questions_scale(make_study: Make, opened
         with pytest.raises(InvalidAnswer):
             decide(collection, senior, wrong)
     with pytest.raises(InvalidAnswer):
-        collection.do(Adjudicate(senior, "s0", "nothing", "joy", key="k", seen=10**9, rule="all"))
+        collection.do(
+            Adjudicate(
+                senior, stimulus="s0", question="nothing", value="joy", key="k", seen=10**9, rule="all"
+            )
+        )
     assert collection.adjudication().decided == 0
 
 
@@ -322,7 +334,7 @@ def test_a_problem_that_raters_report_selects_every_question(make_study: Make, o
     collection = opened(make_study(2, **{**STUDY, **rules}))
     person = Person(collection)
     person.begin()
-    collection.do(Flag(person.id, person.trial.trial, "blurred"))
+    collection.do(Flag(person.id, person.trial.trial, reason="blurred"))
     person.answer(values={"emotion": "joy", "caption": "A blur."})
     assert [(item.stimulus, item.question) for item in collection.adjudication().items] == [
         ("s0", "emotion"), ("s0", "caption")]  # fmt: skip

@@ -31,7 +31,7 @@ def test_trials_held_ahead_can_be_answered_in_order_without_being_asked_for(
     held = [first, *first.following]
     for place, trial in enumerate(held):
         last = place == len(held) - 1
-        answer = Answer(person.id, trial.trial, f"k{place}", {"valence": 5}, wants_next=last)
+        answer = Answer(person.id, trial.trial, key=f"k{place}", values={"valence": 5}, wants_next=last)
         receipt = collection.do(answer)
         assert receipt.status == "stored"
         assert collection.do(answer).status == "already"
@@ -56,7 +56,9 @@ def test_answers_to_trials_held_ahead_are_kept_after_their_leases_ran_out(
         other.answer()
     collection.do(Next(person.id))
     kinds = [
-        collection.do(Answer(person.id, trial.trial, f"k{place}", {"valence": 5}, wants_next=False)).status
+        collection.do(
+            Answer(person.id, trial.trial, key=f"k{place}", values={"valence": 5}, wants_next=False)
+        ).status
         for place, trial in enumerate(held)
     ]
     assert kinds == ["late"] * len(held)

@@ -77,12 +77,12 @@ def test_sent_twice_is_stored_once(make_study: Make, opened: Open) -> None:
     person = Person(collection)
     person.begin()
     trial = person.trial
-    first = Answer(person.id, trial.trial, "k1", {"valence": 7})
+    first = Answer(person.id, trial.trial, key="k1", values={"valence": 7})
     assert collection.do(first).status == "stored"
     again = collection.do(first)
     assert (again.status, again.trial) == ("already", trial.trial)
     assert again.next_step == collection.do(Next(person.id))
-    other = collection.do(Answer(person.id, trial.trial, "k2", {"valence": 2}))
+    other = collection.do(Answer(person.id, trial.trial, key="k2", values={"valence": 2}))
     assert other.status == "already"
     collection.close()
     collection = opened(folder)
@@ -97,16 +97,16 @@ def test_another_raters_trial_is_refused(make_study: Make, opened: Open) -> None
     each.begin()
     two.begin()
     for command in (
-        Answer(two.id, each.trial.trial, "k", {"valence": 5}),
+        Answer(two.id, each.trial.trial, key="k", values={"valence": 5}),
         Heartbeat(two.id, each.trial.trial),
-        Flag(two.id, each.trial.trial, "noise"),
+        Flag(two.id, each.trial.trial, reason="noise"),
         MediaProblem(two.id, each.trial.trial, "404"),
     ):
         with pytest.raises(TrialNotFound):
             collection.do(command)
     each.answer()
     with pytest.raises(TrialNotFound):
-        collection.do(Answer(two.id, each.shown[0].trial, "k", {"valence": 5}))
+        collection.do(Answer(two.id, each.shown[0].trial, key="k", values={"valence": 5}))
     assert collection.flags().height == 0
 
 
@@ -117,7 +117,7 @@ def test_trials_that_are_none(make_study: Make, opened: Open, name: str) -> None
     person = Person(collection)
     person.begin()
     with pytest.raises(TrialNotFound):
-        collection.do(Answer(person.id, name, "k", {"valence": 5}))
+        collection.do(Answer(person.id, name, key="k", values={"valence": 5}))
 
 
 def test_out_of_order_is_refused(make_study: Make, opened: Open) -> None:
@@ -127,7 +127,7 @@ def test_out_of_order_is_refused(make_study: Make, opened: Open) -> None:
     person.begin()
     ahead = str(int(person.trial.trial) + 1)
     with pytest.raises(TrialNotFound):
-        collection.do(Answer(person.id, ahead, "k", {"valence": 5}))
+        collection.do(Answer(person.id, ahead, key="k", values={"valence": 5}))
 
 
 def test_asking_again_gives_the_same_trial(make_study: Make, opened: Open) -> None:
@@ -302,12 +302,12 @@ def test_flagging_keeps_the_trial_or_skips_it(make_study: Make, opened: Open) ->
     person = Person(collection)
     person.begin()
     first = person.trial
-    assert collection.do(Flag(person.id, first.trial, "distorted", "clicks")) == first
-    step = collection.do(Flag(person.id, first.trial, "silent", skip=True))
+    assert collection.do(Flag(person.id, first.trial, reason="distorted", comment="clicks")) == first
+    step = collection.do(Flag(person.id, first.trial, reason="silent", skip=True))
     assert isinstance(step, ShowTrial)
     assert step.trial != first.trial
     with pytest.raises(TrialClosed):
-        collection.do(Answer(person.id, first.trial, "k", {"valence": 5}))
+        collection.do(Answer(person.id, first.trial, key="k", values={"valence": 5}))
     frame = collection.flags()
     assert frame["reason"].to_list() == ["distorted", "silent"]
     assert frame["skipped"].to_list() == [False, True]

@@ -291,7 +291,7 @@ def test_a_skipped_source_takes_its_repeat_along(make_study: Make, collect: Open
         person.begin()
         while isinstance(person.step, ShowTrial):
             if rng.random() < 0.3:
-                person.step = collection.do(Flag(person.id, person.step.trial, "noise", skip=True))
+                person.step = collection.do(Flag(person.id, person.step.trial, reason="noise", skip=True))
             else:
                 person.answer()
         mine = order_of(collection, person)
@@ -393,4 +393,4 @@ def test_answers_after_the_study_changed(make_study: Make, collect: Open) -> Non
     gone = collection.trials(other.id).filter(pl.col("status") == "given back: gone")["trial"].to_list()
     assert gone
     with pytest.raises(Exception, match="not yours"):
-        collection.do(Answer(other.id, "999", "k", {"valence": 5}))
+        collection.do(Answer(other.id, "999", key="k", values={"valence": 5}))

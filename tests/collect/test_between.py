@@ -175,7 +175,7 @@ def test_an_answer_that_was_given_offline_is_stored_while_a_questionnaire_waits(
     (folder / "study.yaml").write_text(yaml.safe_dump(written))
     collection = collect(folder)
     assert isinstance(collection.do(Next(person.id)), AskQuestionnaire)
-    receipt = collection.do(Answer(person.id, held[0].trial, "offline", {"valence": 3}))
+    receipt = collection.do(Answer(person.id, held[0].trial, key="offline", values={"valence": 3}))
     assert receipt.status == "stored"
     assert receipt.next_step == AskQuestionnaire("between:m@1", ("mood",))
 

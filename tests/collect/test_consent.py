@@ -72,7 +72,7 @@ def test_required_boxes_must_be_ticked_and_all_are_stored_with_the_document(
     assert stored(collection)[2][3] != digests[0], "an edited document is another one"
     declined = Person(collection)
     assert collection.do(GiveConsent(declined.id, False)) == SessionEnd(
-        "no-consent", collection.settings.code_no_consent
+        ending="no-consent", code=collection.settings.code_no_consent
     )
     raters = collection.raters()
     assert raters["ticked_adult"].to_list() == ["yes"] * 3

@@ -24,7 +24,7 @@ class Loaded(Random):
 def test_after_twelve_draws_the_rest_is_looked_through() -> None:
     """One unit in fifty is left for this rater: draws that miss it must not end their session."""
     pool = OpenUnits(layout(50))
-    rater = Rater(1, "r1", seen=set(range(1, 50)))
+    rater = Rater(number=1, id="r1", seen=set(range(1, 50)))
     assert pool.pick(rater, Loaded(1)) == 50
     rater.seen.add(50)
     assert pool.pick(rater, Loaded(1)) is None
@@ -42,10 +42,10 @@ def test_twelve_draws_and_no_more() -> None:
             return 0
 
     pool = OpenUnits(layout(50))
-    assert pool.pick(Rater(1, "r1", seen=set(range(1, 50))), Counting(1)) == 50
+    assert pool.pick(Rater(number=1, id="r1", seen=set(range(1, 50))), Counting(1)) == 50
     assert len(draws) == 12
     draws.clear()
-    assert pool.pick(Rater(2, "r2"), Counting(1)) == 1
+    assert pool.pick(Rater(number=2, id="r2"), Counting(1)) == 1
     assert len(draws) == 1
 
 
@@ -53,8 +53,8 @@ def test_a_unit_with_fewer_ratings_comes_first_even_in_another_cell() -> None:
     pool = OpenUnits(layout(4, 3, cell={1: 0, 2: 0, 3: 1, 4: 1}))
     for unit in (1, 2, 3):
         pool.count(unit, leases=1)
-    assert {pool.pick(Rater(1, "r1"), Random(seed)) for seed in range(20)} == {4}
-    taken = Rater(1, "r1", seen={4}, cells={1})
+    assert {pool.pick(Rater(number=1, id="r1"), Random(seed)) for seed in range(20)} == {4}
+    taken = Rater(number=1, id="r1", seen={4}, cells={1})
     assert {pool.pick(taken, Random(seed)) for seed in range(20)} == {1, 2}
 
 
@@ -73,14 +73,14 @@ def test_a_unit_met_in_practice_comes_when_nothing_else_is_left() -> None:
 
 def test_the_fullest_cell_goes_first() -> None:
     pool = OpenUnits(layout(5, 2, cell={1: 0, 2: 0, 3: 0, 4: 1, 5: 2}))
-    assert {pool.pick(Rater(1, "r"), Random(seed)) for seed in range(30)} == {1, 2, 3}
-    assert {pool.pick(Rater(1, "r", cells={0}), Random(seed)) for seed in range(30)} == {4, 5}
+    assert {pool.pick(Rater(number=1, id="r"), Random(seed)) for seed in range(30)} == {1, 2, 3}
+    assert {pool.pick(Rater(number=1, id="r", cells={0}), Random(seed)) for seed in range(30)} == {4, 5}
 
 
 def test_no_unit_of_a_cell_that_was_met_comes_even_if_nothing_else_is_left() -> None:
     pool = OpenUnits(layout(2, 2, cell={1: 0, 2: 0}))
-    assert pool.allowed(2, Rater(1, "r", seen={1}))
-    met = Rater(1, "r", seen={1}, cells={0})
+    assert pool.allowed(2, Rater(number=1, id="r", seen={1}))
+    met = Rater(number=1, id="r", seen={1}, cells={0})
     assert not pool.allowed(2, met)
     assert pool.pick(met, Random(1)) is None
 
@@ -90,10 +90,10 @@ def test_a_full_unit_is_open_to_nobody() -> None:
     pool.count(1, valid=1)
     pool.count(1, leases=1)
     assert (pool.open, pool.short, pool.floor(), pool.load(1)) == (1, 3, 0, 2)
-    assert {pool.pick(Rater(1, "r"), Random(seed)) for seed in range(20)} == {2}
+    assert {pool.pick(Rater(number=1, id="r"), Random(seed)) for seed in range(20)} == {2}
     pool.count(2, valid=3)
     assert (pool.open, pool.short, pool.floor()) == (0, 1, None)
-    assert pool.pick(Rater(1, "r"), Random(1)) is None
+    assert pool.pick(Rater(number=1, id="r"), Random(1)) is None
     pool.count(2, valid=-2)
     assert (pool.open, pool.short, pool.floor()) == (1, 2, 1)
 
@@ -106,32 +106,39 @@ def test_a_raised_quota_opens_what_was_full() -> None:
     assert (pool.open, pool.short) == (0, 1)
     pool.raise_quota(layout(3, 2))
     assert (pool.open, pool.short, pool.floor()) == (2, 3, 1)
-    assert {pool.pick(Rater(1, "r"), Random(seed)) for seed in range(20)} == {1, 3}
+    assert {pool.pick(Rater(number=1, id="r"), Random(seed)) for seed in range(20)} == {1, 3}
 
 
 def test_units_another_process_added_are_counted_and_not_given() -> None:
     pool = OpenUnits(layout(1, 2))
     pool.count(9, valid=1)
     assert (pool.valid[9], pool.open, pool.short) == (1, 1, 2)
-    assert pool.pick(Rater(1, "r", seen={1}), Random(1)) is None
+    assert pool.pick(Rater(number=1, id="r", seen={1}), Random(1)) is None
 
 
 def test_after_a_unit_another_process_added_any_block_may_come() -> None:
     pool = OpenUnits(layout(3, 2, block={1: 0, 2: 1, 3: 1}, order="blocks"))
-    assert {pool.pick(Rater(1, "r", latest=9, seen={9}), Random(seed)) for seed in range(20)} == {2, 3}
+    assert {pool.pick(Rater(number=1, id="r", latest=9, seen={9}), Random(seed)) for seed in range(20)} == {
+        2,
+        3,
+    }
 
 
 def test_manifest_order_begins_again_at_the_top() -> None:
     pool = OpenUnits(layout(4, 2, order="manifest"))
-    assert pool.pick(Rater(1, "r"), Random(1)) == 1
-    assert pool.pick(Rater(1, "r", latest=2, seen={2}), Random(1)) == 3
-    assert pool.pick(Rater(1, "r", latest=4, seen={4}), Random(1)) == 1
+    assert pool.pick(Rater(number=1, id="r"), Random(1)) == 1
+    assert pool.pick(Rater(number=1, id="r", latest=2, seen={2}), Random(1)) == 3
+    assert pool.pick(Rater(number=1, id="r", latest=4, seen={4}), Random(1)) == 1
 
 
 def test_a_block_is_finished_first_and_then_the_fullest() -> None:
     pool = OpenUnits(layout(6, 2, block={1: 0, 2: 0, 3: 1, 4: 1, 5: 1, 6: 2}, order="blocks"))
-    assert {pool.pick(Rater(1, "r", latest=1, seen={1}), Random(s)) for s in range(20)} == {2}
-    assert {pool.pick(Rater(1, "r", latest=2, seen={1, 2}), Random(s)) for s in range(20)} == {3, 4, 5}
+    assert {pool.pick(Rater(number=1, id="r", latest=1, seen={1}), Random(s)) for s in range(20)} == {2}
+    assert {pool.pick(Rater(number=1, id="r", latest=2, seen={1, 2}), Random(s)) for s in range(20)} == {
+        3,
+        4,
+        5,
+    }
 
 
 def test_an_adaptive_budget_is_the_quota_times_the_units() -> None:

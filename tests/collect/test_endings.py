@@ -129,7 +129,7 @@ def test_an_answer_sent_twice_counts_once(tmp_path: Path, collect: Open, clock: 
         later, person.step = person.step, trial
         assert person.answer(log=SILENT, key=f"k{number}").status == "already"
         person.step = later
-    assert person.step == SessionEnd("complete", collection.settings.code_complete)
+    assert person.step == SessionEnd(ending="complete", code=collection.settings.code_complete)
 
 
 @pytest.mark.slow
@@ -173,7 +173,7 @@ def test_the_code_of_review_is_made_set_and_changed(tmp_path: Path, collect: Ope
     assert len(first) == 8
     collection.do(ChangeSettings({"code_review": "LOOK"}))
     end = session(collection, clock, [(0.01, SILENT)] * 2)
-    assert end == SessionEnd("review", "LOOK", "https://example.org/?cc=LOOK")
+    assert end == SessionEnd(ending="review", code="LOOK", url="https://example.org/?cc=LOOK")
     collection.close()
     study = yaml.safe_load((folder / "study.yaml").read_text(encoding="utf-8"))
     study["recruiting"]["codes"] = {"review": "R1"}

@@ -54,7 +54,7 @@ def test_erasing_one_person(make_study: Make, opened: Open, by: str, adaptive: b
     goes = Person(collection, recruiter="prolific", person="goes", facts={"session": "x"})
     for _ in goes.rate(2):
         pass
-    collection.do(Flag(goes.id, goes.trial.trial, "broken", "I live in Narnia"))
+    collection.do(Flag(goes.id, goes.trial.trial, reason="broken", comment="I live in Narnia"))
     assert set(rows_of(collection, 2)) >= {
         "raters",
         "answers",
@@ -77,7 +77,7 @@ def test_erasing_one_person(make_study: Make, opened: Open, by: str, adaptive: b
     )
     reasons = frozen.ledger["reason"].to_list()
     assert reasons == [f"erased on request ({done.trials} trials)"]
-    again = collection.do(Arrive("prolific", "goes"))
+    again = collection.do(Arrive(recruiter="prolific", person="goes"))
     assert again.rater != goes.id
     assert not again.resumed
     collection.close()
@@ -102,7 +102,7 @@ def test_another_process_forgets_too(make_study: Make, opened: Open) -> None:
     assert two.coverage().complete == 0
     with pytest.raises(UnknownRater):
         two.do(Next(person.id))
-    assert not two.do(Arrive("prolific", "goes")).resumed
+    assert not two.do(Arrive(recruiter="prolific", person="goes")).resumed
     Person(two).finish()
     assert each.coverage().complete == 4
 
@@ -123,7 +123,7 @@ def test_the_file_holds_nothing_of_them(make_study: Make) -> None:
 def test_an_invitation_goes_with_the_person(make_study: Make, opened: Open) -> None:
     collection = opened(make_study())
     each, two = collection.do(Invite(2, "Ms Example"))
-    rater = collection.do(Arrive("link", each)).rater
+    rater = collection.do(Arrive(recruiter="link", person=each)).rater
     collection.erase(rater=rater)
     assert collection.invitations()["invitation"].to_list() == [two]
 
@@ -132,16 +132,18 @@ def test_an_invitation_goes_with_the_person(make_study: Make, opened: Open) -> N
 def test_declining_leaves_a_count_and_nothing_else(make_study: Make, opened: Open) -> None:
     folder = make_study(3, **STUDY)
     collection = opened(folder)
-    rater = collection.do(Arrive("prolific", "p1", {"session": "s"})).rater
+    rater = collection.do(Arrive(recruiter="prolific", person="p1", facts={"session": "s"})).rater
     collection.do(Next(rater))
     end = collection.do(GiveConsent(rater, False))
-    assert end == SessionEnd("no-consent", collection.settings.code_no_consent)
+    assert end == SessionEnd(ending="no-consent", code=collection.settings.code_no_consent)
     assert collection.do(Next(rater)) == end, "a reload shows the same page"
     assert rows_of(collection, 1) == {"journal": 1}
     assert collection.raters().height == 0
     assert collection.participants().height == 0
     assert collection.snapshot().ledger["reason"].to_list() == ["did not agree to take part"]
-    assert not collection.do(Arrive("prolific", "p1")).resumed, "whoever thinks again may begin anew"
+    assert not collection.do(Arrive(recruiter="prolific", person="p1")).resumed, (
+        "whoever thinks again may begin anew"
+    )
     collection.close()
     with pytest.raises(UnknownRater):
         opened(folder).do(Next(rater))

@@ -118,11 +118,11 @@ def test_a_returned_trial_takes_no_answer_and_its_unit_goes_to_others(
     person = Person(collection)
     person.begin()
     first = person.trial
-    person.step = collection.do(Flag(person.id, first.trial, "noise", skip=True))
+    person.step = collection.do(Flag(person.id, first.trial, reason="noise", skip=True))
     assert isinstance(person.step, ShowTrial)
     assert person.step.trial != first.trial
     with pytest.raises(TrialClosed):
-        collection.do(Answer(person.id, first.trial, "k", {"valence": 5}))
+        collection.do(Answer(person.id, first.trial, key="k", values={"valence": 5}))
     assert collection.do(Heartbeat(person.id, first.trial)) == 0.0
     assert collection.ratings().height == 0
     assert sorted(loads(collection).values()) == [0, 0, 1]

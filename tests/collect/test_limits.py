@@ -179,10 +179,12 @@ def test_every_ending_has_its_code(make_study: Make, collect: Open) -> None:
     assert [settings.code_complete, settings.code_screened_out, settings.code_no_consent] == ["C", "S", "D"]
     assert [settings.code_full, settings.code_partial] == ["F", "P"]
     rater = collection.do(Arrive()).rater
-    assert collection.do(Leave(rater)) == SessionEnd("left", "P", "https://a/P")
-    assert collection.do(Next(rater)) == SessionEnd("left", "P", "https://a/P")
+    assert collection.do(Leave(rater)) == SessionEnd(ending="left", code="P", url="https://a/P")
+    assert collection.do(Next(rater)) == SessionEnd(ending="left", code="P", url="https://a/P")
     other = collection.do(Arrive()).rater
-    assert collection.do(GiveConsent(other, False)) == SessionEnd("no-consent", "D", "https://a/D")
+    assert collection.do(GiveConsent(other, False)) == SessionEnd(
+        ending="no-consent", code="D", url="https://a/D"
+    )
 
 
 @pytest.mark.parametrize("nothing", [None, "", " ", []])
@@ -192,8 +194,8 @@ def test_nothing_is_no_answer(make_study: Make, collect: Open, nothing: object) 
     trial = collection.do(Ready(rater))
     assert isinstance(trial, ShowTrial)
     with pytest.raises(MissingAnswer, match="Not answered: valence"):
-        collection.do(Answer(rater, trial.trial, "k", {"valence": nothing}))
-    assert collection.do(Answer(rater, trial.trial, "k", {"valence": 1})).status == "stored"
+        collection.do(Answer(rater, trial.trial, key="k", values={"valence": nothing}))
+    assert collection.do(Answer(rater, trial.trial, key="k", values={"valence": 1})).status == "stored"
 
 
 def test_the_answers_of_another_check_are_refused(make_study: Make, collect: Open) -> None:

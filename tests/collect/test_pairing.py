@@ -109,7 +109,12 @@ def big() -> AssignmentUnits:
     rows = [(i, j) for i in range(100) for j in range(i)]
     contestants = dict(enumerate(rows, 1))
     return AssignmentUnits(
-        len(rows) + 1, sorted(contestants), 5, adaptive=True, minimum=0, contestants=contestants
+        size=len(rows) + 1,
+        units=sorted(contestants),
+        quota=5,
+        adaptive=True,
+        minimum=0,
+        contestants=contestants,
     )
 
 

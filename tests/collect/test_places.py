@@ -169,11 +169,18 @@ def test_drafts_verified_together_are_held_together(make_study: Make, collect: O
     assert len(trials) == 8
     assert sum(loads(collection).values()) == 8
     with pytest.raises(TrialNotFound):
-        collection.do(Answer(person.id, trials[2].trial, "early", {}, {"style": "accepted"}))
+        collection.do(
+            Answer(person.id, trials[2].trial, key="early", values={}, verdicts={"style": "accepted"})
+        )
     for trial in trials[:4]:
         receipt = collection.do(
             Answer(
-                person.id, trial.trial, trial.trial, {}, {"style": "accepted"}, wants_next=trial is trials[3]
+                person.id,
+                trial.trial,
+                key=trial.trial,
+                values={},
+                verdicts={"style": "accepted"},
+                wants_next=trial is trials[3],
             )
         )
         assert receipt.status == "stored"
@@ -245,8 +252,8 @@ def test_constants() -> None:
 
 @pytest.mark.parametrize("fact", ["demographics_done", "headphones_done", "instructed"])
 def test_any_page_passed_is_more_than_opening_the_link(fact: str) -> None:
-    assert not Rater(1, "r").engaged
-    assert Rater(1, "r", consented=False).engaged
-    rater = Rater(1, "r")
+    assert not Rater(number=1, id="r").engaged
+    assert Rater(number=1, id="r", consented=False).engaged
+    rater = Rater(number=1, id="r")
     setattr(rater, fact, True)
     assert rater.engaged

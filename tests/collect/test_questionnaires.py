@@ -172,7 +172,7 @@ def test_conditions_are_tested_by_the_server(make_study: Make, opened: Open, pla
             ({"people": "yes", "old": 3}, InvalidAnswer, "'old' is not asked in this trial"),
         ):
             with pytest.raises(error, match=problem):
-                collection.do(Answer(person.id, step.trial, f"k{number}", {**values, **wrong}))
+                collection.do(Answer(person.id, step.trial, key=f"k{number}", values={**values, **wrong}))
         people: dict[str, Any] = {"people": "yes"} if number else {"people": NONE, "smile": None}
         person.answer(values=values | people)
     rated = collection.ratings()

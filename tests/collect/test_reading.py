@@ -181,7 +181,9 @@ def test_a_snapshot_is_of_one_moment(make_study: Make, opened: Open) -> None:
             for number in range(25):
                 assert isinstance(step, ShowTrial)
                 values = dict.fromkeys(step.questions, number % 9 + 1)
-                receipt = await collection.ask(Answer(rater, step.trial, f"{rater}-{number}", values))
+                receipt = await collection.ask(
+                    Answer(rater, step.trial, key=f"{rater}-{number}", values=values)
+                )
                 assert receipt.next_step is not None
                 step = receipt.next_step
 

@@ -77,9 +77,13 @@ def test_an_answer_screens_out_with_its_own_code(make_study: Make, collect: Open
         assert collection.do(Next(rater)) == ends[-1], "a reload shows the same"
     deaf = codes.code_screeners["deaf"]
     assert ends == [
-        SessionEnd("screened-out", deaf, f"https://x.org/?c={deaf}", text=POOR["text"]),
-        SessionEnd("screened-out", "OLD1", "https://x.org/?c=OLD1"),
-        SessionEnd("screened-out", codes.code_screened_out, f"https://x.org/?c={codes.code_screened_out}"),
+        SessionEnd(ending="screened-out", code=deaf, url=f"https://x.org/?c={deaf}", text=POOR["text"]),
+        SessionEnd(ending="screened-out", code="OLD1", url="https://x.org/?c=OLD1"),
+        SessionEnd(
+            ending="screened-out",
+            code=codes.code_screened_out,
+            url=f"https://x.org/?c={codes.code_screened_out}",
+        ),
         ShowInstructions(),
     ]
     assert sorted(screened(collection).values()) == ["deaf", "old"]
@@ -140,7 +144,7 @@ def test_nobody_screened_out_takes_a_place(make_study: Make, collect: Open, cloc
         )
     )
     for _ in range(10):
-        rater = collection.do(Arrive("prolific", f"p{_}")).rater
+        rater = collection.do(Arrive(recruiter="prolific", person=f"p{_}")).rater
         collection.do(Next(rater))
         assert isinstance(collection.do(Demographics(rater, {"hearing": "aid"})), SessionEnd)
     coverage = collection.coverage()
@@ -171,7 +175,7 @@ def test_failed_attention_screens_out_and_gives_back(make_study: Make, opened: O
         answered += careless.trial.kind == "rating"
         careless.answer(7)
     code = collection.settings.code_screeners["careless"]
-    assert careless.step == SessionEnd("screened-out", code, text="Bye.")
+    assert careless.step == SessionEnd(ending="screened-out", code=code, text="Bye.")
     assert sum(trial.kind == "attention" for trial in careless.shown) == 2, "the first failure is forgiven"
     assert answered
     stored = collection.ratings().filter(pl.col("rater") == careless.id, pl.col("kind") == "rating")
@@ -211,7 +215,7 @@ def test_headphones_have_a_code_of_their_own(
     answers = quietest[:correct] + [tone % 3 + 1 for tone in quietest[correct:]]
     step = collection.do(Headphones(person.id, "phones", answers))
     code = collection.settings.code_screeners["speakers"]
-    assert step == (SessionEnd("screened-out", code) if ends else ShowInstructions())
+    assert step == (SessionEnd(ending="screened-out", code=code) if ends else ShowInstructions())
     assert dict(collection.coverage().screened_out) == {"speakers": int(ends)}
 
 

@@ -76,7 +76,7 @@ def test_the_whole_way(make_study: Make, opened: Open) -> None:
     person.go_on()
     person.answer()
     person.answer()
-    end = SessionEnd("complete", collection.settings.code_complete)
+    end = SessionEnd(ending="complete", code=collection.settings.code_complete)
     assert person.step == end
     assert collection.do(Next(person.id)) == end
     row = collection.raters().row(0, named=True)
@@ -92,7 +92,7 @@ def test_refusing_ends_with_its_own_code(make_study: Make, opened: Open) -> None
     collection = opened(make_study(consent={"text": "Do you agree?"}))
     person = Person(collection)
     end = collection.do(GiveConsent(person.id, False))
-    assert end == SessionEnd("no-consent", collection.settings.code_no_consent)
+    assert end == SessionEnd(ending="no-consent", code=collection.settings.code_no_consent)
     assert collection.do(Next(person.id)) == end
     assert collection.do(GiveConsent(person.id, True)) == end
 
@@ -110,7 +110,7 @@ def test_below_the_limit_is_screened_out(make_study: Make, opened: Open, answer:
     collection = opened(make_study(demographics=[AGE]))
     person = Person(collection)
     end = collection.do(Demographics(person.id, {"age": answer}))
-    assert end == SessionEnd("screened-out", collection.settings.code_screened_out)
+    assert end == SessionEnd(ending="screened-out", code=collection.settings.code_screened_out)
 
 
 @pytest.mark.slow
@@ -162,14 +162,14 @@ def test_a_headphone_check_of_another_length_is_refused(make_study: Make, opened
 def test_the_same_person_is_the_same_rater(make_study: Make, opened: Open) -> None:
     folder = make_study()
     collection = opened(folder)
-    first = collection.do(Arrive("prolific", "5f-participant", {"STUDY_ID": "abc"}))
+    first = collection.do(Arrive(recruiter="prolific", person="5f-participant", facts={"STUDY_ID": "abc"}))
     assert not first.resumed
-    again = collection.do(Arrive("prolific", "5f-participant"))
+    again = collection.do(Arrive(recruiter="prolific", person="5f-participant"))
     assert again.resumed
     assert again.rater == first.rater
-    assert collection.do(Arrive("mturk", "5f-participant")).rater != first.rater
+    assert collection.do(Arrive(recruiter="mturk", person="5f-participant")).rater != first.rater
     collection.close()
-    assert opened(folder).do(Arrive("prolific", "5f-participant")).rater == first.rater
+    assert opened(folder).do(Arrive(recruiter="prolific", person="5f-participant")).rater == first.rater
 
 
 @pytest.mark.slow
@@ -177,20 +177,24 @@ def test_an_id_alone_does_not_open_somebody_elses_session(make_study: Make, open
     folder = make_study(consent={"text": "?"})
     collection = opened(folder)
     theirs = {"session": "only their link has this", "study": "everybody knows this"}
-    first = collection.do(Arrive("prolific", "p1", theirs))
-    assert collection.do(Arrive("prolific", "p1")).rater == first.rater, "nothing was said under this id yet"
+    first = collection.do(Arrive(recruiter="prolific", person="p1", facts=theirs))
+    assert collection.do(Arrive(recruiter="prolific", person="p1")).rater == first.rater, (
+        "nothing was said under this id yet"
+    )
     collection.do(GiveConsent(first.rater, True))
     for facts in ({}, {"study": "everybody knows this"}, {"session": "a guess"}):
         with pytest.raises(StartedElsewhere, match=r"another browser.*\n.*Continue in that browser"):
-            collection.do(Arrive("prolific", "p1", facts))
+            collection.do(Arrive(recruiter="prolific", person="p1", facts=facts))
     with pytest.raises(StartedElsewhere):
-        collection.do(Arrive("prolific", "p1", proven=("r0000000000000000",)))
-    assert collection.do(Arrive("prolific", "p1", proven=(first.rater,))).rater == first.rater
+        collection.do(Arrive(recruiter="prolific", person="p1", proven=("r0000000000000000",)))
+    assert (
+        collection.do(Arrive(recruiter="prolific", person="p1", proven=(first.rater,))).rater == first.rater
+    )
     collection.close()
     again = opened(folder)
     with pytest.raises(StartedElsewhere):
-        again.do(Arrive("prolific", "p1"))
-    assert again.do(Arrive("prolific", "p1", theirs)).rater == first.rater
+        again.do(Arrive(recruiter="prolific", person="p1"))
+    assert again.do(Arrive(recruiter="prolific", person="p1", facts=theirs)).rater == first.rater
 
 
 @pytest.mark.slow
@@ -220,16 +224,16 @@ def test_ids_of_the_recruiter_are_in_their_own_table_only(
 def test_recruited_raters_bring_their_id(make_study: Make, opened: Open) -> None:
     collection = opened(make_study())
     with pytest.raises(InputError, match="prolific"):
-        collection.do(Arrive("prolific"))
+        collection.do(Arrive(recruiter="prolific"))
 
 
 def test_invitations_open_the_door_once_each(make_study: Make, opened: Open) -> None:
     collection = opened(make_study())
     each, two = collection.do(Invite(2, "the choir"))
-    arrived = collection.do(Arrive("link", each))
-    assert collection.do(Arrive("link", each)).rater == arrived.rater
+    arrived = collection.do(Arrive(recruiter="link", person=each))
+    assert collection.do(Arrive(recruiter="link", person=each)).rater == arrived.rater
     with pytest.raises(UnknownRater):
-        collection.do(Arrive("link", "never made"))
+        collection.do(Arrive(recruiter="link", person="never made"))
     frame = collection.invitations()
     assert dict(frame.select("invitation", "rater").iter_rows()) == {each: arrived.rater, two: None}
     with pytest.raises(InputError):
@@ -283,7 +287,7 @@ def test_a_study_with_all_its_ratings_is_full(make_study: Make, opened: Open) ->
     assert Person(collection).finish().ending == "complete"
     with pytest.raises(StudyFull):
         collection.do(Arrive())
-    assert late.begin() == SessionEnd("full", collection.settings.code_full)
+    assert late.begin() == SessionEnd(ending="full", code=collection.settings.code_full)
 
 
 def test_leases_alone_do_not_fill_a_study(make_study: Make, opened: Open, clock: Clock) -> None:
@@ -293,9 +297,9 @@ def test_leases_alone_do_not_fill_a_study(make_study: Make, opened: Open, clock:
     holder.begin()
     with pytest.raises(StudyBusy) as busy:
         collection.do(Arrive())
-    assert busy.value.end == SessionEnd("wait", retry_seconds=20.0)
-    assert waiting.begin() == SessionEnd("wait", retry_seconds=20.0)
-    assert collection.do(Next(waiting.id)) == SessionEnd("wait", retry_seconds=20.0)
+    assert busy.value.end == SessionEnd(ending="wait", retry_seconds=20.0)
+    assert waiting.begin() == SessionEnd(ending="wait", retry_seconds=20.0)
+    assert collection.do(Next(waiting.id)) == SessionEnd(ending="wait", retry_seconds=20.0)
     collection.do(Leave(holder.id))
     waiting.step = collection.do(Next(waiting.id))
     assert waiting.finish().ending == "complete"
@@ -305,7 +309,7 @@ def test_leases_alone_do_not_fill_a_study(make_study: Make, opened: Open, clock:
 
 def test_who_was_told_full_takes_a_place_that_opens(make_study: Make, opened: Open) -> None:
     collection = opened(make_study(2, design={"ratings_per_item": 1}))
-    full = SessionEnd("full", collection.settings.code_full)
+    full = SessionEnd(ending="full", code=collection.settings.code_full)
     late, early = Person(collection), Person(collection)
     assert early.finish().ending == "complete"
     assert late.begin() == full
@@ -331,7 +335,7 @@ def test_one_late_answer_earns_no_complete_code(make_study: Make, opened: Open, 
     assert Person(collection).finish().ending == "complete"
     receipt = slow.answer()
     assert receipt.status == "late"
-    assert slow.step == SessionEnd("partial", collection.settings.code_partial)
+    assert slow.step == SessionEnd(ending="partial", code=collection.settings.code_partial)
     states = dict(collection.raters().select("rater", "state").iter_rows())
     assert states[slow.id] == "partial"
 
@@ -363,11 +367,13 @@ def test_codes_come_from_the_study(make_study: Make, opened: Open) -> None:
     assert (settings.code_full, settings.code_no_consent, settings.cap) == ("F", "D", 7)
     person = Person(collection)
     person.begin()
-    assert collection.do(Leave(person.id)) == SessionEnd("left", "P", "https://example.org/?cc=P")
+    assert collection.do(Leave(person.id)) == SessionEnd(
+        ending="left", code="P", url="https://example.org/?cc=P"
+    )
     collection.do(ChangeSettings({"code_partial": "P2", "open": False}))
     with pytest.raises(StudyClosed) as closed:
         collection.do(Arrive())
-    assert closed.value.end == SessionEnd("closed", "F", "https://example.org/?cc=F")
+    assert closed.value.end == SessionEnd(ending="closed", code="F", url="https://example.org/?cc=F")
     collection.close()
     again = opened(folder)
     assert again.settings.code_partial == "P2", (
@@ -384,7 +390,7 @@ def test_leaving_gives_everything_back(make_study: Make, opened: Open) -> None:
     person.answer()
     assert collection.coverage().leased == 3
     end = collection.do(Leave(person.id))
-    assert end == SessionEnd("left", collection.settings.code_partial)
+    assert end == SessionEnd(ending="left", code=collection.settings.code_partial)
     assert collection.coverage().leased == 0
     assert collection.coverage().complete == 1
     assert collection.do(Next(person.id)) == end
@@ -415,7 +421,9 @@ def test_settings_are_held_to_what_they_mean(
 def test_the_end_leads_back_to_the_recruiter(make_study: Make, opened: Open) -> None:
     collection = opened(make_study(1, design={"ratings_per_item": 1}))
     collection.do(ChangeSettings({"return_url": "https://example.org/done?cc={code}", "code_complete": "C1"}))
-    assert Person(collection).finish() == SessionEnd("complete", "C1", "https://example.org/done?cc=C1")
+    assert Person(collection).finish() == SessionEnd(
+        ending="complete", code="C1", url="https://example.org/done?cc=C1"
+    )
 
 
 def test_strangers_are_told_so(make_study: Make, opened: Open) -> None:

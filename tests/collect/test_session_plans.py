@@ -85,4 +85,4 @@ def test_an_ordinary_trial_is_no_repeat() -> None:
         0,
         False,
     )
-    assert ReservedTrial(1, 1, 1).session == 0
+    assert ReservedTrial(id=1, rater=1, unit=1).session == 0

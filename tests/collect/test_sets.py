@@ -254,7 +254,7 @@ def test_the_order_survives_a_reload_and_a_restart(make_study: Make, opened: Ope
     collection.close()
     again = opened(folder, seed=99)
     assert again.do(Next(person.id)) == trial
-    again.do(Answer(person.id, trial.trial, "k", {"better": [2, 1, 0]}))
+    again.do(Answer(person.id, trial.trial, key="k", values={"better": [2, 1, 0]}))
     stored = again.ratings().sort("place")
     assert stored["value"].to_list() == [3.0, 2.0, 1.0]
     words = stored["stimulus"].to_list()
@@ -364,7 +364,7 @@ def test_a_flagged_set_and_one_whose_media_fail(make_study: Make, opened: Open) 
     collection = opened(study(make_study, "pair", "choice"))
     person = Person(collection)
     person.begin()
-    person.step = collection.do(Flag(person.id, person.trial.trial, "silent", skip=True))
+    person.step = collection.do(Flag(person.id, person.trial.trial, reason="silent", skip=True))
     person.step = collection.do(MediaProblem(person.id, person.trial.trial, "decode"))
     person.answer(0)
     assert len(collection.flags()["stimulus"].item().split("|")) == 2
@@ -395,7 +395,7 @@ def test_what_was_presented_is_known_after_a_restart_and_without_the_erased(
     people = walk(collection, lambda _: 0, 4)
     person = Person(collection)
     person.begin()
-    person.step = collection.do(Flag(person.id, person.trial.trial, "silent", skip=True))
+    person.step = collection.do(Flag(person.id, person.trial.trial, reason="silent", skip=True))
     collection.do(Erase(people[1].id))
     collection.do(Exclude(people[2].id, "test"))
 
@@ -467,7 +467,7 @@ def test_a_trial_whose_set_was_edited_takes_no_answer(make_study: Make, opened: 
     (folder / "sets.csv").write_text("set,stimulus\nx,a0\nx,c0\n", encoding="utf-8")
     again = opened(folder)
     with pytest.raises(TrialClosed, match="has changed"):
-        again.do(Answer(person.id, trial.trial, "k", {"better": 0}))
+        again.do(Answer(person.id, trial.trial, key="k", values={"better": 0}))
     assert not isinstance(again.do(Next(person.id)), ShowTrial), (
         "they have met the set, though it was another"
     )

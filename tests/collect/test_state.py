@@ -26,7 +26,9 @@ class Assigning(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.layout = AssignmentUnits(UNITS + 1, tuple(range(1, UNITS + 1)), QUOTA, cell=CELLS, lease=10.0)
+        self.layout = AssignmentUnits(
+            size=UNITS + 1, units=tuple(range(1, UNITS + 1)), quota=QUOTA, cell=CELLS, lease=10.0
+        )
         self.state = State(self.layout)
         self.events: list[Event] = []
         self.now = 0.0

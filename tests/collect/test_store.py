@@ -133,7 +133,7 @@ def test_a_refused_command_spoils_nothing_for_the_others(make_study: Make, opene
         commands: list[Command[object]] = []
         for place, person in enumerate(people):
             trial = people[0].trial.trial if place % 2 else person.trial.trial
-            commands.append(Answer(person.id, trial, f"k{place}", {"valence": 5}))
+            commands.append(Answer(person.id, trial, key=f"k{place}", values={"valence": 5}))
         return await asyncio.gather(
             *(collection.ask(command) for command in commands), return_exceptions=True
         )
@@ -165,10 +165,10 @@ def test_a_fault_in_one_command_is_its_own(
     async def together() -> list[object]:
         trial = person.trial.trial
         commands: list[Command[object]] = [
-            Arrive("prolific", "p1"),
+            Arrive(recruiter="prolific", person="p1"),
             Broken(),
-            Answer(person.id, trial, "k", {"valence": 5}),
-            Arrive("prolific", "p1"),
+            Answer(person.id, trial, key="k", values={"valence": 5}),
+            Arrive(recruiter="prolific", person="p1"),
         ]
         return await asyncio.gather(
             *(collection.ask(command) for command in commands), return_exceptions=True
@@ -194,7 +194,9 @@ def test_many_at_once_share_a_transaction(make_study: Make, opened: Open) -> Non
             step = await collection.ask(Ready(rater))
             done = 0
             while isinstance(step, ShowTrial) and done < 5:
-                receipt = await collection.ask(Answer(rater, step.trial, f"{rater}{done}", {"valence": 5}))
+                receipt = await collection.ask(
+                    Answer(rater, step.trial, key=f"{rater}{done}", values={"valence": 5})
+                )
                 assert receipt.next_step is not None
                 step, done = receipt.next_step, done + 1
             return done
@@ -238,7 +240,7 @@ def test_the_database_goes_away_and_comes_back(make_study: Make, postgres_server
         person = Person(collection)
         person.begin()
         person.answer()
-        waiting = Answer(person.id, person.trial.trial, "k", {"valence": 8})
+        waiting = Answer(person.id, person.trial.trial, key="k", values={"valence": 8})
         postgres_server.stop()
         try:
             for _ in range(2):

@@ -83,8 +83,8 @@ def test_erasing_reopens_every_place_and_forgets_the_person(make_study: Make, co
 def test_an_erased_person_may_come_again_in_the_same_transaction(make_study: Make, collect: Open) -> None:
     collection = collect(make_study(3))
     first = Person(collection, recruiter="prolific", person="p1")
-    commands: list[Command[Any]] = [Erase(participant="p1"), Arrive("prolific", "p1")]
-    jobs = [writer.QueuedCommand(command, None, None) for command in commands]
+    commands: list[Command[Any]] = [Erase(participant="p1"), Arrive(recruiter="prolific", person="p1")]
+    jobs = [writer.QueuedCommand(command=command, future=None, loop=None) for command in commands]
     collection._writer._transaction(jobs)
     assert [job.error for job in jobs] == [None, None]
     assert jobs[1].result.rater != first.id

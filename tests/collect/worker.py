@@ -39,7 +39,7 @@ async def insist(collection: Collection, command: Command[R]) -> R:
 
 async def rate(collection: Collection, name: str, rng: random.Random) -> None:
     try:
-        rater = (await insist(collection, Arrive("simulated", name))).rater
+        rater = (await insist(collection, Arrive(recruiter="simulated", person=name))).rater
     except StudyClosed:
         return
     step = await insist(collection, Next(rater))
@@ -51,7 +51,7 @@ async def rate(collection: Collection, name: str, rng: random.Random) -> None:
         await asyncio.sleep(rng.uniform(0, 0.004))
         draw = rng.random()
         if draw < 0.02:
-            step = await insist(collection, Flag(rater, step.trial, "noise", skip=True))
+            step = await insist(collection, Flag(rater, step.trial, reason="noise", skip=True))
             continue
         if draw < 0.05:
             await insist(collection, Heartbeat(rater, step.trial))
@@ -68,7 +68,7 @@ async def rate(collection: Collection, name: str, rng: random.Random) -> None:
             "grades": [10 * value + place for place in range(judged)],
         }
         asked = {question: given[question] for question in step.questions}
-        command = Answer(rater, step.trial, f"{name}-{number}", asked)
+        command = Answer(rater, step.trial, key=f"{name}-{number}", values=asked)
         receipt = await insist(collection, command)
         print(f"{receipt.status} {rater} {step.trial} {value}", flush=True)
         if rng.random() < 0.05:

@@ -234,13 +234,19 @@ def test_clips_of_one_system_and_intent_are_not_the_same(tmp_path: Path) -> None
     """The built-in synthesisers use the same instruments, tempos and rhythms again; every clip is another."""
     clips: list[Samples] = []
     for maker, system in (
-        (SynthMusic(4.0), "Sinewood"),
-        (SynthMusic(4.0), "Chipling"),
-        (SynthVoice(4.0), "Attic"),
+        (SynthMusic(seconds=4.0), "Sinewood"),
+        (SynthMusic(seconds=4.0), "Chipling"),
+        (SynthVoice(seconds=4.0), "Attic"),
     ):
         for seed in range(4):
             prompt = StimulusPrompt(
-                f"{system}{seed}", system, "calm", "calm", {"valence": 7.0, "arousal": 2.5}, "", seed
+                stimulus=f"{system}{seed}",
+                system=system,
+                intent="calm",
+                text="calm",
+                coordinates={"valence": 7.0, "arousal": 2.5},
+                prompt="",
+                index=seed,
             )
             clip = maker.generate(prompt, seed)
             assert isinstance(clip, Audio)

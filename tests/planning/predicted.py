@@ -61,20 +61,38 @@ def published(snapshot: Snapshot, minimum: int) -> Published:
         for column in ("system", "intent")
     ]
     systems, intents = tuple(names["system"]), tuple(names["intent"])
-    material = StudyContents(systems, intents, codes[0], codes[1], (), None, 1, minimum)
+    material = StudyContents(
+        systems=systems,
+        intents=intents,
+        system=codes[0],
+        intent=codes[1],
+        distinct=(),
+        per_rater=None,
+        ratings=1,
+        minimum=minimum,
+    )
     raters, place = code(ratings["rater"]), {name: at for at, name in enumerate(rated["stimulus"].to_list())}
     unit = np.array([place[name] for name in ratings["stimulus"].to_list()], np.int64)
     order = np.argsort(raters.codes, kind="stable")
     incidence = Incidence(
-        raters.codes[order],
-        unit[order],
-        np.ones(unit.size, np.int64),
-        raters.count,
-        0,
-        0,
-        np.zeros_like(unit),
+        rater=raters.codes[order],
+        unit=unit[order],
+        position=np.ones(unit.size, np.int64),
+        raters=raters.count,
+        left=0,
+        turned_away=0,
+        first=np.zeros_like(unit),
     )
-    design = PlannedDesign(systems, intents, 1.0, rated.height, 1, 1, raters.count, own=True)
+    design = PlannedDesign(
+        systems=systems,
+        intents=intents,
+        clips=1.0,
+        stimuli=rated.height,
+        ratings=1,
+        per_rater=1,
+        raters=raters.count,
+        own=True,
+    )
     return Published(snapshot, material, design, incidence)
 
 

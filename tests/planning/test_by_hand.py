@@ -61,7 +61,9 @@ SURE = Freedom(
     ratings_per_taste=3.0,
     residual=np.inf,
 )
-PARTS = Components(0.0, 0.0, 0.0, 0.5, 0.6, 1.2, 0.1, 0.2)
+PARTS = Components(
+    system=0.0, intent=0.0, cell=0.0, stimulus=0.5, rater=0.6, residual=1.2, gain=0.1, taste=0.2
+)
 
 
 def sure_but(name: str, df: float) -> Freedom:
@@ -81,9 +83,18 @@ class TestVariances:
     @pytest.mark.parametrize("column", [3, 4, 5, 7])
     def test_a_mean_square_is_drawn_as_its_degrees_of_freedom_over_a_chi_square(self, column: int) -> None:
         name = {3: "stimuli", 4: "raters", 5: "residual", 7: "tastes"}[column]
-        parts = Components(0, 0, 0, 1.0, 1.0, 1e-9, 0, 0.0 if column == 4 else 1.0)
+        parts = Components(
+            system=0,
+            intent=0,
+            cell=0,
+            stimulus=1.0,
+            rater=1.0,
+            residual=1e-9,
+            gain=0,
+            taste=0.0 if column == 4 else 1.0,
+        )
         if column == 5:
-            parts = Components(0, 0, 0, 0, 0, 1.0, 0, 0)
+            parts = Components(system=0, intent=0, cell=0, stimulus=0, rater=0, residual=1.0, gain=0, taste=0)
         rows = variance_draws(parts, sure_but(name, 10.0), MANY, rng())
         assert np.quantile(rows[:, column], [0.05, 0.5, 0.95]) == pytest.approx(
             10.0 / chi2.ppf([0.95, 0.5, 0.05], 11), rel=0.03
@@ -93,7 +104,7 @@ class TestVariances:
         ("column", "name", "per"), [(3, "stimuli", 4.0), (7, "tastes", 3.0), (4, "raters", 12.0)]
     )
     def test_an_estimate_of_zero_stays_open_upwards(self, column: int, name: str, per: float) -> None:
-        parts = Components(0, 0, 0, 0, 0, 1.2, 0, 0)
+        parts = Components(system=0, intent=0, cell=0, stimulus=0, rater=0, residual=1.2, gain=0, taste=0)
         drawn = variance_draws(parts, sure_but(name, 8.0), MANY, rng())[:, column]
         assert np.mean(drawn == 0.0) == pytest.approx(chi2.sf(8.0, 9), abs=0.01)
         assert np.quantile(drawn, 0.975) == pytest.approx(
@@ -128,7 +139,7 @@ class TestVariances:
         for arguments in ((0.5, 1, 0.1), (0.0, 4, 0.1), (0.5, 4, 0.0)):
             assert fixed_draws(*arguments, 3, rng()).tolist() == [arguments[0]] * 3
         rows = variance_draws(
-            Components(0.4, 0.5, 0.6, 0, 0, 1, 0, 0),
+            Components(system=0.4, intent=0.5, cell=0.6, stimulus=0, rater=0, residual=1, gain=0, taste=0),
             replace(SURE, fixed=((3, 0.1), (4, 0.2), (12, 0.3))),
             MANY,
             rng(),
@@ -204,11 +215,13 @@ class TestEffects:
 
 
 def test_the_careless_share_has_jeffreys_prior() -> None:
-    pilot = Pilot("p", {}, 0.2, 0.0, raters=20, careless_raters=4)
+    pilot = Pilot(source="p", questions={}, careless=0.2, dropout=0.0, raters=20, careless_raters=4)
     drawn = pilot.shares(MANY, rng())
     known = beta(4.5, 16.5)
     assert np.quantile(drawn, [0.05, 0.5, 0.95]) == pytest.approx(known.ppf([0.05, 0.5, 0.95]), rel=0.03)
-    assert Pilot("p", {}, 0.2, 0.0, raters=20).shares(2, rng()).tolist() == [0.2, 0.2]
+    assert Pilot(source="p", questions={}, careless=0.2, dropout=0.0, raters=20).shares(
+        2, rng()
+    ).tolist() == [0.2, 0.2]
 
 
 class TestPower:
@@ -394,10 +407,22 @@ class TestComparisons:
     def layout(self) -> tuple[StimulusTable, Incidence]:
         many = 4000
         layout = StimulusTable(
-            np.array([0, 1]), np.zeros(2, np.int64), AssignedUnits((), 1), np.array([0]), np.array([1])
+            system=np.array([0, 1]),
+            intent=np.zeros(2, np.int64),
+            units=AssignedUnits((), 1),
+            first=np.array([0]),
+            second=np.array([1]),
         )
         zeros = np.zeros(many, np.int64)
-        return layout, Incidence(np.arange(many) % 40, zeros, zeros, 40, 0, 0, zeros)
+        return layout, Incidence(
+            rater=np.arange(many) % 40,
+            unit=zeros,
+            position=zeros,
+            raters=40,
+            left=0,
+            turned_away=0,
+            first=zeros,
+        )
 
     @pytest.mark.parametrize(("gap", "ties"), [(0.0, 0.28), (6.0, 0.01)])
     def test_ties_come_where_differences_are_small(self, gap: float, ties: float) -> None:
@@ -450,7 +475,14 @@ def test_people_for_whom_nothing_is_left_are_counted() -> None:
 
 SYSTEMS, INTENTS = ("A", "B"), ("calm", "happy")
 MATERIAL = StudyContents(
-    SYSTEMS, INTENTS, np.repeat([0, 1], 6), np.tile(np.repeat([0, 1], 3), 2), (), 6, 4, 2
+    systems=SYSTEMS,
+    intents=INTENTS,
+    system=np.repeat([0, 1], 6),
+    intent=np.tile(np.repeat([0, 1], 3), 2),
+    distinct=(),
+    per_rater=6,
+    ratings=4,
+    minimum=2,
 )
 PAID = PlanOptions(pay_per_hour=12.0, fee=0.25, overhead_minutes=3.0, afford=40.0, effect=0.5)
 
@@ -464,7 +496,9 @@ class Forecasted:
 
 class TestSearch:
     def test_time_and_cost_by_hand(self) -> None:
-        design = PlannedDesign(SYSTEMS, INTENTS, 3.0, 12, 4, 6, 8)
+        design = PlannedDesign(
+            systems=SYSTEMS, intents=INTENTS, clips=3.0, stimuli=12, ratings=4, per_rater=6, raters=8
+        )
         # Eight raters of 3 + 6 x 20 s = 5 minutes, paid 12 an hour and a quarter on top.
         taken = price(design, PAID, 20.0, 40)
         assert taken.minutes_per_rater == pytest.approx(5.0)

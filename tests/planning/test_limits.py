@@ -120,7 +120,9 @@ class TestSearch:
         assert (made.per_rater, made.raters) == (3, 16)
 
     def test_both_ways_to_pay_add_up(self) -> None:
-        design = PlannedDesign(("A", "B"), ("",), 6.0, 12, 4, 6, 8)
+        design = PlannedDesign(
+            systems=("A", "B"), intents=("",), clips=6.0, stimuli=12, ratings=4, per_rater=6, raters=8
+        )
         both = price(design, PlanOptions(pay_per_hour=12.0, pay_per_rating=0.1), 20.0, 48)
         assert (both.cost, both.cost_at_most) == pytest.approx((8 * 5 / 60 * 12 + 4.8,) * 2)
         over = price(design, PlanOptions(pay_per_rating=0.1), 20.0, 60)
@@ -220,7 +222,15 @@ class TestReliability:
         rater = np.array([0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 0, 3, 3])
         unit = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6])
         value = np.array([1.0, 2, 2, 4, 5, 4, 7, 8, 9, 3, 3, 5, 6, 5, 9, 1, 1])
-        incidence = Incidence(rater, unit, np.zeros(17, np.int64), 4, 0, 0, np.zeros(17, np.int64))
+        incidence = Incidence(
+            rater=rater,
+            unit=unit,
+            position=np.zeros(17, np.int64),
+            raters=4,
+            left=0,
+            turned_away=0,
+            first=np.zeros(17, np.int64),
+        )
         made = real_figures(incidence, value, np.array([False, False, False, True]), 2)
         kept = slice(0, 14)
         both = icc(rater[kept], unit[kept], value[kept])
@@ -238,6 +248,8 @@ class TestReliability:
 
     def test_what_cannot_be_computed_is_not_a_number(self) -> None:
         two, zeros = np.array([0, 1]), np.zeros(2, np.int64)
-        incidence = Incidence(two, zeros, zeros, 2, 0, 0, zeros)
+        incidence = Incidence(
+            rater=two, unit=zeros, position=zeros, raters=2, left=0, turned_away=0, first=zeros
+        )
         made = real_figures(incidence, np.array([3.0, 5.0]), np.zeros(2, np.bool_), 2)
         assert all(np.isnan(number) for name, number in made.items() if name != "alpha_ordinal")

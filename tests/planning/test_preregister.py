@@ -36,9 +36,25 @@ def planned(ratings: int, power: float | None, cost: float | None, stimuli: int 
     method = "share of pairs"
     estimate = Estimate.missing("a single system", method)
     if power is not None:
-        estimate = Estimate(power, power - 0.1, power + 0.1, method, "Monte Carlo", 0.95, {"studies": 100})
+        estimate = Estimate(
+            value=power,
+            low=power - 0.1,
+            high=power + 0.1,
+            method=method,
+            interval="Monte Carlo",
+            confidence=0.95,
+            counts={"studies": 100},
+        )
     names = ("A", "B") if power is not None else ("A",)
-    design = PlannedDesign(names, ("",), 1.0, stimuli, ratings, 48, 2 * ratings)
+    design = PlannedDesign(
+        systems=names,
+        intents=("",),
+        clips=1.0,
+        stimuli=stimuli,
+        ratings=ratings,
+        per_rater=48,
+        raters=2 * ratings,
+    )
     none = Estimate.missing("not simulated", method)
     accuracy: dict[str, Any] = dict.fromkeys(
         (
@@ -59,7 +75,20 @@ def planned(ratings: int, power: float | None, cost: float | None, stimuli: int 
         **accuracy,
     )
     return DesignForecast(
-        design, design.words, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 15.0, 5.0, cost, None, {"valence": question}, cost
+        design=design,
+        words=design.words,
+        ratings_given=1.0,
+        ratings_per_unit=1.0,
+        fewest_ratings=1.0,
+        most_ratings=1.0,
+        raters_left=0.0,
+        raters_turned_away=0.0,
+        minutes_per_rater=15.0,
+        hours=5.0,
+        cost=cost,
+        screening=None,
+        questions={"valence": question},
+        cost_at_most=cost,
     )
 
 
@@ -67,9 +96,28 @@ def plan_of(
     *designs: DesignForecast, afford: float | None = None, power: float = 0.8, effect: float | None = 1.0
 ) -> StudyPlan:
     options = PlanOptions(afford=afford, power=power, effect=effect, pay_per_hour=12.0)
-    pilot = PilotSummary("assumptions", 0, 0.1, 0.05, 15.0, {}, False, "")
+    pilot = PilotSummary(
+        source="assumptions",
+        raters=0,
+        careless=0.1,
+        dropout=0.05,
+        seconds=15.0,
+        components={},
+        from_pilot=False,
+        credit="",
+    )
     return StudyPlan(
-        "0", "s", "h", "ratings", options, pilot, designs, None, PlainAnswers("", "", ""), (), 96
+        heartfelt="0",
+        study="s",
+        hash="h",
+        kind="ratings",
+        options=options,
+        pilot=pilot,
+        designs=designs,
+        recommended=None,
+        answers=PlainAnswers("", "", ""),
+        notes=(),
+        listed=96,
     )
 
 

@@ -70,7 +70,16 @@ BARE = replace(
     with_options(
         plan_of(planned(4, None, None), effect=None), pay_per_hour=None, policy="flag-only", power=0.9
     ),
-    pilot=PilotSummary("a pilot of 12 raters", 12, 0.17, 0.08, 21.25, {}, True, ""),
+    pilot=PilotSummary(
+        source="a pilot of 12 raters",
+        raters=12,
+        careless=0.17,
+        dropout=0.08,
+        seconds=21.25,
+        components={},
+        from_pilot=True,
+        credit="",
+    ),
 )
 
 

@@ -40,11 +40,29 @@ SYSTEMS, INTENTS = ("A", "B", "C"), ("calm", "happy", "sad", "tense")
 def material(per_cell: int = 4, minimum: int = 2) -> StudyContents:
     system = np.repeat(np.arange(3), 4 * per_cell)
     intent = np.tile(np.repeat(np.arange(4), per_cell), 3)
-    return StudyContents(SYSTEMS, INTENTS, system, intent, ("system", "intent"), 12, 5, minimum)
+    return StudyContents(
+        systems=SYSTEMS,
+        intents=INTENTS,
+        system=system,
+        intent=intent,
+        distinct=("system", "intent"),
+        per_rater=12,
+        ratings=5,
+        minimum=minimum,
+    )
 
 
 def design(raters: int = 20, ratings: int = 5, per_cell: int = 4) -> PlannedDesign:
-    return PlannedDesign(SYSTEMS, INTENTS, per_cell, 12 * per_cell, ratings, 12, raters, own=True)
+    return PlannedDesign(
+        systems=SYSTEMS,
+        intents=INTENTS,
+        clips=per_cell,
+        stimuli=12 * per_cell,
+        ratings=ratings,
+        per_rater=12,
+        raters=raters,
+        own=True,
+    )
 
 
 @pytest.mark.slow
@@ -180,7 +198,9 @@ def test_effects_have_variance_one_whatever_their_arrangement() -> None:
 @pytest.mark.slow
 def test_simulated_studies_have_the_planned_components() -> None:
     """Components estimated from simulated studies are those that were planted, on average."""
-    wanted = Components(0.6, 0.5, 0.2, 0.4, 0.5, 1.5, 0.0, 0.3)
+    wanted = Components(
+        system=0.6, intent=0.5, cell=0.2, stimulus=0.4, rater=0.5, residual=1.5, gain=0.0, taste=0.3
+    )
     use = ScaleUse(tuple(float(k) for k in range(1, 10)), (0.1, 0.1, 0.12, 0.12, 0.12, 0.12, 0.12, 0.1, 0.1))
     scaled = Components.scaled(wanted, use.variance / wanted.total)
     known = replace(BUILT_IN["aimoclips"].questions["valence"], components=scaled, scale=use)

@@ -52,8 +52,18 @@ def trained_example(folder: Path) -> str:
     """A model that predicts 5 for everything."""
     size = MusicnnEmbedding().size
     nothing = {key: np.zeros(size) for key in ("mean", "factor", "reach", "weight")}
-    output = QuestionHead("valence", Head("ridge", 5.0, nothing), (1.0, 9.0), 2.0, 0.9)
-    return str(TrainedModel("example", "va-audio", MusicnnEmbedding.name, (output,)).write(folder / "model"))
+    output = QuestionHead(
+        question="valence",
+        head=Head("ridge", 5.0, nothing),
+        bounds=(1.0, 9.0),
+        half_width=2.0,
+        confidence=0.9,
+    )
+    return str(
+        TrainedModel(
+            name="example", recipe="va-audio", embedding=MusicnnEmbedding.name, outputs=(output,)
+        ).write(folder / "model")
+    )
 
 
 def tags(path: Path) -> list[str]:

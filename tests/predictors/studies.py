@@ -60,7 +60,7 @@ def snapshot(folder: Path, n: int = 8) -> Snapshot:
         study(),
         stimuli=pl.DataFrame(stimuli),
         ratings=pl.DataFrame(ratings),
-        source=Source("tables", "small", media_root=media),
+        source=Source(format="tables", name="small", media_root=media),
     )
 
 
@@ -80,5 +80,8 @@ class CountedMedia(Media):
 def texts_case(path: Path, texts: list[str], stimulus: str | None = None) -> Case:
     """A case that asks one yes-no question for each text."""
     scale = study().scales["fit"]
-    asks = tuple(Ask(f"q{place}", scale, text, text, {"media": "audio"}) for place, text in enumerate(texts))
-    return Case(stimulus or path.name, asks, CountedMedia(path))
+    asks = tuple(
+        Ask(question=f"q{place}", scale=scale, text=text, words=text, about={"media": "audio"})
+        for place, text in enumerate(texts)
+    )
+    return Case(stimulus=stimulus or path.name, asks=asks, media=CountedMedia(path))

@@ -77,7 +77,13 @@ def no_keys_and_no_open_ends(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def asks(*names: str, media: str = "image") -> tuple[Ask, ...]:
     return tuple(
-        Ask(name, SCALES[name], f"About {name}.", f"What of {name}?", {"media": media})
+        Ask(
+            question=name,
+            scale=SCALES[name],
+            text=f"About {name}.",
+            words=f"What of {name}?",
+            about={"media": media},
+        )
         for name in names or SCALES
     )
 
@@ -115,7 +121,7 @@ def one(behaviour: Callable[[dict[str, Any], int], Reply], case: Case, **options
 def test_one_request_answers_everything(tmp_path: Path) -> None:
     media = picture(tmp_path)
     with serving(lambda *_: completion(form(GOOD))) as served:
-        result = chat(served).predict([Case("a", asks(), media)])[0]
+        result = chat(served).predict([Case(stimulus="a", asks=asks(), media=media)])[0]
     by_name = dict(zip(SCALES, result, strict=True))
     assert [p.problem for p in result] == [None] * len(SCALES)
     assert (by_name["mood"].value, by_name["mood"].answer) == (1.0, "grief")
@@ -145,7 +151,9 @@ def test_one_request_answers_everything(tmp_path: Path) -> None:
 
 def test_without_reasons_none_are_asked_for(tmp_path: Path) -> None:
     with serving(lambda *_: completion({"q1": {"answer": "joy"}})) as served:
-        result = chat(served, reasons="no").predict([Case("a", asks("mood"), picture(tmp_path))])[0][0]
+        result = chat(served, reasons="no").predict(
+            [Case(stimulus="a", asks=asks("mood"), media=picture(tmp_path))]
+        )[0][0]
     entry = served.requests[0]["response_format"]["json_schema"]["schema"]["properties"]["q1"]
     assert list(entry["properties"]) == ["answer"]
     assert replace(result, call=None) == Prediction(value=0.0, answer="joy")
@@ -153,7 +161,7 @@ def test_without_reasons_none_are_asked_for(tmp_path: Path) -> None:
 
 def test_apart_every_question_has_a_request_of_its_own(tmp_path: Path) -> None:
     """Also where only one is still open: the others are neither asked nor part of what its answer is stored by."""
-    case = Case("a", asks("mood", "valence"), picture(tmp_path))
+    case = Case(stimulus="a", asks=asks("mood", "valence"), media=picture(tmp_path))
     answers = ({"q1": {"answer": "joy"}}, {"q1": {"answer": 6.5}}, {"q1": {"answer": 7}})
     with serving(lambda _, count: completion(answers[count - 1])) as served:
         apart = chat(served, reasons="no", together="no")
@@ -176,7 +184,7 @@ def test_sound_travels_as_wav_or_mp3(tmp_path: Path, name: str, sent: str) -> No
     samples = 0.3 * np.sin(np.arange(16_000) / 20)
     soundfile.write(tmp_path / name, samples, 16_000)
     with serving(lambda *_: completion(form({"mos": 3}))) as served:
-        case = Case("a", asks("mos", media="speech"), Media(tmp_path / name))
+        case = Case(stimulus="a", asks=asks("mos", media="speech"), media=Media(tmp_path / name))
         assert chat(served).predict([case])[0][0].value == 3.0
     part = served.requests[0]["messages"][1]["content"][0]
     assert part["type"] == "input_audio"
@@ -194,7 +202,7 @@ def test_sound_travels_as_wav_or_mp3(tmp_path: Path, name: str, sent: str) -> No
 )
 def test_pictures_travel_as_browsers_show_them(tmp_path: Path, form_: str, kind: str) -> None:
     with serving(lambda *_: completion(form({"mood": "joy"}))) as served:
-        chat(served).predict([Case("a", asks("mood"), picture(tmp_path, "a.img", form_))])
+        chat(served).predict([Case(stimulus="a", asks=asks("mood"), media=picture(tmp_path, "a.img", form_))])
     url = served.requests[0]["messages"][1]["content"][0]["image_url"]["url"]
     assert url.startswith(f"data:image/{kind};base64,")
     Image.open(io.BytesIO(base64.b64decode(url.split(",")[1]))).verify()
@@ -203,7 +211,9 @@ def test_pictures_travel_as_browsers_show_them(tmp_path: Path, form_: str, kind:
 def test_bad_media_are_told_and_nothing_is_sent(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_text("no picture")
     with serving(lambda *_: completion(form({"mood": "joy"}))) as served:
-        table = run(chat(served), [Case("a", asks("mood"), Media(tmp_path / "a.png"))]).table
+        table = run(
+            chat(served), [Case(stimulus="a", asks=asks("mood"), media=Media(tmp_path / "a.png"))]
+        ).table
     assert "no known image format" in table["problem"][0]
     assert served.requests == []
 
@@ -223,7 +233,7 @@ def test_a_server_without_forms_is_asked_in_words_and_remembered(
 
     with serving(behave) as served:
         made = chat(served)
-        cases = [Case(name, asks("mood"), picture(tmp_path)) for name in "ab"]
+        cases = [Case(stimulus=name, asks=asks("mood"), media=picture(tmp_path)) for name in "ab"]
         result = made.predict(cases)
     assert [p[0].answer for p in result] == ["grief", "grief"]
     kinds = [request.get("response_format", {}).get("type") for request in served.requests]
@@ -240,7 +250,7 @@ def test_newer_models_are_given_what_they_take(tmp_path: Path) -> None:
 
     with serving(behave) as served:
         made = chat(served)
-        cases = [Case(name, asks("mood"), picture(tmp_path)) for name in "ab"]
+        cases = [Case(stimulus=name, asks=asks("mood"), media=picture(tmp_path)) for name in "ab"]
         assert [p[0].answer for p in made.predict(cases)] == ["joy", "joy"]
     assert served.requests[-1]["max_completion_tokens"] == 2_000
     assert "temperature" not in served.requests[-1]
@@ -269,7 +279,10 @@ def test_an_answer_off_the_scale_is_a_problem_in_words(name: str, answer: Any, p
 
 def test_one_bad_answer_leaves_the_others(tmp_path: Path) -> None:
     content = {"q1": {"answer": "rage"}, "q2": {"answer": 5}}
-    result = one(lambda *_: completion(content), Case("a", asks("mood", "valence", "mos"), picture(tmp_path)))
+    result = one(
+        lambda *_: completion(content),
+        Case(stimulus="a", asks=asks("mood", "valence", "mos"), media=picture(tmp_path)),
+    )
     assert "is not a category" in (result[0].problem or "")
     assert result[1].value == 5.0
     assert mentions(result[2].problem, "model", "question")
@@ -292,12 +305,14 @@ def test_an_answer_that_is_too_long_names_the_limit(
         "usage": {"prompt_tokens": 10, "completion_tokens": written},
     }
     reply = Reply(body=json.dumps(body).encode())
-    result = one(lambda *_: reply, Case("a", asks("mood"), picture(tmp_path)), max_tokens="300")
+    result = one(
+        lambda *_: reply, Case(stimulus="a", asks=asks("mood"), media=picture(tmp_path)), max_tokens="300"
+    )
     assert problem in (result[0].problem or "")
 
 
 def test_reasoning_without_an_end_names_the_limit(tmp_path: Path) -> None:
-    case = Case("a", asks("mood"), picture(tmp_path))
+    case = Case(stimulus="a", asks=asks("mood"), media=picture(tmp_path))
     result = one(lambda *_: completion("<think>well"), case, max_tokens="300")
     assert mentions(result[0].problem or "", "answer", "max_tokens=300")
 
@@ -324,7 +339,7 @@ def test_reasoning_without_an_end_names_the_limit(tmp_path: Path) -> None:
     ],
 )
 def test_what_went_wrong_is_told(tmp_path: Path, reply: Reply, problem: str) -> None:
-    result = one(lambda *_: reply, Case("a", asks("mood", "valence"), picture(tmp_path)))
+    result = one(lambda *_: reply, Case(stimulus="a", asks=asks("mood", "valence"), media=picture(tmp_path)))
     assert len(result) == 2
     assert all(problem in (p.problem or "") for p in result)
 
@@ -336,7 +351,7 @@ def test_bad_weather_is_waited_out(tmp_path: Path) -> None:
         return next(replies, None) or completion(form({"mood": "joy"}))
 
     with serving(behave) as served:
-        case = Case("a", asks("mood"), picture(tmp_path))
+        case = Case(stimulus="a", asks=asks("mood"), media=picture(tmp_path))
         table = run(chat(served), [case], options=RunOptions(retry=Retry(first_wait=0.01))).table
     assert table["ok"].to_list() == [True]
     assert table["attempts"].to_list() == [4]
@@ -347,7 +362,7 @@ def test_the_time_to_wait_is_the_servers(tmp_path: Path) -> None:
         serving(lambda *_: Reply(429, b"", {"retry-after": "7"})) as served,
         pytest.raises(TransientError, match="429") as message,
     ):
-        chat(served).predict([Case("a", asks("mood"), picture(tmp_path))])
+        chat(served).predict([Case(stimulus="a", asks=asks("mood"), media=picture(tmp_path))])
     assert message.value.after == 7.0
 
 
@@ -356,7 +371,7 @@ def test_an_answer_that_does_not_come_is_bad_weather(tmp_path: Path) -> None:
         serving(lambda *_: Reply(wait=60.0)) as served,
         pytest.raises(TransientError, match=r"did not answer within 0\.1 s"),
     ):
-        chat(served, timeout="0.1").predict([Case("a", asks("mood"), picture(tmp_path))])
+        chat(served, timeout="0.1").predict([Case(stimulus="a", asks=asks("mood"), media=picture(tmp_path))])
 
 
 def test_the_key_is_sent_and_shown_nowhere(
@@ -368,7 +383,7 @@ def test_the_key_is_sent_and_shown_nowhere(
         body = b"x" * 60 + f" wrong key: {KEY}".encode()
         with serving(lambda *_, status=status, body=body: Reply(status, body)) as served:
             made = chat(served)
-            case = Case("a", asks("mood"), picture(tmp_path))
+            case = Case(stimulus="a", asks=asks("mood"), media=picture(tmp_path))
             table = run(made, [case], tmp_path / str(status), RunOptions(retry=Retry(retries=0))).table
             assert served.headers[0]["authorization"] == f"Bearer {KEY}"
         shown = [
@@ -383,7 +398,7 @@ def test_the_key_is_sent_and_shown_nowhere(
 
 
 def test_a_key_of_ones_own_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    case = Case("a", asks("mood"), picture(tmp_path))
+    case = Case(stimulus="a", asks=asks("mood"), media=picture(tmp_path))
     with serving(lambda *_: completion(form({"mood": "joy"}))) as served:
         with pytest.raises(InputError, match="MY_KEY is empty"):
             chat(served, key_from="MY_KEY").predict([case])
@@ -444,7 +459,9 @@ def test_a_tiny_language_model_answers_every_question(tmp_path: Path) -> None:
     with serving(behaviour) as served:
         spec = f"chat:tiny@{served.url.rsplit('/', 1)[0]}/v1"
         OPEN.extend(made for made in (predictor_from(spec), predictor_from(spec)) if isinstance(made, Chat))
-        cases = [Case(name, asks(*names), picture(tmp_path, f"{name}.png")) for name in "ab"]
+        cases = [
+            Case(stimulus=name, asks=asks(*names), media=picture(tmp_path, f"{name}.png")) for name in "ab"
+        ]
         first = run(OPEN[0], cases, tmp_path / "out").table
         again = run(OPEN[1], cases, tmp_path / "out")
     assert first["ok"].all()

@@ -29,7 +29,9 @@ from tests.predictors.servers import Behaviour, Reply, Served, serving
 pytestmark = pytest.mark.server
 FORM = '{"q1": {"reason": "so it sounds", "answer": "yes"}}'
 COUNTS = {"prompt_tokens": 900, "completion_tokens": 100}
-ASK = Ask("q", YesNo(type="yes-no"), "calm", "Is it calm?", {"media": "audio"})
+ASK = Ask(
+    question="q", scale=YesNo(type="yes-no"), text="calm", words="Is it calm?", about={"media": "audio"}
+)
 
 
 def body(content: Any = FORM, finish: str | None = "stop", usage: Any = COUNTS, **message: Any) -> bytes:
@@ -50,14 +52,14 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def clips(clip: Path, count: int) -> list[Case]:
-    return [Case(f"{place}.wav", (ASK,), Media(clip)) for place in range(count)]
+    return [Case(stimulus=f"{place}.wav", asks=(ASK,), media=Media(clip)) for place in range(count)]
 
 
 def asked(
     behaviour: Behaviour | bytes, cases: list[Case], folder: Path | None = None, **options: Any
 ) -> tuple[Run, Served]:
     retry = Retry(retries=options.pop("retries", 1), first_wait=0.001)
-    settings = RunOptions(**{"at_once": 1, "retry": retry, "budget": Budget(99), **options})
+    settings = RunOptions(**{"at_once": 1, "retry": retry, "budget": Budget(limit=99), **options})
     reply = behaviour if callable(behaviour) else lambda *_: Reply(body=behaviour)
     with serving(reply) as served, predictor_from(spec(served.url)) as chat:
         return run(chat, cases, folder, settings), served
@@ -162,7 +164,7 @@ def test_an_answer_that_cannot_be_used_says_why_and_was_paid_for(name: str, clip
 def test_a_body_that_is_no_completion_does_not_end_a_budget(content: bytes, words: str, clip: Path) -> None:
     """It is on record without counts, and counts like the dearest case."""
     bodies = iter([body(), content, body(), body(), body()])
-    done, served = asked(lambda *_: Reply(body=next(bodies)), clips(clip, 5), budget=Budget(4))
+    done, served = asked(lambda *_: Reply(body=next(bodies)), clips(clip, 5), budget=Budget(limit=4))
     assert len(served.requests) == 4
     problems = done.table["problem"].to_list()
     assert words in problems[1]
@@ -194,7 +196,7 @@ def test_a_body_that_breaks_off_is_on_record_beside_the_answer_that_came_later(
 ) -> None:
     cut_off = answer(body()[:40], length=len(body()))
     with hostile(cut_off) as (url, requests), predictor_from(spec(f"{url}/x")) as chat:
-        options = RunOptions(retry=Retry(retries=1, first_wait=0.001), budget=Budget(9))
+        options = RunOptions(retry=Retry(retries=1, first_wait=0.001), budget=Budget(limit=9))
         done = run(chat, clips(clip, 1), tmp_path, options)
     assert len(requests) == 2
     assert done.table["problem"].to_list() == [
@@ -208,7 +210,7 @@ def test_a_body_that_breaks_off_is_on_record_beside_the_answer_that_came_later(
     assert (done.usage.requests, done.usage.without_counts) == (2, 2)
     # It is read again from the journal, and counts like the dearest case once that is known.
     assert [call.lost is not None for _, call in calls_in(tmp_path)] == [True, True]
-    later, served = asked(body(), clips(clip, 3), tmp_path, budget=Budget(4))
+    later, served = asked(body(), clips(clip, 3), tmp_path, budget=Budget(limit=4))
     assert len(served.requests) == 2
     assert mentions(later.table["problem"].to_list()[2], "budget", "4 of 4 spent")
 
@@ -256,9 +258,15 @@ def test_what_was_never_sent_is_not_on_record(clip: Path) -> None:
 
 @pytest.fixture
 def pair(clip: Path) -> Case:
-    members = tuple(Case(name, (), Media(clip)) for name in ("a", "b"))
-    ask = Ask("q", Choice(type="choice"), "calm", "Which is calmer?", {"media": "audio"})
-    return Case("a|b", (ask,), members=members)
+    members = tuple(Case(stimulus=name, asks=(), media=Media(clip)) for name in ("a", "b"))
+    ask = Ask(
+        question="q",
+        scale=Choice(type="choice"),
+        text="calm",
+        words="Which is calmer?",
+        about={"media": "audio"},
+    )
+    return Case(stimulus="a|b", asks=(ask,), members=members)
 
 
 def chosen(letter: str) -> bytes:
@@ -271,7 +279,7 @@ def test_the_order_of_a_pair_that_was_paid_for_is_not_asked_again(pair: Case, tm
     with serving(lambda *_: next(answers)) as served:
         for ok in (False, True):
             with predictor_from(spec(served.url)) as chat:
-                done = run(chat, [pair], tmp_path, RunOptions(retry=Retry(retries=0), budget=Budget(2)))
+                done = run(chat, [pair], tmp_path, RunOptions(retry=Retry(retries=0), budget=Budget(limit=2)))
             assert done.table["ok"].to_list() == [ok]
     assert len(served.requests) == 3
     assert json.loads(done.table["members"][0]) == {"a": 1.0, "b": 0.0}
@@ -297,7 +305,7 @@ def test_both_orders_of_a_pair_stay_on_record_when_one_fails(
 def test_what_is_in_the_cache_is_answered_though_a_budget_is_spent(clip: Path, tmp_path: Path) -> None:
     cache = tmp_path / "answers.sqlite"
     with serving(lambda *_: Reply(body=body())) as served:
-        for folder, budget in (("one", Budget(9)), ("two", Budget(0))):
+        for folder, budget in (("one", Budget(limit=9)), ("two", Budget(limit=0))):
             options = RunOptions(cache=cache, budget=budget)
             with predictor_from(spec(served.url)) as chat:
                 done = run(chat, clips(clip, 3), tmp_path / folder, options)
@@ -308,7 +316,7 @@ def test_what_is_in_the_cache_is_answered_though_a_budget_is_spent(clip: Path, t
 
 @pytest.mark.parametrize("limit", [1, 3])
 def test_a_budget_is_kept_whatever_the_batch(limit: int, clip: Path) -> None:
-    done, served = asked(body(), clips(clip, 8), batch=4, budget=Budget(limit))
+    done, served = asked(body(), clips(clip, 8), batch=4, budget=Budget(limit=limit))
     assert len(served.requests) == limit == done.counts["answered"]
 
 

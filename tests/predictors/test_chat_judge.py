@@ -366,7 +366,9 @@ def test_a_paid_answer_is_kept_when_the_next_request_meets_an_error(tmp_path: Pa
         return Reply(503) if names_in(request) == ["fits"] else good(request, count)
 
     with serving(behave) as served, predictor_from(spec(served)) as chat:
-        table = run(chat, study_cases(tmp_path, 1), options=RunOptions(retry=Retry(1, 0.001))).table
+        table = run(
+            chat, study_cases(tmp_path, 1), options=RunOptions(retry=Retry(retries=1, first_wait=0.001))
+        ).table
     assert table["ok"].to_list() == [True, False, True]
     assert table["attempts"].to_list() == [1, 2, 1]
     assert [names_in(request) for request in served.requests] == [["valence", "mood"], ["fits"], ["fits"]]
@@ -376,6 +378,16 @@ def test_a_prediction_travels_through_the_journal_unchanged() -> None:
     from heartfelt.predictors.execution.calls import Call
     from heartfelt.predictors.execution.store import _plain, _prediction
 
-    call = Call("a", "b", "c", ("q",), "m", "plain", completion="{}", input_tokens=3, cost=0.1)
+    call = Call(
+        id="a",
+        request="b",
+        at="c",
+        questions=("q",),
+        requested_model="m",
+        form="plain",
+        completion="{}",
+        input_tokens=3,
+        cost=0.1,
+    )
     prediction = Prediction(value=1.0, shares={"a": 1.0}, flag="odd", call=call)
     assert _prediction(json.loads(json.dumps(_plain(prediction)))) == prediction

@@ -44,7 +44,7 @@ def with_sounds(made: tuple[Snapshot, dict[str, float]], folder: Path) -> Snapsh
     for place, name in enumerate(snapshot.stimuli["stimulus"]):
         soundfile.write(folder / f"{name}.wav", np.full(400 + place, 0.1), 8000)
     stimuli = snapshot.stimuli.with_columns((pl.col("stimulus") + ".wav").alias("path"))
-    source = Source("simulation", snapshot.study.name, media_root=folder)
+    source = Source(format="simulation", name=snapshot.study.name, media_root=folder)
     return Snapshot.build(snapshot.study, stimuli=stimuli, ratings=snapshot.ratings, source=source)
 
 
@@ -182,7 +182,11 @@ def test_after_a_transient_error_only_the_other_order_is_asked_again(tmp_path: P
         return completion(json.dumps({"q1": {"answer": by_name(names)}}))
 
     with serving(behave) as served, predictor_from(spec(served)) as chat:
-        done = run(chat, cases(snapshot, compares=True)[:1], options=RunOptions(retry=Retry(1, 0.001)))
+        done = run(
+            chat,
+            cases(snapshot, compares=True)[:1],
+            options=RunOptions(retry=Retry(retries=1, first_wait=0.001)),
+        )
     assert done.table["ok"].all()
     assert [shown(each, tmp_path / "media") for each in served.requests] == [
         ["A00", "B00"],
@@ -207,11 +211,11 @@ def test_answers_are_cached_by_what_both_files_hold(tmp_path: Path) -> None:
         assert third.counts["cached"] == 1
 
 
-CASE = Case("a|b|c", (), members=tuple(Case(name, ()) for name in "abc"))
+CASE = Case(stimulus="a|b|c", asks=(), members=tuple(Case(stimulus=name, asks=()) for name in "abc"))
 
 
 def test_orders() -> None:
-    pair = Case("a|b", (), members=CASE.members[:2])
+    pair = Case(stimulus="a|b", asks=(), members=CASE.members[:2])
     assert [[member.stimulus for member in order] for order in orders_of(pair)] == [["a", "b"], ["b", "a"]]
     (drawn,) = orders_of(CASE)
     assert sorted(member.stimulus for member in drawn) == ["a", "b", "c"]

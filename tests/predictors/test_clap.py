@@ -52,7 +52,7 @@ def clip(folder: Path, seconds: float, name: str = "a") -> tuple[Media, npt.NDAr
 
 
 def asked(predictor: ClapMatch, media: Media, *asks: Ask) -> list[Prediction]:
-    return list(predictor.predict([Case("s", asks, media)])[0])
+    return list(predictor.predict([Case(stimulus="s", asks=asks, media=media)])[0])
 
 
 def library_logits(folder: Path, samples: npt.NDArray[np.float32], texts: list[str]) -> Any:
@@ -71,7 +71,9 @@ def test_the_score_is_the_librarys_cosine(clap: ClapMatch, tiny: Path, tmp_path:
     media, samples = clip(tmp_path, 0.7)
     texts = ["Speech audio in which the speaker conveys Anger.", "Rain.", "日本語"]
     logits, scale = library_logits(tiny, samples, texts)
-    result = asked(clap, media, *(Ask(f"q{i}", YES, text) for i, text in enumerate(texts)))
+    result = asked(
+        clap, media, *(Ask(question=f"q{i}", scale=YES, text=text) for i, text in enumerate(texts))
+    )
     assert [each.score for each in result] == pytest.approx(list(logits / scale), abs=1e-5)
     assert len({round(each.score or 0.0, 4) for each in result}) == 3
     assert all(each.value is None and each.problem is None for each in result)
@@ -81,7 +83,7 @@ def test_what_is_doubtful_about_a_sound_is_said(clap: ClapMatch, tmp_path: Path)
     soundfile.write(tmp_path / "silent.wav", np.zeros(RATE), RATE)
     samples = clip(tmp_path, 1.0)[1]
     soundfile.write(tmp_path / "opposite.wav", np.stack([samples, -samples], 1), RATE // 2)
-    ask = Ask("fits", YES, "a calm song", about=ABOUT)
+    ask = Ask(question="fits", scale=YES, text="a calm song", about=ABOUT)
     silent, opposite, fine = (
         asked(clap, Media(tmp_path / f"{name}.wav"), ask)[0] for name in ("silent", "opposite", "a")
     )
@@ -97,7 +99,9 @@ def test_categories_get_the_librarys_softmax(clap: ClapMatch, tiny: Path, tmp_pa
     logits, _ = library_logits(tiny, samples, [f"Music that conveys {c}." for c in ("joy", "grief", "calm")])
     expected = np.exp(logits - logits.max())
     expected /= expected.sum()
-    (result,) = asked(clap, media, Ask("mood", scale, "", "Which mood?", ABOUT))
+    (result,) = asked(
+        clap, media, Ask(question="mood", scale=scale, text="", words="Which mood?", about=ABOUT)
+    )
     assert result.shares == pytest.approx(
         dict(zip(("joy", "grief", "calm"), expected, strict=True)), abs=1e-4
     )
@@ -111,14 +115,26 @@ def test_points_with_words_at_both_ends_get_a_value(clap: ClapMatch, tiny: Path,
     logits, _ = library_logits(tiny, samples, [f"Music that is {word}." for word in words.values()])
     share = 1 / (1 + math.exp(logits[0] - logits[1]))
     scale = Points(type="points", points=9, anchors=dict(words))
-    general = Ask("g", scale, general_text(scale, "How pleasant?", ABOUT), "How pleasant?", ABOUT)
+    general = Ask(
+        question="g",
+        scale=scale,
+        text=general_text(scale, "How pleasant?", ABOUT),
+        words="How pleasant?",
+        about=ABOUT,
+    )
     anchored, bare, same, fit = asked(
         clap,
         media,
-        Ask("v", scale, "", "How pleasant?", ABOUT),
-        Ask("w", Points(type="points", points=9), "Pleasant music."),
+        Ask(question="v", scale=scale, text="", words="How pleasant?", about=ABOUT),
+        Ask(question="w", scale=Points(type="points", points=9), text="Pleasant music."),
         general,
-        Ask("f", scale, "A sad song with a slow beat", "Does it fit its description?", ABOUT),
+        Ask(
+            question="f",
+            scale=scale,
+            text="A sad song with a slow beat",
+            words="Does it fit its description?",
+            about=ABOUT,
+        ),
     )
     assert same == anchored
     assert fit.value is None
@@ -166,11 +182,15 @@ def test_nothing_is_drawn_at_random(tmp_path: Path, fusion: bool) -> None:
 def test_what_else_is_asked_changes_nothing(clap: ClapMatch, tmp_path: Path) -> None:
     media, _ = clip(tmp_path, 1.5)
     other, _ = clip(tmp_path, 0.4, "b")
-    ask = Ask("q", YES, "A short text.")
+    ask = Ask(question="q", scale=YES, text="A short text.")
     alone = asked(clap, media, ask)[0].score
     fresh = ClapMatch.make(clap.where)
-    long = Ask("r", YES, "A much longer text that stands in the same batch as the short one.")
-    together = fresh.predict([Case("b", (long, ask), other), Case("a", (long, ask), media)])
+    long = Ask(
+        question="r", scale=YES, text="A much longer text that stands in the same batch as the short one."
+    )
+    together = fresh.predict(
+        [Case(stimulus="b", asks=(long, ask), media=other), Case(stimulus="a", asks=(long, ask), media=media)]
+    )
     assert together[1][1].score == alone
 
 
@@ -194,8 +214,8 @@ class Counting(ClapMatch):
 def test_every_text_and_every_medium_is_embedded_once(tiny: Path, tmp_path: Path) -> None:
     made = Counting(str(tiny), {})
     texts = ["one", "two", "three"]
-    asks = tuple(Ask(f"q{place}", YES, text) for place, text in enumerate(texts))
-    cases = [Case(name, asks, clip(tmp_path, 0.5, name)[0]) for name in "abcd"]
+    asks = tuple(Ask(question=f"q{place}", scale=YES, text=text) for place, text in enumerate(texts))
+    cases = [Case(stimulus=name, asks=asks, media=clip(tmp_path, 0.5, name)[0]) for name in "abcd"]
     for _ in range(2):
         made.predict(cases)
     assert made.texts == texts
@@ -204,13 +224,15 @@ def test_every_text_and_every_medium_is_embedded_once(tiny: Path, tmp_path: Path
 
 def test_what_cannot_be_answered_says_why(clap: ClapMatch, tmp_path: Path) -> None:
     media, _ = clip(tmp_path, 0.5)
-    (answer,) = asked(clap, media, Ask("t", FreeText(type="text"), "", "Describe it."))
+    (answer,) = asked(
+        clap, media, Ask(question="t", scale=FreeText(type="text"), text="", words="Describe it.")
+    )
     assert mentions(answer.problem, "texts", "media")
-    (cut,) = asked(clap, media, Ask("q", YES, "word " * 200))
+    (cut,) = asked(clap, media, Ask(question="q", scale=YES, text="word " * 200))
     assert mentions(cut.note, "160 tokens", "text")
     (tmp_path / "bad.wav").write_text("no sound")
     with pytest.raises(InputError, match="it holds text"):
-        asked(clap, Media(tmp_path / "bad.wav"), Ask("q", YES, "x"))
+        asked(clap, Media(tmp_path / "bad.wav"), Ask(question="q", scale=YES, text="x"))
 
 
 def test_the_identity_is_the_content(clap: ClapMatch, tiny: Path, tmp_path: Path) -> None:
@@ -223,7 +245,7 @@ def test_the_identity_is_the_content(clap: ClapMatch, tiny: Path, tmp_path: Path
 
 def test_it_travels_and_answers_the_same(clap: ClapMatch, tmp_path: Path) -> None:
     media, _ = clip(tmp_path, 0.6)
-    ask = Ask("q", YES, "Rain.")
+    ask = Ask(question="q", scale=YES, text="Rain.")
     away = pickle.loads(pickle.dumps(clap))
     assert away.spec == clap.spec
     assert asked(away, media, ask) == asked(clap, media, ask)
@@ -247,7 +269,13 @@ def test_a_temperature_must_be_above_zero(tiny: Path, temperature: str) -> None:
 
 def test_a_low_temperature_makes_the_shares_sharp(tiny: Path, tmp_path: Path) -> None:
     media, _ = clip(tmp_path, 0.6)
-    ask = Ask("m", Categories(type="categories", categories=["joy", "grief"]), "", "", ABOUT)
+    ask = Ask(
+        question="m",
+        scale=Categories(type="categories", categories=["joy", "grief"]),
+        text="",
+        words="",
+        about=ABOUT,
+    )
     top = []
     for temperature in ("100", "0.0001"):
         made = ClapMatch.make(str(tiny), {"temperature": temperature})

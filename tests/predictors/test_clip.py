@@ -64,17 +64,17 @@ def test_the_score_is_the_librarys_cosine(clip: ClipMatch, tiny: Path, tmp_path:
     path = picture(tmp_path)
     texts = ["A quiet lake.", "An angry crowd in the street."]
     logits, scale = library_logits(tiny, path, texts)
-    asks = tuple(Ask(text, YES, text) for text in texts)
-    result = clip.predict([Case("a", asks, Media(path))])[0]
+    asks = tuple(Ask(question=text, scale=YES, text=text) for text in texts)
+    result = clip.predict([Case(stimulus="a", asks=asks, media=Media(path))])[0]
     assert [each.score for each in result] == pytest.approx([logit / scale for logit in logits], abs=1e-5)
     assert abs(logits[0] - logits[1]) > 1e-3
 
 
 def test_an_image_that_shows_nothing_has_a_note(clip: ClipMatch, tmp_path: Path) -> None:
     Image.new("RGB", (64, 64), "navy").save(tmp_path / "navy.png")
-    ask = Ask("fits", YesNo(type="yes-no"), "a calm sea", about={"media": "image"})
+    ask = Ask(question="fits", scale=YesNo(type="yes-no"), text="a calm sea", about={"media": "image"})
     blank, fine = (
-        clip.predict([Case("s", (ask,), Media(path))])[0][0]
+        clip.predict([Case(stimulus="s", asks=(ask,), media=Media(path))])[0][0]
         for path in (tmp_path / "navy.png", picture(tmp_path))
     )
     assert "one colour" in (blank.note or "")
@@ -87,8 +87,14 @@ def test_eight_emotions_get_the_librarys_softmax(clip: ClipMatch, tiny: Path, tm
     top = max(logits)
     weights = [math.exp(logit - top) for logit in logits]
     scale = Categories(type="categories", categories=list(MIKELS))
-    ask = Ask("emotion", scale, "", "What does it make you feel?", {"media": "image", "emotion": "felt"})
-    result = clip.predict([Case("a", (ask,), Media(path))])[0][0]
+    ask = Ask(
+        question="emotion",
+        scale=scale,
+        text="",
+        words="What does it make you feel?",
+        about={"media": "image", "emotion": "felt"},
+    )
+    result = clip.predict([Case(stimulus="a", asks=(ask,), media=Media(path))])[0][0]
     assert result.shares == pytest.approx(
         {name: weight / sum(weights) for name, weight in zip(MIKELS, weights, strict=True)}, abs=1e-4
     )
@@ -96,12 +102,12 @@ def test_eight_emotions_get_the_librarys_softmax(clip: ClipMatch, tiny: Path, tm
 
 
 def test_it_runs_and_bad_files_are_rows(clip: ClipMatch, tmp_path: Path) -> None:
-    ask = Ask("q", YES, "A quiet lake.")
+    ask = Ask(question="q", scale=YES, text="A quiet lake.")
     (tmp_path / "text.png").write_text("no picture")
     whole = picture(tmp_path, "whole.png").read_bytes()
     (tmp_path / "half.png").write_bytes(whole[: len(whole) // 2])
     names = ["whole.png", "text.png", "half.png", "gone.png"]
-    cases = [Case(name, (ask,), Media(tmp_path / name)) for name in names]
+    cases = [Case(stimulus=name, asks=(ask,), media=Media(tmp_path / name)) for name in names]
     table = run(clip, cases, tmp_path / "out", RunOptions(batch=4)).table
     assert table["ok"].to_list() == [True, False, False, False]
     problems = table["problem"].to_list()
@@ -111,7 +117,9 @@ def test_it_runs_and_bad_files_are_rows(clip: ClipMatch, tmp_path: Path) -> None
 
 
 def test_it_travels(clip: ClipMatch, tmp_path: Path) -> None:
-    case = Case("a", (Ask("q", YES, "Rain."),), Media(picture(tmp_path)))
+    case = Case(
+        stimulus="a", asks=(Ask(question="q", scale=YES, text="Rain."),), media=Media(picture(tmp_path))
+    )
     assert pickle.loads(pickle.dumps(clip)).predict([case]) == clip.predict([case])
 
 
@@ -150,6 +158,8 @@ def test_the_tiny_models_read_the_whole_text(kind: str, tmp_path: Path) -> None:
 
 
 def test_another_text_gets_another_score(clip: ClipMatch, tmp_path: Path) -> None:
-    asks = tuple(Ask(f"q{place}", YES, text) for place, text in enumerate(TEXTS))
-    scores = [p.score for p in clip.predict([Case("a", asks, Media(picture(tmp_path)))])[0]]
+    asks = tuple(Ask(question=f"q{place}", scale=YES, text=text) for place, text in enumerate(TEXTS))
+    scores = [
+        p.score for p in clip.predict([Case(stimulus="a", asks=asks, media=Media(picture(tmp_path)))])[0]
+    ]
     assert len({round(score or 0.0, 4) for score in scores}) == len(TEXTS)

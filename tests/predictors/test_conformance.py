@@ -33,7 +33,7 @@ from tests.predictors.servers import serving
 from tests.predictors.studies import snapshot
 
 every_predictor = check_all("name", PREDICTORS.names())
-QUICK = RunOptions(retry=Retry(1, 0.01, 0.02), timeout=120)
+QUICK = RunOptions(retry=Retry(retries=1, first_wait=0.01, longest_wait=0.02), timeout=120)
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,15 @@ def test_it_survives_travelling(subject: Subject) -> None:
 
 def it_asks_for_media_only_if_it_needs_them(subject: Subject) -> None:
     bare = [
-        Case(case.stimulus, case.asks, None, case.system, case.intent, case.prompt, case.facts)
+        Case(
+            stimulus=case.stimulus,
+            asks=case.asks,
+            media=None,
+            system=case.system,
+            intent=case.intent,
+            prompt=case.prompt,
+            facts=case.facts,
+        )
         for case in cases(subject.data)
     ]
     done = run(subject.predictor, bare, None, QUICK)

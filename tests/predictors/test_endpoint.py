@@ -69,7 +69,7 @@ def emolia(name: str, folder: Path) -> Snapshot:
         place = folder / "media" / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(path.encode())
-    source = Source(name, "example", media_root=folder / "media")
+    source = Source(format=name, name="example", media_root=folder / "media")
     return Snapshot.build(
         data.study, stimuli=data.stimuli, ratings=data.ratings, items=data.items, source=source
     )
@@ -273,7 +273,7 @@ def test_busy_with_a_batch_all_of_it_is_asked_again(clip: Path) -> None:
         return Reply(429) if count == 1 else batching(request, count)
 
     with serving(busy) as server, predictor_from(f"endpoint:{server.url}") as predictor:
-        options = RunOptions(retry=Retry(2, 0.01, 0.05))
+        options = RunOptions(retry=Retry(retries=2, first_wait=0.01, longest_wait=0.05))
         done = run(predictor, [texts_case(clip, ["a", "b"])], None, options)
         assert len(server.requests) == 2
     assert done.table["attempts"].to_list() == [2, 2]
@@ -288,7 +288,7 @@ def test_a_connection_the_server_closed_is_not_used_again(clip: Path) -> None:
 
     with serving(once) as server, predictor_from(f"endpoint:{server.url}") as predictor:
         asked = [texts_case(clip, ["a"], f"clip_{place}.wav") for place in range(5)]
-        done = run(predictor, asked, None, RunOptions(at_once=1, retry=Retry(0)))
+        done = run(predictor, asked, None, RunOptions(at_once=1, retry=Retry(retries=0)))
     assert done.table["ok"].all()
 
 

@@ -25,8 +25,10 @@ FREE, YES_NO, NUMBER = Tags(type="tags"), YesNo(type="yes-no"), Numeric(type="nu
 
 def faces_answer(count: int, scale: Scale) -> Prediction:
     """What is answered where there are so many faces."""
-    ask = Ask("people", scale, "")
-    seen = tuple(Face(0, 0, 10, 10, 0.99 - 0.01 * number) for number in range(count))
+    ask = Ask(question="people", scale=scale, text="")
+    seen = tuple(
+        Face(left=0, top=0, right=10, bottom=10, score=0.99 - 0.01 * number) for number in range(count)
+    )
     return checked(Faces.make().answer(seen, ask), ask)
 
 
@@ -89,7 +91,7 @@ def rows(*faces: dict[str, float]) -> np.ndarray[tuple[int, int], np.dtype[np.fl
 def expression(
     seen: np.ndarray[tuple[int, int], np.dtype[np.float64]], scale: Scale, question: str = "q"
 ) -> Prediction:
-    ask = Ask(question, scale, "")
+    ask = Ask(question=question, scale=scale, text="")
     return checked(Expressions.make().answer(seen, ask), ask)
 
 
@@ -111,7 +113,7 @@ def test_expressions_of_every_face_or_of_the_largest() -> None:
 def test_no_face_is_none() -> None:
     closed = Categories(type="categories", categories=["happy", "sad"])
     for scale in (FREE, FreeText(type="text"), closed, YES_NO, NUMBER):
-        ask = Ask("q", scale, "", none=True)
+        ask = Ask(question="q", scale=scale, text="", none=True)
         result = checked(Expressions.make().answer(rows(), ask), ask)
         assert (result.answer, result.value, result.problem) == (NONE, None, None)
     assert expression(rows(), FREE).answer == NONE
@@ -136,13 +138,20 @@ def test_photographs(pulled: Pulled, shared_data: Path) -> None:  # noqa: F811  
     paths = [shared_data / "oasis" / "images" / f"{name}.jpg" for name in names]
     if not all(path.is_file() for path in paths):
         pytest.skip("the OASIS pictures are not at hand")
-    asks = (Ask("faces", NUMBER, ""), Ask("people", YES_NO, ""))
-    cases = [Case(path.stem, asks, Media(path)) for path in paths]
+    asks = (Ask(question="faces", scale=NUMBER, text=""), Ask(question="people", scale=YES_NO, text=""))
+    cases = [Case(stimulus=path.stem, asks=asks, media=Media(path)) for path in paths]
     table = run(predictor_from("faces"), cases).table
     counts = table.filter(table["question"] == "faces")
     assert dict(zip(counts["stimulus"], counts["value"], strict=True)) == names
     predictor = predictor_from("expressions[least=0]")
-    tags = [Case(path.stem, (Ask("facial_expression", FREE, ""),), Media(path)) for path in paths]
+    tags = [
+        Case(
+            stimulus=path.stem,
+            asks=(Ask(question="facial_expression", scale=FREE, text=""),),
+            media=Media(path),
+        )
+        for path in paths
+    ]
     looks = run(predictor, tags).table
     assert looks["answer"][0] in EXPRESSIONS
     assert looks["answer"].to_list()[1:] == [NONE, NONE]
@@ -156,7 +165,10 @@ def test_hostile_images_have_no_faces_or_say_why_not(pulled: Pulled, spec: str, 
     for name in ("mtcnn", "fer"):
         pulled(name)
     written = [(name, *write_hostile(name, tmp_path)) for name in HOSTILE]
-    cases = [Case(name, (Ask("q", FREE, ""),), Media(path)) for name, path, _ in written]
+    cases = [
+        Case(stimulus=name, asks=(Ask(question="q", scale=FREE, text=""),), media=Media(path))
+        for name, path, _ in written
+    ]
     table = run(predictor_from(spec), cases).table
     for (name, _, problem), answer, said in zip(written, table["answer"], table["problem"], strict=True):
         assert answer == (NONE if problem is None else None), (name, said)

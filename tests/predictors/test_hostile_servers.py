@@ -99,7 +99,11 @@ def specs(url: str, timeout: float = 0.4) -> dict[str, str]:
 
 
 def asked(spec: str, clip: Path, retry: Retry | None = None) -> tuple[bool, str, int]:
-    case = Case("a.wav", (Ask("q", YES, "calm", "Is it calm?", {"media": "audio"}),), Media(clip))
+    case = Case(
+        stimulus="a.wav",
+        asks=(Ask(question="q", scale=YES, text="calm", words="Is it calm?", about={"media": "audio"}),),
+        media=Media(clip),
+    )
     with predictor_from(spec) as predictor:
         row = run(predictor, [case], options=RunOptions(retry=retry or Retry(retries=0))).table.row(
             0, named=True

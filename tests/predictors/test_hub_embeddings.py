@@ -173,7 +173,7 @@ def rated(folder: Path) -> Snapshot:
         study(),
         stimuli=pl.DataFrame(stimuli),
         ratings=pl.DataFrame(ratings),
-        source=Source("tables", "small", media_root=media),
+        source=Source(format="tables", name="small", media_root=media),
     )
 
 

@@ -100,7 +100,7 @@ def predictor_for(name: str, written: dict[str, Path]) -> HubScores:
 
 def case_of(predictor: HubScores, folder: Path, name: str = "a", prompt: str | None = PROMPT) -> Case:
     path = folder / (f"{name}.png" if predictor.media_kinds == ("image",) else f"{name}.wav")
-    return Case(path.name, tuple(predictor.file_asks()), Media(path), prompt=prompt)
+    return Case(stimulus=path.name, asks=tuple(predictor.file_asks()), media=Media(path), prompt=prompt)
 
 
 def answers(predictor: HubScores, case: Case) -> dict[str, float]:
@@ -368,11 +368,16 @@ def test_a_question_picks_its_score_and_scale(written: dict[str, Path], folder: 
     media = Media(folder / "a.wav")
     seven = Points(type="points", points=7)
     asks = (
-        Ask("production-quality", seven, "", "How good does it sound?"),
-        Ask("enjoyable", seven, "", "How enjoyable is it?"),
-        Ask("mood", Categories(type="categories", categories=["joy", "grief"]), "", "Which mood?"),
+        Ask(question="production-quality", scale=seven, text="", words="How good does it sound?"),
+        Ask(question="enjoyable", scale=seven, text="", words="How enjoyable is it?"),
+        Ask(
+            question="mood",
+            scale=Categories(type="categories", categories=["joy", "grief"]),
+            text="",
+            words="Which mood?",
+        ),
     )
-    quality, enjoyable, mood = predictor.predict([Case("a", asks, media)])[0]
+    quality, enjoyable, mood = predictor.predict([Case(stimulus="a", asks=asks, media=media)])[0]
     assert quality.value == pytest.approx(
         1 + (PEERS["audiobox-aesthetics"]["production-quality"] - 1) / 9 * 6, abs=1e-4
     )
@@ -382,7 +387,7 @@ def test_a_question_picks_its_score_and_scale(written: dict[str, Path], folder: 
     )
     assert "answered with words" in str(mood.problem)
     chosen = predictor_from(f"audiobox-aesthetics[score=production-quality]:{written['audiobox-aesthetics']}")
-    assert chosen.predict([Case("a", asks[1:2], media)])[0][0].value == quality.value
+    assert chosen.predict([Case(stimulus="a", asks=asks[1:2], media=media)])[0][0].value == quality.value
     with pytest.raises(InputError, match="no score 'loud'"):
         predictor_from(f"audiobox-aesthetics[score=loud]:{written['audiobox-aesthetics']}")
 
@@ -391,8 +396,13 @@ def test_a_score_beyond_its_ends_is_held_there_with_a_note(tmp_path: Path) -> No
     predictor = predictor_from(f"scoreq:{write_tiny('scoreq', tmp_path / 'scoreq')}")
     assert isinstance(predictor, HubScores)
     soundfile.write(tmp_path / "loud.wav", np.full(16_000, 6.5), 16_000, subtype="FLOAT")
-    asks = (*predictor.file_asks(), Ask("quality", Points(type="points", points=7), "", "How good is it?"))
-    own, held = predictor.predict([Case("loud.wav", asks, Media(tmp_path / "loud.wav"))])[0]
+    asks = (
+        *predictor.file_asks(),
+        Ask(question="quality", scale=Points(type="points", points=7), text="", words="How good is it?"),
+    )
+    own, held = predictor.predict([Case(stimulus="loud.wav", asks=asks, media=Media(tmp_path / "loud.wav"))])[
+        0
+    ]
     assert (own.value, held.value) == (5, 7)
     for prediction in (own, held):
         assert mentions(str(prediction.note), "scale", "model", "7.500")
@@ -547,7 +557,7 @@ def test_pictures_are_scored_against_raters(written: dict[str, Path], tmp_path: 
         for i, name in enumerate(names)
         for r in range(3)
     ]
-    source = Source("tables", "small", media_root=tmp_path / "media")
+    source = Source(format="tables", name="small", media_root=tmp_path / "media")
     data = Snapshot.build(study, stimuli=pl.DataFrame(stimuli), ratings=pl.DataFrame(ratings), source=source)
     data.write(tmp_path / "rated")
     models = [f"--model={name}:{written[name]}" for name in ("hpsv2", "aesthetic")]
@@ -590,7 +600,9 @@ def test_what_is_doubtful_about_a_file_is_said(written: dict[str, Path], tmp_pat
         for file, words in expected.items():
             if (Path(file).suffix == ".wav") != (predictor.media_kinds == ("audio",)):
                 continue
-            case = Case(file, tuple(predictor.file_asks()), Media(tmp_path / file), prompt=PROMPT)
+            case = Case(
+                stimulus=file, asks=tuple(predictor.file_asks()), media=Media(tmp_path / file), prompt=PROMPT
+            )
             answer = predictor.predict([case])[0][0]
             note = answer.note or answer.problem or ""
             assert [word for word in words if word not in note] == [], (name, file, note)
@@ -603,8 +615,10 @@ def test_silence_and_broken_files_are_problems_of_their_own(
     (tmp_path / "text.wav").write_text("no sound")
     predictor = predictor_for("utmos", written)
     asks = tuple(predictor.file_asks())
-    cases = [Case(name, asks, Media(tmp_path / name)) for name in ("short.wav", "text.wav")]
-    cases.append(Case("a.wav", asks, Media(folder / "a.wav")))
+    cases = [
+        Case(stimulus=name, asks=asks, media=Media(tmp_path / name)) for name in ("short.wav", "text.wav")
+    ]
+    cases.append(Case(stimulus="a.wav", asks=asks, media=Media(folder / "a.wav")))
     table = run(predictor, cases, tmp_path / "out").table
     assert table["ok"].to_list() == [False, False, True]
     assert mentions(table["problem"][0], "0.006", "0.1")

@@ -102,7 +102,7 @@ def test_media_of_another_size_are_predicted_again_though_the_time_is_the_same(
     assert asked_of(case, tmp_path / "run") == 0
 
 
-BASE_ASK = Ask("q", YES, "text", "words", {"media": "audio"})
+BASE_ASK = Ask(question="q", scale=YES, text="text", words="words", about={"media": "audio"})
 ASKS = {
     "question": replace(BASE_ASK, question="other"),
     "text": replace(BASE_ASK, text="other"),
@@ -127,7 +127,15 @@ ASKS = {
 def test_every_part_of_a_case_is_part_of_what_is_resumed(
     change: dict[str, Any], clips: list[Path], tmp_path: Path
 ) -> None:
-    case = Case("a", (BASE_ASK,), Media(clips[0]), "A", "happy", "prompt", {"path": "here"})
+    case = Case(
+        stimulus="a",
+        asks=(BASE_ASK,),
+        media=Media(clips[0]),
+        system="A",
+        intent="happy",
+        prompt="prompt",
+        facts={"path": "here"},
+    )
     assert asked_of(case, tmp_path) == 1
     assert asked_of(replace(case, **change), tmp_path) == 1
     assert asked_of(case, tmp_path) == 0
@@ -164,7 +172,7 @@ def test_the_cache_gives_nothing_for_anything_else(part: str, clips: list[Path],
         counts = run(predictor, [case], None, options).counts
         return counts["asked"], counts["cached"]
 
-    case = Case("a", (BASE_ASK,), Media(clips[0]), prompt="prompt")
+    case = Case(stimulus="a", asks=(BASE_ASK,), media=Media(clips[0]), prompt="prompt")
     assert asked(case, Settled()) == (1, 0)
     assert asked(replace(case, stimulus="b", system="B"), Settled()) == (0, 1)
     other, predictor = case, Settled()
@@ -205,7 +213,17 @@ def test_a_damaged_row_in_the_cache_is_asked_again(tmp_path: Path) -> None:
 
 
 def test_a_call_from_the_cache_is_marked_and_costs_nothing(tmp_path: Path) -> None:
-    call = Call("id", "digest", "now", ("q",), "m", "plain", input_tokens=10, output_tokens=5, cost=0.25)
+    call = Call(
+        id="id",
+        request="digest",
+        at="now",
+        questions=("q",),
+        requested_model="m",
+        form="plain",
+        input_tokens=10,
+        output_tokens=5,
+        cost=0.25,
+    )
     cache = Cache(tmp_path / "cache.sqlite")
     cache.add({"key": Prediction(score=0.5, call=call)})
     result = cache.find(["key"])["key"].call
@@ -234,7 +252,7 @@ def test_the_waits_double_from_half_a_second_to_a_minute_with_half_of_them_drawn
         Retry(longest_wait=-1)
     with pytest.raises(InputError):
         Retry(longest_retry_after=-1)
-    assert Retry(0, 0, 0, 0, 0).wait("clip", 3) == 0
+    assert Retry(retries=0, first_wait=0, longest_wait=0, seed=0, longest_retry_after=0).wait("clip", 3) == 0
 
 
 def test_a_transient_error_is_slept_on_and_asked_four_times_more(
@@ -518,7 +536,7 @@ def test_the_journal_reaches_the_disk_at_least_once_a_second(
 
 
 def test_a_line_of_the_journal_has_this_layout(tmp_path: Path) -> None:
-    call = Call("id", "digest", "now", ("q",), "m", "plain")
+    call = Call(id="id", request="digest", at="now", questions=("q",), requested_model="m", form="plain")
     journal = Journal(tmp_path)
     answer = Prediction(answer="é", shares={"a": 1.0}, call=call)
     journal.add("a", {"k": StoredPrediction(answer, 3)}, 0.25)
@@ -558,7 +576,7 @@ def test_outputs_of_an_earlier_run_go_only_when_something_is_asked(clips: list[P
 
 
 def test_checked_predictions_keep_their_flag_and_call_though_they_failed(clips: list[Path]) -> None:
-    call = Call("id", "digest", "now", ("q0",), "m", "plain")
+    call = Call(id="id", request="digest", at="now", questions=("q0",), requested_model="m", form="plain")
     answer: Mapping[str, Prediction] = {
         "a": Prediction(problem="no", flag="doubtful", call=call, value=1.0),
         "b": Prediction(value=float("nan"), call=call),

@@ -51,7 +51,7 @@ class Brightness(Predictor):
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
         with Image.open(case.media_file.path) as image:
-            return [Prediction(float(np.asarray(image.convert("L")).mean()))]
+            return [Prediction(value=float(np.asarray(image.convert("L")).mean()))]
 
 
 class Nearness(Brightness):
@@ -62,7 +62,7 @@ class Nearness(Brightness):
     def predict_case(self, case: Case) -> Sequence[Prediction]:
         if case.reference is None:
             return [Prediction.failed("no reference is known")]
-        return [Prediction(float(len(case.reference.path.name)), note=case.prompt)]
+        return [Prediction(value=float(len(case.reference.path.name)), note=case.prompt)]
 
 
 @pytest.fixture

@@ -359,7 +359,7 @@ def test_directions_are_found_by_the_metrics_name() -> None:
     assert ColumnMetric.named("WER").lower_is_better
     assert (ColumnMetric.named("UTMOS").low, ColumnMetric.named("sigmos_ovrl").high) == (1.0, 5.0)
     assert ColumnMetric.named("arecho_audiobox_aesthetics_PQ").high == 10.0
-    ask = Ask("quality", Points(type="points", points=5), "")
+    ask = Ask(question="quality", scale=Points(type="points", points=5), text="")
     assert ColumnMetric.named("mcd").prediction(4.0, ask).score == 4.0
     assert ColumnMetric.named("utmos").prediction(5.5, ask).value == 5.0
 

@@ -116,7 +116,9 @@ def test_every_file_question_has_an_answer(spec: str, pulled: Pulled, tmp_path: 
         "music-tags": ["musicnn-msd"],
     }.get(spec, ["dnsmos"]):
         pulled(name)
-    case = Case("clip", tuple(predictor.file_asks()), stored(tmp_path / "clip.wav", voice(10)))
+    case = Case(
+        stimulus="clip", asks=tuple(predictor.file_asks()), media=stored(tmp_path / "clip.wav", voice(10))
+    )
     table = run(predictor, [case]).table
     assert table["ok"].all(), table["problem"].to_list()
     assert all(v is not None or a is not None for v, a in table.select("value", "answer").iter_rows())
@@ -147,14 +149,19 @@ LESS_IS_BETTER, ENDLESS = MetricScore("a fault", 100, 0), MetricScore("a count")
 def test_a_score_on_a_scale(
     score: MetricScore, name: str, scale: Numeric | Points, expected: Prediction
 ) -> None:
-    assert on_scale(25.0, score, Ask(name, scale, ""), "fault") == expected
+    assert on_scale(25.0, score, Ask(question=name, scale=scale, text=""), "fault") == expected
 
 
 @pytest.mark.parametrize("score", [LESS_IS_BETTER, ENDLESS])
 def test_what_a_number_cannot_answer_is_a_problem(score: MetricScore) -> None:
     for scale in (YesNo(type="yes-no"), Tags(type="tags"), Numeric(type="numeric", low=1)):
-        assert "another kind of answer" in (on_scale(1.0, score, Ask("q", scale, ""), "fault").problem or "")
-    assert on_scale(None, score, Ask("q", ANY, ""), "fault", ("nothing sounds",)).problem == "nothing sounds"
+        assert "another kind of answer" in (
+            on_scale(1.0, score, Ask(question="q", scale=scale, text=""), "fault").problem or ""
+        )
+    assert (
+        on_scale(None, score, Ask(question="q", scale=ANY, text=""), "fault", ("nothing sounds",)).problem
+        == "nothing sounds"
+    )
 
 
 @pytest.mark.slow
@@ -173,7 +180,11 @@ def test_of_two_images_the_less_distorted_is_predicted_to_be_chosen(
     Image.fromarray(noisy).save(tmp_path / "noisy.png")
     values = []
     for path in (plain, tmp_path / "noisy.png"):
-        case = Case(path.stem, (Ask("better", ANY, ""), Ask("brisque", ANY, "")), Media(path))
+        case = Case(
+            stimulus=path.stem,
+            asks=(Ask(question="better", scale=ANY, text=""), Ask(question="brisque", scale=ANY, text="")),
+            media=Media(path),
+        )
         better, raw = predictor_from("brisque").predict([case])[0]
         assert better.value is not None
         assert raw.value is not None
@@ -214,7 +225,12 @@ def test_the_worse_the_copy_the_lower_the_score_against_the_reference(spec: str,
     else:
         takes = [hiss(clean, share) for share in (0.0, 0.02, 0.3)]
     cases = [
-        Case(f"{at}", (Ask("q", UNIT, ""),), stored(tmp_path / f"{at}.wav", take), reference=reference)
+        Case(
+            stimulus=f"{at}",
+            asks=(Ask(question="q", scale=UNIT, text=""),),
+            media=stored(tmp_path / f"{at}.wav", take),
+            reference=reference,
+        )
         for at, take in enumerate(takes)
     ]
     table = run(predictor, cases).table
@@ -224,7 +240,11 @@ def test_the_worse_the_copy_the_lower_the_score_against_the_reference(spec: str,
 
 
 def test_without_a_reference_the_row_says_how_to_give_one(tmp_path: Path) -> None:
-    case = Case("clip", (Ask("q", UNIT, ""),), stored(tmp_path / "clip.wav", voice(1)))
+    case = Case(
+        stimulus="clip",
+        asks=(Ask(question="q", scale=UNIT, text=""),),
+        media=stored(tmp_path / "clip.wav", voice(1)),
+    )
     table = run(predictor_from("stoi"), [case]).table
     assert table["ok"].to_list() == [False]
     assert "no reference is known" in table["problem"][0]
@@ -237,7 +257,14 @@ def test_another_reference_is_another_answer(tmp_path: Path) -> None:
     predictor = predictor_from("stoi")
     answers = [
         predictor.predict(
-            [Case("c", (Ask("stoi", ANY, ""),), media, reference=stored(tmp_path / name, samples))]
+            [
+                Case(
+                    stimulus="c",
+                    asks=(Ask(question="stoi", scale=ANY, text=""),),
+                    media=media,
+                    reference=stored(tmp_path / name, samples),
+                )
+            ]
         )
         for name, samples in (("a.wav", clean), ("b.wav", hiss(clean, 0.5)))
     ]
@@ -264,16 +291,19 @@ def test_aecmos_compares_three_signals(pulled: Pulled, tmp_path: Path) -> None: 
     uncancelled = stored(tmp_path / "take2.wav", microphone)
     for name in ("far", "mic"):
         (tmp_path / name / "take2.wav").write_bytes((tmp_path / name / "take.wav").read_bytes())
-    table = run(predictor, [Case("clean", asks, clean), Case("echo", asks, uncancelled)]).table
+    table = run(
+        predictor,
+        [Case(stimulus="clean", asks=asks, media=clean), Case(stimulus="echo", asks=asks, media=uncancelled)],
+    ).table
     echo = table.filter(table["question"] == "aecmos-echo")["value"].to_list()
     assert echo[0] > echo[1] + 0.5
     expected = aecmos(voice(4), far, microphone, talk="double", model=model)
     assert echo[0] == pytest.approx(expected.scores["aecmos-echo"], abs=0.02)
     by_reference = predictor_from(f"speech-mos[microphone={tmp_path / 'mic'},talk=double]:aecmos")
     assert by_reference.needs_reference
-    case = Case("clean", asks, clean, reference=Media(tmp_path / "far" / "take.wav"))
+    case = Case(stimulus="clean", asks=asks, media=clean, reference=Media(tmp_path / "far" / "take.wav"))
     assert by_reference.predict([case])[0][0].value == pytest.approx(echo[0])
-    missing = run(by_reference, [Case("clean", asks, clean)]).table["problem"][0]
+    missing = run(by_reference, [Case(stimulus="clean", asks=asks, media=clean)]).table["problem"][0]
     assert "what the loudspeaker played" in missing
 
 

@@ -37,7 +37,14 @@ NINE = Points(type="points", points=9)
 def output(slope: float = 0.0, bounds: tuple[float, float] | None = (1.0, 9.0)) -> QuestionHead:
     size = EMBEDDINGS["music"]().size
     nothing = {name: np.zeros(size) for name in ("mean", "factor", "reach", "weight")}
-    return QuestionHead("valence", Head("ridge", 5.0, nothing), bounds, 1.5, 0.9, slope=slope)
+    return QuestionHead(
+        question="valence",
+        head=Head("ridge", 5.0, nothing),
+        bounds=bounds,
+        half_width=1.5,
+        confidence=0.9,
+        slope=slope,
+    )
 
 
 def test_an_interval_grows_up_to_four_times_and_never_shrinks() -> None:
@@ -88,7 +95,7 @@ def features(warnings: tuple[str, ...] = (), rows: int = 1) -> Features:
 
 
 def model(**more: Any) -> TrainedModel:
-    return TrainedModel("m", "va-audio", "music", (output(),), **more)
+    return TrainedModel(name="m", recipe="va-audio", embedding="music", outputs=(output(),), **more)
 
 
 def test_doubts_have_their_flags() -> None:
@@ -121,7 +128,7 @@ def test_windows_are_answered_where_there_is_more_than_one() -> None:
     every = replace(ask, about={WINDOWS: "all"})
     out, doubt = model().outputs[0], Doubt(DomainDistance())
     single, double = (answer_of(every, out, features(rows=rows), doubt, None) for rows in (1, 2))
-    assert single == Prediction(5.0, low=3.5, high=6.5)
+    assert single == Prediction(value=5.0, low=3.5, high=6.5)
     assert (double.samples, double.rate, double.start) == ((5.0, 5.0), 0.1, 5.0)
     assert answer_of(ask, out, features(rows=2), doubt, None).samples is None
     left_out = answer_of(every, out, features(rows=2), doubt, 7.0)
@@ -246,10 +253,10 @@ def conveyed(errors: dict[str, KnownError] | None = None) -> Any:
                     {"stimulus": name, "question": "valence", "value": reference_ + shift + gap}
                 )
     asked = Evidence(
-        pl.DataFrame(stimuli),
-        pl.DataFrame(predictions),
-        {"valence": {"happy": 8.0, "sad": 2.0}},
-        {"valence": 5.0},
+        stimuli=pl.DataFrame(stimuli),
+        predictions=pl.DataFrame(predictions),
+        references={"valence": {"happy": 8.0, "sad": 2.0}},
+        midpoints={"valence": 5.0},
         errors={"valence": ERROR} if errors is None else errors,
     )
     return to_json(predicted_conveyance(asked))
@@ -289,4 +296,4 @@ def test_a_scale_that_is_asked_otherwise_is_reached_linearly() -> None:
     assert onto(1.0, (1.0, 9.0), (-4.0, 4.0)) == -4.0
     assert onto(3.3, None, (0.0, 1.0)) == 3.3
     assert onto(3.3, (1.0, 9.0), (1.0, 9.0)) == 3.3
-    assert Ask("q", NINE, "").scale.bounds() == (1.0, 9.0)
+    assert Ask(question="q", scale=NINE, text="").scale.bounds() == (1.0, 9.0)

@@ -95,12 +95,14 @@ def test_confidence_is_the_probability_of_being_right() -> None:
     (label,) = plain_labels(only(zebra=0.5))
     assert label.share == pytest.approx(calibrated(0.5))
     predictor = Objects.make("", {})
-    assert predictor.answer(only(zebra=0.25), Ask("objects", FREE, "")).answer == "zebra"
-    unsure = predictor.answer(only(zebra=0.2), Ask("objects", FREE, ""))
+    assert predictor.answer(only(zebra=0.25), Ask(question="objects", scale=FREE, text="")).answer == "zebra"
+    unsure = predictor.answer(only(zebra=0.2), Ask(question="objects", scale=FREE, text=""))
     assert mentions(unsure.problem, "0.4", "0.33")
-    assert predictor.answer(only(zebra=0.2), Ask("what", ZEBRAS, "")).answer == "zebra", "on a list"
+    assert predictor.answer(only(zebra=0.2), Ask(question="what", scale=ZEBRAS, text="")).answer == "zebra", (
+        "on a list"
+    )
     bold = Objects.make("", {"least": "0.3"})
-    assert bold.answer(only(zebra=0.2), Ask("objects", FREE, "")).answer == "zebra"
+    assert bold.answer(only(zebra=0.2), Ask(question="objects", scale=FREE, text="")).answer == "zebra"
 
 
 def test_three_views_are_averaged(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,14 +127,20 @@ def test_three_views_are_averaged(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_lists_of_a_study_get_the_sum_of_their_classes() -> None:
     predictor = Objects.make("", {"least": "0.2"})
     seen = probabilities(Beagle=0.15, Boxer=0.15, tabby_cat=0.2, couch=0.3)
-    closed = Ask("what", Tags(type="tags", tags=["Dog", "cats", "sofa", "car"], open=False), "")
+    closed = Ask(
+        question="what", scale=Tags(type="tags", tags=["Dog", "cats", "sofa", "car"], open=False), text=""
+    )
     assert predictor.answer(seen, closed).answer == "Dog;sofa;cats"
-    kinds = Ask("what", Categories(type="categories", categories=["animal", "furniture", "food"]), "")
+    kinds = Ask(
+        question="what",
+        scale=Categories(type="categories", categories=["animal", "furniture", "food"]),
+        text="",
+    )
     result = predictor.answer(seen, kinds)
     assert result.answer == "animal"
     assert result.score == pytest.approx(0.5, abs=0.12)
-    assert predictor.answer(seen, Ask("dog", YesNo(type="yes-no"), "")).answer == "no"
-    assert predictor.answer(seen, Ask("animal", YesNo(type="yes-no"), "")).answer == "yes"
+    assert predictor.answer(seen, Ask(question="dog", scale=YesNo(type="yes-no"), text="")).answer == "no"
+    assert predictor.answer(seen, Ask(question="animal", scale=YesNo(type="yes-no"), text="")).answer == "yes"
 
 
 @pytest.mark.parametrize("wrong", ["objects[top=0]", "objects[least=2]", "objects[top=x]"])
@@ -155,7 +163,13 @@ def test_a_network_that_cannot_be_had_is_said_in_every_row(
     cases: list[Case] = []
     for name in ("a", "b"):
         Image.fromarray(picture(50, 60 + len(cases))).save(tmp_path / f"{name}.png")
-        cases.append(Case(name, (Ask("objects", FREE, ""),), Media(tmp_path / f"{name}.png")))
+        cases.append(
+            Case(
+                stimulus=name,
+                asks=(Ask(question="objects", scale=FREE, text=""),),
+                media=Media(tmp_path / f"{name}.png"),
+            )
+        )
     table = run(predictor_from("objects"), cases).table
     assert not table["ok"].any()
     assert all("HEARTFELT_OFFLINE is set" in problem for problem in table["problem"])
@@ -170,12 +184,12 @@ def test_photographs_are_named(pulled: Pulled, shared_data: Path) -> None:  # no
     if not all(path.is_file() for path in paths):
         pytest.skip("the OASIS pictures are not at hand")
     asks = (
-        Ask("objects", FREE, ""),
-        Ask("text", FreeText(type="text"), ""),
-        Ask("kind", Categories(type="categories", categories=["animal", "plant"]), ""),
+        Ask(question="objects", scale=FREE, text=""),
+        Ask(question="text", scale=FreeText(type="text"), text=""),
+        Ask(question="kind", scale=Categories(type="categories", categories=["animal", "plant"]), text=""),
     )
     predictor = predictor_from("objects")
-    table = run(predictor, [Case(path.stem, asks, Media(path)) for path in paths]).table
+    table = run(predictor, [Case(stimulus=path.stem, asks=asks, media=Media(path)) for path in paths]).table
     answers = dict(zip(zip(table["stimulus"], table["question"], strict=True), table["answer"], strict=True))
     assert [answers[name, "objects"] for name in names] == ["acorn", "zebra", "dog"]
     assert answers["Dog_12", "text"] == "dog"
@@ -194,7 +208,10 @@ def test_photographs_are_named(pulled: Pulled, shared_data: Path) -> None:  # no
 def test_hostile_images_are_named_or_say_why_not(pulled: Pulled, tmp_path: Path) -> None:  # noqa: F811  # a fixture taken in by name
     pulled("efficientnet-lite0")
     written = [(name, *write_hostile(name, tmp_path)) for name in HOSTILE]
-    cases = [Case(name, (Ask("objects", FREE, ""),), Media(path)) for name, path, _ in written]
+    cases = [
+        Case(stimulus=name, asks=(Ask(question="objects", scale=FREE, text=""),), media=Media(path))
+        for name, path, _ in written
+    ]
     table = run(predictor_from("objects[least=0]:efficientnet-lite0"), cases).table
     for (name, _, problem), ok, said in zip(written, table["ok"], table["problem"], strict=True):
         assert ok == (problem is None), (name, said)

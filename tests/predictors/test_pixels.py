@@ -41,10 +41,13 @@ class Counting(Pixels):
 
 
 def test_seven_questions_decode_an_image_once(photo: Path) -> None:
-    asks = [Ask(name, Tags(type="tags") if name == "palette" else PLAIN, "") for name in MEASURES]
-    asks.append(Ask("again", PLAIN, "", about={"measure": "brightness"}))
+    asks = [
+        Ask(question=name, scale=Tags(type="tags") if name == "palette" else PLAIN, text="")
+        for name in MEASURES
+    ]
+    asks.append(Ask(question="again", scale=PLAIN, text="", about={"measure": "brightness"}))
     predictor = Counting.make()
-    table = run(predictor, [Case("a", tuple(asks), Media(photo))]).table
+    table = run(predictor, [Case(stimulus="a", asks=tuple(asks), media=Media(photo))]).table
     assert table["ok"].all()
     assert predictor.looks == 1
     expected = measure_image(photo)
@@ -58,7 +61,10 @@ def test_seven_questions_decode_an_image_once(photo: Path) -> None:
 def test_each_measure_is_moved_between_its_ends(photo: Path) -> None:
     expected = measure_image(photo)
     for name, (low, high, _) in ENDS.items():
-        table = run(predictor_from(f"pixels:{name}"), [Case("a", (Ask("q", UNIT, ""),), Media(photo))]).table
+        table = run(
+            predictor_from(f"pixels:{name}"),
+            [Case(stimulus="a", asks=(Ask(question="q", scale=UNIT, text=""),), media=Media(photo))],
+        ).table
         share = min(max((getattr(expected, name) - low) / (high - low), 0), 1)
         assert table["value"][0] == pytest.approx(share), name
 
@@ -66,7 +72,7 @@ def test_each_measure_is_moved_between_its_ends(photo: Path) -> None:
 def test_the_ends_may_be_given(photo: Path) -> None:
     bright = measure_image(photo).brightness
     spec = f"pixels[low={bright - 10},high={bright + 10}]:brightness"
-    assert predict(spec, photo, Ask("q", UNIT, "")).value == pytest.approx(0.5)
+    assert predict(spec, photo, Ask(question="q", scale=UNIT, text="")).value == pytest.approx(0.5)
     assert predictor_from(spec).identity != predictor_from("pixels:brightness").identity
     for wrong in ("pixels[low=100]:brightness", "pixels[high=0]:brightness", "pixels[high=x]:brightness"):
         with pytest.raises(InputError, match="not a valid high"):
@@ -77,17 +83,19 @@ def test_the_ends_may_be_given(photo: Path) -> None:
 
 
 def predict(spec: str, photo: Path, ask: Ask) -> Prediction:
-    return predictor_from(spec).predict([Case("a", (ask,), Media(photo))])[0][0]
+    return predictor_from(spec).predict([Case(stimulus="a", asks=(ask,), media=Media(photo))])[0][0]
 
 
 def test_colours_on_the_lists_of_a_study(photo: Path) -> None:
-    closed = Ask("colour", Tags(type="tags", tags=["Orange", "Blue", "Green"], open=False), "")
+    closed = Ask(
+        question="colour", scale=Tags(type="tags", tags=["Orange", "Blue", "Green"], open=False), text=""
+    )
     assert predict("pixels", photo, closed).answer == "Orange;Blue"
-    warm = Ask("colour", Categories(type="categories", categories=["red", "blue"]), "")
+    warm = Ask(question="colour", scale=Categories(type="categories", categories=["red", "blue"]), text="")
     result = predict("pixels:palette", photo, warm)
     assert result.answer == "blue"
     assert result.score == pytest.approx(0.4)
-    grey = Ask("colour", Tags(type="tags", tags=["grey"], open=False), "")
+    grey = Ask(question="colour", scale=Tags(type="tags", tags=["grey"], open=False), text="")
     assert mentions(predict("pixels", photo, grey).problem or "", "0.6", "0.4")
 
 
@@ -104,12 +112,14 @@ def test_the_measure_is_known_by_many_names() -> None:
 
 
 def test_a_question_that_names_no_measure_says_what_to_ask(photo: Path) -> None:
-    assert "ask pixels:MEASURE" in (predict("pixels", photo, Ask("style", UNIT, "")).problem or "")
+    assert "ask pixels:MEASURE" in (
+        predict("pixels", photo, Ask(question="style", scale=UNIT, text="")).problem or ""
+    )
 
 
 def test_it_survives_pickling_and_says_what_it_is(photo: Path) -> None:
     predictor = predictor_from("pixels:warmth")
-    case = Case("a", (Ask("q", UNIT, ""),), Media(photo))
+    case = Case(stimulus="a", asks=(Ask(question="q", scale=UNIT, text=""),), media=Media(photo))
     first = predictor.predict([case])
     again = pickle.loads(pickle.dumps(predictor))
     assert again.predict([case]) == first
@@ -122,11 +132,11 @@ def test_it_survives_pickling_and_says_what_it_is(photo: Path) -> None:
 def test_hostile_images_are_measured_or_say_why_not(name: str, tmp_path: Path) -> None:
     path, problem = write_hostile(name, tmp_path)
     asks = (
-        Ask("brightness", UNIT, ""),
-        Ask("colour", Tags(type="tags"), ""),
-        Ask("c", Points(type="points", points=5), ""),
+        Ask(question="brightness", scale=UNIT, text=""),
+        Ask(question="colour", scale=Tags(type="tags"), text=""),
+        Ask(question="c", scale=Points(type="points", points=5), text=""),
     )
-    table = run(predictor_from("pixels"), [Case(name, asks, Media(path))]).table
+    table = run(predictor_from("pixels"), [Case(stimulus=name, asks=asks, media=Media(path))]).table
     if problem is None:
         assert table["ok"].to_list() == [True, True, False], table["problem"].to_list()
         assert 0 <= table["value"][0] <= 1
@@ -140,7 +150,10 @@ def test_hostile_images_are_measured_or_say_why_not(name: str, tmp_path: Path) -
 def test_one_bad_image_does_not_fail_its_neighbours(photo: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.png").write_bytes(b"no image")
     paths = [photo, tmp_path / "bad.png", photo, tmp_path / "gone.png"]
-    cases = [Case(str(at), (Ask("brightness", UNIT, ""),), Media(path)) for at, path in enumerate(paths)]
+    cases = [
+        Case(stimulus=str(at), asks=(Ask(question="brightness", scale=UNIT, text=""),), media=Media(path))
+        for at, path in enumerate(paths)
+    ]
     table = run(predictor_from("pixels"), cases).table
     assert table["ok"].to_list() == [True, False, True, False]
     assert table["attempts"].to_list() == [1, 1, 1, 1]

@@ -107,8 +107,8 @@ def cluster(log: Path) -> Iterator[Any]:
 
 
 def cases(n: int) -> list[Case]:
-    ask = Ask("q", Points(type="points", points=9), "text")
-    return [Case(f"s{place:03}", (ask,)) for place in range(n)]
+    ask = Ask(question="q", scale=Points(type="points", points=9), text="text")
+    return [Case(stimulus=f"s{place:03}", asks=(ask,)) for place in range(n)]
 
 
 def asked(cluster: Any, spec: str, n: int, folder: Path | None = None, **options: Any) -> Run:
@@ -205,11 +205,11 @@ def test_a_batch_that_kills_its_workers_is_settled_alone(cluster: Any, log: Path
 
 @pytest.mark.slow
 def test_media_can_travel(cluster: Any, tmp_path: Path) -> None:
-    asks = (Ask("q", YesNo(type="yes-no"), "text"),)
+    asks = (Ask(question="q", scale=YesNo(type="yes-no"), text="text"),)
     (tmp_path / "a").write_bytes(b"12")
     (tmp_path / "b").write_bytes(b"123")
     sent = SentMedia(tmp_path / "b", b"123")
-    given = [Case(name, asks, Media(tmp_path / name)) for name in ("a", "b", "gone")]
+    given = [Case(stimulus=name, asks=asks, media=Media(tmp_path / name)) for name in ("a", "b", "gone")]
     options = {"address": cluster.address, "media": "send", "workers": "1"}
     table = run(
         predictor_from("cluster_work:heard"),

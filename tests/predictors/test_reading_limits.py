@@ -218,14 +218,14 @@ def test_what_is_no_completion(text: str) -> None:
     ],
 )
 def test_numbers_must_lie_on_the_scale_ends_included(answer: Any, value: float | None) -> None:
-    ask = Ask("q", NINE, "text", "words", {})
+    ask = Ask(question="q", scale=NINE, text="text", words="words", about={})
     (result,) = read_form(json.dumps({"q1": {"answer": answer}}), [ask])
     assert result.value == value
     assert (result.problem is None) == (value is not None)
 
 
 def test_the_fullest_and_last_form_counts() -> None:
-    asks = [Ask(name, NINE, "t", "w", {}) for name in "ab"]
+    asks = [Ask(question=name, scale=NINE, text="t", words="w", about={}) for name in "ab"]
     text = (
         'first {"q1": {"answer": 2}} then {"q1": 3, "q2": 4} and {"q1": 5, "q2": 6} and {"q2": 7} [{"q1": 8}'
     )
@@ -237,7 +237,10 @@ def test_the_fullest_and_last_form_counts() -> None:
 
 
 def test_the_form_names_bounds_and_reasons() -> None:
-    asks = [Ask("a", NINE, "t", "w", {}), Ask("b", YES, "t", "w", {})]
+    asks = [
+        Ask(question="a", scale=NINE, text="t", words="w", about={}),
+        Ask(question="b", scale=YES, text="t", words="w", about={}),
+    ]
     form = schema(asks, reasons=True)
     assert form["required"] == ["q1", "q2"]
     assert form["additionalProperties"] is False
@@ -251,7 +254,8 @@ def test_the_form_names_bounds_and_reasons() -> None:
 
 def test_questions_with_something_shown_have_requests_of_their_own() -> None:
     asks = [
-        Ask(name, YES, "t", "w", {}, shown) for name, shown in zip("abcd", ("", "x", "", "y"), strict=True)
+        Ask(question=name, scale=YES, text="t", words="w", about={}, shown=shown)
+        for name, shown in zip("abcd", ("", "x", "", "y"), strict=True)
     ]
     assert [[ask.question for ask in part] for part in groups(asks)] == [["a", "c"], ["b"], ["d"]]
 
@@ -291,12 +295,12 @@ def test_a_name_is_matched_where_it_is_unmistakable() -> None:
 
 
 def test_file_names_carry_folders_levels_and_the_ending_of_the_media(tmp_path: Path) -> None:
-    ask = Ask("q", YES, "t")
-    level = Ask("q", YES, "t", about={"dimension": "D", "level": "3", "polarity": "pos"})
-    case = Case("a/b.c", (ask,), Media(tmp_path / "x.mp3"))
+    ask = Ask(question="q", scale=YES, text="t")
+    level = Ask(question="q", scale=YES, text="t", about={"dimension": "D", "level": "3", "polarity": "pos"})
+    case = Case(stimulus="a/b.c", asks=(ask,), media=Media(tmp_path / "x.mp3"))
     assert (stem_of(case, ask), file_name_of(case, ask)) == ("a__b.c", "a__b.c.mp3")
     assert file_name_of(case, ask, unique=False) == "b.c.mp3"
-    sound = Case("a/b.WAV", (ask,))
+    sound = Case(stimulus="a/b.WAV", asks=(ask,))
     assert (stem_of(sound, ask), file_name_of(sound, ask)) == ("a__b", "a__b.WAV")
     assert file_name_of(sound, level) == "b__D_3_pos.WAV"
 
@@ -318,12 +322,14 @@ def test_file_names_carry_folders_levels_and_the_ending_of_the_media(tmp_path: P
 def test_one_cell_of_a_file(rows: str, expected: Prediction | str, tmp_path: Path) -> None:
     path = tmp_path / "predictions.csv"
     path.write_text(rows, encoding="utf-8")
-    ((result,),) = predictor_from(f"file:{path}").predict([Case("a", (Ask("q", NINE, "t"),))])
+    ((result,),) = predictor_from(f"file:{path}").predict(
+        [Case(stimulus="a", asks=(Ask(question="q", scale=NINE, text="t"),))]
+    )
     assert result == (Prediction.failed(expected) if isinstance(expected, str) else expected)
 
 
 def test_two_rows_for_one_item_are_refused_in_every_layout(tmp_path: Path) -> None:
-    case = Case("f/a.wav", (Ask("q", NINE, "t"),))
+    case = Case(stimulus="f/a.wav", asks=(Ask(question="q", scale=NINE, text="t"),))
     for rows in (
         "stimulus,question,value\na,q,1\na,q,2\n",
         "stimulus,q\na,1\na,2\n",
@@ -339,7 +345,12 @@ def test_rows_that_belong_nowhere_are_in_the_ledger(tmp_path: Path) -> None:
     path = tmp_path / "predictions.csv"
     path.write_text("stimulus,question,value\na,q,1\nb,q,2\na,r,3\n", encoding="utf-8")
     predictor = predictor_from(f"file:{path}")
-    predictor.expect([Case("a", (Ask("q", NINE, "t"),)), Case("c", (Ask("r", NINE, "t"),))])
+    predictor.expect(
+        [
+            Case(stimulus="a", asks=(Ask(question="q", scale=NINE, text="t"),)),
+            Case(stimulus="c", asks=(Ask(question="r", scale=NINE, text="t"),)),
+        ]
+    )
     rows = predictor.ledger().select("stimulus", "question", "stage", "what").rows()
     assert rows == [("b", "q", "predict", "prediction"), ("a", "r", "predict", "prediction")]
     assert predictor.ledger()["reason"].to_list() == [
@@ -391,13 +402,13 @@ def test_a_group_by_itself_and_as_a_distance_from_others() -> None:
 )
 def test_a_mean_opinion_score_on_another_scale(score: float, value: float, clipped: bool) -> None:
     opinion = MetricScore("a mean opinion score", 1, 5)
-    result = on_scale(score, opinion, Ask("q", NINE, "t"), "mos")
+    result = on_scale(score, opinion, Ask(question="q", scale=NINE, text="t"), "mos")
     assert result.value == pytest.approx(value, rel=1e-12)
     assert ("end of the scale" in (result.note or "")) == clipped
-    assert on_scale(score, opinion, Ask("q", YES, "t"), "mos").problem
-    assert on_scale(2.5, opinion, Ask("q", Points(type="points", points=5), "t"), "mos") == Prediction(
-        value=2.5
-    )
+    assert on_scale(score, opinion, Ask(question="q", scale=YES, text="t"), "mos").problem
+    assert on_scale(
+        2.5, opinion, Ask(question="q", scale=Points(type="points", points=5), text="t"), "mos"
+    ) == Prediction(value=2.5)
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "nan", "inf", "hot"])

@@ -28,9 +28,15 @@ from tests.predictors.runs import QUICK, Scripted, ran, wait_for_lines
 from tests.predictors.servers import Reply, Served, good, serving
 from tests.predictors.studies import snapshot, texts_case
 
-NINE = Ask("q", Points(type="points", points=9), "", "")
-MOOD = Ask("q", Categories(type="categories", categories=["joy", "grief", "calm"]), "", "", none=True)
-TAGS = Ask("q", Tags(type="tags", tags=["a", "b", "c"], open=False), "", "")
+NINE = Ask(question="q", scale=Points(type="points", points=9), text="", words="")
+MOOD = Ask(
+    question="q",
+    scale=Categories(type="categories", categories=["joy", "grief", "calm"]),
+    text="",
+    words="",
+    none=True,
+)
+TAGS = Ask(question="q", scale=Tags(type="tags", tags=["a", "b", "c"], open=False), text="", words="")
 FAILED = Prediction.failed("it was down")
 
 
@@ -86,7 +92,7 @@ def test_tags_are_kept_by_majority() -> None:
 
 
 def test_texts_sets_and_traces() -> None:
-    text = Ask("q", FreeText(type="text"), "", "")
+    text = Ask(question="q", scale=FreeText(type="text"), text="", words="")
     made = combined([Prediction(answer="a sea"), Prediction(answer="a lake")], text)
     assert (made.answer, made.agreement) == ("a sea", None)
     pair = [Prediction(members={"x": a, "y": 1 - a}, orders=(a, a)) for a in (1.0, 1.0, 0.0)]
@@ -102,7 +108,7 @@ def test_texts_sets_and_traces() -> None:
 
 
 def test_ordered_categories_without_words_are_numbers() -> None:
-    ask = Ask("q", Ordered(type="ordered", categories=["a", "b", "c"]), "", "")
+    ask = Ask(question="q", scale=Ordered(type="ordered", categories=["a", "b", "c"]), text="", words="")
     assert combined([Prediction(value=0.4), Prediction(value=1.2)], ask).value == pytest.approx(0.8)
 
 
@@ -235,7 +241,7 @@ def test_a_budget_pays_first_repeats_first_and_a_larger_one_goes_on(tmp_path: Pa
                 chat(served),
                 asked,
                 tmp_path / "run",
-                RunOptions(repeats=3, at_once=1, budget=Budget(limit)),
+                RunOptions(repeats=3, at_once=1, budget=Budget(limit=limit)),
             )
             assert (len(served.requests), done.table["repeats"].to_list()) == (requests, repeats)
             assert done.table["ok"].all()
@@ -272,8 +278,13 @@ def test_both_orders_of_a_pair_are_asked_in_every_repeat() -> None:
         seen[case.repeat] += 1
         return [Prediction(value=float(case.repeat))]
 
-    ask = Ask("q", Numeric(type="numeric"), "", "")
-    done = run(Varying(say), [Case("a", (ask,)), Case("b", (ask,))], None, RunOptions(repeats=3, retry=QUICK))
+    ask = Ask(question="q", scale=Numeric(type="numeric"), text="", words="")
+    done = run(
+        Varying(say),
+        [Case(stimulus="a", asks=(ask,)), Case(stimulus="b", asks=(ask,))],
+        None,
+        RunOptions(repeats=3, retry=QUICK),
+    )
     assert seen == {0: 2, 1: 2, 2: 2}
     assert done.table["value"].to_list() == [1.0, 1.0]
 

@@ -144,7 +144,9 @@ def test_a_server_that_is_not_there_is_given_up_on(clips: list[Path], tmp_path: 
     asked = [texts_case(path, ["one"]) for path in clips]
     with serving() as server:
         url = server.url
-    options = RunOptions(at_once=1, retry=Retry(1, 0.001, 0.001), give_up_after=5)
+    options = RunOptions(
+        at_once=1, retry=Retry(retries=1, first_wait=0.001, longest_wait=0.001), give_up_after=5
+    )
     done = ran(f"endpoint:{url}", asked, tmp_path / "run", options)
     assert done.counts["failed"] == 24
     problems = done.table["problem"].to_list()
@@ -409,8 +411,10 @@ def test_a_regression_may_overshoot_its_scale(number: float, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("number", [37.0, -23.0])
 def test_a_strength_may_be_in_any_unit(number: float) -> None:
-    ask = Ask("which", Preference(type="preference"), "", "")
-    row = run(Scripted(lambda *_: [Prediction(value=number)]), [Case("a", (ask,))]).table.row(0, named=True)
+    ask = Ask(question="which", scale=Preference(type="preference"), text="", words="")
+    row = run(Scripted(lambda *_: [Prediction(value=number)]), [Case(stimulus="a", asks=(ask,))]).table.row(
+        0, named=True
+    )
     assert (row["ok"], row["value"]) == (True, number)
 
 
@@ -442,7 +446,7 @@ def test_threads_take_no_more_than_they_can_work_on() -> None:
         nonlocal taken
         for place in range(50):
             taken += 1
-            yield [Case(f"c{place}", ())]
+            yield [Case(stimulus=f"c{place}", asks=())]
 
     seen = 0
     for _ in ENGINES["local"].make().map(PredictorWork(Scripted(lambda *_: [])), batches(), 4):

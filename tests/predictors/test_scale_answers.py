@@ -18,7 +18,7 @@ CAT = Label("tabby cat", 0.3, ("tabby", "cat", "mammal", "animal"))
 
 
 def light(value: float) -> Measurement:
-    return Measurement("brightness", value, 0, 100, WORDS)
+    return Measurement(name="brightness", value=value, low=0, high=100, words=WORDS)
 
 
 def settled(prediction: Prediction, ask: Ask) -> Prediction:
@@ -57,7 +57,7 @@ def settled(prediction: Prediction, ask: Ask) -> Prediction:
     ],
 )
 def test_a_number_on_a_scale(scale: Scale, value: float, expected: float) -> None:
-    ask = Ask("q", scale, "")
+    ask = Ask(question="q", scale=scale, text="")
     result = settled(answer_number(light(value), ask), ask)
     assert result.value == pytest.approx(expected, abs=1e-12)
     assert "brightness is" in (result.note or "")
@@ -73,7 +73,7 @@ def test_categories_with_codes_of_their_own_are_in_the_order_of_their_codes() ->
             Category(id="dark", value=1),
         ],
     )
-    ask = Ask("q", scale, "")
+    ask = Ask(question="q", scale=scale, text="")
     assert [settled(answer_number(light(value), ask), ask).answer for value in (5, 50, 95)] == [
         "dark",
         "dim",
@@ -82,35 +82,37 @@ def test_categories_with_codes_of_their_own_are_in_the_order_of_their_codes() ->
 
 
 def test_a_number_in_words() -> None:
-    tags = Ask("q", Tags(type="tags", tags=["Bright", "Dark"], open=False), "")
+    tags = Ask(question="q", scale=Tags(type="tags", tags=["Bright", "Dark"], open=False), text="")
     assert settled(answer_number(light(90), tags), tags).answer == "Bright"
     assert mentions(answer_number(light(50), tags).problem or "", "1", "Bright", "Dark")
-    named = Ask("q", Categories(type="categories", categories=["dark", "bright"]), "")
+    named = Ask(question="q", scale=Categories(type="categories", categories=["dark", "bright"]), text="")
     assert settled(answer_number(light(10), named), named).answer == "dark"
-    text = Ask("q", FreeText(type="text", max_words=12), "")
+    text = Ask(question="q", scale=FreeText(type="text", max_words=12), text="")
     assert (settled(answer_number(light(10), text), text).answer or "").startswith("dark (brightness is 10")
-    short = Ask("q", FreeText(type="text", max_words=1), "")
+    short = Ask(question="q", scale=FreeText(type="text", max_words=1), text="")
     assert "length the scale allows" in (answer_number(light(10), short).problem or "")
 
 
 def test_a_number_outside_an_open_scale() -> None:
-    result = answer_number(light(3), Ask("q", Numeric(type="numeric", low=10), ""))
+    result = answer_number(light(3), Ask(question="q", scale=Numeric(type="numeric", low=10), text=""))
     assert "outside the scale" in (result.problem or "")
 
 
 def test_free_tags_are_the_likely_names() -> None:
-    ask = Ask("q", Tags(type="tags"), "")
+    ask = Ask(question="q", scale=Tags(type="tags"), text="")
     result = settled(answer_labels([CAT, DOG, Label("mat; rug", 0.1)], ask, least=0.1), ask)
     assert result.answer == "Beagle;tabby cat;mat rug"
     assert result.score == 0.6
     assert answer_labels([DOG, CAT], ask, most=1).answer == "Beagle"
     assert mentions(answer_labels([DOG, CAT], ask, least=0.7).problem or "", "Beagle", "0.6")
-    assert "nothing was recognised" in (answer_labels([], Ask("q", FreeText(type="text"), "")).problem or "")
+    assert "nothing was recognised" in (
+        answer_labels([], Ask(question="q", scale=FreeText(type="text"), text="")).problem or ""
+    )
 
 
 def test_tags_of_a_list_are_matched_by_id_and_text_in_any_language() -> None:
     listed = [Tag(id="t1", text={"en": "Dogs", "ko": "개"}), Tag(id="t2", text="animal"), "CAT"]
-    ask = Ask("q", Tags(type="tags", tags=listed, open=False), "")
+    ask = Ask(question="q", scale=Tags(type="tags", tags=listed, open=False), text="")
     result = settled(answer_labels([DOG, CAT, Label("sofa", 0.1)], ask, least=0.2), ask)
     assert result.answer == "t2;t1;CAT"
     assert result.shares == pytest.approx({"t2": 0.9, "t1": 0.6, "CAT": 0.3})
@@ -120,12 +122,16 @@ def test_tags_of_a_list_are_matched_by_id_and_text_in_any_language() -> None:
 
 
 def test_an_open_list_prefers_its_own_tags() -> None:
-    ask = Ask("q", Tags(type="tags", tags=["dog"], open=True, separator=","), "")
+    ask = Ask(question="q", scale=Tags(type="tags", tags=["dog"], open=True, separator=","), text="")
     assert answer_labels([DOG, CAT], ask).answer == "dog,tabby cat"
 
 
 def test_categories_take_the_largest_sum_of_the_most_special_match() -> None:
-    ask = Ask("q", Categories(type="categories", categories=["dog", "animal", "other thing"]), "")
+    ask = Ask(
+        question="q",
+        scale=Categories(type="categories", categories=["dog", "animal", "other thing"]),
+        text="",
+    )
     hamster, hare = Label("hamster", 0.4, ("animal",)), Label("hare", 0.3, ("animal",))
     result = settled(answer_labels([DOG, hamster, hare], ask), ask)
     assert result.answer == "animal"
@@ -134,26 +140,28 @@ def test_categories_take_the_largest_sum_of_the_most_special_match() -> None:
 
 
 def test_yes_or_no_asks_for_what_the_question_is_called() -> None:
-    ask = Ask("dogs", YesNo(type="yes-no"), "")
+    ask = Ask(question="dogs", scale=YesNo(type="yes-no"), text="")
     yes = settled(answer_labels([DOG, CAT], ask), ask)
     assert yes.answer == "yes"
     assert yes.score == pytest.approx(0.6)
     no = settled(answer_labels([CAT, Label("Beagle", 0.1, ("dog",))], ask), ask)
     assert no.answer == "no"
     assert no.score == pytest.approx(0.9)
-    unknown = answer_labels([DOG], Ask("is it nice", YesNo(type="yes-no"), ""))
+    unknown = answer_labels([DOG], Ask(question="is it nice", scale=YesNo(type="yes-no"), text=""))
     assert "none of the names it knows" in (unknown.problem or "")
 
 
 def test_names_are_no_numbers() -> None:
     for scale in (Numeric(type="numeric"), Points(type="points", points=5)):
-        assert mentions(answer_labels([DOG], Ask("q", scale, "")).problem or "", "names", "Beagle 0.6")
+        assert mentions(
+            answer_labels([DOG], Ask(question="q", scale=scale, text="")).problem or "", "names", "Beagle 0.6"
+        )
 
 
 def test_a_text_lists_the_names() -> None:
-    ask = Ask("q", FreeText(type="text", max_words=4), "")
+    ask = Ask(question="q", scale=FreeText(type="text", max_words=4), text="")
     assert settled(answer_labels([DOG, CAT], ask), ask).answer == "Beagle, tabby cat"
-    short = Ask("q", FreeText(type="text", min_words=9), "")
+    short = Ask(question="q", scale=FreeText(type="text", min_words=9), text="")
     assert "length the scale allows" in (answer_labels([DOG], short).problem or "")
 
 

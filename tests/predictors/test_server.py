@@ -283,7 +283,9 @@ def test_a_full_house_says_come_back(tmp_path: Path) -> None:
             thread.join()
         asked = [texts_case(wav(tmp_path / f"{name}.wav"), ["x"]) for name in "abcdef"]
         client = Endpoint.make(url)
-        table = run(client, asked, options=RunOptions(at_once=6, retry=Retry(20, 0.1))).table
+        table = run(
+            client, asked, options=RunOptions(at_once=6, retry=Retry(retries=20, first_wait=0.1))
+        ).table
         client.close()
     message = dict(results)
     assert set(message) == {200, 503}

@@ -73,7 +73,7 @@ def test_a_served_predictor_compares(tmp_path: Path) -> None:
 def test_a_served_predictor_gives_traces(tmp_path: Path) -> None:
     made = courses(stimuli=2, raters=2, seconds=5)
     plain = with_sounds((made[0], {}), tmp_path / "media")
-    source = Source("simulation", "courses", media_root=tmp_path / "media")
+    source = Source(format="simulation", name="courses", media_root=tmp_path / "media")
     parts: dict[str, Any] = {"ratings": made[0].ratings, "traces": made[0].traces, "source": source}
     snapshot = Snapshot.build(made[0].study, stimuli=plain.stimuli, **parts)
     with served(Longer()) as url:

@@ -38,7 +38,7 @@ def with_media(folder: Path, prompts: int = 2) -> Snapshot:
         seconds = {"A": 0.3, "B": 0.2, "C": 0.1}[name[0]]
         soundfile.write(media / f"{name}.wav", 0.1 * np.sin(np.arange(int(8000 * seconds))), 8000)
     stimuli = snapshot.stimuli.with_columns((pl.col("stimulus") + ".wav").alias("path"))
-    source = Source("simulation", "arena", media_root=media)
+    source = Source(format="simulation", name="arena", media_root=media)
     return Snapshot.build(snapshot.study, stimuli=stimuli, ratings=snapshot.ratings, source=source)
 
 
@@ -184,8 +184,12 @@ def trained(folder: Path) -> TrainedPredictor:
         key: np.ones(size) for key in ("factor", "reach")
     }
     parts["weight"][0] = 1.0
-    output = QuestionHead("arousal", Head("ridge", 5.0, parts), (1.0, 9.0), 2.0, 0.9)
-    return TrainedPredictor(TrainedModel("example", "va-audio", MusicnnEmbedding.name, (output,)))
+    output = QuestionHead(
+        question="arousal", head=Head("ridge", 5.0, parts), bounds=(1.0, 9.0), half_width=2.0, confidence=0.9
+    )
+    return TrainedPredictor(
+        TrainedModel(name="example", recipe="va-audio", embedding=MusicnnEmbedding.name, outputs=(output,))
+    )
 
 
 @pytest.mark.slow
@@ -201,7 +205,7 @@ def test_a_trained_model_follows_a_clip_window_by_window(tmp_path: Path) -> None
     rows = np.zeros((3, MusicnnEmbedding().size), np.float32)
     rows[:, 0] = [-1.0, 0.0, 1.0]
     features = Features(rows, np.array([0.0, 10.0, 20.0]), 30.0)
-    ask = Ask("arousal", Trace(type="trace", low=-1, high=1), "How arousing?")
+    ask = Ask(question="arousal", scale=Trace(type="trace", low=-1, high=1), text="How arousing?")
     (output,) = model.outputs
     made = answer_of(ask, output, features, doubt_of(model, features, Path("clip.wav")), None)
     assert made.samples == pytest.approx((-0.25, 0.0, 0.25))

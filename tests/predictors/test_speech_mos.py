@@ -46,7 +46,14 @@ def scored(judge: str, media: Media, model: Model) -> float:
 @pytest.mark.parametrize("judge", ["distillmos", "ovrl"])
 def test_it_says_what_the_networks_say(pulled: Pulled, judge: str, tmp_path: Path) -> None:  # noqa: F811  # a fixture taken in by name
     model = pulled(JUDGES[judge].model)
-    cases = [Case(m.path.name, (Ask("mos", MOS, ""), Ask("nine", NINE, "")), m) for m in takes(tmp_path)]
+    cases = [
+        Case(
+            stimulus=m.path.name,
+            asks=(Ask(question="mos", scale=MOS, text=""), Ask(question="nine", scale=NINE, text="")),
+            media=m,
+        )
+        for m in takes(tmp_path)
+    ]
     table = run(predictor_from(f"speech-mos:{judge}"), cases).table
     expected = [scored(judge, media, model) for media in takes(tmp_path)]
     assert table["ok"].all()
@@ -61,7 +68,9 @@ def test_it_says_what_the_networks_say(pulled: Pulled, judge: str, tmp_path: Pat
 @pytest.mark.parametrize("judge", ["sig", "bak", "p808"])
 def test_every_score_of_dnsmos_can_be_asked(pulled: Pulled, judge: str, tmp_path: Path) -> None:  # noqa: F811  # a fixture taken in by name
     media = takes(tmp_path)[0]
-    result = SpeechMos.make(judge).predict([Case("clean", (Ask("mos", MOS, ""),), media)])[0][0]
+    result = SpeechMos.make(judge).predict(
+        [Case(stimulus="clean", asks=(Ask(question="mos", scale=MOS, text=""),), media=media)]
+    )[0][0]
     assert result.value == pytest.approx(scored(judge, media, pulled("dnsmos")), abs=1e-6)
 
 
@@ -69,7 +78,10 @@ def test_every_score_of_dnsmos_can_be_asked(pulled: Pulled, judge: str, tmp_path
 def test_bad_media_are_rows(pulled: Pulled, tmp_path: Path) -> None:  # noqa: F811  # a fixture taken in by name
     pulled("distillmos")
     (tmp_path / "text.wav").write_text("no sound")
-    cases = [Case(name, (Ask("mos", MOS, ""),), Media(tmp_path / name)) for name in ("text.wav", "gone.wav")]
+    cases = [
+        Case(stimulus=name, asks=(Ask(question="mos", scale=MOS, text=""),), media=Media(tmp_path / name))
+        for name in ("text.wav", "gone.wav")
+    ]
     table = run(predictor_from("speech-mos"), cases).table
     assert table["ok"].to_list() == [False, False]
     assert "it holds text" in table["problem"][0]
@@ -88,7 +100,7 @@ def test_bad_media_are_rows(pulled: Pulled, tmp_path: Path) -> None:  # noqa: F8
     ],
 )
 def test_the_score_on_a_scale(scale: Scale, score: float, value: float, note: str | None) -> None:
-    result = on_scale(score, OPINION, Ask("q", scale, ""), "mos")
+    result = on_scale(score, OPINION, Ask(question="q", scale=scale, text=""), "mos")
     assert result.value == pytest.approx(value)
     assert result.note == note
 
@@ -104,7 +116,7 @@ def test_the_score_on_a_scale(scale: Scale, score: float, value: float, note: st
     ],
 )
 def test_a_question_without_two_ends_is_not_answered(scale: Scale) -> None:
-    result = on_scale(3.0, OPINION, Ask("q", scale, ""), "mos")
+    result = on_scale(3.0, OPINION, Ask(question="q", scale=scale, text=""), "mos")
     assert result.value is None
     assert "between two ends" in (result.problem or "")
 
@@ -124,7 +136,10 @@ def test_a_model_that_cannot_be_had_is_told_in_every_row(
 ) -> None:
     monkeypatch.setenv("HEARTFELT_CACHE", str(tmp_path / "empty"))
     monkeypatch.setenv("HEARTFELT_OFFLINE", "1")
-    cases = [Case(m.path.name, (Ask("mos", MOS, ""),), m) for m in takes(tmp_path)]
+    cases = [
+        Case(stimulus=m.path.name, asks=(Ask(question="mos", scale=MOS, text=""),), media=m)
+        for m in takes(tmp_path)
+    ]
     table = run(predictor_from("speech-mos"), cases).table
     assert table["ok"].to_list() == [False, False]
     assert all("HEARTFELT_OFFLINE is set" in problem for problem in table["problem"])

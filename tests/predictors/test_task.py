@@ -116,7 +116,7 @@ def test_media_are_looked_for_inside_the_root_only(tmp_path: Path) -> None:
         data.study,
         stimuli=outside,
         ratings=data.ratings,
-        source=Source("tables", "x", media_root=tmp_path / "media"),
+        source=Source(format="tables", name="x", media_root=tmp_path / "media"),
     )
     with pytest.raises(HeartfeltError, match="leads out of"):
         cases(away)

@@ -108,7 +108,9 @@ def collect(folder: Path, everybody: list[Person]) -> list[Person]:
 def _visit(collection: Collection, clock: Clock, person: Person) -> str:
     facts = {"session": f"{person.participant[::-1]}", "study": "61a0"}
     machine: dict[str, str | int | float | bool] = {"agent": "Mozilla", "width": 1000 + person.age}
-    arrived = collection.do(commands.Arrive("prolific", person.participant, facts, device=machine))
+    arrived = collection.do(
+        commands.Arrive(recruiter="prolific", person=person.participant, facts=facts, device=machine)
+    )
     about = {name: getattr(person, name) for name in ("age", "gender", "country", "diagnosis")}
     step: Any = collection.do(commands.Next(arrived.rater))
     while not isinstance(step, commands.SessionEnd):
@@ -120,8 +122,8 @@ def _visit(collection: Collection, clock: Clock, person: Person) -> str:
             answer = commands.Answer(
                 arrived.rater,
                 step.trial,
-                f"{person.participant}-{step.trial}",
-                values,
+                key=f"{person.participant}-{step.trial}",
+                values=values,
                 comment=person.comment,
                 log=log,
             )

@@ -101,7 +101,11 @@ def small_snapshot(names: list[str] | None = None) -> Snapshot:
         }
     )
     return Snapshot.build(
-        parse_study(STUDY), stimuli=stimuli, ratings=ratings, raters=raters, source=Source("tables", "moods")
+        parse_study(STUDY),
+        stimuli=stimuli,
+        ratings=ratings,
+        raters=raters,
+        source=Source(format="tables", name="moods"),
     )
 
 
@@ -117,15 +121,17 @@ def release_of(
     media = {}
     for at, name in enumerate(snapshot.stimuli["stimulus"]):
         if name in absent:
-            media[name] = PublishedMedium(name, "", 0, why_absent="the file was not at hand")
+            media[name] = PublishedMedium(
+                stimulus=name, sha256="", bytes=0, why_absent="the file was not at hand"
+            )
             continue
         content = sound(at)
         digest = hashlib.sha256(content).hexdigest()
         if not shared:
             media[name] = PublishedMedium(
-                name,
-                digest,
-                len(content),
+                stimulus=name,
+                sha256=digest,
+                bytes=len(content),
                 link=f"https://example.org/{at}.wav",
                 why_absent="the licence of the media does not allow sharing them",
             )
@@ -133,15 +139,26 @@ def release_of(
         path = f"media/{at:03d}.wav"
         (folder / "media").mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(content)
-        media[name] = PublishedMedium(name, digest, len(content), path)
+        media[name] = PublishedMedium(stimulus=name, sha256=digest, bytes=len(content), path=path)
     why = None
     try:
         benchmark = freeze_release(snapshot, settings=settings)
     except InputError as error:
         benchmark, why = None, error.problem
-    record = ReleaseRecord(snapshot.hash, snapshot.hash, "0", 1, 1, ())
+    record = ReleaseRecord(
+        source_hash=snapshot.hash, published_hash=snapshot.hash, version="0", k=1, l=1, steps=()
+    )
     details = Details(title="Moods", licence="CC-BY-4.0")
-    return Release(snapshot, benchmark, why, None, None, record, details, media)
+    return Release(
+        snapshot=snapshot,
+        benchmark=benchmark,
+        why_no_benchmark=why,
+        analysis=None,
+        panel=None,
+        record=record,
+        details=details,
+        media=media,
+    )
 
 
 def with_stimuli(snapshot: Snapshot, stimuli: pl.DataFrame) -> Snapshot:

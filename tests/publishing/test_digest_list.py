@@ -21,16 +21,27 @@ COMMIT, SPLIT, LINKED, SHOWN = "ef" * 20, "12ab" * 16, "34ab" * 16, "56cd" * 16
 def test_every_hash_of_every_file_is_listed_once_per_place(tmp_path: Path) -> None:
     snapshot = label_only(labels())
     media = {
-        "c00": PublishedMedium("c00", SHOWN, 1, "media/c00.wav"),
-        "c01": PublishedMedium("c01", LINKED, 1, None, None, "https://example.org"),
-        "c02": PublishedMedium("c02", "", 0),
+        "c00": PublishedMedium(stimulus="c00", sha256=SHOWN, bytes=1, path="media/c00.wav"),
+        "c01": PublishedMedium(
+            stimulus="c01", sha256=LINKED, bytes=1, path=None, source=None, link="https://example.org"
+        ),
+        "c02": PublishedMedium(stimulus="c02", sha256="", bytes=0),
     }
     steps = (
-        ReleaseStep("split", "stimuli", "split", "x", settings={"hash": SPLIT}),
-        ReleaseStep("check", "stimuli", None, "y"),
+        ReleaseStep(kind="split", table="stimuli", column="split", about="x", settings={"hash": SPLIT}),
+        ReleaseStep(kind="check", table="stimuli", column=None, about="y"),
     )
-    record = ReleaseRecord("", snapshot.hash, "1", 5, 2, steps)
-    release = Release(snapshot, None, None, None, None, record, Details(limits=f"see {'9a' * 20}"), media)
+    record = ReleaseRecord(source_hash="", published_hash=snapshot.hash, version="1", k=5, l=2, steps=steps)
+    release = Release(
+        snapshot=snapshot,
+        benchmark=None,
+        why_no_benchmark=None,
+        analysis=None,
+        panel=None,
+        record=record,
+        details=Details(limits=f"see {'9a' * 20}"),
+        media=media,
+    )
     (tmp_path / "media").mkdir()
     (tmp_path / "media" / "c00.wav").write_bytes(b"sound")
     table = pl.DataFrame(

@@ -136,7 +136,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Snapsho
         "clip_md5": [hashlib.md5(name.encode(), usedforsecurity=False).hexdigest() for name in names],
         "revision": ["0123456789abcdef0123456789abcdef01234567"] * 40,
     }
-    source = label_only(moods, columns=columns, source=Source("tables", "x", media_root=media))
+    source = label_only(moods, columns=columns, source=Source(format="tables", name="x", media_root=media))
     raters = pl.DataFrame({"rater": [f"r{at}" for at in range(9)], "consent_document": [SECRET] * 9})
     fields = pl.DataFrame({"stimulus": names, "field": "f", "machine": "m", "prompt_hash": [SECRET] * 40})
     ratings = source.ratings.with_columns(
@@ -294,7 +294,7 @@ def test_hashes_of_what_is_not_published_are_keyed_in_every_table() -> None:
     text = study_text(source.study)
     versions = {source.study.hash: text, "12" * 32: text}
     draft = replace(Draft.of(source), source=replace(source.source, versions=versions))
-    made = with_keyed_hashes(draft, {"c00": PublishedMedium("c00", public, 1)}, key)
+    made = with_keyed_hashes(draft, {"c00": PublishedMedium(stimulus="c00", sha256=public, bytes=1)}, key)
     stimuli = made.tables["stimuli"]
     assert stimuli["sha256"].to_list() == [public] * 20 + [keyed_hash(key, "media file", SECRET)] * 20
     assert set(stimuli["Checksum"]) == {keyed_hash(key, "Checksum", "md5:" + "cd" * 16)}

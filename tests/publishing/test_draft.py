@@ -28,7 +28,10 @@ def test_a_draft_holds_every_table_and_becomes_the_snapshot_again() -> None:
 
 def test_changes_are_added_to_what_there_is() -> None:
     draft = Draft.of(small())
-    first, second = ReleaseStep("check", "ratings", None, "one"), ReleaseStep("check", "raters", None, "two")
+    first, second = (
+        ReleaseStep(kind="check", table="ratings", column=None, about="one"),
+        ReleaseStep(kind="check", table="raters", column=None, about="two"),
+    )
     changed = draft.changed(first, ratings=draft.tables["ratings"].head(1)).changed(second)
     assert changed.steps == (first, second)
     assert changed.tables["ratings"].height == 1
@@ -47,10 +50,15 @@ def test_what_publishing_left_out_is_a_row_of_the_ledger() -> None:
 
 
 def test_the_source_of_a_draft_is_that_of_its_snapshot() -> None:
-    read = Source("folder", "somewhere", media_root=Path("clips"), notes=("read as Latin-1",))
+    read = Source(format="folder", name="somewhere", media_root=Path("clips"), notes=("read as Latin-1",))
     draft = replace(Draft.of(small()), source=read)
     assert draft.snapshot().source == read
-    assert Draft.of(draft.snapshot()).changed(ReleaseStep("check", "raters", None, "x")).source == read
+    assert (
+        Draft.of(draft.snapshot())
+        .changed(ReleaseStep(kind="check", table="raters", column=None, about="x"))
+        .source
+        == read
+    )
 
 
 def test_rows_are_added_to_a_ledger_with_columns_of_its_own() -> None:

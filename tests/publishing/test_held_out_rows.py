@@ -23,7 +23,9 @@ COMPARED = parse_study(
     "name: t\nscales:\n  two: {type: choice}\nquestions:\n  - {id: better, text: B, scale: two}\n"
     "sets: {type: pair, rule: across-systems}\n"
 )
-PUBLISHED = SplitOptions("split", {"train": 0.75, "test": 0.25}, fixed={"train": "train", "test": "test"})
+PUBLISHED = SplitOptions(
+    by="split", shares={"train": 0.75, "test": 0.25}, fixed={"train": "train", "test": "test"}
+)
 
 
 def pairs(*trials: tuple[str | None, str, str]) -> Snapshot:
@@ -68,7 +70,7 @@ def test_what_is_published_comes_from_the_same_source_and_lists_facts_of_files(t
         "found": [True] * 40,
         "duration": [1.0 + at * 7 % 13 for at in range(40)],
     }
-    origin = Source("tables", "x", media_root=tmp_path)
+    origin = Source(format="tables", name="x", media_root=tmp_path)
     raters = pl.DataFrame({"rater": ["somebody"]})
     source = label_only(labels(), columns=columns, source=origin)
     source = Snapshot.build(

@@ -39,7 +39,9 @@ from heartfelt.snapshot.snapshot import Source
 from tests.facts import mentions
 from tests.publishing.attacks import MOODS, label_only, labels
 
-PUBLISHED = SplitOptions("split", {"train": 0.75, "test": 0.25}, fixed={"train": "train", "test": "test"})
+PUBLISHED = SplitOptions(
+    by="split", shares={"train": 0.75, "test": 0.25}, fixed={"train": "train", "test": "test"}
+)
 
 
 # --- features ---------------------------------------------------------------------------------------------------------
@@ -343,7 +345,9 @@ def test_facts_of_a_file_are_published_where_the_file_is(tmp_path: Path) -> None
     columns: dict[str, Sequence[object]] = {
         "path": [f"{at}.wav" for at in range(40)], "found": [True] * 35 + [False] * 5, "duration": [1.0 + at for at in range(40)],
     }  # fmt: skip
-    source = label_only(labels(), columns=columns, source=Source("tables", "x", media_root=tmp_path))
+    source = label_only(
+        labels(), columns=columns, source=Source(format="tables", name="x", media_root=tmp_path)
+    )
     public = hold_out(source, "test", PUBLISHED).snapshot.stimuli
     assert public["duration"].null_count() == 5
     assert public.filter(pl.col("duration").is_null())["found"].to_list() == [False] * 5

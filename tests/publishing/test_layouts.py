@@ -151,7 +151,10 @@ def test_the_datasets_library_reads_every_config_offline(
     picture = folder / "media" / "green.png"
     Image.new("RGB", (3, 2), "green").save(picture)
     of_picture = PublishedMedium(
-        "clip03", hashlib.sha256(picture.read_bytes()).hexdigest(), 1, "media/green.png"
+        stimulus="clip03",
+        sha256=hashlib.sha256(picture.read_bytes()).hexdigest(),
+        bytes=1,
+        path="media/green.png",
     )
     release = replace(release, media={**release.media, "clip03": of_picture})
     files = write(release, folder, "huggingface")

@@ -39,7 +39,10 @@ def source_of(folder: Path, files: dict[str, bytes], **columns: Sequence[str | i
         pl.Series("path", list(files)), *(pl.Series(n, v) for n, v in columns.items())
     )
     return Snapshot.build(
-        base.study, stimuli=stimuli, ratings=base.ratings, source=Source("tables", "x", media_root=folder)
+        base.study,
+        stimuli=stimuli,
+        ratings=base.ratings,
+        source=Source(format="tables", name="x", media_root=folder),
     )
 
 

@@ -249,8 +249,8 @@ def test_sensitive_columns_are_shared_and_diverse_or_left_out() -> None:
 
 def test_everybody_gets_a_pseudonym_wherever_they_are_named() -> None:
     history = AdjudicationHistory(
-        (ShownAnswer("person-01", 3.0), ShownAnswer("only shown", 4.0)),
-        decisions=(EarlierDecision(1.7e9, "senior", 3.0),),
+        (ShownAnswer(rater="person-01", value=3.0), ShownAnswer(rater="only shown", value=4.0)),
+        decisions=(EarlierDecision(at=1.7e9, by="senior", value=3.0),),
     )
     decided = pl.DataFrame(
         {
@@ -564,7 +564,9 @@ def test_too_few_people_are_not_dated() -> None:
 
 
 def test_answers_of_people_who_asked_are_gone_from_histories_and_fields() -> None:
-    history = AdjudicationHistory((ShownAnswer(NAMES[0], 3.0), ShownAnswer(NAMES[1], 4.0)))
+    history = AdjudicationHistory(
+        (ShownAnswer(rater=NAMES[0], value=3.0), ShownAnswer(rater=NAMES[1], value=4.0))
+    )
     decided = pl.DataFrame(
         {
             "stimulus": ["s0", "s1"],

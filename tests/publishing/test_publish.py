@@ -172,7 +172,10 @@ def test_a_licence_that_forbids_sharing_leaves_links_and_hashes(tmp_path: Path) 
         url=pl.format("https://example.org/{}", "stimulus"),
     )
     source = Snapshot.build(
-        base.study, stimuli=stimuli, ratings=base.ratings, source=Source("tables", "x", media_root=media)
+        base.study,
+        stimuli=stimuli,
+        ratings=base.ratings,
+        source=Source(format="tables", name="x", media_root=media),
     )
     published = publish(source, tmp_path / "out", QUICK)
     assert sorted(path.name for path in (published.folder / "media").iterdir()) == ["s0.wav", "s2.wav"]
@@ -200,8 +203,11 @@ def test_presentations_and_histories_of_decisions_are_under_pseudonyms(tmp_path:
     )
     base = small()
     history = AdjudicationHistory(
-        (ShownAnswer("person-001", 3.0), ShownAnswer("person-002", answer="ring 0170 1234567")),
-        decisions=(EarlierDecision(1.7e9, "senior-anna", 3.0, comment="ask bob@example.org"),),
+        (
+            ShownAnswer(rater="person-001", value=3.0),
+            ShownAnswer(rater="person-002", answer="ring 0170 1234567"),
+        ),
+        decisions=(EarlierDecision(at=1.7e9, by="senior-anna", value=3.0, comment="ask bob@example.org"),),
     )
     adjudications = pl.DataFrame(
         {

@@ -128,7 +128,14 @@ def test_ids_and_phone_numbers_of_the_raters_own_countries_are_found(tmp_path: P
 
 # --- the file ---------------------------------------------------------------------------------------------------------
 
-TYPED = QuarantinedText("q_1", "I'm Robert", (Finding("name", 4, 10),), "ratings.comment", 3, "")
+TYPED = QuarantinedText(
+    id="q_1",
+    text="I'm Robert",
+    findings=(Finding("name", 4, 10),),
+    where="ratings.comment",
+    times=3,
+    decision="",
+)
 FOUND = TextInRelease(text="Robert", where="a.csv (column prompt)", times=2, suggestion="[private] sings")
 
 

@@ -101,7 +101,7 @@ def test_media_and_groups_on_both_sides_are_reported(tmp_path: Path) -> None:
         path = tmp_path / f"{name}.jpg"
         picture = Image.linear_gradient("L").rotate(30).resize((64, 64)).resize((size, size))
         picture.save(path, quality=quality)
-        pictures[name] = PublishedMedium(name, name, 1, f"{name}.jpg")
+        pictures[name] = PublishedMedium(stimulus=name, sha256=name, bytes=1, path=f"{name}.jpg")
     near = check_split(replace(release, media=pictures), tmp_path)
     assert [set(each.stimuli) for each in near.crossings] == [{names[0], other}]
     assert not near.crossings[0].identical
@@ -110,7 +110,7 @@ def test_media_and_groups_on_both_sides_are_reported(tmp_path: Path) -> None:
     recordings = {}
     for name, cut in {names[0]: sound[: 3 * RATE], other: sound[RATE:] * np.float32(0.3)}.items():
         write_audio(tmp_path / f"{name}.ogg", cut, RATE)
-        recordings[name] = PublishedMedium(name, name, 1, f"{name}.ogg")
+        recordings[name] = PublishedMedium(stimulus=name, sha256=name, bytes=1, path=f"{name}.ogg")
     cuts = check_split(replace(release, media=recordings), tmp_path)
     assert [set(each.stimuli) for each in cuts.crossings] == [{names[0], other}], "cut elsewhere, coded again"
     known = snapshot.stimuli.with_columns(
@@ -120,7 +120,7 @@ def test_media_and_groups_on_both_sides_are_reported(tmp_path: Path) -> None:
     told = check_split(replace(release, snapshot=prepared, media={}), None)
     assert [set(each.stimuli) for each in told.crossings] == [{names[0], other}], "crops that do not overlap"
     same = dict.fromkeys((names[0], other), "a" * 64)
-    twins = {name: PublishedMedium(name, digest, 1) for name, digest in same.items()}
+    twins = {name: PublishedMedium(stimulus=name, sha256=digest, bytes=1) for name, digest in same.items()}
     exact = check_split(replace(release, media=twins), None)
     assert exact.crossings[0].identical
     assert set(exact.crossings[0].parts) == {part[names[0]], part[other]}

@@ -60,7 +60,7 @@ def test_the_first_seed_that_fills_every_part_is_taken_unless_one_is_asked_for()
     fills = [
         seed
         for seed in range(200)
-        if len({SplitOptions("prompt", SHARES, seed=seed).part_of(group) for group in "abc"}) == 3
+        if len({SplitOptions(by="prompt", shares=SHARES, seed=seed).part_of(group) for group in "abc"}) == 3
     ]
     assert chosen.seed == fills[0] > 0
     assert split_options(few, {"seed": "0"}).seed == 0
@@ -93,7 +93,9 @@ def test_a_published_split_is_taken_as_it_is() -> None:
 
 
 def test_placing_ignores_groups_that_are_not_there() -> None:
-    split = SplitOptions("prompt", {"train": 0.5, "test": 0.5}, fixed={"a": "test", "gone": "train"})
+    split = SplitOptions(
+        by="prompt", shares={"train": 0.5, "test": 0.5}, fixed={"a": "test", "gone": "train"}
+    )
     placed = placed_by(stimuli(prompt=["a", "a", None]), split)
     assert placed["split"].to_list()[:2] == ["test", "test"]
     assert placed["group"].to_list() == ["a", "a", "\x00stimulus s02"]
@@ -132,14 +134,27 @@ def test_what_the_check_says() -> None:
 
 def test_media_in_two_parts_and_where_files_lie(tmp_path: Path) -> None:
     table = stimuli(prompt=["a", "a", "b", "b"], intent=["i", "i", "i", None])
-    split = SplitOptions("prompt", {"train": 0.5, "test": 0.5}, fixed={"a": "train", "b": "test"})
+    split = SplitOptions(by="prompt", shares={"train": 0.5, "test": 0.5}, fixed={"a": "train", "b": "test"})
     digests = {"s00": "x", "s01": "x", "s02": "x", "s03": ""}
-    media = {name: PublishedMedium(name, digest, 1) for name, digest in digests.items()} | {
-        "gone": PublishedMedium("gone", "x", 1)
-    }
+    media = {
+        name: PublishedMedium(stimulus=name, sha256=digest, bytes=1) for name, digest in digests.items()
+    } | {"gone": PublishedMedium(stimulus="gone", sha256="x", bytes=1)}
     snapshot = cast("Snapshot", SimpleNamespace(stimuli=table))
-    record, details = ReleaseRecord("", "", "", 5, 2, ()), Details()
-    release = Release(snapshot, None, None, None, None, record, details, media, split=split)
+    record, details = (
+        ReleaseRecord(source_hash="", published_hash="", version="", k=5, l=2, steps=()),
+        Details(),
+    )
+    release = Release(
+        snapshot=snapshot,
+        benchmark=None,
+        why_no_benchmark=None,
+        analysis=None,
+        panel=None,
+        record=record,
+        details=details,
+        media=media,
+        split=split,
+    )
     assert split_of(release) is split
     frozen = cast("Benchmark", SimpleNamespace(split=SplitOptions()))
     assert split_of(replace(release, benchmark=frozen)) is frozen.split, "a benchmark's own split comes first"
@@ -151,11 +166,16 @@ def test_media_in_two_parts_and_where_files_lie(tmp_path: Path) -> None:
     assert result.crossings == (Crossing(("s00", "s01", "s02"), ("train", "test"), identical=True),)
     (tmp_path / "a.wav").write_bytes(b"x")
     (tmp_path / "out").mkdir()
-    waiting = PublishedMedium("s", "", 1, "a.wav", tmp_path / "a.wav")
+    waiting = PublishedMedium(stimulus="s", sha256="", bytes=1, path="a.wav", source=tmp_path / "a.wav")
     assert file_of(waiting, tmp_path / "out") == tmp_path / "a.wav"
     assert file_of(waiting, tmp_path) == tmp_path / "a.wav"
     assert file_of(waiting, None) == tmp_path / "a.wav"
-    assert file_of(PublishedMedium("s", "", 1, "a.wav", tmp_path / "b.wav"), None) is None
-    assert file_of(PublishedMedium("s", "", 1), tmp_path) is None
+    assert (
+        file_of(
+            PublishedMedium(stimulus="s", sha256="", bytes=1, path="a.wav", source=tmp_path / "b.wav"), None
+        )
+        is None
+    )
+    assert file_of(PublishedMedium(stimulus="s", sha256="", bytes=1), tmp_path) is None
     (tmp_path / "out" / "a.wav").write_bytes(b"y")
     assert file_of(waiting, tmp_path / "out") == tmp_path / "out" / "a.wav"

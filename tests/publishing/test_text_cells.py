@@ -57,8 +57,8 @@ def typed() -> Draft:
         }
     )
     history = AdjudicationHistory(
-        (ShownAnswer("person-001", answer=f"seen {MAIL}"), ShownAnswer("person-000", 3.0)),
-        decisions=(EarlierDecision(1.0, "senior", answer="old", comment=f"why {MAIL}"),),
+        (ShownAnswer(rater="person-001", answer=f"seen {MAIL}"), ShownAnswer(rater="person-000", value=3.0)),
+        decisions=(EarlierDecision(at=1.0, by="senior", answer="old", comment=f"why {MAIL}"),),
     )
     adjudications = pl.DataFrame(
         {

@@ -68,7 +68,7 @@ def conveyance(media: Path | None = None, *, raters: int = 20, title: str = "How
         stimuli=known,
         ratings=made.ratings,
         raters=made.raters.select("rater"),
-        source=Source("simulation", "felt", {}, media),
+        source=Source(format="simulation", name="felt", options={}, media_root=media),
     )
 
 
@@ -80,7 +80,7 @@ def traced(media: Path | None = None, seconds: float = 3.0) -> Snapshot:
         for place, name in enumerate(known["stimulus"]):
             tone(media / f"{name}.wav", 200 + 5 * place, seconds)
         known = probe_stimuli(known.with_columns((pl.col("stimulus") + ".wav").alias("path")), media, "tones")
-    source = Source("simulation", "traced", {}, media)
+    source = Source(format="simulation", name="traced", options={}, media_root=media)
     return Snapshot.build(
         snapshot.study, stimuli=known, ratings=snapshot.ratings, traces=snapshot.traces, source=source
     )
@@ -122,7 +122,7 @@ def opinion() -> Snapshot:
         stimuli=table,
         ratings=pl.DataFrame(rows),
         raters=people,
-        source=Source("simulation", "scores"),
+        source=Source(format="simulation", name="scores"),
     )
 
 
@@ -160,5 +160,5 @@ def presence() -> Snapshot:
                 )
     table = pl.DataFrame({"stimulus": [f"clip{number}" for number in range(20)]})
     return Snapshot.build(
-        study, stimuli=table, ratings=pl.DataFrame(rows), source=Source("simulation", "presence")
+        study, stimuli=table, ratings=pl.DataFrame(rows), source=Source(format="simulation", name="presence")
     )

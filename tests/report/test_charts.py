@@ -29,7 +29,7 @@ def test_mixing_colours() -> None:
 
 
 def test_a_row_shows_an_estimate_and_half_an_interval_is_none() -> None:
-    made = interval_row("a", Estimate(0.5, 0.25, 0.75), "#000000", "three raters")
+    made = interval_row("a", Estimate(value=0.5, low=0.25, high=0.75), "#000000", "three raters")
     assert (made.value, made.low, made.high) == (0.5, 0.25, 0.75)
     assert made.words == "a\n0.50 [0.25, 0.75]\nthree raters"
-    assert interval_row("a", Estimate(0.5, 0.25, None), "#000000").low is None
+    assert interval_row("a", Estimate(value=0.5, low=0.25, high=None), "#000000").low is None

@@ -19,9 +19,12 @@ from heartfelt.report.figures import FIGURES
 
 def bars(label: str) -> Chart:
     panel = Columns(
-        label, Axis(label), Axis(label, 0.0, 2.0, (0, 1, 2)), (HistogramBar(label, 1.0, "#0072b2", label),)
+        label,
+        Axis(label=label),
+        Axis(label=label, low=0.0, high=2.0, ticks=(0, 1, 2)),
+        (HistogramBar(label, 1.0, "#0072b2", label),),
     )
-    return Chart(label, f"{label}.", [panel], [{"label": label, "value": 1.0}])
+    return Chart(title=label, caption=f"{label}.", panels=[panel], rows=[{"label": label, "value": 1.0}])
 
 
 def digests(folder: Path) -> dict[str, str]:

@@ -24,31 +24,31 @@ PARTS = ("A_1 & co", "50% \\alpha", "third")
 
 
 def estimate(value: float) -> Estimate:
-    return Estimate(value, value - 0.05, value + 0.05, "pearson")
+    return Estimate(value=value, low=value - 0.05, high=value + 0.05, method="pearson")
 
 
 def row(trained: str, tested: str, value: float, seeds: int, *, condition: str = "") -> ScoreRow:
     spread = (
-        Estimate(value / 10, counts={"seeds": seeds})
+        Estimate(value=value / 10, counts={"seeds": seeds})
         if seeds > 1
         else Estimate.missing("one seed", counts={"seeds": 1})
     )
     baseline = trained == SHUFFLED or condition == MEAN
     return ScoreRow(
-        condition or f"{trained} → {tested}",
-        "mood_1",
-        trained,
-        tested,
-        10.0,
-        20.0,
-        30,
-        Estimate.missing("a constant has no correlation") if condition == MEAN else estimate(value),
-        Estimate.missing("a constant has no correlation") if condition == MEAN else spread,
-        estimate(1.0),
-        Estimate.missing("this is what others are compared with"),
-        "",
-        estimate(0.9),
-        baseline,
+        condition=condition or f"{trained} → {tested}",
+        question="mood_1",
+        trained_on=trained,
+        tested_on=tested,
+        level=10.0,
+        training_stimuli=20.0,
+        n=30,
+        pearson=Estimate.missing("a constant has no correlation") if condition == MEAN else estimate(value),
+        over_seeds=Estimate.missing("a constant has no correlation") if condition == MEAN else spread,
+        rmse=estimate(1.0),
+        difference=Estimate.missing("this is what others are compared with"),
+        reference="",
+        ceiling=estimate(0.9),
+        baseline=baseline,
     )
 
 
@@ -60,21 +60,33 @@ def experiment(kind: str = "transfer", seeds: int = 3) -> Experiment:
         for column, part in enumerate(PARTS)
     ]
     rows += [row(part, part, 0.0, seeds, condition=MEAN) for part in PARTS]
-    sources = tuple(SourceFacts(name, 30, 30, 8, 8, 240, "0" * 64, "folds") for name in PARTS)
+    sources = tuple(
+        SourceFacts(
+            name=name,
+            stimuli=30,
+            groups=30,
+            raters=8,
+            raters_used=8,
+            ratings=240,
+            snapshot="0" * 64,
+            folds="folds",
+        )
+        for name in PARTS
+    )
     return Experiment(
-        kind,
-        "va-audio",
-        "About.",
-        "0",
-        sources,
-        ("mood_1",),
-        tuple(range(seeds)),
-        5,
-        10,
-        5,
-        "screened",
-        "",
-        tuple(rows),
+        kind=kind,
+        recipe="va-audio",
+        about="About.",
+        heartfelt="0",
+        sources=sources,
+        questions=("mood_1",),
+        seeds=tuple(range(seeds)),
+        folds=5,
+        cells=10,
+        variants=5,
+        raters="screened",
+        axis="",
+        rows=tuple(rows),
     )
 
 

@@ -253,8 +253,19 @@ def pair(
     a: str, b: str, difference: float, *, significant: bool = True, method: str = ADJUSTED
 ) -> PairDifference:
     model = "system + intent" if method == ADJUSTED else "system"
-    size = Estimate(difference, difference - 0.1, difference + 0.1)
-    return PairDifference("valence", "signed", "system", model, method, a, b, size, 0.004, significant)
+    size = Estimate(value=difference, low=difference - 0.1, high=difference + 0.1)
+    return PairDifference(
+        outcome="valence",
+        deviation="signed",
+        factor="system",
+        model=model,
+        method=method,
+        a=a,
+        b=b,
+        difference=size,
+        p=0.004,
+        significant=significant,
+    )
 
 
 def test_brackets_mark_the_smallest_significant_differences_of_one_test(conveyance: Analysis) -> None:

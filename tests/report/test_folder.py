@@ -125,7 +125,9 @@ def odd(
     )  # fmt: skip
     schema = {"rater": pl.String, "stimulus": pl.String, "question": pl.String, "value": pl.Float64}
     table = pl.DataFrame(rows, schema=schema, orient="row")
-    return Snapshot.build(study, stimuli=pl.DataFrame(stimuli), ratings=table, source=Source("t", "t"))
+    return Snapshot.build(
+        study, stimuli=pl.DataFrame(stimuli), ratings=table, source=Source(format="t", name="t")
+    )
 
 
 def grid(raters: int, value: float | None = None) -> list[tuple[str | None, str, str, float]]:

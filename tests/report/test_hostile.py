@@ -64,7 +64,9 @@ def hostile(raters: int = 6) -> Snapshot:
         for j in range(raters)
         for question in ("valence", "arousal")
     ]
-    return Snapshot.build(study, stimuli=stimuli, ratings=pl.DataFrame(rows), source=Source("t", "t"))
+    return Snapshot.build(
+        study, stimuli=stimuli, ratings=pl.DataFrame(rows), source=Source(format="t", name="t")
+    )
 
 
 class Attributes(HTMLParser):

@@ -50,7 +50,13 @@ def test_text_stays_text_in_markdown(text: str) -> None:
 def test_tables_have_their_rows_and_columns_whatever_the_cells_hold(
     rows: list[tuple[str, str]], title: str
 ) -> None:
-    grid = Grid("made", title, ("first", title), tuple((*row, 1.5)[:2] for row in rows), notes=(title,))
+    grid = Grid(
+        name="made",
+        caption=title,
+        columns=("first", title),
+        rows=tuple((*row, 1.5)[:2] for row in rows),
+        notes=(title,),
+    )
     (table,) = tables_in(grid_markdown(grid, caption=False))
     assert [len(row) for row in table] == [2] * (len(rows) + 1)
     assert [[cell.strip() for cell in row] for row in table[1:]] == [
@@ -72,13 +78,15 @@ def test_code_names_and_yaml_and_json(text: str) -> None:
 
 
 def test_numbers_in_tables() -> None:
-    estimate = Estimate(-0.5, -0.7, -0.3, "mean")
-    grid = Grid("made", "Means", ("a", "b"), ((estimate, None),), decimals=2)
+    estimate = Estimate(value=-0.5, low=-0.7, high=-0.3, method="mean")
+    grid = Grid(name="made", caption="Means", columns=("a", "b"), rows=((estimate, None),), decimals=2)
     assert "−0.50 [−0.70, −0.30] | –" in grid_markdown(grid)
     assert "$-$0.50 {[}$-$0.70, $-$0.30{]} & --" in grid_latex(grid)
-    missing = Grid("made", "Means", ("a",), ((Estimate.missing("only one rater"),),))
+    missing = Grid(
+        name="made", caption="Means", columns=("a",), rows=((Estimate.missing("only one rater"),),)
+    )
     assert "none: only one rater" in grid_markdown(missing)
-    empty = Grid("made", "Means", ("a", "b"), (), why_empty="nobody rated")
+    empty = Grid(name="made", caption="Means", columns=("a", "b"), rows=(), why_empty="nobody rated")
     assert "None: nobody rated." in grid_markdown(empty)
     assert check_latex(grid_latex(empty), 2) == 1
 

@@ -188,10 +188,12 @@ def test_paragraphs_for_the_paper_are_there_to_copy(html: str) -> None:
 
 def test_published_numbers_stand_beside_recomputed_ones_digit_for_digit(conveyance: Analysis) -> None:
     rows = (
-        PublishedFigure("clips", 991, 991, True),
-        PublishedFigure("eta squared", 0.0836, 0.083602, True, ".0836"),
-        PublishedFigure("F", 150.53, 151.2, False, "150.53"),
-        PublishedFigure("df", (5, 974), (5, 974), True),
+        PublishedFigure(what="clips", published=991, recomputed=991, agrees=True),
+        PublishedFigure(
+            what="eta squared", published=0.0836, recomputed=0.083602, agrees=True, printed=".0836"
+        ),
+        PublishedFigure(what="F", published=150.53, recomputed=151.2, agrees=False, printed="150.53"),
+        PublishedFigure(what="df", published=(5, 974), recomputed=(5, 974), agrees=True),
     )
     altered = replace(conveyance, summary=replace(conveyance.summary, published=rows))
     (section,) = [s for s in analysis_page(altered, {}, Path("report.html")).sections if s.id == "published"]
@@ -217,7 +219,14 @@ def test_other_studies_have_their_own_sections(kind: str, request: pytest.Fixtur
 
 def test_hostile_names_stay_text() -> None:
     bad = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
-    page = ReportPage(bad, bad, [Section("s", bad, bad)], {}, {"x": bad}, [(bad, bad)])
+    page = ReportPage(
+        title=bad,
+        subtitle=bad,
+        sections=[Section(id="s", title=bad, lead=bad)],
+        charts={},
+        media={"x": bad},
+        facts=[(bad, bad)],
+    )
     html = render(page)
     assert "<script>alert" not in html
     assert "<img src=x" not in html

@@ -39,7 +39,7 @@ class Cells(HTMLParser):
 
 
 def test_cells_show_one_thing_and_sort_by_another() -> None:
-    estimate = Estimate(0.5, 0.4, 0.6)
+    estimate = Estimate(value=0.5, low=0.4, high=0.6)
     html = table("t", ["a", "b", "c", "d", "e"], [["x", estimate, PValue(0.0004), 1234, None]])
     assert Cells(html).rows == [
         [("x", None), ("0.500 [0.400, 0.600]", "0.5"), ("< .001", "0.0004"), ("1,234", "1234"), ("–", None)]

@@ -170,6 +170,6 @@ def _snapshot(
         study,
         stimuli=pl.DataFrame(stimuli),
         ratings=pl.DataFrame(ratings),
-        source=Source("simulation", study.name),
+        source=Source(format="simulation", name=study.name),
         **({} if traces is None else {"traces": traces}),
     )

@@ -64,7 +64,7 @@ def numbers(
         study,
         stimuli=pl.DataFrame(stimuli),
         ratings=pl.DataFrame(ratings),
-        source=Source("simulation", "felt"),
+        source=Source(format="simulation", name="felt"),
     )
     return made, truth
 

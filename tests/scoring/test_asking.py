@@ -85,7 +85,7 @@ def test_a_later_run_with_a_larger_budget_asks_just_the_rest(
         ("3000tokens", 3),
         ("3000tokens", 3),
         ("8,000 tokens", 8),
-        (Budget(12), 12),
+        (Budget(limit=12), 12),
         (99, 12),
     ):
         bench = heartfelt.bench(data, models, questions=["valence"], folder=tmp_path / "out", budget=budget)
@@ -230,7 +230,7 @@ def test_what_is_no_budget(wrong: str) -> None:
     ],
 )
 def test_what_is_a_budget(amount: str | float, limit: float, unit: str) -> None:
-    assert read_budget(amount) == Budget(limit, unit)  # type: ignore[arg-type]  # one of the two
+    assert read_budget(amount) == Budget(limit=limit, unit=unit)  # type: ignore[arg-type]  # one of the two
 
 
 def test_repeats_are_combined_and_their_consistency_is_scored(

@@ -16,14 +16,14 @@ from tests.facts import mentions
 from tests.scoring import made
 
 SOURCE = "simulation: models of known quality, and models that are equally good"
-TASK = ScoringTask("t", "numbers", (), "pearson")
+TASK = ScoringTask(id="t", kind="numbers", questions=(), headline="pearson")
 
 
 def entrant(name: str, truth: npt.NDArray[np.float64], said: npt.NDArray[np.float64]) -> Entrant:
     rows = pl.DataFrame(
         {"stimulus": [str(k) for k in range(truth.size)], "question": "q", "truth": truth, "said": said}
     )
-    return Entrant(name, rows, float(np.corrcoef(truth, said)[0, 1]))
+    return Entrant(model=name, rows=rows, value=float(np.corrcoef(truth, said)[0, 1]))
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ def test_ranks_are_ranges_where_the_data_cannot_tell() -> None:
         entrant("twin a", truth, twins + draw.normal(0, 0.05, 300)),
         entrant("twin b", truth, twins + draw.normal(0, 0.05, 300)),
         entrant("worst", truth, draw.normal(0, 1, 300)),
-        Entrant("other", pl.DataFrame(), None, "it could not be asked"),
+        Entrant(model="other", rows=pl.DataFrame(), value=None, why_unranked="it could not be asked"),
     ]
     pairs = compare(models, TASK)
     results = {rank.model: rank for rank in ranks(models, pairs, TASK)}
@@ -73,8 +73,8 @@ def test_pairs_are_compared_on_the_items_both_answered() -> None:
         entrant("a", truth, truth + draw.normal(size=60)),
         entrant("b", truth, truth + draw.normal(size=60)),
     )
-    two = Entrant("b", two.rows[10:], two.value)
-    each = Entrant("a", each.rows[:50], each.value)
+    two = Entrant(model="b", rows=two.rows[10:], value=two.value)
+    each = Entrant(model="a", rows=each.rows[:50], value=each.value)
     (pair,) = compare([each, two], TASK)
     assert pair.difference.counts["pairs"] == 40
     expected = [

@@ -40,18 +40,18 @@ def entrants(system: bool = False) -> list[Entrant]:
     )
     return [
         Entrant(
-            name,
-            table.with_columns(pl.Series("said", y), pl.Series("counted", y)),
-            float(y.mean()),
-            None,
-            1.0,
-            0.001,
+            model=name,
+            rows=table.with_columns(pl.Series("said", y), pl.Series("counted", y)),
+            value=float(y.mean()),
+            why_unranked=None,
+            beyond=1.0,
+            p_chance=0.001,
         )
         for name, y in LOSSES.items()
     ]
 
 
-TASK = ScoringTask("task", "text", (), "mae")
+TASK = ScoringTask(id="task", kind="text", questions=(), headline="mae")
 
 
 def test_both_answers_to_a_stimulus_are_left_out_together() -> None:
@@ -108,7 +108,7 @@ def test_more_stimuli_are_those_that_would_show_the_difference_after_the_correct
     close = entrants()
     nudge = np.where(np.arange(2 * STIMULI) % 4 < 2, 0.3, -0.25)
     rows = close[0].rows.with_columns(said=pl.col("said") + nudge, counted=pl.col("counted") + nudge)
-    twin = Entrant("twin", rows, 1.0, None, 1.0, 0.001)
+    twin = Entrant(model="twin", rows=rows, value=1.0, why_unranked=None, beyond=1.0, p_chance=0.001)
     for others, pairs in (([], 1), (close[1:2], 3)):
         pair = next(each for each in compare([close[0], twin, *others], TASK) if each.second == "twin")
         assert not pair.apart
@@ -141,16 +141,38 @@ def test_units_needed_at_another_power_and_alpha() -> None:
 def test_models_that_may_be_there_by_chance_have_no_rank() -> None:
     models = entrants()
     at_the_edge = [
-        Entrant(model.model, model.rows, model.value, None, 0.1, p)
+        Entrant(
+            model=model.model, rows=model.rows, value=model.value, why_unranked=None, beyond=0.1, p_chance=p
+        )
         for model, p in zip(models, (0.05 / 3, 0.025, 0.0501), strict=True)
     ]
     results = {rank.model: rank for rank in ranks(at_the_edge, compare(at_the_edge, TASK), TASK)}
     assert [results[name].beats_chance for name in "abc"] == [True, True, False]
     assert results["a"].p_chance_adjusted == pytest.approx(0.05)
     assert (results["c"].place, results["c"].why_none) == (None, "it does not beat chance")
-    behind = [Entrant(model.model, model.rows, model.value, None, 0.0, 0.001) for model in models]
+    behind = [
+        Entrant(
+            model=model.model,
+            rows=model.rows,
+            value=model.value,
+            why_unranked=None,
+            beyond=0.0,
+            p_chance=0.001,
+        )
+        for model in models
+    ]
     assert all(rank.place is None for rank in ranks(behind, compare(behind, TASK), TASK))
-    unknown = [Entrant(model.model, model.rows, model.value, None, None, None) for model in models]
+    unknown = [
+        Entrant(
+            model=model.model,
+            rows=model.rows,
+            value=model.value,
+            why_unranked=None,
+            beyond=None,
+            p_chance=None,
+        )
+        for model in models
+    ]
     assert [rank.beats_chance for rank in ranks(unknown, compare(unknown, TASK), TASK)] == [None] * 3
 
 
@@ -162,14 +184,21 @@ def test_ranks_follow_the_direction_of_the_metric() -> None:
     for rank in ranks(models, pairs, TASK, 0.6):
         assert rank.best == 1 + sum(rank.model == second for _, second in apart)
         assert rank.worst == 3 - sum(rank.model == first for first, _ in apart)
-    higher = ScoringTask("task", "text", (), "cider")
+    higher = ScoringTask(id="task", kind="text", questions=(), headline="cider")
     assert [rank.model for rank in ranks(models, pairs, higher, 0.6)] == ["c", "b", "a"]
 
 
 def test_two_systems_are_too_few_to_speak_of_others() -> None:
     two = pl.when(pl.col("system") == "p").then(pl.lit("p")).otherwise(pl.lit("q"))
     models = [
-        Entrant(entrant.model, entrant.rows.with_columns(system=two), entrant.value, None, 1.0, 0.01)
+        Entrant(
+            model=entrant.model,
+            rows=entrant.rows.with_columns(system=two),
+            value=entrant.value,
+            why_unranked=None,
+            beyond=1.0,
+            p_chance=0.01,
+        )
         for entrant in entrants(system=True)
     ]
     pairs = compare(models, TASK)
@@ -186,11 +215,19 @@ def test_places_count_from_one() -> None:
 
 def test_a_model_that_cannot_be_tested_has_no_rank_and_the_reason() -> None:
     rows = entrants()[0].rows
-    few = Entrant("few", rows, 1.0, None, 0.5, None, why_untested="3 items are too few")
+    few = Entrant(
+        model="few",
+        rows=rows,
+        value=1.0,
+        why_unranked=None,
+        beyond=0.5,
+        p_chance=None,
+        why_untested="3 items are too few",
+    )
     (rank,) = ranks([few], [], TASK)
     assert (rank.place, rank.beats_chance) == (None, None)
     assert mentions(rank.why_none, "chance", "3 items")
-    (free,) = ranks([Entrant("free", rows, 1.0)], [], TASK)
+    (free,) = ranks([Entrant(model="free", rows=rows, value=1.0)], [], TASK)
     assert free.place == 1
 
 
@@ -203,7 +240,7 @@ def test_each_rank_has_a_gate_of_its_own() -> None:
             entrant,
             beyond=0.4,
             p_chance=p_values[entrant.model][0],
-            p_chance_over_systems=Estimate(p_values[entrant.model][1]),
+            p_chance_over_systems=Estimate(value=p_values[entrant.model][1]),
         )
         for entrant in entrants(system=True)
     ]

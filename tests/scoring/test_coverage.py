@@ -18,7 +18,7 @@ RUNS = 250
 @pytest.fixture(scope="module")
 def measure() -> MetricMeasurer:
     truth: Truth = truth_of(made.numbers(per_cell=1)[0])
-    return MetricMeasurer(ScoreOptions(), truth)
+    return MetricMeasurer(options=ScoreOptions(), truth=truth)
 
 
 def sample(draw: np.random.Generator, stimuli: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -90,7 +90,7 @@ def study(media: Path, prompts: bool = False) -> Snapshot:
         for rater in rng.choice(15, 6, replace=False):
             value = float(np.clip(round(8 - SHIFTS[system] + rng.normal(0, 1.2)), 1, 9))
             ratings.append({"rater": f"r{rater}", "stimulus": name, "question": "quality", "value": value})
-    source = Source("tables", "sets", media_root=media)
+    source = Source(format="tables", name="sets", media_root=media)
     tables = {"stimuli": pl.DataFrame(stimuli), "ratings": pl.DataFrame(ratings)}
     return Snapshot.build(parse_study(STUDY, "sets"), **tables, source=source)
 
@@ -254,7 +254,7 @@ def test_stimuli_without_a_system_are_in_the_ledger(systems: Path) -> None:
     snapshot = study(systems)
     nobody = pl.when(pl.col("stimulus") == "mid/003.wav").then(None).otherwise(pl.col("system"))
     tables = {"stimuli": snapshot.stimuli.with_columns(nobody.alias("system")), "ratings": snapshot.ratings}
-    source = Source("tables", "sets", media_root=systems)
+    source = Source(format="tables", name="sets", media_root=systems)
     result = heartfelt.distances(
         Snapshot.build(snapshot.study, **tables, source=source), "digits-one", metrics=["kad"]
     )
@@ -356,7 +356,7 @@ def test_unknown_raters_leave_the_ceiling_out_with_a_reason(systems: Path) -> No
     snapshot = study(systems)
     anonymous = snapshot.ratings.with_columns(pl.lit(None, pl.String).alias("rater"))
     tables = {"stimuli": snapshot.stimuli, "ratings": anonymous}
-    source = Source("tables", "sets", media_root=systems)
+    source = Source(format="tables", name="sets", media_root=systems)
     result = heartfelt.distances(
         Snapshot.build(snapshot.study, **tables, source=source),
         "digits-one",

@@ -131,18 +131,26 @@ def test_crps_is_the_absolute_error_without_spread() -> None:
 
 
 def test_a_ceiling_no_better_than_chance_gives_no_share() -> None:
-    chance, beyond = Estimate(0.5), Estimate(0.1, 0.05, 0.15)
+    chance, beyond = Estimate(value=0.5), Estimate(value=0.1, low=0.05, high=0.15)
     for top in (0.5, 0.4):
-        result = of_ceiling("accuracy", Estimate(0.6), Estimate(top, top - 0.1, top + 0.1), chance, beyond)
+        result = of_ceiling(
+            "accuracy",
+            Estimate(value=0.6),
+            Estimate(value=top, low=top - 0.1, high=top + 0.1),
+            chance,
+            beyond,
+        )
         assert mentions(result.why_missing, "ceiling", "chance")
-    share = of_ceiling("accuracy", Estimate(0.6), Estimate(0.7, 0.65, 0.75), chance, beyond)
+    share = of_ceiling(
+        "accuracy", Estimate(value=0.6), Estimate(value=0.7, low=0.65, high=0.75), chance, beyond
+    )
     assert share.value == pytest.approx(0.5)
-    error = of_ceiling("rmse", Estimate(0.4), Estimate(0.3, 0.25, 0.35), chance, beyond)
+    error = of_ceiling("rmse", Estimate(value=0.4), Estimate(value=0.3, low=0.25, high=0.35), chance, beyond)
     assert error.value == pytest.approx(0.1 / 0.2)
 
 
 def test_ceilings_of_other_metrics_follow_from_the_correlation() -> None:
-    base = Estimate(0.8, 0.6, 0.9)
+    base = Estimate(value=0.8, low=0.6, high=0.9)
     ccc, tau = converted("ccc", base), converted("kendall", base)
     assert (ccc.value, ccc.low, ccc.high) == pytest.approx((1.28 / 1.64, 0.72 / 1.36, 1.62 / 1.81))
     assert tau.value == pytest.approx(2 / np.pi * np.arcsin(0.8))
@@ -154,15 +162,15 @@ def test_one_more_stimulus_where_hardly_any_are_missing() -> None:
     gaps = np.array([1.0, 0.6, 1.4, 0.2, 1.8])
     rows = pl.DataFrame({"stimulus": list("abcde"), "question": "q", "truth": 0.0, "said": gaps + 3})
     other = rows.with_columns(said=pl.lit(3.0))
-    task = ScoringTask("t", "text", (), "mae")
-    models = [Entrant("m", rows, 1.0), Entrant("o", other, 1.0)]
+    task = ScoringTask(id="t", kind="text", questions=(), headline="mae")
+    models = [Entrant(model="m", rows=rows, value=1.0), Entrant(model="o", rows=other, value=1.0)]
     pair = compare(models, task, 0.999)[0]
     needed = (
         5 * ((scipy_stats.norm.ppf(1 - 0.0005) + scipy_stats.norm.ppf(0.8)) * gaps.std(ddof=1) / 5**0.5) ** 2
     )
     assert pair.more_stimuli.value == max(np.ceil(needed) - 5, 1)
-    far = Entrant("far", rows.with_columns(said=pl.col("said") + 0.6), 1.0)
-    sure = compare([far, Entrant("o", other, 1.0)], task, 0.9985)[0]
+    far = Entrant(model="far", rows=rows.with_columns(said=pl.col("said") + 0.6), value=1.0)
+    sure = compare([far, Entrant(model="o", rows=other, value=1.0)], task, 0.9985)[0]
     assert not sure.apart
     assert sure.more_stimuli.value == 1
 
@@ -254,8 +262,10 @@ def forms_of(system: list[int], answered: list[bool]) -> Forms:
         system=np.array(system), stimulus=np.repeat(np.arange(4), 2), answered=np.array(answered)
     )
     x, y = np.zeros(8), np.array([1.0, 1.5, 2.0, 2.0, 4.0, 3.5, 1.0, 3.0])
-    measure = MetricMeasurer(ScoreOptions(), cast(Truth, None))
-    return measure._forms(cast(PredictionSheet, sheet), LabelsAndPredictions("mae", x, y, y))
+    measure = MetricMeasurer(options=ScoreOptions(), truth=cast(Truth, None))
+    return measure._forms(
+        cast(PredictionSheet, sheet), LabelsAndPredictions(metric="mae", x=x, y=y, filled=y)
+    )
 
 
 def test_rows_of_unknown_systems_are_not_a_system_of_their_own() -> None:
@@ -277,9 +287,18 @@ def test_answers_to_one_stimulus_stay_together_where_some_are_missing() -> None:
 
 def test_a_score_within_cells_has_the_ceiling_within_cells() -> None:
     gone = Estimate.missing("not needed here")
-    known = Ceiling("correlation", Estimate(0.9), Estimate(0.6), gone, gone, gone)
-    task = ScoringTask("t", "numbers", (), "pearson")
-    measure = MetricMeasurer(ScoreOptions(), cast(Truth, None), {("t", "correlation"): known})
+    known = Ceiling(
+        metric="correlation",
+        overall=Estimate(value=0.9),
+        within_cells=Estimate(value=0.6),
+        cell_means=gone,
+        cell_means_in_sample=gone,
+        human=gone,
+    )
+    task = ScoringTask(id="t", kind="numbers", questions=(), headline="pearson")
+    measure = MetricMeasurer(
+        options=ScoreOptions(), truth=cast(Truth, None), _ceilings={("t", "correlation"): known}
+    )
     assert measure.ceiling(task, "pearson").value == 0.9
     assert measure.ceiling(task, "pearson", WITHIN).value == 0.6
     assert measure.ceiling(task, "spearman").value == 0.9
@@ -311,18 +330,18 @@ def test_cells_are_for_ceilings_of_correlations_in_several_cells(monkeypatch: py
 
 
 def test_the_bounds_of_a_distancefrom_chance_are_in_order() -> None:
-    score_, level = Estimate(0.75, 0.625, 1.0), 0.5
+    score_, level = Estimate(value=0.75, low=0.625, high=1.0), 0.5
     above = from_chance(score_, level, 1, "accuracy")
     assert (above.value, above.low, above.high) == (0.25, 0.125, 0.5)
     below = from_chance(score_, level, -1, "rmse")
     assert (below.value, below.low, below.high) == (-0.25, -0.5, -0.125)
 
 
-@pytest.mark.parametrize("score_", [Estimate(0.5), Estimate.missing("the labels do not vary")])
+@pytest.mark.parametrize("score_", [Estimate(value=0.5), Estimate.missing("the labels do not vary")])
 def test_without_a_chance_level_the_reason_is_given(score_: Estimate) -> None:
     nothing = np.zeros(0)
-    measure = MetricMeasurer(ScoreOptions(), cast(Truth, None))
-    pairing = LabelsAndPredictions("accuracy", nothing, nothing, nothing)
+    measure = MetricMeasurer(options=ScoreOptions(), truth=cast(Truth, None))
+    pairing = LabelsAndPredictions(metric="accuracy", x=nothing, y=nothing, filled=nothing)
     forms = Forms(score_, score_, score_)
     level, beyond, (p, over) = measure._above_chance(cast(PredictionSheet, None), pairing, forms, None)
     why = score_.why_missing or "there are no labels"

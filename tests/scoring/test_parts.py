@@ -194,7 +194,7 @@ def sounds(folder: Path, numbers: tuple[Snapshot, dict[str, float]], loudest: fl
         snapshot.study,
         stimuli=stimuli,
         ratings=snapshot.ratings,
-        source=Source("simulation", "felt", media_root=folder),
+        source=Source(format="simulation", name="felt", media_root=folder),
     )
 
 
@@ -481,7 +481,10 @@ def test_boards_join_the_parts_of_runs_and_hide_those_of_hidden_labels(
     numbers: tuple[Snapshot, dict[str, float]], biased: Scores
 ) -> None:
     other = score(numbers[0], predicted(numbers[1], seed=9), FEW)
-    runs = [ScoredRun("one", biased, biased.rows), ScoredRun("two", other, other.rows)]
+    runs = [
+        ScoredRun(name="one", scores=biased, items=biased.rows),
+        ScoredRun(name="two", scores=other, items=other.rows),
+    ]
     (board,) = boards_of(runs)
     assert {row.model for row in board.scores.parts.worth} == {"m (one)", "m (two)"}
     assert {row.model for row in board.scores.parts.errors} == {"m (one)", "m (two)"}

@@ -42,7 +42,7 @@ def table(pairs: pl.DataFrame, silent: int = 0) -> pl.DataFrame:
 
 def scored(pairs: pl.DataFrame, silent: int = 0, **about: Any) -> Scores:
     snapshot, _ = made.numbers(per_cell=5)
-    info = {"m": ModelInfo("m", "m", **about)} if about else None
+    info = {"m": ModelInfo(spec="m", display_name="m", **about)} if about else None
     return score(snapshot, table(pairs, silent), ScoreOptions(slices=(), ceilings=False), about=info)
 
 

@@ -43,7 +43,10 @@ def round_robin(stimuli: int = 10, raters: int = 5, seed: int = 0) -> tuple[Snap
                     rows.append({**key, "question": "better", "value": value, "place": place})
     table = [{"stimulus": name, "system": "ABC"[k % 3], "prompt": "p"} for k, name in enumerate(names)]
     made = Snapshot.build(
-        study, stimuli=pl.DataFrame(table), ratings=pl.DataFrame(rows), source=Source("simulation", "robin")
+        study,
+        stimuli=pl.DataFrame(table),
+        ratings=pl.DataFrame(rows),
+        source=Source(format="simulation", name="robin"),
     )
     return made, truth
 

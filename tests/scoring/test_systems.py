@@ -20,7 +20,7 @@ from tests.scoring import made
 SOURCE = (
     "simulation under the null hypothesis; metric_difference on the clips, and on the systems' means by hand"
 )
-TASK = ScoringTask("t", "numbers", (), "pearson")
+TASK = ScoringTask(id="t", kind="numbers", questions=(), headline="pearson")
 
 
 def entrants(draw: np.random.Generator, systems: int, clips: int = 8, shared: float = 1.0) -> list[Entrant]:
@@ -36,7 +36,7 @@ def entrants(draw: np.random.Generator, systems: int, clips: int = 8, shared: fl
                 "system": [f"s{k}" for k in of],
             }
         )  # fmt: skip
-        out.append(Entrant(name, rows, float(np.corrcoef(truth, answer)[0, 1])))
+        out.append(Entrant(model=name, rows=rows, value=float(np.corrcoef(truth, answer)[0, 1])))
     return out
 
 
@@ -86,7 +86,7 @@ def test_too_few_systems_are_refused_with_the_reason(systems: int, why: str | No
 
 def test_stimuli_without_systems_speak_of_other_stimuli() -> None:
     models = [
-        Entrant(entrant.model, entrant.rows.drop("system"), entrant.value)
+        Entrant(model=entrant.model, rows=entrant.rows.drop("system"), value=entrant.value)
         for entrant in entrants(stream(4, "tests", "systems"), 5)
     ]
     pairs = compare(models, TASK)
@@ -104,7 +104,7 @@ def test_holm_and_its_interval_agree() -> None:
         rows = pl.DataFrame(
             {"stimulus": [str(i) for i in range(60)], "question": "q", "truth": truth, "said": answer}
         )
-        models.append(Entrant(str(k), rows, float(np.corrcoef(truth, answer)[0, 1])))
+        models.append(Entrant(model=str(k), rows=rows, value=float(np.corrcoef(truth, answer)[0, 1])))
     pairs = compare(models, TASK)
     kinds = set()
     for pair in pairs:

@@ -183,7 +183,9 @@ class Crowd:
         self.people.append(person)
         reply = self._reply_of(person, source, rng)
         about = simulated_demographics(self._study)
-        return SimulatedRater(person.name, reply, about, page_seconds=float(rng.uniform(3, 20)))
+        return SimulatedRater(
+            name=person.name, answer=reply, about=about, page_seconds=float(rng.uniform(3, 20))
+        )
 
     def _reply_of(
         self, person: Person, source: Person | None, rng: np.random.Generator
@@ -270,7 +272,7 @@ def _timed(
             log = replace(log, played=parts)
         elif parts:
             log = replace(log, intervals=parts[0])
-        return TrialReply(given, net, duration, log=log)
+        return TrialReply(values=given, seconds=net, duration=duration, log=log)
 
     if kind == "instant":
         return reply([0.0] * clips, float(rng.uniform(0.05, 0.4)), plays=0, net=0.0)

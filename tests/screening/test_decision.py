@@ -32,7 +32,7 @@ def flags_of(flagged: dict[str, str]) -> pl.DataFrame:
 
 
 def dropped(raters: int, flagged: dict[str, str], **limits: float) -> tuple[list[str], list[str]]:
-    policy = Policy("p", actions=actions_of(["spread", "straight-lining"]), **limits)  # type: ignore[arg-type]  # numbers of the policy
+    policy = Policy(name="p", actions=actions_of(["spread", "straight-lining"]), **limits)  # type: ignore[arg-type]  # numbers of the policy
     decision = decide(view_of(raters), flags_of(flagged), policy, 0, (), ())
     return sorted(decision.raters), decision.notes
 
@@ -66,7 +66,7 @@ def test_straight_liners_count_neither_as_dropped_nor_as_raters() -> None:
 
 def test_a_source_is_spared_for_its_copies_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("heartfelt.screening.decision._sources", lambda *_: {"r0"})
-    policy = Policy("p", actions=actions_of(["collusion", "spread"]))
+    policy = Policy(name="p", actions=actions_of(["collusion", "spread"]))
     flags = pl.concat([flags_of({"r0": "collusion", "r1": "collusion"}), flags_of({"r0": "spread"})])
     assert decide(view_of(6), flags, policy, 0, (), ()).raters == {"r1": ["collusion"], "r0": ["spread"]}
     spared = decide(view_of(6), flags.head(2), policy, 0, (), ())
@@ -75,7 +75,7 @@ def test_a_source_is_spared_for_its_copies_only(monkeypatch: pytest.MonkeyPatch)
 
 def test_who_is_restored_keeps_every_batch() -> None:
     flags = flags_of({"r0": "spread", "r1": "spread"}).with_columns(batch=pl.lit("b1"))
-    policy = Policy("p", actions=actions_of(["spread"]))
+    policy = Policy(name="p", actions=actions_of(["spread"]))
     assert list(decide(view_of(4), flags, policy, 0, (), ()).batches) == [("r0", "b1"), ("r1", "b1")]
     assert list(decide(view_of(4), flags, policy, 0, (), ["r0"]).batches) == [("r1", "b1")]
     excluded = decide(view_of(4), flags, policy, 0, ["r1"], ())
@@ -141,7 +141,7 @@ def test_the_source_is_the_most_clearly_informative_of_its_group(monkeypatch: py
     clear = {"r0": 0.2, "r1": 0.9, "r2": 0.5}
     monkeypatch.setattr("heartfelt.screening.decision.clearly_informative", lambda *_: clear)
     flags = flags_of(dict.fromkeys(["r0", "r1", "r2", "r3"], "collusion")).with_columns(group=pl.lit(1))
-    policy = Policy("p", actions=actions_of(["collusion"]), at_most_dropped=1.0, least_raters=0)
+    policy = Policy(name="p", actions=actions_of(["collusion"]), at_most_dropped=1.0, least_raters=0)
     assert sorted(decide(view_of(6), flags, policy, 0, (), ()).raters) == ["r0", "r2", "r3"]
 
 

@@ -85,4 +85,4 @@ def test_mistakes_are_named(given: str, error: type[Exception], words: str) -> N
 
 def test_an_unknown_action_is_refused() -> None:
     with pytest.raises(InputError, match="hide"):
-        Policy("x", actions={"anchor": "hide"})  # type: ignore[dict-item]  # what is being tested
+        Policy(name="x", actions={"anchor": "hide"})  # type: ignore[dict-item]  # what is being tested

@@ -23,7 +23,7 @@ def content(frame: pl.DataFrame) -> str:
 def test_ratings_of_every_kind_of_rater() -> None:
     shares = {kind: 0.1 for kind in KINDS if kind != "honest"}
     design = DesignOptions(per_rater=14, per_stimulus=6, repeats=2, copy_gap=0.1, copy_shift=0.2)
-    mix = RaterMix(shares, hazard=0.02, careless_seconds=1.0, question_bias_sd=0.3)
+    mix = RaterMix(shares=shares, hazard=0.02, careless_seconds=1.0, question_bias_sd=0.3)
     made = simulate.study_ratings(
         simulate.stimuli(("A", "B"), per_cell=3), 30, mix=mix, design=design, seed=5
     )

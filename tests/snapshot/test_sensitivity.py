@@ -225,7 +225,13 @@ class TestLoading:
         media = tmp_path / "media"
         media.mkdir()
         source = Source(
-            "long", "r.csv", {"scale": "1-9"}, media, {"r.csv": "crlf"}, ("a note",), {"v1": "name: t\n"}
+            format="long",
+            name="r.csv",
+            options={"scale": "1-9"},
+            media_root=media,
+            layout={"r.csv": "crlf"},
+            notes=("a note",),
+            versions={"v1": "name: t\n"},
         )
         made = Snapshot.build(STUDY, stimuli=TABLES["stimuli"], source=source)
         again = load(made.write(tmp_path / "snap")).source

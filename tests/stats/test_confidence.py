@@ -36,7 +36,12 @@ VOTE = np.array([1, 1, 1, 2, 2, 2, 3, 2, 3, 3, 3, 3, 1, 2, 1, 1, 3, 3, 2, 3, 2, 
 
 def _alpha(method: str, resample: str, level: str) -> Callable[[float], Any]:
     return lambda c: stats.alpha(
-        RATER, ITEM, VOTE, level, interval=Interval(method, resample, 200, c), seed=3
+        RATER,
+        ITEM,
+        VOTE,
+        level,
+        interval=Interval(method=method, resample=resample, resamples=200, confidence=c),
+        seed=3,
     )
 
 
@@ -242,22 +247,24 @@ def test_bounds_are_those_of_the_confidence_asked_for_and_wider_for_more(name: s
 
 
 def test_an_estimate_is_written_with_its_bounds_or_the_reason_it_has_none() -> None:
-    bounded = Estimate(0.5, 0.4, 0.6, why_no_interval="left over")
+    bounded = Estimate(value=0.5, low=0.4, high=0.6, why_no_interval="left over")
     assert "why_no_interval" not in bounded.to_json()
-    assert Estimate(0.5, why_no_interval="one item").to_json()["why_no_interval"] == "one item"
+    assert Estimate(value=0.5, why_no_interval="one item").to_json()["why_no_interval"] == "one item"
     assert f"{bounded:.2f}" == "0.50 [0.40, 0.60]"
-    assert f"{Estimate(0.5, low=0.4):.2f}" == f"{Estimate(0.5, high=0.6):.2f}" == "0.50"
+    assert f"{Estimate(value=0.5, low=0.4):.2f}" == f"{Estimate(value=0.5, high=0.6):.2f}" == "0.50"
 
 
 def test_an_estimate_survives_pickling() -> None:
-    before = Estimate(0.5, 0.4, 0.6, "m", "i", 0.9, {"items": 3})
+    before = Estimate(
+        value=0.5, low=0.4, high=0.6, method="m", interval="i", confidence=0.9, counts={"items": 3}
+    )
     after = pickle.loads(pickle.dumps(before))
     assert after == before
     assert dict(after.counts) == {"items": 3}
 
 
 def test_an_estimate_without_an_interval_has_the_reason() -> None:
-    bounded = Estimate(0.5, method="m").with_interval(0.4, 0.6, "Fisher z")
+    bounded = Estimate(value=0.5, method="m").with_interval(0.4, 0.6, "Fisher z")
     bare = bounded.without_interval("a single item")
     assert (bare.value, bare.low, bare.high, bare.interval) == (0.5, None, None, "")
     assert bare.why_no_interval == "a single item"

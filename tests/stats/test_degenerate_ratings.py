@@ -24,7 +24,7 @@ STATISTICS: dict[str, Callable[..., Estimate]] = {
         f"alpha {level}": lambda *c, level=level: a.alpha(c[0], c[1], c[2], level)
         for level in ("interval", "nominal", "ordinal", "ratio")
     },
-    "alpha, bootstrap": lambda *c: a.alpha(*c, interval=a.Interval("bootstrap", resamples=100)),
+    "alpha, bootstrap": lambda *c: a.alpha(*c, interval=a.Interval(method="bootstrap", resamples=100)),
     "alpha, point": lambda *c: a.alpha(*c, interval=None),
     "Fleiss": a.fleiss_kappa,
     "AC1": a.gwet_ac1,

@@ -16,7 +16,14 @@ SOURCE = "NumPy eigenvalues for axes; circle-lens formula and point counting for
 
 
 def _make(x: float, y: float, a: float, b: float, angle: float) -> Ellipse:
-    return Ellipse((x, y), (max(a, b), min(a, b)), angle, ((0.0, 0.0), (0.0, 0.0)), 0.95, 10)
+    return Ellipse(
+        centre=(x, y),
+        semi_axes=(max(a, b), min(a, b)),
+        angle=angle,
+        covariance=((0.0, 0.0), (0.0, 0.0)),
+        confidence=0.95,
+        points=10,
+    )
 
 
 def test_axes_are_those_of_the_covariance() -> None:

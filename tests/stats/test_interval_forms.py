@@ -252,17 +252,20 @@ def test_the_overlap_has_a_95_percent_interval_whatever_share_the_ellipses_hold(
 
 
 def test_a_ratio_by_mover() -> None:
-    top, bottom = Estimate(0.4, 0.3, 0.6, confidence=0.9), Estimate(0.8, 0.6, 0.9, confidence=0.9)
+    top, bottom = (
+        Estimate(value=0.4, low=0.3, high=0.6, confidence=0.9),
+        Estimate(value=0.8, low=0.6, high=0.9, confidence=0.9),
+    )
     result = ratio(top, bottom)
     assert result.confidence == 0.9
     assert (result.value, result.low, result.high) == pytest.approx(
         (0.5, (0.32 - math.sqrt(0.0079)) / 0.63, (0.32 + math.sqrt(0.0304)) / 0.6)
     )
-    uneven = ratio(top, Estimate(0.8, 0.6, 0.9, confidence=0.95))
+    uneven = ratio(top, Estimate(value=0.8, low=0.6, high=0.9, confidence=0.95))
     assert (uneven.low, uneven.why_no_interval) == (None, "the two intervals have different confidences")
-    near = ratio(top, Estimate(0.8, 0.0008, 0.9, confidence=0.9))
+    near = ratio(top, Estimate(value=0.8, low=0.0008, high=0.9, confidence=0.9))
     assert near.why_no_interval == "the denominator may be 0"
-    assert mentions(ratio(top, Estimate(0.0)).why_missing, "denominator", "0")
+    assert mentions(ratio(top, Estimate(value=0.0)).why_missing, "denominator", "0")
 
 
 @pytest.mark.parametrize("metric", ["pearson", "spearman"])

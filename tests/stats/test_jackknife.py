@@ -68,7 +68,7 @@ def test_p_and_interval_of_a_difference_always_agree(metric: str) -> None:
 
 @pytest.mark.parametrize("scale", ["identity", "fisher", "log", "logit"])
 def test_the_interval_holds_what_the_test_does_not_reject(scale: Any) -> None:
-    spread = JackknifeError(0.6, scale, 20, 0.2, 11.5, 18.0)
+    spread = JackknifeError(value=0.6, scale=scale, units=20, error=0.2, df=11.5, effective=18.0)
     bounds = spread.bounds(0.95)
     assert bounds is not None
     for at in np.linspace(0.02, 0.98, 97):

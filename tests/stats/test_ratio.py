@@ -14,11 +14,11 @@ SOURCE = "Donner and Zou (2012), equations for the ratio by MOVER; simulation"
 
 
 def made(value: float, error: float) -> Estimate:
-    return Estimate(value, value - 1.96 * error, value + 1.96 * error, "made")
+    return Estimate(value=value, low=value - 1.96 * error, high=value + 1.96 * error, method="made")
 
 
 def test_a_ratio_to_a_certain_number_is_scaled() -> None:
-    certain = Estimate(2.0, 2.0, 2.0)
+    certain = Estimate(value=2.0, low=2.0, high=2.0)
     result = ratio(made(1.0, 0.1), certain)
     assert result.value == 0.5
     assert (result.low, result.high) == pytest.approx(((1 - 0.196) / 2, (1 + 0.196) / 2))
@@ -40,11 +40,13 @@ def test_reasons_take_the_place_of_numbers() -> None:
     gone = Estimate.missing("nobody came")
     assert ratio(gone, made(1, 0.1)).why_missing == "nobody came"
     assert ratio(made(1, 0.1), gone).why_missing == "nobody came"
-    assert mentions(ratio(made(1, 0.1), Estimate(0.0)).why_missing, "denominator", "0")
+    assert mentions(ratio(made(1, 0.1), Estimate(value=0.0)).why_missing, "denominator", "0")
     assert ratio(made(1, 0.1), made(0.1, 0.2)).why_no_interval == "the denominator may be 0"
-    assert ratio(Estimate(1.0, why_no_interval="one item"), made(1, 0.1)).why_no_interval == "one item"
-    assert ratio(made(1, 0.1), Estimate(1.0, why_no_interval="one rater")).why_no_interval == "one rater"
-    assert mentions(ratio(made(1, 0.1), Estimate(1.0)).why_no_interval, "side", "interval")
-    other = Estimate(1.0, 0.9, 1.1, confidence=0.9)
+    assert ratio(Estimate(value=1.0, why_no_interval="one item"), made(1, 0.1)).why_no_interval == "one item"
+    assert (
+        ratio(made(1, 0.1), Estimate(value=1.0, why_no_interval="one rater")).why_no_interval == "one rater"
+    )
+    assert mentions(ratio(made(1, 0.1), Estimate(value=1.0)).why_no_interval, "side", "interval")
+    other = Estimate(value=1.0, low=0.9, high=1.1, confidence=0.9)
     assert mentions(ratio(made(1, 0.1), other).why_no_interval, "intervals", "confidences")
     assert np.isfinite(float(ratio(made(1, 0.1), other)))

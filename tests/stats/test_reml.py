@@ -157,7 +157,17 @@ class Slope(CrossedSystem):
         left = float(len(self.tried) == 1) if residual is None else residual
         none, score = np.zeros(1), np.array([self.slope, 0.0])
         flat = np.diag([-1.0, 1.0])
-        return RemlStep(np.array([at]), left, -at, none, none, score, flat, none, np.eye(1))
+        return RemlStep(
+            ratios=np.array([at]),
+            residual=left,
+            deviance=-at,
+            explained=none,
+            squares=none,
+            score=score,
+            information=flat,
+            fixed=none,
+            fixed_covariance=np.eye(1),
+        )
 
 
 @pytest.mark.parametrize(("slope", "tried"), [(-0.005, [1.0, 10.0]), (-2e-6, [1.0, 10.0]), (-5e-7, [1.0])])

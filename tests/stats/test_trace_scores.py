@@ -15,7 +15,10 @@ COURSES = [np.cumsum(RNG.normal(0, 1, 50)) for _ in range(6)]
 
 def test_by_hand() -> None:
     given = [course + RNG.normal(0, 1, 50) for course in COURSES]
-    items = [PredictedCourse(course, each, 10.0) for course, each in zip(COURSES, given, strict=True)]
+    items = [
+        PredictedCourse(course=course, predicted=each, rate=10.0)
+        for course, each in zip(COURSES, given, strict=True)
+    ]
     mean, spread = mean_concordance(items)
     values = np.array(
         [concordance(course, each) for course, each in zip(COURSES, given, strict=True)], np.float64
@@ -32,7 +35,9 @@ def test_the_lag_is_recovered(lag: float) -> None:
     items = []
     for _ in range(5):
         long = np.convolve(RNG.normal(0, 1, 260), np.ones(9) / 9, mode="same")
-        items.append(PredictedCourse(long[30 - steps : 230 - steps], long[30:230], 10.0))
+        items.append(
+            PredictedCourse(course=long[30 - steps : 230 - steps], predicted=long[30:230], rate=10.0)
+        )
     assert course_lag(items) == pytest.approx(lag)
     after, _ = mean_concordance(items, lag)
     assert after.value == pytest.approx(1.0)
@@ -41,29 +46,31 @@ def test_the_lag_is_recovered(lag: float) -> None:
 def test_moments_without_a_prediction_are_left_out() -> None:
     given = COURSES[0].copy()
     given[:20] = np.nan
-    item = PredictedCourse(COURSES[0], given, 10.0)
+    item = PredictedCourse(course=COURSES[0], predicted=given, rate=10.0)
     assert item.concordance() == pytest.approx(1.0)
 
 
 def test_no_prediction_and_a_constant_one_score_nothing() -> None:
     for given in (None, np.full(50, 0.3), np.full(50, np.nan)):
-        item = PredictedCourse(COURSES[0], given, 10.0)
+        item = PredictedCourse(course=COURSES[0], predicted=given, rate=10.0)
         assert item.concordance() == 0.0
         assert course_lag([item]) is None
-    mean, spread = mean_concordance([PredictedCourse(course, None, 10.0) for course in COURSES])
+    mean, spread = mean_concordance(
+        [PredictedCourse(course=course, predicted=None, rate=10.0) for course in COURSES]
+    )
     assert (mean.value, spread) == (0.0, None)
     assert mentions(mean.why_no_interval, "stimuli", "value")
     assert mean_concordance([])[0].why_missing == "there are no stimuli"
 
 
 def test_few_stimuli_have_no_interval() -> None:
-    items = [PredictedCourse(course, course + 1, 10.0) for course in COURSES[:2]]
+    items = [PredictedCourse(course=course, predicted=course + 1, rate=10.0) for course in COURSES[:2]]
     mean, _ = mean_concordance(items)
     assert mentions(mean.why_no_interval, "2 stimuli", "3")
 
 
 def test_samples_that_are_not_timed_have_no_lag() -> None:
-    items = [PredictedCourse(course[5:], course[:-5], None) for course in COURSES]
+    items = [PredictedCourse(course=course[5:], predicted=course[:-5], rate=None) for course in COURSES]
     assert course_lag(items) is None
 
 
@@ -76,7 +83,15 @@ def _study(rng: np.random.Generator, stimuli: int, raters: int) -> list[Predicte
         noise = np.cumsum(rng.normal(0, 0.15, (raters, 40)), axis=1)
         traces = gain[:, None] * course + level[:, None] + noise
         predicted = course + np.cumsum(rng.normal(0, rng.uniform(0.02, 0.25), 40))
-        items.append(PredictedCourse(traces.mean(axis=0), predicted, 2.0, tuple(range(raters)), traces))
+        items.append(
+            PredictedCourse(
+                course=traces.mean(axis=0),
+                predicted=predicted,
+                rate=2.0,
+                raters=tuple(range(raters)),
+                traces=traces,
+            )
+        )
     return items
 
 

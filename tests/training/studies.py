@@ -56,9 +56,14 @@ class Digits(Embedding):
 
 if "digits" not in EMBEDDINGS:
     EMBEDDINGS.add(Digits.name, Digits)
-    RECIPES.add("digits", TrainingRecipe("digits", "numbers", "digits", ("valence",)))
     RECIPES.add(
-        "digits-raters", TrainingRecipe("digits-raters", "numbers", "digits", ("valence",), raters=True)
+        "digits", TrainingRecipe(name="digits", about="numbers", embedding="digits", questions=("valence",))
+    )
+    RECIPES.add(
+        "digits-raters",
+        TrainingRecipe(
+            name="digits-raters", about="numbers", embedding="digits", questions=("valence",), raters=True
+        ),
     )
 
 
@@ -91,7 +96,7 @@ def planted(folder: Path, per_cell: int = 7, noise: float = 0.8, *, truth: bool 
         parse_study(STUDY, "planted"),
         stimuli=pl.DataFrame(stimuli),
         ratings=pl.DataFrame(ratings),
-        source=Source("tables", "planted", media_root=folder),
+        source=Source(format="tables", name="planted", media_root=folder),
     )
 
 
@@ -128,5 +133,5 @@ def labelled(
         stimuli=pl.DataFrame(stimuli),
         ratings=table if raters else None,
         means=None if raters else table,
-        source=Source("tables", "planted", media_root=folder),
+        source=Source(format="tables", name="planted", media_root=folder),
     )

@@ -266,9 +266,9 @@ def test_parts_of_the_error_add_up(material: TrainingStimuli) -> None:
 
 
 def test_a_grouping_says_what_it_is() -> None:
-    plain_one = StimulusGrouping(np.array([0, 1, 1]), "")
+    plain_one = StimulusGrouping(groups=np.array([0, 1, 1]), by="")
     assert (plain_one.count, plain_one.unit) == (2, "stimulus")
-    assert StimulusGrouping(np.array([0, 1, 1]), "theme").unit == "theme"
+    assert StimulusGrouping(groups=np.array([0, 1, 1]), by="theme").unit == "theme"
 
 
 def test_a_part_of_the_stimuli_is_placed_once(material: TrainingStimuli) -> None:

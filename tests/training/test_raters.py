@@ -131,8 +131,8 @@ def test_the_expected_score_is_that_of_answers_drawn_from_the_distribution() -> 
 
 
 def test_answers_spread_more_away_from_the_centre_and_with_the_error_of_the_prediction() -> None:
-    spread = AnswerSpread(5.0, bias=0.6, gain=0.5, noise=1.2)
+    spread = AnswerSpread(centre=5.0, bias=0.6, gain=0.5, noise=1.2)
     assert spread.sd(5.0) == pytest.approx(np.sqrt(0.36 + 1.44))
     assert spread.sd([3.0, 7.0]) == pytest.approx(np.sqrt([0.36 + 1.44 + 1.0] * 2))
-    with_error = AnswerSpread(5.0, 0.6, 0.5, 1.2, error=0.8)
+    with_error = AnswerSpread(centre=5.0, bias=0.6, gain=0.5, noise=1.2, error=0.8)
     assert with_error.sd(5.0) == pytest.approx(np.sqrt(0.36 + 1.44 + 0.64 * 1.25))

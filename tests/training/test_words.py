@@ -59,13 +59,13 @@ if "digits-words" not in EMBEDDINGS:
     RECIPES.add(
         "digits-mos",
         TrainingRecipe(
-            "digits-mos",
-            "opinions",
-            "digits",
-            ("impression", "alignment"),
-            ("align",),
-            "digits-words",
-            ("ridge", "mlp"),
+            name="digits-mos",
+            about="opinions",
+            embedding="digits",
+            questions=("impression", "alignment"),
+            with_text=("align",),
+            text_embedding="digits-words",
+            kinds=("ridge", "mlp"),
         ),
     )
 
@@ -91,7 +91,7 @@ def opinions(folder: Path) -> Snapshot:
         parse_study(STUDY, "opinions"),
         stimuli=pl.DataFrame(stimuli),
         ratings=pl.DataFrame(ratings),
-        source=Source("tables", "opinions", media_root=folder),
+        source=Source(format="tables", name="opinions", media_root=folder),
     )
 
 

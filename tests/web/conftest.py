@@ -56,7 +56,7 @@ def collection(folder: Path) -> Iterator[Collection]:
 
 @pytest.fixture
 def options(hashed: str) -> WebOptions:
-    return WebOptions(SECRET, password=hashed, refresh_seconds=0.0, access_log=False)
+    return WebOptions(secret=SECRET, password=hashed, refresh_seconds=0.0, access_log=False)
 
 
 @pytest.fixture

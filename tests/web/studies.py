@@ -69,7 +69,7 @@ def rate(
     collection: Collection, person: str | None = None, most: int = 1000, values: Any = None
 ) -> tuple[str, int]:
     """One rater comes and answers up to ``most`` trials; returns who it was and how many were answered."""
-    arrived = collection.do(Arrive("prolific", person) if person else Arrive())
+    arrived = collection.do(Arrive(recruiter="prolific", person=person) if person else Arrive())
     rater, done = arrived.rater, 0
     step: Step | None = collection.do(Next(rater))
     truth = stream(7, "small", person or rater)
@@ -77,7 +77,9 @@ def rate(
         if isinstance(step, ShowTrial):
             given = values or _answers(collection, step, truth)
             heard = TrialLog(seconds=2.0 + float(truth.random()), plays=1, first_play=0.4, device="computer")
-            step = collection.do(Answer(rater, step.trial, f"{rater}-{done}", given, log=heard)).next_step
+            step = collection.do(
+                Answer(rater, step.trial, key=f"{rater}-{done}", values=given, log=heard)
+            ).next_step
             done += 1
         elif type(step).__name__ == "AskConsent":
             step = collection.do(GiveConsent(rater, True))

@@ -39,7 +39,9 @@ def study(tmp_path: Path) -> Path:
 
 def fetch(collection: Collection, *stimuli: str) -> list[int]:
     """What a rater's browser gets for the stimuli's media."""
-    with TestClient(create_app(collection, WebOptions(SECRET)), raise_server_exceptions=False) as client:
+    with TestClient(
+        create_app(collection, WebOptions(secret=SECRET)), raise_server_exceptions=False
+    ) as client:
         client.get("/")
         blinding = client.app.state.blinding  # type: ignore[attr-defined]  # FastAPI's
         ids = collection.media_ids()

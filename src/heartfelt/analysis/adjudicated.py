@@ -27,7 +27,7 @@ ANY_RULE = "any"
 _CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AdjudicatedQuestion:
     """The decided items of one question that one rule selected, or ``any`` rule."""
 
@@ -55,7 +55,7 @@ class Adjudicated:
     questions: tuple[AdjudicatedQuestion, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Decided:
     """One item in plain values."""
 
@@ -104,13 +104,13 @@ def _read(row: dict[str, object], study: Study) -> _Decided:
     words = number if answer is None else str(answer)
     rules = tuple(name.strip() for name in str(row.get("rule") or "").split(",") if name.strip())
     return _Decided(
-        question,
-        rules,
-        answer_key(words, scale),
-        number,
-        tuple(answer_key(answer.words, scale) for answer in worded),
-        tuple(answer.value for answer in worded if answer.value is not None),
-        _draft(history.draft, question, study),
+        question=question,
+        rules=rules,
+        final=answer_key(words, scale),
+        value=number,
+        answers=tuple(answer_key(answer.words, scale) for answer in worded),
+        values=tuple(answer.value for answer in worded if answer.value is not None),
+        draft=_draft(history.draft, question, study),
     )
 
 
@@ -149,7 +149,13 @@ def _question(question: str, rule: str, items: Sequence[_Decided], scale: Scale)
         "no item has answers",
     )
     return AdjudicatedQuestion(
-        question, rule, len(items), majority, drafted, alone, _difference(items, numbers)
+        question=question,
+        rule=rule,
+        items=len(items),
+        with_majority=majority,
+        with_draft=drafted,
+        with_nobody=alone,
+        difference=_difference(items, numbers),
     )
 
 
@@ -168,7 +174,7 @@ def _shares(same: Sequence[bool], method: str, reason: str) -> Estimate:
     counts = {"items": len(same)}
     if not same:
         return Estimate.missing(reason, method, counts)
-    agreeing_share = Estimate(sum(same) / len(same), method=method, counts=counts)
+    agreeing_share = Estimate(value=sum(same) / len(same), method=method, counts=counts)
     return agreeing_share.with_interval(
         *wilson(sum(same), len(same), _CONFIDENCE), "Wilson over items", _CONFIDENCE
     )
@@ -187,8 +193,8 @@ def _difference(items: Sequence[_Decided], numbers: bool) -> Estimate:
     if not differences:
         return Estimate.missing("no item has ratings and a decided number", method, counts)
     values = np.array(differences)
-    mean_difference = Estimate(float(values.mean()), method=method, counts=counts)
+    mean_difference = Estimate(value=float(values.mean()), method=method, counts=counts)
     bounds = t_mean(values, _CONFIDENCE)
     if bounds is None:
-        return Estimate(mean_difference.value, method=method, counts=counts, why_no_interval="one item")
+        return Estimate(value=mean_difference.value, method=method, counts=counts, why_no_interval="one item")
     return mean_difference.with_interval(*bounds, "Student's t over items", _CONFIDENCE)

@@ -65,10 +65,14 @@ def agreement(
         elif question.ratings.height:
             triples = question.triples_if_known
             exact, left_one_out = exact_agreement(*triples), leave_one_out(*triples)
-            figures = Agreement(fleiss_kappa(*triples), exact.unanimous, left_one_out.accuracy)
+            figures = Agreement(
+                fleiss_kappa=fleiss_kappa(*triples),
+                exact_agreement=exact.unanimous,
+                leave_one_out=left_one_out.accuracy,
+            )
         else:
             gone = Estimate.missing(question.why_no_raters or question.why_empty)
-            figures = Agreement(gone, gone, gone)
+            figures = Agreement(fleiss_kappa=gone, exact_agreement=gone, leave_one_out=gone)
         question_ids = question.members if pooled else [question.id]
         labels = material.labels.table.filter(pl.col("question").is_in(question_ids))
         trust = reliability.get(question.id)
@@ -111,9 +115,9 @@ def _suite(
     if not ratings.height:
         gone = Estimate.missing(question.why_no_raters or question.why_empty)
         return Agreement(
-            gone,
-            gone,
-            gone,
+            fleiss_kappa=gone,
+            exact_agreement=gone,
+            leave_one_out=gone,
             alpha_nominal=gone,
             gwet_ac1=gone,
             gwet_ac2=gone,
@@ -141,13 +145,13 @@ def _coefficients(
     exact = exact_agreement(rater, item, value, prior=prior)
     left_one_out = leave_one_out(rater, item, value, prior=prior)
     coefficients = Agreement(
-        fleiss_kappa(rater, item, value, prior=prior),
-        exact.unanimous,
-        left_one_out.accuracy,
-        left_one_out.balanced_accuracy,
-        left_one_out.ties,
-        exact.pairwise,
-        alpha(rater, item, value, "nominal", prior=prior),
+        fleiss_kappa=fleiss_kappa(rater, item, value, prior=prior),
+        exact_agreement=exact.unanimous,
+        leave_one_out=left_one_out.accuracy,
+        leave_one_out_balanced=left_one_out.balanced_accuracy,
+        leave_one_out_ties=left_one_out.ties,
+        exact_agreement_of_pairs=exact.pairwise,
+        alpha_nominal=alpha(rater, item, value, "nominal", prior=prior),
         gwet_ac1=gwet_ac1(rater, item, value, categories=categories, prior=prior),
         gwet_ac2=gwet_ac2(rater, item, value, categories=categories, prior=prior) if ordered else None,
     )
@@ -283,7 +287,15 @@ def share_of(column: pl.Series, method: str, reason: str = "no item says so") ->
         return Estimate.missing(reason, method, counts)
     hits = int(non_null.sum())
     low, high = wilson(hits, non_null.len(), 0.95)
-    return Estimate(hits / non_null.len(), low, high, method, "Wilson over items", 0.95, counts)
+    return Estimate(
+        value=hits / non_null.len(),
+        low=low,
+        high=high,
+        method=method,
+        interval="Wilson over items",
+        confidence=0.95,
+        counts=counts,
+    )
 
 
 def intent_confusion(material: AnalysisData, seed: int) -> tuple[IntentConfusion, ...] | None:
@@ -304,11 +316,13 @@ def _confusion(question: QuestionData, intents: list[str], seed: int) -> IntentC
     facts: dict[str, list[Any]] = {n: labelled[n].to_list() for n in ("intent", "answer", "system")}
     hit = labelled.select((pl.col("answer") == pl.col("intent")).alias("hit"), "system")
     return IntentConfusion(
-        question.id,
-        confusion(
+        question=question.id,
+        confusion=confusion(
             intents, [*codes.values(), "tied"], list(zip(facts["intent"], facts["answer"], strict=True))
         ),
-        share_of(hit["hit"], HIT),
-        chance_of_hits(facts["intent"], facts["answer"], facts["system"], seed),
-        {name: share_of(hit.filter(pl.col("system") == name)["hit"], HIT) for name in question.systems},
+        hit_rate=share_of(hit["hit"], HIT),
+        hit_rate_by_chance=chance_of_hits(facts["intent"], facts["answer"], facts["system"], seed),
+        hit_rate_by_system={
+            name: share_of(hit.filter(pl.col("system") == name)["hit"], HIT) for name in question.systems
+        },
     )

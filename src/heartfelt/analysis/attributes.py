@@ -115,14 +115,14 @@ def _agreement(
         if value.is_missing and trusted is not None and answers["value"].null_count():
             value = _numbers(question.id, study, answers)
     return FieldAgreement(
-        question.id,
-        kind,
-        answers["stimulus"].n_unique(),
-        answers.height,
-        value,
-        jaccard,
-        answers.filter(none).height,
-        int(answers["drafted"].sum()),
+        question=question.id,
+        answers=kind,
+        n_stimuli=answers["stimulus"].n_unique(),
+        n_answers=answers.height,
+        alpha=value,
+        jaccard=jaccard,
+        n_none=answers.filter(none).height,
+        n_drafted=int(answers["drafted"].sum()),
     )
 
 
@@ -228,15 +228,23 @@ def _counts(
             )
             cells.append(
                 CoOccurrence(
-                    name, category, cell.both, cell.expected, cell.lift, cell.residual, cell.p, None, None
+                    attribute=name,
+                    category=category,
+                    n_both=cell.both,
+                    expected=cell.expected,
+                    lift=cell.lift,
+                    residual=cell.residual,
+                    p_alone=cell.p,
+                    p=None,
+                    significant=None,
                 )
             )
     return AttributeTable(
-        question,
-        by_stimulus.height,
-        LEAST_STIMULI,
-        attributes,
-        totals.height - frequent.height,
-        {category: size.get(category, 0) for category in categories},
-        tuple(cells),
+        question=question,
+        n_stimuli=by_stimulus.height,
+        least=LEAST_STIMULI,
+        attributes=attributes,
+        n_others=totals.height - frequent.height,
+        by_category={category: size.get(category, 0) for category in categories},
+        cells=tuple(cells),
     )

@@ -80,17 +80,17 @@ def _categories(
     parts = {"polarity": polarity, "recovered": recovered, "raters": raters}
     reasons = {name: part for name, part in parts.items() if isinstance(part, str)}
     return CategoryQuestion(
-        question.id,
-        names,
-        category_balance(question),
-        axes,
-        _places(scores, [q.id for q in numbers], axes, labelled, names),
-        tuple(_explained(q, labelled) for q in numbers),
-        None if isinstance(polarity, str) else polarity,
-        None if isinstance(recovered, str) else recovered,
-        None if isinstance(raters, str) else raters,
-        attribute_tables(material, answers, labelled, names),
-        reasons,
+        question=question.id,
+        categories=names,
+        balance=category_balance(question),
+        axes=axes,
+        places=_places(scores, [q.id for q in numbers], axes, labelled, names),
+        explained=tuple(_explained(q, labelled) for q in numbers),
+        polarity=None if isinstance(polarity, str) else polarity,
+        recovered=None if isinstance(recovered, str) else recovered,
+        raters=None if isinstance(raters, str) else raters,
+        attributes=attribute_tables(material, answers, labelled, names),
+        why_missing=reasons,
     )
 
 
@@ -121,11 +121,11 @@ def category_balance(question: QuestionData) -> CategoryBalance:
     intended_counts = {name: intended.filter(pl.col("intent") == name).height for name in names}
     rows = tuple(
         CategoryShare(
-            name,
-            counts[name],
-            share_of(labelled["category"] == name, SHARE, "no stimulus has a label"),
-            intended_counts[name] if intended.height else None,
-            intended_counts[name] / intended.height if intended.height else None,
+            category=name,
+            n_stimuli=counts[name],
+            share=share_of(labelled["category"] == name, SHARE, "no stimulus has a label"),
+            n_intended=intended_counts[name] if intended.height else None,
+            intended_share=intended_counts[name] / intended.height if intended.height else None,
         )
         for name in names
     )
@@ -135,11 +135,11 @@ def category_balance(question: QuestionData) -> CategoryBalance:
         table = confusion(names, names, list(both.select("intent", "category").iter_rows()))
         test = marginal_homogeneity(table.counts)
     return CategoryBalance(
-        labelled.height,
-        label.height - labelled.height,
-        rows,
-        evenness([counts[name] for name in names]),
-        test,
+        n_stimuli=labelled.height,
+        n_ties=label.height - labelled.height,
+        rows=rows,
+        evenness=evenness([counts[name] for name in names]),
+        intended=test,
     )
 
 
@@ -172,12 +172,12 @@ def _places(
             cloud = ellipse(of_category["0"], of_category["1"])
             gone = cloud.is_missing
             shape = CategoryEllipse(
-                cloud.points,
-                None if gone else cloud.semi_axes,
-                None if gone else cloud.angle,
-                cloud.area,
-                cloud.confidence,
-                cloud.why_missing,
+                n_points=cloud.points,
+                semi_axes=None if gone else cloud.semi_axes,
+                angle=None if gone else cloud.angle,
+                area=cloud.area,
+                confidence=cloud.confidence,
+                why_missing=cloud.why_missing,
             )
         size = sum(1 for label in category.values() if label == name)
         if size:
@@ -201,12 +201,18 @@ def _explained(question: QuestionData, labelled: pl.DataFrame) -> Explained:
     assert points is not None
     if points["category"].n_unique() < 2 or points.height < 3:
         reason = "fewer than two categories have stimuli with a mean"
-        return Explained(question.id, Estimate.missing(reason), None, None, None)
+        return Explained(question=question.id, eta_squared=Estimate.missing(reason), f=None, df=None, p=None)
     result = anova(points["0"], {"category": points["category"]})
     row = result.rows[0]
     df = (row.df, result.residual_df) if row.f is not None else None
     # With a single factor the partial form, which has an interval, is eta squared itself.
-    return Explained(question.id, replace(row.partial_eta_squared, method=ETA), row.f, df, row.p)
+    return Explained(
+        question=question.id,
+        eta_squared=replace(row.partial_eta_squared, method=ETA),
+        f=row.f,
+        df=df,
+        p=row.p,
+    )
 
 
 def _polarity(material: AnalysisData, question: QuestionData, axes: tuple[str, ...]) -> PolarityFit | str:
@@ -237,14 +243,14 @@ def _polarity(material: AnalysisData, question: QuestionData, axes: tuple[str, .
     )
     by_name = {question.categories[code]: fits.filter(pl.col("code") == code) for code in sorted(side)}
     return PolarityFit(
-        valence,
-        midpoint,
-        tuple(question.categories[code] for code in sorted(side) if side[code] == 1),
-        tuple(question.categories[code] for code in sorted(side) if side[code] == -1),
-        both.height,
-        both.height - off_midpoint.height,
-        _fit(question, fits),
-        {name: _fit(question, answers) for name, answers in by_name.items()},
+        question=valence,
+        midpoint=midpoint,
+        positive=tuple(question.categories[code] for code in sorted(side) if side[code] == 1),
+        negative=tuple(question.categories[code] for code in sorted(side) if side[code] == -1),
+        n_answers=both.height,
+        n_neutral=both.height - off_midpoint.height,
+        share=_fit(question, fits),
+        by_category={name: _fit(question, answers) for name, answers in by_name.items()},
     )
 
 
@@ -279,12 +285,12 @@ def _recovered(
     label = points["category"].to_list()
     predicted = [used[index] for index in result.tolist()]
     return Recovered(
-        RECOVERED,
-        axes,
-        accuracy(label, predicted),
-        macro_f1(label, predicted),
-        float(np.bincount(group).max()) / group.size,
-        confusion(used, used, list(zip(label, predicted, strict=True))),
+        method=RECOVERED,
+        axes=axes,
+        accuracy=accuracy(label, predicted),
+        macro_f1=macro_f1(label, predicted),
+        baseline=float(np.bincount(group).max()) / group.size,
+        confusion=confusion(used, used, list(zip(label, predicted, strict=True))),
     )
 
 
@@ -309,5 +315,5 @@ def _rater_confusion(question: QuestionData, names: tuple[str, ...]) -> RaterCon
         for line, total in zip(weighted, totals, strict=True)
     )
     counts = tuple(tuple(int(cell) for cell in line) for line in pairs)
-    table = ConfusionTable(names, names, names, counts, shares)
+    table = ConfusionTable(labels=names, rows=names, columns=names, counts=counts, proportions=shares)
     return RaterConfusion(int(sizes.size), int(pairs.sum()), table)

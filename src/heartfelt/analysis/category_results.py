@@ -13,7 +13,7 @@ from heartfelt.stats.contingency import Homogeneity
 from heartfelt.stats.estimate import Estimate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryShare:
     """One category among the labels of the stimuli, and how many stimuli were intended for it."""
 
@@ -24,7 +24,7 @@ class CategoryShare:
     intended_share: float | None = field(default=None, metadata=OMIT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryBalance:
     """How the labels spread over the categories. ``n_ties`` stimuli have no label.
 
@@ -38,7 +38,7 @@ class CategoryBalance:
     intended: Homogeneity | None = field(default=None, metadata=OMIT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryEllipse:
     """The region that holds 95% of a category's stimuli if they are normally distributed, or why there is none."""
 
@@ -60,7 +60,7 @@ class CategoryPlace:
     ellipse: CategoryEllipse | None = field(default=None, metadata=OMIT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
     """How much of the variance between stimuli under a question of numbers the category explains."""
 
@@ -71,7 +71,7 @@ class Explained:
     p: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PolarityFit:
     """How often a rater's valence is on the side of the midpoint that their own category belongs to.
 
@@ -88,7 +88,7 @@ class PolarityFit:
     by_category: ByName
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
     """Categories of stimuli recovered from their mean valence and arousal alone, each by all others.
 
@@ -103,7 +103,7 @@ class Recovered:
     confusion: ConfusionTable | None = field(default=None, metadata=OMIT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CoOccurrence:
     """An attribute and a category on the same stimuli.
 
@@ -122,7 +122,7 @@ class CoOccurrence:
     significant: bool | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttributeTable:
     """The attributes of one field against the categories.
 
@@ -148,7 +148,7 @@ class RaterConfusion:
     confusion: ConfusionTable = field(metadata={"flatten": True})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryQuestion:
     """One question answered with categories: balance, places on the map, consistency, confusion and attributes.
 
@@ -169,7 +169,7 @@ class CategoryQuestion:
     why_missing: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FieldAgreement:
     """Krippendorff's alpha of one question at the level of its answers; MASI, and Jaccard besides, where answers are sets.
 

@@ -18,7 +18,7 @@ from heartfelt.stats.estimate import Estimate
 Answered: TypeAlias = Literal["choice", "preference", "rank", "best-worst", "abx", "mushra", "reference"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contestant:
     """A system or stimulus with its strength; ``rank_low`` to ``rank_high`` holds 95% of its plausible ranks."""
 
@@ -34,7 +34,7 @@ class Contestant:
     """Times best less times worst, per time shown, where that was asked."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedPair:
     """Two contestants against each other: what was answered when they met, and the difference of their strengths."""
 
@@ -63,7 +63,7 @@ class OrderEffect:
     p: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceAgreement:
     """How far raters agree on which of two stimuli; an item is a pair of stimuli."""
 
@@ -83,7 +83,7 @@ class ChoiceAgreement:
     """A rater's further answers to the same pair: they count for majorities, and not for agreement between raters."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AbxPair:
     """Whether people can tell the stimuli of two systems apart; ``a`` and ``b`` are ``all`` for all pairs together."""
 
@@ -107,7 +107,7 @@ class ItemGrades:
     quartiles: tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MushraCondition:
     """One condition over all items, after post-screening."""
 
@@ -122,7 +122,7 @@ class MushraCondition:
     items: tuple[ItemGrades, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MushraListener:
     """One listener under the post-screening of ITU-R BS.1534."""
 
@@ -136,7 +136,7 @@ class MushraListener:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MushraResult:
     """A MUSHRA test: conditions from the highest mean down, and what post-screening made of the listeners."""
 
@@ -162,7 +162,7 @@ class AgainstReference:
     below_top: Estimate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonQuestion:
     """One question that was answered about several stimuli together."""
 
@@ -198,7 +198,7 @@ class ComparisonQuestion:
         return tuple(sorted(with_strength, key=lambda contestant: -float(contestant.strength)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TraceStimulus:
     """The traces of one stimulus: how far raters agree, moment by moment and over all."""
 
@@ -218,7 +218,7 @@ class TraceStimulus:
     why_no_band: str | None = field(default=None, metadata=OMIT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TraceQuestion:
     """One question answered with traces: means over stimuli of what ``TraceStimulus`` gives, and the raters' lags in seconds."""
 

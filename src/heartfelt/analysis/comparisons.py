@@ -77,7 +77,9 @@ def comparison_results(
         result = attempt(_question, snapshot, question, contests, brief)
         if isinstance(result, Failed):
             scale = cast("Answered", getattr(study.scale_of(question), "type", "choice"))
-            result = ComparisonQuestion(question, scale, 0, 0, why_missing=result.reason)
+            result = ComparisonQuestion(
+                question=question, scale=scale, trials=0, raters=0, why_missing=result.reason
+            )
         if result is not None:
             out.append(result)
     return tuple(out)
@@ -91,10 +93,16 @@ def _question(
     trials, raters = rows.select(TRIAL).n_unique(), rows["rater"].drop_nulls().n_unique()
     if not rows.height:
         kind: Answered = scale.type if isinstance(scale, COMPARED) else "mushra"
-        return ComparisonQuestion(question, kind, 0, 0, why_missing="nobody answered this question")
+        return ComparisonQuestion(
+            question=question, scale=kind, trials=0, raters=0, why_missing="nobody answered this question"
+        )
     if (rows["role"] == "x").any():
         return ComparisonQuestion(
-            question, "abx", trials, raters, abx=_abx(rows.filter(pl.col("role") == "x"), snapshot)
+            question=question,
+            scale="abx",
+            trials=trials,
+            raters=raters,
+            abx=_abx(rows.filter(pl.col("role") == "x"), snapshot),
         )
     if isinstance(scale, COMPARED):
         of_question = [a_contest for a_contest in contests if a_contest.question == question]
@@ -110,10 +118,14 @@ def _question(
         )
     if study.sets is not None and study.sets.type == "reference":
         references = against_reference(rows, snapshot.stimuli, scale)
-        return ComparisonQuestion(question, "reference", trials, raters, reference=references)
+        return ComparisonQuestion(
+            question=question, scale="reference", trials=trials, raters=raters, reference=references
+        )
     if (rows["role"] == "hidden-reference").any():
         result = mushra_result(rows, snapshot.stimuli, scale.bounds() or (0.0, 100.0))
-        return ComparisonQuestion(question, "mushra", trials, raters, mushra=result)
+        return ComparisonQuestion(
+            question=question, scale="mushra", trials=trials, raters=raters, mushra=result
+        )
     return None
 
 
@@ -127,33 +139,37 @@ def _compared(
     by_stimulus = contests.get("stimulus")
     if by_stimulus is None:
         reason = "no trial has answers about two different stimuli"
-        return ComparisonQuestion(question, kind, trials, raters, why_missing=reason)
+        return ComparisonQuestion(
+            question=question, scale=kind, trials=trials, raters=raters, why_missing=reason
+        )
     main_contest = contests.get("system", by_stimulus)
     result = main_contest.result
     missing = [strength.why_missing for strength in result.strengths if strength.is_missing]
     pairs = main_contest.pairs
     paired = isinstance(scale, Choice | Preference)
     return ComparisonQuestion(
-        question,
-        kind,
-        trials,
-        raters,
-        main_contest.of,
-        result.model if result.core else "",
-        _contestants(main_contest) if len(result.names) <= MOST_LISTED else (),
-        missing[0] if missing and not result.core else None,
-        _pairs(main_contest) if len(result.names) <= MOST_PAIRED and not brief else (),
-        _order(pairs, result.order_effect) if paired and why_no_order(pairs) is None else None,
-        result.tie if result.model == "Davidson" else None,
-        stats.transitivity(pairs["first"], pairs["second"], pairs["value"], rater=rater_of(pairs))
+        question=question,
+        scale=kind,
+        trials=trials,
+        raters=raters,
+        of=main_contest.of,
+        model=result.model if result.core else "",
+        contestants=_contestants(main_contest) if len(result.names) <= MOST_LISTED else (),
+        why_no_strengths=missing[0] if missing and not result.core else None,
+        pairs=_pairs(main_contest) if len(result.names) <= MOST_PAIRED and not brief else (),
+        order=_order(pairs, result.order_effect) if paired and why_no_order(pairs) is None else None,
+        tie=result.tie if result.model == "Davidson" else None,
+        transitivity=stats.transitivity(
+            pairs["first"], pairs["second"], pairs["value"], rater=rater_of(pairs)
+        )
         if paired and len(result.names) <= MOST_TRANSITIVE and not brief
         else None,
-        _consistency(main_contest, raters),
-        _agreement(by_stimulus) if paired else None,
-        stats.rank_concordance(*by_stimulus.rows.select("rater", "trial", "name", "value"))
+        consistency=_consistency(main_contest, raters),
+        agreement=_agreement(by_stimulus) if paired else None,
+        concordance=stats.rank_concordance(*by_stimulus.rows.select("rater", "trial", "name", "value"))
         if isinstance(scale, Ranking) and not brief
         else None,
-        _ceilings(by_stimulus, main_contest) if paired and not brief else {},
+        ceilings=_ceilings(by_stimulus, main_contest) if paired and not brief else {},
         notes=main_contest.notes,
     )
 
@@ -251,17 +267,17 @@ def _pairs(fitted_contest: Contest) -> tuple[ComparedPair, ...]:
         lost = values.len() - won - tied
         out.append(
             ComparedPair(
-                a,
-                b,
-                values.len(),
-                won,
-                tied,
-                lost,
-                preference,
-                effect.estimate,
-                effect.p_value,
-                p,
-                bool(significant),
+                a=a,
+                b=b,
+                comparisons=values.len(),
+                a_wins=won,
+                ties=tied,
+                b_wins=lost,
+                preference=preference,
+                difference=effect.estimate,
+                p=effect.p_value,
+                p_corrected=p,
+                significant=bool(significant),
             )
         )
     return tuple(out)
@@ -325,15 +341,15 @@ def _agreement(fitted_contest: Contest) -> ChoiceAgreement:
         raters = table["rater"]
     exact = stats.exact_agreement(raters, table["item"], table["value"])
     return ChoiceAgreement(
-        per_pair.height,
-        twice.height,
-        majority.height,
-        int(majority["tie"].sum()),
-        exact.unanimous,
-        exact.pairwise,
-        stats.leave_one_out(raters, table["item"], table["value"]).accuracy,
-        stats.alpha(raters, table["item"], table["value"], "nominal"),
-        answers.height - table.height,
+        pairs=per_pair.height,
+        judged_twice=twice.height,
+        with_majority=majority.height,
+        majority_tie=int(majority["tie"].sum()),
+        unanimous=exact.unanimous,
+        two_answers=exact.pairwise,
+        with_the_others=stats.leave_one_out(raters, table["item"], table["value"]).accuracy,
+        alpha=stats.alpha(raters, table["item"], table["value"], "nominal"),
+        further=answers.height - table.height,
     )
 
 
@@ -401,7 +417,14 @@ def _tested(rows: pl.DataFrame) -> Any:
 
 def _abx_pair(a: str, b: str, result: Any, p: float | None) -> AbxPair:
     return AbxPair(
-        a, b, result.share, result.d_prime, result.p_value, p, result.equivalence_p_value, result.margin
+        a=a,
+        b=b,
+        share=result.share,
+        d_prime=result.d_prime,
+        p=result.p_value,
+        p_corrected=p,
+        equivalence_p=result.equivalence_p_value,
+        margin=result.margin,
     )
 
 

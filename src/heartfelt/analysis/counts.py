@@ -124,10 +124,20 @@ def _count_tests(material: AnalysisData) -> dict[str, CountTests]:
             dependence = attempt(_tested, question, of_question, facts)
             names.append(question.id)
             if isinstance(dependence, Failed):
-                tests += [CorrectedCountTest(None, None, False, why_missing=dependence.reason)] * 2
+                tests += [
+                    CorrectedCountTest(
+                        p=None, p_corrected=None, significant=False, why_missing=dependence.reason
+                    )
+                ] * 2
             else:
                 tests += [
-                    CorrectedCountTest(test.p, None, False, test.change, test.category)
+                    CorrectedCountTest(
+                        p=test.p,
+                        p_corrected=None,
+                        significant=False,
+                        change=test.change,
+                        category=test.category,
+                    )
                     for test in (dependence.answers, dependence.disagreement)
                 ]
     corrected = holm([test.p for test in tests], confidence=CONFIDENCE)

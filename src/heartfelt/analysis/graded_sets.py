@@ -81,13 +81,13 @@ def mushra_result(rows: pl.DataFrame, stimuli: pl.DataFrame, bounds: tuple[float
     below = _below_anchor(table, reference, anchors)
     listeners = tuple(
         MushraListener(
-            str(listener.name),
-            listener.items,
-            listener.reference_below,
-            below.get(str(listener.name), 0),
-            listener.anchor_above,
-            listener.excluded,
-            listener.reason,
+            rater=str(listener.name),
+            items=listener.items,
+            reference_below=listener.reference_below,
+            reference_below_anchor=below.get(str(listener.name), 0),
+            anchor_above=listener.anchor_above,
+            excluded=listener.excluded,
+            reason=listener.reason,
         )
         for listener in mushra.listeners
     )
@@ -95,20 +95,27 @@ def mushra_result(rows: pl.DataFrame, stimuli: pl.DataFrame, bounds: tuple[float
     used = table.filter(~pl.col("rater").is_in(left_out))
     conditions = tuple(
         MushraCondition(
-            str(condition.name),
-            roles[str(condition.name)],
-            condition.mean,
-            condition.median,
-            condition.quartiles,
-            condition.lowest,
-            condition.highest,
-            condition.below_reference,
-            _items(used.filter(pl.col("condition") == condition.name)),
+            name=str(condition.name),
+            role=roles[str(condition.name)],
+            mean=condition.mean,
+            median=condition.median,
+            quartiles=condition.quartiles,
+            lowest=condition.lowest,
+            highest=condition.highest,
+            below_reference=condition.below_reference,
+            items=_items(used.filter(pl.col("condition") == condition.name)),
         )
         for condition in mushra.conditions
     )
     missing = tuple(str(item) for item in mushra.without_reference)
-    return MushraResult(reference, middle, conditions, listeners, sum(below.values()), missing)
+    return MushraResult(
+        reference=reference,
+        mid_anchor=middle,
+        conditions=conditions,
+        listeners=listeners,
+        reference_below_anchor=sum(below.values()),
+        without_reference=missing,
+    )
 
 
 def _below_anchor(table: pl.DataFrame, reference: str, anchors: Sequence[str]) -> dict[str, int]:
@@ -137,7 +144,7 @@ def _items(rows: pl.DataFrame) -> tuple[ItemGrades, ...]:
     for key, part in sorted(rows.partition_by("item", as_dict=True).items()):
         grades = part["grade"]
         n, mean, sd = grades.len(), float(grades.mean() or 0.0), grades.std()  # type: ignore[arg-type]  # a number
-        estimate = Estimate(mean, method="mean grade", counts={"raters": n})
+        estimate = Estimate(value=mean, method="mean grade", counts={"raters": n})
         if n > 1 and isinstance(sd, float) and sd > 0:
             wide = with_t(estimate, sd / math.sqrt(n), n - 1, "Student's t over listeners", 0.95)
             low, high = max(wide.low or 0.0, 0.0), min(wide.high or HUNDRED, HUNDRED)

@@ -46,7 +46,7 @@ class ReliabilityStep:
     alpha: Estimate = field(metadata={"flatten": True})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LiveReliability:
     """The reliability of one question, or of all questions on one scale."""
 
@@ -89,7 +89,17 @@ def reliability_so_far(material: AnalysisData) -> list[LiveReliability]:
             for size in sorted({max(2, round(total * step / POINTS)) for step in steps})
         )
         members = len(question.members) or 1
-        out.append(LiveReliability(question.id, members, question.level, now, single, averaged, points))
+        out.append(
+            LiveReliability(
+                question=question.id,
+                questions=members,
+                level=question.level,
+                alpha=now,
+                icc=single,
+                icc_mean=averaged,
+                over_time=points,
+            )
+        )
     return out
 
 
@@ -105,7 +115,7 @@ class MeanVarianceParts:
     t: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LiveSystemMean:
     """The mean of one system under one question so far."""
 
@@ -130,7 +140,17 @@ def system_means(material: AnalysisData) -> list[LiveSystemMean]:
             if isinstance(changes, Changes):
                 ratings, parts = changes.ratings.units, _variance_parts(changes)
             mean = estimate(changes, METHODS["value"])
-            out.append(LiveSystemMean(scores.question.id, name, mean, size, ratings, bounds, parts))
+            out.append(
+                LiveSystemMean(
+                    question=scores.question.id,
+                    system=name,
+                    mean=mean,
+                    stimuli=size,
+                    ratings=ratings,
+                    bounds=bounds,
+                    parts=parts,
+                )
+            )
     return out
 
 
@@ -152,7 +172,7 @@ def ratings_needed(row: LiveSystemMean, precision: float) -> Estimate:
         reason = mean.why_missing or (mean.why_no_interval if mean.low is None else None)
         return Estimate.missing(reason or "there is no interval yet", _NEEDED, counts)
     if mean.low is not None and mean.high is not None and (mean.high - mean.low) / 2 <= precision:
-        return Estimate(0.0, method=_NEEDED, counts=counts)
+        return Estimate(value=0.0, method=_NEEDED, counts=counts)
     variance_left = (precision / parts.t) ** 2 - parts.fixed
     if variance_left <= 0:
         stimuli = math.ceil(row.stimuli * parts.fixed / (precision / parts.t) ** 2) + 1
@@ -164,7 +184,7 @@ def ratings_needed(row: LiveSystemMean, precision: float) -> Estimate:
             counts,
         )
     more = math.ceil(max(row.ratings * (parts.shrinking / variance_left - 1.0), 1.0))
-    return Estimate(float(more), method=_NEEDED, counts=counts)
+    return Estimate(value=float(more), method=_NEEDED, counts=counts)
 
 
 # --- answers without a mean -------------------------------------------------------------------------------------------
@@ -243,7 +263,7 @@ def _changes(
 # --- machine values ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MachineField:
     """The verdicts on one question that a machine filled in first. Shares are over verifications."""
 
@@ -276,16 +296,16 @@ def machine_fields(
         verdicts = field.verdicts
         out.append(
             MachineField(
-                question,
-                verdicts.verified,
-                field.hidden,
-                verdicts.accepted,
-                verdicts.fixed,
-                verdicts.rejected,
-                field.missed,
-                field.accuracy,
-                field.anchoring.difference,
-                field.seconds.difference,
+                question=question,
+                verified=verdicts.verified,
+                hidden=field.hidden,
+                accepted=verdicts.accepted,
+                fixed=verdicts.fixed,
+                rejected=verdicts.rejected,
+                planted_accepted=field.missed,
+                accuracy=field.accuracy,
+                anchoring=field.anchoring.difference,
+                time=field.seconds.difference,
             )
         )
     return out

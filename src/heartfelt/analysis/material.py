@@ -52,7 +52,7 @@ class QuestionPlane:
         return tuple(sorted(self.sides, key=lambda name: order.index(self.sides[name])))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class QuestionData:
     """The ratings and labels of one question, or of all questions on one scale (its ``members``).
 
@@ -121,7 +121,7 @@ class QuestionData:
         return (rater if self.why_no_raters is None else None), item, value
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AnalysisData:
     """A snapshot prepared for analysis."""
 
@@ -195,7 +195,14 @@ def prepare(snapshot: Snapshot) -> AnalysisData:
         questions.append(data)
     pools = _pools(study, questions, labelled, means)
     return AnalysisData(
-        snapshot, kind_of(study), answers, item_labels, tuple(questions), pools, plane, tuple(aside)
+        snapshot=snapshot,
+        kind=kind_of(study),
+        answers=answers,
+        labels=item_labels,
+        questions=tuple(questions),
+        pools=pools,
+        plane=plane,
+        aside=tuple(aside),
     )
 
 
@@ -283,13 +290,19 @@ def _question(study: Study, name: str, ratings: pl.DataFrame, items: pl.DataFram
     of_intent = pl.col("intent").replace_strict(reference, default=None, return_dtype=pl.Float64)
     items = items.with_columns(of_intent.alias("reference"), pl.col("stimulus").alias("item"))
     return QuestionData(
-        name,
-        "nominal" if scale.level == "nominal" else "ordinal" if scale.level == "ordinal" else "interval",
-        scale.labels(),
-        scale.bounds(),
-        ratings.select("rater", pl.col("stimulus").alias("item"), "stimulus", "value", "known", *FACTS),
-        items.with_columns((pl.col("mean") - pl.col("reference")).alias("deviation")),
-        _why_no_raters(ratings, items),
+        id=name,
+        level="nominal"
+        if scale.level == "nominal"
+        else "ordinal"
+        if scale.level == "ordinal"
+        else "interval",
+        categories=scale.labels(),
+        bounds=scale.bounds(),
+        ratings=ratings.select(
+            "rater", pl.col("stimulus").alias("item"), "stimulus", "value", "known", *FACTS
+        ),
+        items=items.with_columns((pl.col("mean") - pl.col("reference")).alias("deviation")),
+        why_no_raters=_why_no_raters(ratings, items),
     )
 
 

@@ -176,7 +176,14 @@ def system_means(scores: Scores, pairs: Iterable[PairDifference]) -> tuple[Syste
         closest = score.question.referenced
         ranked_by = "absolute deviation, smallest first" if closest else "mean, highest first"
         rows = [
-            SystemMeans(system, name, score.means(score.where("system", system)), None, ranked_by, None)
+            SystemMeans(
+                system=system,
+                question=name,
+                means=score.means(score.where("system", system)),
+                rank=None,
+                ranked_by=ranked_by,
+                tied_with=None,
+            )
             for system in score.question.systems
         ]
         size = {
@@ -211,7 +218,13 @@ def intent_means(scores: Scores) -> tuple[IntentMeans, ...]:
         facts = facts.unique("intent").sort("intent")
         if facts.height <= MOST_INTENTS and score.question.numbers:
             out += [
-                IntentMeans(intent, name, quadrant, reference, score.means(score.where("intent", intent)))
+                IntentMeans(
+                    intent=intent,
+                    question=name,
+                    quadrant=quadrant,
+                    reference=reference,
+                    means=score.means(score.where("intent", intent)),
+                )
                 for intent, quadrant, reference in facts.iter_rows()
             ]
     return tuple(out)
@@ -238,18 +251,27 @@ def _slope(score: StimulusScores, chosen: Bools, name: str) -> Slope:
         clustered = shrinkage_slope(mean[usable], score.reference[usable], cluster=ids).slope
     if isinstance(line, str):
         gone = Estimate.missing(line, SLOPE)
-        return Slope(name, score.question.id, gone, gone, None, None, None, clustered)
+        return Slope(
+            system=name,
+            question=score.question.id,
+            slope=gone,
+            intercept=gone,
+            neutral=None,
+            p_no_relation=None,
+            p_no_shrinkage=None,
+            slope_for_other_intents=clustered,
+        )
     slope, intercept = line
     shrinkage = 1 - slope.value
     return Slope(
-        name,
-        score.question.id,
-        estimate(slope, SLOPE),
-        estimate(intercept, "intercept of the same line"),
-        intercept.value / shrinkage if abs(shrinkage) > 1e-6 else None,
-        p_value(slope),
-        p_value(slope, null=1.0),
-        clustered,
+        system=name,
+        question=score.question.id,
+        slope=estimate(slope, SLOPE),
+        intercept=estimate(intercept, "intercept of the same line"),
+        neutral=intercept.value / shrinkage if abs(shrinkage) > 1e-6 else None,
+        p_no_relation=p_value(slope),
+        p_no_shrinkage=p_value(slope, null=1.0),
+        slope_for_other_intents=clustered,
     )
 
 

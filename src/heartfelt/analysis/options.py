@@ -20,36 +20,38 @@ class AnalyzeOptions:
 
     policy: Annotated[
         Policy | str | Path | Mapping[str, object],
-        Option("How flagged raters are treated, flag-only retains everybody: see docs/screening.md."),
+        Option(help="How flagged raters are treated, flag-only retains everybody: see docs/screening.md."),
     ] = "flag-only"
-    seed: Annotated[int, Option("Seed of all resampling.")] = 0
-    resamples: Annotated[int, Option("Resamples of intervals that draw.")] = 1000
+    seed: Annotated[int, Option(help="Seed of all resampling.")] = 0
+    resamples: Annotated[int, Option(help="Resamples of intervals that draw.")] = 1000
     covariates: Annotated[
         tuple[str, ...],
-        Option("A numeric column of the stimuli, or loudness, to hold constant.", flags=("--covariate",)),
+        Option(
+            help="A numeric column of the stimuli, or loudness, to hold constant.", flags=("--covariate",)
+        ),
     ] = ()
     by: Annotated[
         str | None,
         Option(
-            "Compare groups of raters by a column of theirs, such as language or expertise; numbers are cut at tertiles. The"
+            help="Compare groups of raters by a column of theirs, such as language or expertise; numbers are cut at tertiles. The"
             " arms of a study that has some if left out.",
             metavar="RATER_COLUMN",
         ),
     ] = None
     preregistration: Annotated[
         Path | None,
-        Option("A preregistration.json; the one of the study or snapshot if left out.", metavar="FILE"),
+        Option(help="A preregistration.json; the one of the study or snapshot if left out.", metavar="FILE"),
     ] = None
     future_raters: Annotated[
         Literal["alike", "careless"],
         Option(
-            "Whom intervals of reliability are for: raters like these, or raters some of whom are careless."
+            help="Whom intervals of reliability are for: raters like these, or raters some of whom are careless."
         ),
     ] = "alike"
     smallest_effect: Annotated[
         float | None,
         Option(
-            "Smallest difference between systems that matters; tests equivalence within it. The study's own if left out.",
+            help="Smallest difference between systems that matters; tests equivalence within it. The study's own if left out.",
             metavar="POINTS",
         ),
     ] = None

@@ -30,7 +30,7 @@ class RegisteredQuestion:
     scale: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Preregistration:
     """Hypotheses, design, exclusion rules and analyses, as decided before collecting."""
 

@@ -48,11 +48,13 @@ def exact(
     label: str, printed: int | tuple[int, ...], recomputed: int | tuple[int | float | None, ...] | None
 ) -> PublishedFigure:
     """A published figure that agrees when it is equal."""
-    return PublishedFigure(label, printed, recomputed, printed == recomputed)
+    return PublishedFigure(what=label, published=printed, recomputed=recomputed, agrees=printed == recomputed)
 
 
 def rounded(label: str, printed: str, recomputed: float | None) -> PublishedFigure:
     """A published figure that agrees when the recomputed one rounds to the digits that were printed."""
     decimals = len(printed.partition(".")[2])
     agrees = recomputed is not None and f"{recomputed:.{decimals}f}" == f"{float(printed):.{decimals}f}"
-    return PublishedFigure(label, float(printed), recomputed, agrees, printed)
+    return PublishedFigure(
+        what=label, published=float(printed), recomputed=recomputed, agrees=agrees, printed=printed
+    )

@@ -159,16 +159,16 @@ def ellipses(
             shape = ellipse(*clouds[name])
             drawn_ellipses.append(
                 QuadrantEllipse(
-                    system,
-                    name,
-                    shape.centre if shape.points else None,
-                    None if shape.is_missing else shape.semi_axes,
-                    None if shape.is_missing else shape.angle,
-                    shape.area,
-                    shape.confidence,
-                    shape.points,
-                    shape.left_out,
-                    shape.why_missing,
+                    system=system,
+                    quadrant=name,
+                    centre=shape.centre if shape.points else None,
+                    semi_axes=None if shape.is_missing else shape.semi_axes,
+                    angle=None if shape.is_missing else shape.angle,
+                    area=shape.area,
+                    confidence=shape.confidence,
+                    n_points=shape.points,
+                    n_left_out=shape.left_out,
+                    why_missing=shape.why_missing,
                 )
             )
         overlaps += [
@@ -187,11 +187,11 @@ def confusion(
     for intended, perceived in pairs:
         counts[row_of[intended]][column_of[perceived]] += 1
     return ConfusionTable(
-        tuple(columns),
-        tuple(rows),
-        tuple(columns),
-        tuple(map(tuple, counts)),
-        tuple(tuple(n / sum(row) if sum(row) else None for n in row) for row in counts),
+        labels=tuple(columns),
+        rows=tuple(rows),
+        columns=tuple(columns),
+        counts=tuple(map(tuple, counts)),
+        proportions=tuple(tuple(n / sum(row) if sum(row) else None for n in row) for row in counts),
     )
 
 

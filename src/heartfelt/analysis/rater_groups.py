@@ -37,7 +37,7 @@ BINS = 3
 DIFFERENCE = "mean over stimuli rated by both groups of one group's mean rating less the other's"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RaterGrouping:
     """Which rater is in which group of one column."""
 
@@ -72,7 +72,13 @@ def rater_grouping(snapshot: Snapshot, column: str) -> RaterGrouping:
             f"Merge them into at most {MOST_GROUPS} in the table of raters.",
         )
     of_rater = dict(stated.iter_rows())
-    return RaterGrouping(column, of_rater, tuple(names), rated.height - stated.height, tuple(cuts))
+    return RaterGrouping(
+        column=column,
+        of_rater=of_rater,
+        names=tuple(names),
+        not_stated=rated.height - stated.height,
+        cuts=tuple(cuts),
+    )
 
 
 def _categories(column: pl.Series, name: str) -> tuple[pl.Series, list[float]]:
@@ -131,16 +137,27 @@ def rater_groups(material: AnalysisData, grouping: RaterGrouping | None, seed: i
         if isinstance(compared, Failed):
             gone = Estimate.missing(compared.reason, DIFFERENCE)
             a, b = grouping.names[:2]
-            compared = [GroupDifference(question.id, ALL, a, b, gone, None, None, False)]
+            compared = [
+                GroupDifference(
+                    question=question.id,
+                    system=ALL,
+                    a=a,
+                    b=b,
+                    difference=gone,
+                    p_alone=None,
+                    p=None,
+                    significant=False,
+                )
+            ]
         differences += compared
     members = list(grouping.of_rater.values())
     return RaterGroups(
-        grouping.column,
-        tuple(GroupSize(name, members.count(name)) for name in grouping.names),
-        grouping.not_stated,
-        grouping.cuts or None,
-        tuple(rows),
-        tuple(differences),
+        column=grouping.column,
+        groups=tuple(GroupSize(name, members.count(name)) for name in grouping.names),
+        not_stated=grouping.not_stated,
+        cut_at=grouping.cuts or None,
+        rows=tuple(rows),
+        differences=tuple(differences),
     )
 
 
@@ -227,7 +244,16 @@ def _differences(question: QuestionData, parts: Mapping[str, pl.DataFrame]) -> l
     uncorrected = [p_value(changes) for *_, changes in rows]
     corrected = holm(uncorrected)
     return [
-        GroupDifference(question.id, system, a, b, estimate(changes, DIFFERENCE), alone, p, bool(significant))
+        GroupDifference(
+            question=question.id,
+            system=system,
+            a=a,
+            b=b,
+            difference=estimate(changes, DIFFERENCE),
+            p_alone=alone,
+            p=p,
+            significant=bool(significant),
+        )
         for (system, a, b, changes), alone, p, significant in zip(
             rows, uncorrected, corrected.adjusted, corrected.significant, strict=True
         )

@@ -225,7 +225,9 @@ def _equivalence(outcome: str, pairs: Pairwise, margin: float) -> tuple[SystemEq
     out = []
     for index, (pair, value, error, df) in enumerate(estimated):
         reach = float(stdtrit(df, 0.95)) * error
-        without_interval = Estimate(value, method=pair.estimate.method, counts=dict(pair.estimate.counts))
+        without_interval = Estimate(
+            value=value, method=pair.estimate.method, counts=dict(pair.estimate.counts)
+        )
         p_a, p_b, p = (float(tail[index] or 0.0) for tail in corrected)
         out.append(
             SystemEquivalence(

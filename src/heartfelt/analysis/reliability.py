@@ -71,7 +71,7 @@ def reliability(material: AnalysisData, seed: int, *, brief: bool = False) -> di
     def of(question: QuestionData) -> Reliability:
         if question.id in pooled and question.ratings.height:
             alphas, forms = _alphas(question, seed), _forms(lambda _: gone)
-            return Reliability(**alphas, **forms, split_half=gone, ceiling=Ceilings(gone))
+            return Reliability(**alphas, **forms, split_half=gone, ceiling=Ceilings(correlation=gone))
         votes = question.id not in crowded
         figures = attempt(question_reliability, question, seed, brief=brief, votes=votes)
         return _nothing(figures.reason) if isinstance(figures, Failed) else figures
@@ -115,7 +115,7 @@ def question_reliability(
         if question.numbers:
             best = ceiling(question.coded, metric="correlation", seed=seed).overall
         not_compared = Estimate.missing("left out of the comparison")
-        return Reliability(**alphas, **forms, split_half=not_compared, ceiling=Ceilings(best))
+        return Reliability(**alphas, **forms, split_half=not_compared, ceiling=Ceilings(correlation=best))
     halves = Estimate.missing(NO_ORDER)
     if question.numbers:
         # Over so many ratings the mean of a few splits is as steady as that of many over few.
@@ -180,9 +180,9 @@ def _nothing(reason: str, method: bool = False) -> Reliability:
         return Estimate.missing(reason, name if method else "")
 
     ceilings = Ceilings(
-        named("ceiling, correlation"),
-        named("ceiling, rmse"),
-        named("ceiling, accuracy"),
+        correlation=named("ceiling, correlation"),
+        rmse=named("ceiling, rmse"),
+        accuracy=named("ceiling, accuracy"),
         metric="correlation",
         by_system={},
         within_cells=gone,
@@ -190,7 +190,9 @@ def _nothing(reason: str, method: bool = False) -> Reliability:
         cell_means_in_sample=gone,
         human=gone,
     )
-    shares = VarianceShares(gone, gone, gone, gone, gone, gone)
+    shares = VarianceShares(
+        rater=gone, stimulus=gone, residual=gone, share_rater=gone, share_stimulus=gone, share_residual=gone
+    )
     empty = Reliability(
         alpha_interval=gone,
         alpha_ordinal=gone,
@@ -260,12 +262,12 @@ def _components(question: QuestionData, seed: int) -> VarianceShares:
         return VarianceShares(**{name: Estimate.missing(reason, name) for name in names})
     components = variance_components(question.coded, seed=seed)
     return VarianceShares(
-        components.rater,
-        components.item,
-        components.residual,
-        components.rater_share,
-        components.item_share,
-        components.residual_share,
+        rater=components.rater,
+        stimulus=components.item,
+        residual=components.residual,
+        share_rater=components.rater_share,
+        share_stimulus=components.item_share,
+        share_residual=components.residual_share,
     )
 
 
@@ -289,18 +291,18 @@ def _ceilings(question: QuestionData, seed: int, votes: bool) -> Ceilings:
     main = main or of_votes
     assert main is not None, "answers are numbers or categories"
     return Ceilings(
-        correlation,
-        rmse,
-        accuracy,
-        None if of_votes is None else of_votes.smooth,
-        None if of_votes is None else of_votes.cell_means,
-        None if of_votes is None else of_votes.human,
-        main.metric,
-        {str(name): group for name, group in main.groups.items()} if grouped else {},
-        main.within_cells,
-        main.cell_means,
-        main.cell_means_in_sample,
-        main.human,
+        correlation=correlation,
+        rmse=rmse,
+        accuracy=accuracy,
+        accuracy_smooth=None if of_votes is None else of_votes.smooth,
+        accuracy_cell_means=None if of_votes is None else of_votes.cell_means,
+        accuracy_human=None if of_votes is None else of_votes.human,
+        metric=main.metric,
+        by_system={str(name): group for name, group in main.groups.items()} if grouped else {},
+        within_cells=main.within_cells,
+        cell_means=main.cell_means,
+        cell_means_in_sample=main.cell_means_in_sample,
+        human=main.human,
     )
 
 
@@ -337,9 +339,25 @@ def one_way_from_means(mean: pl.Series, sd: pl.Series, n: pl.Series) -> OneWayMe
     ]
     several = [stepped_up(value, n0) for value in single]
     name = "F" if float(np.ptp(k)) == 0 else "F with n0 for unequal counts"
-    icc1 = Estimate(single[0], single[1], single[2], f"ICC(1,1), {FROM_MEANS}", name, 0.95, counts)
+    icc1 = Estimate(
+        value=single[0],
+        low=single[1],
+        high=single[2],
+        method=f"ICC(1,1), {FROM_MEANS}",
+        interval=name,
+        confidence=0.95,
+        counts=counts,
+    )
     method = f"ICC(1,k), {FROM_MEANS}, k = {n0:.6g}"
     if not math.isfinite(several[0]):
         return OneWayMeans(icc1, Estimate.missing("the means are all equal", method, counts), *tops)
-    icc1k = Estimate(several[0], several[1], several[2], method, name, 0.95, counts)
+    icc1k = Estimate(
+        value=several[0],
+        low=several[1],
+        high=several[2],
+        method=method,
+        interval=name,
+        confidence=0.95,
+        counts=counts,
+    )
     return OneWayMeans(icc1, icc1k, *tops)

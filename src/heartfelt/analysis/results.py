@@ -24,7 +24,7 @@ OMIT = {"omit": True}
 OMIT_NONE = {"omit": "none"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisCounts:
     """What there is. A *rating* is one rater's answers to one stimulus at one presentation; ``answers`` counts single answers."""
 
@@ -55,7 +55,7 @@ class AnalysisCounts:
     """Rows without an answer, which nothing else counts; None where there are none."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ceilings:
     """The best a predictor can be expected to reach, by metric; within cells and by system for the main ``metric``.
 
@@ -76,7 +76,7 @@ class Ceilings:
     human: Estimate | None = field(default=None, metadata=OMIT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VarianceShares:
     """Variance between raters, between stimuli and left over, and the share of each."""
 
@@ -88,7 +88,7 @@ class VarianceShares:
     share_residual: Estimate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reliability:
     """How far the ratings of one question can be trusted, or of the ``n_questions`` questions on one scale together.
 
@@ -128,7 +128,7 @@ class PriorAgreement:
     n_ties: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
     """Agreement on categories; ``binary`` takes ordered categories as present or absent.
 
@@ -170,7 +170,7 @@ class Agreement:
         return ordinal or self.fleiss_kappa
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectedCountTest:
     """Whether the number of ratings of an item goes with its answers, or with how far raters disagree on it."""
 
@@ -209,7 +209,7 @@ class WithoutCovariates:
     eta_squared: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnovaEffect:
     """One effect of one analysis of variance; sums of squares of type II.
 
@@ -235,7 +235,7 @@ class AnovaEffect:
     without_covariates: WithoutCovariates | None = field(default=None, metadata=OMIT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RatingModelEffect:
     """One effect of the model of the ratings: raters, stimuli and, where the design tells them apart, tastes are samples.
 
@@ -283,7 +283,7 @@ class SystemEquivalence:
         return self.p < 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PairDifference:
     """Two systems, or two quadrants, compared: ``a`` less ``b`` with its interval, and a corrected ``p``.
 
@@ -328,9 +328,9 @@ class PairDifference:
         return cls(
             **fields_read,
             difference=Estimate(
-                value,
-                low,
-                high,
+                value=value,
+                low=low,
+                high=high,
                 method="difference of means",
                 interval=data.get("interval", ""),
                 why_missing=(reason or "not computed") if value is None else None,
@@ -339,7 +339,7 @@ class PairDifference:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MeanFigures:
     """Figures over some stimuli under one question; ``absolute_deviation_corrected`` is without the noise of the ratings."""
 
@@ -361,7 +361,7 @@ class QuestionMeans:
     means: MeanFigures = field(metadata={"flatten": True})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SystemMeans:
     """One system under one question, its rank, and the systems it is not shown to differ from."""
 
@@ -373,7 +373,7 @@ class SystemMeans:
     tied_with: tuple[str, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IntentMeans:
     """One intent under one question."""
 
@@ -384,7 +384,7 @@ class IntentMeans:
     means: MeanFigures = field(metadata={"flatten": True})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuadrantMeans:
     """One quadrant under one question, of one system or of all."""
 
@@ -396,7 +396,7 @@ class QuadrantMeans:
     absolute_deviation: Estimate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConfusionTable:
     """Intended (rows) against perceived (columns): counts, and shares of each row."""
 
@@ -417,7 +417,7 @@ class ChanceTest:
     why_missing: str | None = field(default=None, metadata={"formerly": "why_no_test", "omit": True})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuadrantResults:
     """Deviation by quadrant, intended against perceived quadrants, and how often they are the same."""
 
@@ -435,7 +435,7 @@ class QuadrantResults:
     hit_rate_by_quadrant: ByName
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IntentConfusion:
     """Intents against the most frequent answers, where intents are among the categories of a question."""
 
@@ -446,7 +446,7 @@ class IntentConfusion:
     hit_rate_by_system: ByName
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Slope:
     """The line of perceived on intended; differences shrink towards ``neutral`` where the slope is below 1."""
 
@@ -479,7 +479,7 @@ class Distribution:
     answers: tuple[AnswerCount, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuadrantEllipse:
     """The 95% ellipse of the stimuli of one system and quadrant in the plane of both axes."""
 
@@ -505,7 +505,7 @@ class Overlap:
     overlap: Estimate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BreakdownRow:
     """The labels of the items that share one value of a fact."""
 

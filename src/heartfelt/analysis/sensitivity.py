@@ -51,7 +51,7 @@ Key: TypeAlias = tuple[str, str | None, str | None, str | None]
 Family: TypeAlias = tuple[str, Outcome, str, str, str | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySide:
     """The parts that are computed for both sides."""
 
@@ -188,7 +188,14 @@ def _held_out(materials: list[AnalysisData], index: int, chosen: list[list[str]]
         pairs.append(HalfAlpha(with_all.value, without.value))
     before = sum(pair.with_all for pair in pairs) / 2
     after = sum(pair.without for pair in pairs) / 2
-    return HeldOutAlpha(question.id, f"alpha_{question.level}", before, after, after - before, tuple(pairs))
+    return HeldOutAlpha(
+        question=question.id,
+        figure=f"alpha_{question.level}",
+        with_all=before,
+        without=after,
+        rise=after - before,
+        halves=tuple(pairs),
+    )
 
 
 def _halves(source: Snapshot, seed: int) -> list[Snapshot] | None:

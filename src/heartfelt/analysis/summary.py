@@ -68,7 +68,7 @@ class GroupAlpha:
     measurement_level: str | None = field(default=None, metadata=OMIT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFigures:
     """One group of raters under one question."""
 
@@ -85,7 +85,7 @@ class GroupFigures:
     why_missing: str | None = field(default=None, metadata=OMIT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupDifference:
     """The mean of group ``a`` less that of group ``b`` over the stimuli both rated; ``p`` is corrected by Holm's method."""
 
@@ -99,7 +99,7 @@ class GroupDifference:
     significant: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RaterGroups:
     """Groups of raters by one column: reliability and means of each, and all differences."""
 
@@ -140,7 +140,7 @@ class InstrumentScore:
     norms: tuple[NormFigures, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParallelPair:
     """Two raters whose answers run in parallel: the share of equal answers at ``positions`` aligned positions."""
 
@@ -152,7 +152,7 @@ class ParallelPair:
     p: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedRater:
     """A rater the default policy would leave out, and why."""
 
@@ -174,7 +174,7 @@ class RankedRater:
     flagged_by: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Screening:
     """What the screening of raters found.
 
@@ -197,7 +197,7 @@ class Screening:
     why_missing: str | None = field(default=None, metadata=OMIT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SensitivityFigure:
     """A headline figure with all raters, and without those the default policy would leave out."""
 
@@ -227,7 +227,7 @@ class SensitivityCounts:
     without: SideCounts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SensitivityPairs:
     """For one family of pairs, how many differ on each side, and which differ on one side only."""
 
@@ -251,7 +251,7 @@ class HalfAlpha:
     without: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOutAlpha:
     """Alpha of one question on stimuli the raters were not chosen on: means over both halves."""
 
@@ -271,7 +271,7 @@ class Crossfit:
     questions: tuple[HeldOutAlpha, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedFigure:
     """A published figure and the same figure recomputed; ``printed`` are the digits that were compared."""
 
@@ -282,7 +282,7 @@ class PublishedFigure:
     printed: str | None = field(default=None, metadata=OMIT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportVerdict:
     """The sentences at the top of a report."""
 
@@ -353,12 +353,14 @@ class Summary:
     notes: tuple[str, ...] = ()
     why_missing: Mapping[str, str] = field(default_factory=dict)
     verdict: tuple[str, ...] = ()
-    verdict_groups: ReportVerdict = field(default_factory=lambda: ReportVerdict("", (), (), ()))
+    verdict_groups: ReportVerdict = field(
+        default_factory=lambda: ReportVerdict(bottom_line="", systems=(), reliability=(), raters=())
+    )
     methods: str = ""
     results: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Analysis(ShortRepr):
     """Tables and numbers of one snapshot.
 

@@ -87,18 +87,18 @@ def _stimulus(name: str, data: Traces, timed: bool) -> TraceStimulus:
     step = max(1, math.ceil(moments.size / WINDOWS))
     samples = int(data.values.shape[1])
     return TraceStimulus(
-        name,
-        len(data.raters),
-        samples / data.rate if timed else None,
-        samples,
-        agreement.pairwise,
-        agreement.leave_one_out,
-        agreement.ceiling,
-        agreement.one_rater,
-        tuple(moments[::step].tolist()),
-        tuple(spread[::step].tolist()),
-        {str(rater): reason for rater, reason in (data.left_out or {}).items()},
-        "fewer than three raters" if len(data.raters) < 3 else None,
+        stimulus=name,
+        raters=len(data.raters),
+        seconds=samples / data.rate if timed else None,
+        samples=samples,
+        pairwise=agreement.pairwise,
+        leave_one_out=agreement.leave_one_out,
+        ceiling=agreement.ceiling,
+        one_rater=agreement.one_rater,
+        spread_moments=tuple(moments[::step].tolist()),
+        spread=tuple(spread[::step].tolist()),
+        left_out={str(rater): reason for rater, reason in (data.left_out or {}).items()},
+        why_no_band="fewer than three raters" if len(data.raters) < 3 else None,
     )
 
 
@@ -126,7 +126,7 @@ def _lag(lags: Sequence[float], timed: bool) -> Estimate:
 def _mean(figures: Sequence[float], method: str, counts: Mapping[str, int], alone: str) -> Estimate:
     size = len(figures)
     centre = math.fsum(figures) / size
-    estimate = Estimate(centre, method=method, counts=counts)
+    estimate = Estimate(value=centre, method=method, counts=counts)
     if size < 2:
         return estimate.without_interval(alone)
     variance = math.fsum((value - centre) ** 2 for value in figures) / (size - 1) / size

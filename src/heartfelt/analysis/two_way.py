@@ -43,7 +43,7 @@ LEAST_RATERS = 3
 NO_WIDTH = "leaving out any stimulus or rater changes nothing, which would make an interval without width"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Stimuli:
     """Mean ratings of stimuli under one or more questions, and the ratings behind them.
 
@@ -70,7 +70,7 @@ class Sampled:
     units: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Changes:
     """A statistic, the variance from its stimuli, and how it changes without each rater and each rating.
 
@@ -107,7 +107,17 @@ def stimuli_of(
     if not any(part.height for part in parts):
         none = np.zeros(0, np.int64)
         empty = np.zeros((0, len(means)))
-        return Stimuli(names, mean, np.ones_like(mean), none, none, empty, 0, cell, "no single ratings")
+        return Stimuli(
+            names=names,
+            mean=mean,
+            n=np.ones_like(mean),
+            rater=none,
+            stimulus=none,
+            value=empty,
+            raters=0,
+            cell=cell,
+            why_items_only="no single ratings",
+        )
     wide = parts[0].select("rater", "item", pl.col("value").alias("0"))
     for part_number, part in enumerate(parts[1:], 1):
         part_values = part.select("rater", "item", pl.col("value").alias(str(part_number)))
@@ -128,7 +138,17 @@ def stimuli_of(
         reason = "raters unknown"
     elif raters.count < LEAST_RATERS:
         reason = f"only {plural(raters.count, 'rater')}"
-    return Stimuli(names, mean, n, raters.codes, stimulus, value, raters.count, cell, reason)
+    return Stimuli(
+        names=names,
+        mean=mean,
+        n=n,
+        rater=raters.codes,
+        stimulus=stimulus,
+        value=value,
+        raters=raters.count,
+        cell=cell,
+        why_items_only=reason,
+    )
 
 
 def _without_rating(data: Stimuli, rows: Ints) -> tuple[Matrix, Bools]:
@@ -165,7 +185,12 @@ def mean_changes(data: Stimuli, chosen: Bools, score: Score) -> Changes | str:
     by_rating = (total + change) / np.maximum(size - lost, 1.0) - value
     stimuli = _within(full_score - value, np.full(size, 1.0 / size), data.cell[at])
     return Changes(
-        value, stimuli, Sampled(jackknife_variance(by_rating), 1.0, rows.size), by_rater, took, reason
+        value=value,
+        stimuli=stimuli,
+        ratings=Sampled(jackknife_variance(by_rating), 1.0, rows.size),
+        by_rater=by_rater,
+        took_part=took,
+        why_items_only=reason,
     )
 
 
@@ -198,7 +223,12 @@ def slope_changes(data: Stimuli, chosen: Bools, x: Floats) -> tuple[Changes, Cha
         stimuli = _within(residual, weight, data.cell[at])
         out.append(
             Changes(
-                value, stimuli, Sampled(jackknife_variance(change), 1.0, rows.size), by_rater, took, reason
+                value=value,
+                stimuli=stimuli,
+                ratings=Sampled(jackknife_variance(change), 1.0, rows.size),
+                by_rater=by_rater,
+                took_part=took,
+                why_items_only=reason,
             )
         )
     return out[0], out[1]
@@ -239,12 +269,12 @@ def difference(a: Changes, b: Changes) -> Changes:
     alone = min(a.stimuli.units, b.stimuli.units) < 2
     units = 1 if alone else a.stimuli.units + b.stimuli.units
     return Changes(
-        a.value - b.value,
-        Sampled(total, total**2 / below if below > 0 else 1.0, units),
-        Sampled(a.ratings.variance + b.ratings.variance, 1.0, a.ratings.units + b.ratings.units),
-        a.by_rater - b.by_rater,
-        a.took_part | b.took_part,
-        a.why_items_only or b.why_items_only,
+        value=a.value - b.value,
+        stimuli=Sampled(total, total**2 / below if below > 0 else 1.0, units),
+        ratings=Sampled(a.ratings.variance + b.ratings.variance, 1.0, a.ratings.units + b.ratings.units),
+        by_rater=a.by_rater - b.by_rater,
+        took_part=a.took_part | b.took_part,
+        why_items_only=a.why_items_only or b.why_items_only,
     )
 
 
@@ -324,7 +354,7 @@ def estimate(changes: Changes | str, method: str, scale: Literal["plain", "share
     """A statistic with its 95% interval; a share's is made on the logit scale."""
     if isinstance(changes, str):
         return Estimate.missing(changes, method)
-    without_interval = Estimate(changes.value, method=method, counts=changes.counts)
+    without_interval = Estimate(value=changes.value, method=method, counts=changes.counts)
     error = error_of(changes)
     if isinstance(error, str):
         return replace(without_interval, counts=dict(without_interval.counts), why_no_interval=error)

@@ -53,14 +53,14 @@ def verdict(summary: Summary) -> ReportVerdict:
         )
 
     return ReportVerdict(
-        " ".join(written("the bottom line", lambda of: [bottom_line(of)])),
-        (
+        bottom_line=" ".join(written("the bottom line", lambda of: [bottom_line(of)])),
+        systems=(
             *written("the systems", verdict_systems.sentences),
             *written("the comparisons", verdict_comparisons.sentences),
         ),
-        written("the reliability", reliability_sentences),
-        written("the raters", verdict_raters.sentences),
-        " ".join(written("the next step", lambda of: [next_step(of)])),
+        reliability=written("the reliability", reliability_sentences),
+        raters=written("the raters", verdict_raters.sentences),
+        next_step=" ".join(written("the next step", lambda of: [next_step(of)])),
     )
 
 

@@ -77,16 +77,16 @@ def drafted_field(rows: pl.DataFrame, name: str) -> DraftedField:
     errors = planted.filter("wrong")
     hidden = rows.filter(pl.col("shown") == "hidden")
     return DraftedField(
-        name,
-        verdicts(rows.filter(pl.col("shown") == "true")),
-        hidden.height,
-        errors.height,
-        planted.height - errors.height,
-        _missed(errors),
-        _accuracy(hidden),
-        _anchoring(rows),
-        _times(rows),
-        _contrast(rows, "keystrokes", "keys and taps for a field", "keystrokes were not recorded"),
+        field=name,
+        verdicts=verdicts(rows.filter(pl.col("shown") == "true")),
+        hidden=hidden.height,
+        planted=errors.height,
+        planted_alike=planted.height - errors.height,
+        missed=_missed(errors),
+        accuracy=_accuracy(hidden),
+        anchoring=_anchoring(rows),
+        seconds=_times(rows),
+        keystrokes=_contrast(rows, "keystrokes", "keys and taps for a field", "keystrokes were not recorded"),
     )
 
 
@@ -153,7 +153,12 @@ def _times(rows: pl.DataFrame) -> Contrast:
     ratio = replace(
         _exp(contrast.difference), method="time with a draft as a multiple of that without, by rater"
     )
-    return Contrast(_exp(contrast.with_draft), _exp(contrast.without_draft), ratio, contrast.p)
+    return Contrast(
+        with_draft=_exp(contrast.with_draft),
+        without_draft=_exp(contrast.without_draft),
+        difference=ratio,
+        p=contrast.p,
+    )
 
 
 def _exp(estimate: Estimate) -> Estimate:
@@ -170,14 +175,14 @@ def _contrast(
     usable = rows.filter(pl.col(column).is_not_null() & (pl.col("shown") != "planted"))
     if not usable.height:
         missing = Estimate.missing(reason, method, {"answers": 0})
-        return Contrast(missing, missing, missing, None)
+        return Contrast(with_draft=missing, without_draft=missing, difference=missing, p=None)
     value: Floats = usable[column].cast(pl.Float64).to_numpy()
     with_draft = (usable["shown"] == "true").to_numpy()
     crossed = _crossed(usable)
     sides = [mean(value[side], crossed.where(side), method) for side in (with_draft, ~with_draft)]
     counts = crossed.counts | {"without_draft": int((~with_draft).sum())}
     gap, p = difference(value, with_draft, crossed, method, within_raters=within_raters, counts=counts)
-    return Contrast(sides[0], sides[1], gap, p)
+    return Contrast(with_draft=sides[0], without_draft=sides[1], difference=gap, p=p)
 
 
 def _corrected(fields: Sequence[DraftedField]) -> list[DraftedField]:
@@ -209,7 +214,9 @@ def _by_model(rows: pl.DataFrame) -> list[tuple[tuple[str, str | None], pl.DataF
 def _model(source: str, version: str | None, rows: pl.DataFrame) -> DraftedModel:
     shown, hidden = (rows.filter(pl.col("shown") == kind) for kind in ("true", "hidden"))
     fields = tuple(rows["field"].unique(maintain_order=True).to_list())
-    return DraftedModel(source, version, fields, verdicts(shown), _accuracy(hidden))
+    return DraftedModel(
+        source=source, version=version, fields=fields, verdicts=verdicts(shown), accuracy=_accuracy(hidden)
+    )
 
 
 def _rater(name: str, rows: pl.DataFrame) -> VerifyingRater:

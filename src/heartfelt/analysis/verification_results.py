@@ -17,7 +17,7 @@ class DraftVerdicts:
     rejected: Estimate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contrast:
     """Answers with a draft against answers without it. ``p`` is that of no difference, ``p_holm`` Holm's over the fields."""
 
@@ -28,7 +28,7 @@ class Contrast:
     p_holm: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DraftedField:
     """One field, or all of them (``all``)."""
 
@@ -51,7 +51,7 @@ class DraftedField:
     keystrokes: Contrast
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DraftedModel:
     """The drafts of one model and version."""
 
@@ -62,7 +62,7 @@ class DraftedModel:
     accuracy: Estimate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyingRater:
     """One rater: verdicts, planted errors, and the median time for a field with and without a draft."""
 

@@ -44,7 +44,7 @@ MAY_DIFFER = ("collected.sqlite", ".media-probes.parquet", "journal.jsonl")
 """The files that two demos with the same seed need not share: a database, and two records that know media by their age."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Demo:
     """What the stages before have made."""
 
@@ -312,7 +312,7 @@ def demo(
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MARKER).touch()
-    state = Demo(folder, seed)
+    state = Demo(folder=folder, seed=seed)
     begun = time.monotonic()
     for stage_number, (words, stage) in enumerate(STAGES.items(), 1):
         say(f"[{stage_number}/{len(STAGES)}] {words} …")

@@ -44,7 +44,7 @@ class StoredDecision:
     status: Literal["stored", "already"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Adjudicate(AdjudicatorCommand[StoredDecision]):
     """A senior rater decides an item. An earlier decision stays in the history; the latest one is final."""
 

@@ -42,7 +42,7 @@ _ROWS = 5_000
 _STORE_FILES = (STORE_FILE, f"{STORE_FILE}-wal", f"{STORE_FILE}-shm", f"{STORE_FILE}-journal")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Backup:
     """What a backup holds, as its ``backup.json`` says."""
 
@@ -89,13 +89,13 @@ def back_up(
         if isinstance(source, Path) and secret_file(source).is_file():
             shutil.copyfile(secret_file(source), secret_file(store))
         result = Backup(
-            LAYOUT,
-            __version__,
-            study.name,
-            datetime.now(UTC).isoformat(timespec="seconds"),
-            _counted(store),
-            sha256_of(store),
-            media,
+            layout=LAYOUT,
+            version=__version__,
+            study=study.name,
+            at=datetime.now(UTC).isoformat(timespec="seconds"),
+            tables=_counted(store),
+            sha256=sha256_of(store),
+            media=media,
         )
         write_json(backup / FILE, result)
     return result

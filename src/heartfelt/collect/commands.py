@@ -34,7 +34,7 @@ Ending: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CollectOptions:
     """How a collection runs, beyond what the study's design says."""
 
@@ -137,7 +137,7 @@ class ShownMember:
     prompt: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShowTrial:
     """One stimulus or set and the questions about it. It does not say whether it is a probe."""
 
@@ -176,7 +176,7 @@ class TakeBreak:
     of: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEnd:
     """Nothing is left to do for this rater: why, and the code that reports it to the recruiter."""
 
@@ -218,7 +218,7 @@ class Arrived:
     resumed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Arrive(Command[Arrived]):
     """Somebody comes. The same recruiter's id is the same rater, provided the person can prove it.
 
@@ -293,7 +293,7 @@ class FieldLog:
     """Keys pressed, and taps or clicks."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialLog:
     """How a trial went: stored with every answer."""
 
@@ -328,7 +328,7 @@ class Receipt:
     next_step: Step | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(TrialCommand[Receipt]):
     """The answers to a trial's questions. ``key`` is made by the client: the same key is the same answer, sent again."""
 
@@ -346,7 +346,7 @@ class Heartbeat(TrialCommand[float]):
     """The rater is still there; the result is the remaining seconds of the lease."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Flag(TrialCommand[Step]):
     """The rater reports a problem with a stimulus. With ``skip`` the trial is given back and the next one comes."""
 
@@ -388,7 +388,7 @@ class Restore(RaterCommand[int]):
     by: str = "researcher"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionSettings:
     """How the study admits raters now."""
 

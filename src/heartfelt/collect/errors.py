@@ -72,7 +72,7 @@ class StudyClosed(HeartfeltError):
 
     def __init__(self, problem: str, fix: str, end: SessionEnd | None = None) -> None:
         super().__init__(problem, fix)
-        self.end = end or SessionEnd(self.ending)
+        self.end = end or SessionEnd(ending=self.ending)
 
 
 class StudyFull(StudyClosed):

@@ -64,7 +64,7 @@ class UnitMember(NamedTuple):
     duration: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
     """What one trial is about: a stimulus or a set with its questions, or one item."""
 
@@ -93,7 +93,7 @@ class Unit:
         return tuple(member.stimulus for member in self.members) or (self.stimulus,)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StudyUnits:
     """All units, and what the design makes of them."""
 
@@ -183,13 +183,15 @@ def make_material(
         questions = questions_by_stimulus[stimulus] if question == ALL_QUESTIONS else (question,)
         questions = asked_with_drafts(study, stimulus, questions, machine)
         units[number] = Unit(
-            number,
-            stimulus,
-            questions,
-            opaque.get(stimulus),
-            None if with_prompt.isdisjoint(questions) else stimulus_prompt(study, rows[stimulus]),
-            {q: machine[stimulus, q] for q in questions if (stimulus, q) in machine} if machine else _NONE,
-            rows[stimulus].get("duration"),
+            number=number,
+            stimulus=stimulus,
+            questions=questions,
+            media=opaque.get(stimulus),
+            prompt=None if with_prompt.isdisjoint(questions) else stimulus_prompt(study, rows[stimulus]),
+            machine={q: machine[stimulus, q] for q in questions if (stimulus, q) in machine}
+            if machine
+            else _NONE,
+            duration=rows[stimulus].get("duration"),
         )
     playable = frozenset(number for number, unit in units.items() if gone.isdisjoint(unit.stimuli))
 
@@ -229,7 +231,16 @@ def make_material(
     if study.design.arms:
         layout = replace(layout, arms=arm_layouts(opened, layout, units))
     return StudyUnits(
-        study, opened, units, layout, files, practice, anchors, playable, missing, values_by_question
+        study=study,
+        opened=opened,
+        units=units,
+        layout=layout,
+        media=files,
+        practice=practice,
+        anchors=anchors,
+        playable=playable,
+        missing=missing,
+        others=values_by_question,
     )
 
 
@@ -251,7 +262,7 @@ def _set_unit(
         UnitMember(stimulus, role, opaque.get(stimulus), prompt, rows[stimulus].get("duration"))
         for (stimulus, role), prompt in zip(members, own_prompts, strict=True)
     )
-    return Unit(number, name, questions, None, shared, members=shown)
+    return Unit(number=number, stimulus=name, questions=questions, media=None, prompt=shared, members=shown)
 
 
 def _asked(opened: OpenStudy) -> dict[str, tuple[str, ...]]:

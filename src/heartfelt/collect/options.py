@@ -14,13 +14,15 @@ class SimulationOptions:
     """How many raters come, for how long, and how many of them leave early."""
 
     raters: Annotated[
-        int | None, Option("Raters who come; as many as the design needs if left out.", low=1)
+        int | None, Option(help="Raters who come; as many as the design needs if left out.", low=1)
     ] = None
-    trials: Annotated[int | None, Option("Trials per rater; as in the design if left out.", low=1)] = None
+    trials: Annotated[int | None, Option(help="Trials per rater; as in the design if left out.", low=1)] = (
+        None
+    )
     dropout: Annotated[
-        float, Option("Share of raters who leave early, equally likely at any trial.", low=0, high=0.99)
+        float, Option(help="Share of raters who leave early, equally likely at any trial.", low=0, high=0.99)
     ] = 0.0
-    seed: Annotated[int, Option("Seed of every random draw.")] = 0
+    seed: Annotated[int, Option(help="Seed of every random draw.")] = 0
 
     def __post_init__(self) -> None:
         if not 0 <= self.dropout < 1:

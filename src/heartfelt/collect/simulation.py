@@ -61,7 +61,7 @@ class Clock:
         return self.now
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialReply:
     """A simulated rater's answers to one trial."""
 
@@ -82,7 +82,7 @@ Departure: TypeAlias = Literal["leave", "vanish"]
 """``leave`` tells the study; ``vanish`` just closes the window."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedRater:
     """A rater to be."""
 
@@ -184,7 +184,9 @@ def visit(client: SessionClient, rater: SimulatedRater, done: Callable[[Visit], 
                 seconds=reply.seconds, plays=1, device="computer", fields=reply.fields
             )
             key = f"{rater.name}-{step.trial}"
-            answer = commands.Answer(client.rater, step.trial, key, reply.values, reply.verdicts, log=log)
+            answer = commands.Answer(
+                client.rater, step.trial, key=key, values=reply.values, verdicts=reply.verdicts, log=log
+            )
             step = client.send(answer)
             answers += 1
         done(Visit(rater.name, answers, step.ending))
@@ -240,7 +242,7 @@ def run_visits(
 # --- trying out a design ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationOutcome:
     """The result of a simulated collection. Counts are complete ratings per stimulus or set, or per item where asked
     singly; in each arm that shows it."""
@@ -326,10 +328,16 @@ def _random_rater(study: Study, number: int, hazard: float, seed: int) -> Simula
         if trial.words is not None:
             values |= attention_answer(study, trial.words)
         shown = shown_questions(study, trial.questions, values)
-        return TrialReply({name: values[name] for name in trial.questions if name in shown}, took, took)
+        return TrialReply(
+            values={name: values[name] for name in trial.questions if name in shown},
+            seconds=took,
+            duration=took,
+        )
 
     about = simulated_demographics(study, stream(seed, "collect", "about", number))
-    return SimulatedRater(str(number), answer, about, questionnaire=simulated_pages(study, rng, about))
+    return SimulatedRater(
+        name=str(number), answer=answer, about=about, questionnaire=simulated_pages(study, rng, about)
+    )
 
 
 def _outcome(collection: Collection, endings: Counter[str | None], days: float) -> SimulationOutcome:

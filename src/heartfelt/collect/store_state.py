@@ -67,7 +67,14 @@ class StoreState:
         secret, numbers, version = self._store_facts
         material = make_material(self.opened, numbers, secret, self.options)
         self._layout = material.layout
-        self.context = Context(material, self.options, secret, version, self._rng, self._new_id)
+        self.context = Context(
+            material=material,
+            options=self.options,
+            secret=secret,
+            version=version,
+            rng=self._rng,
+            new_id=self._new_id,
+        )
 
     def _new_id(self) -> str:
         if self.options.seed is None:
@@ -108,7 +115,11 @@ class StoreState:
         try:
             return edits(parse_study(earlier), self.opened.study)
         except StudyError as error:
-            return [Edit("study.yaml", f"cannot be compared with the previous version: {error.problem}")]
+            return [
+                Edit(
+                    key="study.yaml", problem=f"cannot be compared with the previous version: {error.problem}"
+                )
+            ]
 
     def _check_removed(self, connection: Connection, numbers: Mapping[tuple[str, str], int]) -> None:
         """Refuse to continue without stimuli that have ratings."""

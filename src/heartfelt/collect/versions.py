@@ -41,7 +41,7 @@ _HARMLESS_DESIGN = frozenset(
 _HARMLESS_SETS = frozenset({"rule", "by", "rounds", "per_stimulus", "file", "hidden_reference"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
     """One difference between two versions of a study."""
 
@@ -79,9 +79,9 @@ def removed_stimuli(names: Sequence[str], manifest: str) -> Edit:
     """The edit that removed stimuli with ratings."""
     examples = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
     return Edit(
-        "stimuli",
-        f"{len(names)} stimuli with ratings were removed from {manifest} ({examples})",
-        "Put them back. To stop showing a stimulus, move its media file out of the media folder: its ratings are kept and"
+        key="stimuli",
+        problem=f"{len(names)} stimuli with ratings were removed from {manifest} ({examples})",
+        advice="Put them back. To stop showing a stimulus, move its media file out of the media folder: its ratings are kept and"
         f" no new rater gets it. Or {_NEW_STUDY}.",
         place=("stimuli",),
     )
@@ -91,9 +91,9 @@ def changed_media(names: Sequence[str]) -> Edit:
     """The edit that put other media files in the place of those that were rated."""
     examples = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
     return Edit(
-        "stimuli",
-        f"the media files of {len(names)} stimuli with ratings were replaced ({examples})",
-        "Put the old files back and give the new ones ids of their own in the manifest. Or serve with --accept-media: the"
+        key="stimuli",
+        problem=f"the media files of {len(names)} stimuli with ratings were replaced ({examples})",
+        advice="Put the old files back and give the new ones ids of their own in the manifest. Or serve with --accept-media: the"
         " new files are recorded as versions, and a snapshot tells their ratings from the earlier ones (column media_version).",
         place=("stimuli",),
     )
@@ -103,9 +103,9 @@ def changed_sets(names: Sequence[str]) -> Edit:
     """The edit that gave sets with answers other members."""
     examples = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
     return Edit(
-        "sets",
-        f"{len(names)} sets with answers have other stimuli or roles than before ({examples})",
-        f"Put them back; give a set with other stimuli another name. Or {_NEW_STUDY}.",
+        key="sets",
+        problem=f"{len(names)} sets with answers have other stimuli or roles than before ({examples})",
+        advice=f"Put them back; give a set with other stimuli another name. Or {_NEW_STUDY}.",
         place=("sets",),
     )
 
@@ -147,11 +147,13 @@ def _differences(old: BaseModel, new: BaseModel) -> Iterator[tuple[str, Any, Any
 def _study_edits(old: Study, new: Study) -> Iterator[Edit]:
     for key, was, now in _differences(old, new):
         if key in _HARMLESS_KEYS:
-            yield Edit(key, "changed", place=(key,))
+            yield Edit(key=key, problem="changed", place=(key,))
         elif key == "sets" and old.sets is not None and new.sets is not None:
             yield from _set_edits(old.sets, new.sets)
         elif key not in {"questions", "scales", "design", "probes", "prompts", "before", "after", "between"}:
-            yield Edit(key, _from_to(was, now), f"Put it back, or {_NEW_STUDY}.", place=(key,))
+            yield Edit(
+                key=key, problem=_from_to(was, now), advice=f"Put it back, or {_NEW_STUDY}.", place=(key,)
+            )
     yield from _prompt_edits(old, new)
     yield from _probe_edits(old, new)
     yield from _between_edits(old, new)
@@ -164,7 +166,7 @@ def _set_edits(old: Sets, new: Sets) -> Iterator[Edit]:
     """Which sets there are may change, as long as those with answers stay what they are; what is done with them may not."""
     for name, was, now in _differences(old, new):
         advice = None if name in _HARMLESS_SETS else f"Put it back, or {_NEW_STUDY}."
-        yield Edit(f"sets.{name}", _from_to(was, now), advice, place=("sets", name))
+        yield Edit(key=f"sets.{name}", problem=_from_to(was, now), advice=advice, place=("sets", name))
 
 
 def _prompt_edits(old: Study, new: Study) -> Iterator[Edit]:
@@ -178,9 +180,9 @@ def _prompt_edits(old: Study, new: Study) -> Iterator[Edit]:
             problem = _from_to(was.text, prompt.text)
             advice = f"Put it back, give the prompt a new id, or {_NEW_STUDY}."
         if was != prompt:
-            yield Edit(f"prompts.{prompt.id}", problem, advice, place=("prompts", index))
+            yield Edit(key=f"prompts.{prompt.id}", problem=problem, advice=advice, place=("prompts", index))
     for name in before:
-        yield Edit(f"prompts.{name}", "removed", place=("prompts",))
+        yield Edit(key=f"prompts.{name}", problem="removed", place=("prompts",))
 
 
 def _probe_edits(old: Study, new: Study) -> Iterator[Edit]:
@@ -189,15 +191,15 @@ def _probe_edits(old: Study, new: Study) -> Iterator[Edit]:
     for index, probe in enumerate(new.probes):
         was = before.pop(probe.id, None)
         if was is None:
-            yield Edit(f"probes.{probe.id}", "added", place=("probes", index))
+            yield Edit(key=f"probes.{probe.id}", problem="added", place=("probes", index))
             continue
         for name, then, now in _differences(was, probe):
             if name != "per_session" and not _same_or_translated(then, now):
                 advice = f"Put it back, give the changed probe a new id, or {_NEW_STUDY}."
                 key = f"probes.{probe.id}.{name}"
-                yield Edit(key, _from_to(then, now), advice, place=("probes", index, name))
+                yield Edit(key=key, problem=_from_to(then, now), advice=advice, place=("probes", index, name))
     for name in before:
-        yield Edit(f"probes.{name}", "removed", place=("probes",))
+        yield Edit(key=f"probes.{name}", problem="removed", place=("probes",))
 
 
 def _question_edits(old: Study, new: Study) -> Iterator[Edit]:
@@ -216,18 +218,30 @@ def _form_edits(old: Study, new: Study, where: str) -> Iterator[Edit]:
         rated = name if where == "questions" else None
         if name not in after:
             advice = None if rated is None else _NEW_QUESTION
-            yield Edit(f"{where}.{name}", "the question was removed", advice, rated, at)
+            yield Edit(
+                key=f"{where}.{name}",
+                problem="the question was removed",
+                advice=advice,
+                question=rated,
+                place=at,
+            )
             continue
         for key, was, now in _differences(question, after[name]):
             key_path: Place = (*at, numbers[name], key)
             if key in _HARMLESS_QUESTION or _same_or_translated(was, now):
-                yield Edit(f"{where}.{name}.{key}", "changed", place=key_path)
+                yield Edit(key=f"{where}.{name}.{key}", problem="changed", place=key_path)
             elif key != "scale":
-                yield Edit(f"{where}.{name}.{key}", _from_to(was, now), _NEW_QUESTION, rated, key_path)
+                yield Edit(
+                    key=f"{where}.{name}.{key}",
+                    problem=_from_to(was, now),
+                    advice=_NEW_QUESTION,
+                    question=rated,
+                    place=key_path,
+                )
         scales = old.scales[question.scale], new.scales[after[name].scale]
         yield from (replace(edit, question=rated) for edit in _scale_edits(name, *scales, after[name].scale))
     for name in (name for name in after if name not in before):
-        yield Edit(f"{where}.{name}", "added", place=(*at, numbers[name]))
+        yield Edit(key=f"{where}.{name}", problem="added", place=(*at, numbers[name]))
 
 
 def _between_edits(old: Study, new: Study) -> Iterator[Edit]:
@@ -236,7 +250,9 @@ def _between_edits(old: Study, new: Study) -> Iterator[Edit]:
     for number, block in enumerate(new.between):
         for key, was, now in _differences(before.get(block.id, block), block):
             if key != "questions":
-                yield Edit(f"{block.form}.{key}", _from_to(was, now), place=("between", number, key))
+                yield Edit(
+                    key=f"{block.form}.{key}", problem=_from_to(was, now), place=("between", number, key)
+                )
 
 
 def _scale_edits(question: str, old: Scale, new: Scale, name: str) -> Iterator[Edit]:
@@ -247,12 +263,14 @@ def _scale_edits(question: str, old: Scale, new: Scale, name: str) -> Iterator[E
         tags = isinstance(old, Tags) and isinstance(new, Tags) and key in {"tags", "suggestions"}
         grown = tags and (was or []) == (now or [])[: len(was or [])]
         if _same_or_translated(was, now):
-            yield Edit(".".join(key_path), "translated", place=key_path)
+            yield Edit(key=".".join(key_path), problem="translated", place=key_path)
         elif grown or (isinstance(old, FreeText) and isinstance(new, FreeText)):
-            yield Edit(".".join(key_path), "changed", place=key_path)
+            yield Edit(key=".".join(key_path), problem="changed", place=key_path)
         else:
             problem = f"question '{question}': {_from_to(was, now)}"
-            yield Edit(".".join(key_path), problem, advice, question, key_path)
+            yield Edit(
+                key=".".join(key_path), problem=problem, advice=advice, question=question, place=key_path
+            )
 
 
 def _design_edits(old: Study, new: Study) -> Iterator[Edit]:
@@ -261,13 +279,15 @@ def _design_edits(old: Study, new: Study) -> Iterator[Edit]:
         key, key_path = f"design.{name}", ("design", name)
         if name == "ratings_per_item" and lowered:
             advice = "Put it back; to stop earlier, close the study in the dashboard."
-            yield Edit(key, f"lowered from {was} to {now}", advice, place=key_path)
+            yield Edit(key=key, problem=f"lowered from {was} to {now}", advice=advice, place=key_path)
         elif name == "arms" and old.design.arms and new.design.arms:
             yield from _arm_edits(old, new)
         elif name in _HARMLESS_DESIGN:
-            yield Edit(key, _from_to(was, now), place=key_path)
+            yield Edit(key=key, problem=_from_to(was, now), place=key_path)
         else:
-            yield Edit(key, _from_to(was, now), f"Put it back, or {_NEW_STUDY}.", place=key_path)
+            yield Edit(
+                key=key, problem=_from_to(was, now), advice=f"Put it back, or {_NEW_STUDY}.", place=key_path
+            )
 
 
 def _arm_edits(old: Study, new: Study) -> Iterator[Edit]:
@@ -276,16 +296,21 @@ def _arm_edits(old: Study, new: Study) -> Iterator[Edit]:
     for arm in old.design.arms:
         key = f"design.arms.{arm.id}"
         if arm.id not in after:
-            yield Edit(key, "the arm was removed", f"Put it back, or {_NEW_STUDY}.", place=("design", "arms"))
+            yield Edit(
+                key=key,
+                problem="the arm was removed",
+                advice=f"Put it back, or {_NEW_STUDY}.",
+                place=("design", "arms"),
+            )
             continue
         number, changed = after.pop(arm.id)
         for name, was, now in _differences(arm, changed):
             harmless = name == "weight" or _same_or_translated(was, now)
             advice = None if harmless else f"Put it back, give the changed arm a new id, or {_NEW_STUDY}."
             key_path = ("design", "arms", number, name)
-            yield Edit(f"{key}.{name}", _from_to(was, now), advice, place=key_path)
+            yield Edit(key=f"{key}.{name}", problem=_from_to(was, now), advice=advice, place=key_path)
     for name, (number, _) in after.items():
-        yield Edit(f"design.arms.{name}", "added", place=("design", "arms", number))
+        yield Edit(key=f"design.arms.{name}", problem="added", place=("design", "arms", number))
 
 
 def _same_or_translated(old: Any, new: Any) -> bool:

@@ -71,7 +71,7 @@ HANDLERS: dict[type, Callable[[Transaction, Any], Any]] = {
 }
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class QueuedCommand:
     """A command, and where its result goes."""
 
@@ -104,14 +104,14 @@ class Writer:
     def do(self, command: Command[R]) -> R:
         """Queue a command and wait for its result."""
         future: Future[R] = Future()
-        self._put(QueuedCommand(command, future))
+        self._put(QueuedCommand(command=command, future=future))
         return future.result()
 
     async def ask(self, command: Command[R]) -> R:
         """The same for a coroutine."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[R] = loop.create_future()
-        self._put(QueuedCommand(command, future, loop))
+        self._put(QueuedCommand(command=command, future=future, loop=loop))
         return await future
 
     def check(self) -> None:
@@ -194,7 +194,7 @@ class Writer:
                 return
 
     def _carry_out(self, connection: Connection, state: State, jobs: list[QueuedCommand]) -> Transaction:
-        work = Transaction(self._store.context, state, self._clock())
+        work = Transaction(context=self._store.context, state=state, now=self._clock())
         for number in state.expired(work.now):
             work.record("lapsed", number)
         for job in jobs:

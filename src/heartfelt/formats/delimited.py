@@ -43,7 +43,7 @@ _PLAIN_NUMBER = r"^(?:-|[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)$"
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Delimited:
     """A text table that was checked once: where it can be read as plain UTF-8, and how."""
 
@@ -144,10 +144,10 @@ def open_delimited(
         readable, keep_alive = _well_formed(readable, mark)
         keep_alive = (keep_alive, copy)
     return Delimited(
-        path,
-        readable,
-        mark,
-        header,
+        path=path,
+        readable=readable,
+        delimiter=mark,
+        header=header,
         keep_alive=keep_alive,
         first_row=0 if layout is None else layout.body,
         escaped=counts.apostrophes,

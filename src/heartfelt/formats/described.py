@@ -89,7 +89,12 @@ def build(
         stimuli=stimuli,
         ratings=ratings,
         source=Source(
-            format, path.name, dict(options), root, notes=(*table.notes, *notes), reading=tuple(reading)
+            format=format,
+            name=path.name,
+            options=dict(options),
+            media_root=root,
+            notes=(*table.notes, *notes),
+            reading=tuple(reading),
         ),
         ledger=joined_ledgers(table.ledger, ledger),
         **tables,

@@ -298,7 +298,15 @@ def _roles(table: SourceTable) -> Roles:
                 f"{where}: the column '{name}' cannot play two parts.",
                 f"Name the columns with {as_option('rater', '…')}, {as_option('stimulus', '…')} and {as_option('value', '…')}.",
             )
-    roles = Roles(rater, stimulus, question, values, further_roles, tuple(of_stimulus), tuple(of_rater))
+    roles = Roles(
+        rater=rater,
+        stimulus=stimulus,
+        question=question,
+        values=values,
+        others=further_roles,
+        stimulus_columns=tuple(of_stimulus),
+        rater_columns=tuple(of_rater),
+    )
     table.refuse_nested(column for column in roles.taken if column is not None and column not in values)
     table.refuse_nested(values, lists=True)
     return roles

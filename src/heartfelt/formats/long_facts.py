@@ -19,7 +19,7 @@ from heartfelt.tables import STIMULI, number_types
 PROMPT_TEXTS = ("text", "prompt", "prompts")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Roles:
     """Which column of the table plays which role."""
 

@@ -38,7 +38,7 @@ _PATH_NAMES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenStudy:
     """A study with its stimuli, ready to be collected for."""
 
@@ -78,7 +78,9 @@ def open_study(folder: Path | str, progress: Progress | None = None) -> OpenStud
     if "path" in stimuli.columns:
         stimuli = probe_stimuli(stimuli, root, str(source), progress, home)
     items, sets = _items(home, study, stimuli), _sets(home, study, stimuli)
-    return OpenStudy(study, home, stimuli, items, sets, read_drafts(home, study))
+    return OpenStudy(
+        study=study, folder=home, stimuli=stimuli, items=items, sets=sets, drafts=read_drafts(home, study)
+    )
 
 
 def require_media(opened: OpenStudy) -> None:
@@ -122,7 +124,7 @@ def is_study(folder: Path) -> bool:
 def study_snapshot(folder: Path, progress: Progress | None = None) -> Snapshot:
     """A study folder as a snapshot without ratings: what is to be asked, before anybody has answered."""
     opened = open_study(folder, progress)
-    source = Source("study", folder.name, {}, opened.media_root)
+    source = Source(format="study", name=folder.name, options={}, media_root=opened.media_root)
     items = opened.items if opened.study.stimuli.items else None
     return Snapshot.build(opened.study, stimuli=opened.stimuli, items=items, source=source)
 

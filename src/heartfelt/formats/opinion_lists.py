@@ -159,7 +159,9 @@ class OpinionList(Format):
         where = source / source.name if source.is_dir() else source
         return build(
             self.name,
-            SourceTable(where, pl.LazyFrame(), {"name": source.stem, "kind": self.kind, **options}),
+            SourceTable(
+                path=where, rows=pl.LazyFrame(), options={"name": source.stem, "kind": self.kind, **options}
+            ),
             source,
             progress,
             stimuli=stimuli,

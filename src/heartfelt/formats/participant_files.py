@@ -66,7 +66,9 @@ def participants_table(source: Path, frames: Mapping[Path, pl.DataFrame]) -> Sou
             else ""
         )
     all_rows = pl.concat(named, how="diagonal_relaxed")
-    return SourceTable(source / source.name, all_rows.lazy(), {}, notes=(note,), reopens=False)
+    return SourceTable(
+        path=source / source.name, rows=all_rows.lazy(), options={}, notes=(note,), reopens=False
+    )
 
 
 def _one_per_file(frames: Iterable[pl.DataFrame], name: str) -> bool:

@@ -19,7 +19,7 @@ MOST_NAMED = 5
 _SAME_SECONDS = 0.02
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetPlan:
     """The sets of a study, and what collecting the wanted answers takes."""
 
@@ -95,18 +95,18 @@ def plan_sets(opened: OpenStudy) -> SetPlan | None:
     never = [pair for pair in itertools.combinations(nodes, 2) if pair not in met] if of == "system" else []
     judged = [sum(role != "reference" for _, role in stimulus_set.members) for stimulus_set in sets] or [0]
     return SetPlan(
-        study.sets.type,
-        len(sets),
-        (min(judged), max(judged)),
-        answers,
-        per_rater,
-        raters,
-        of,
-        {pair: count * answers for pair, count in sorted(met.items())},
-        groups,
-        left_out,
-        study.design.adaptive,
-        tuple(_warnings(opened, groups, of, left_out, never, raters)),
+        type=study.sets.type,
+        sets=len(sets),
+        sizes=(min(judged), max(judged)),
+        answers=answers,
+        per_rater=per_rater,
+        raters=raters,
+        of=of,
+        comparisons={pair: count * answers for pair, count in sorted(met.items())},
+        groups=groups,
+        left_out=left_out,
+        adaptive=study.design.adaptive,
+        warnings=tuple(_warnings(opened, groups, of, left_out, never, raters)),
     )
 
 

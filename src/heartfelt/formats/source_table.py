@@ -86,7 +86,7 @@ _PERSONAL_NAMES: Mapping[str, str] = {
 _CONDITION = re.compile(r"\s*(.+?)\s*(<=|>=|!=|=|<|>)\s*(.*?)\s*")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTable:
     """A table that was opened: its rows, the options it is read with, and what to say about the reading."""
 
@@ -306,11 +306,13 @@ def _opened(path: Path, options: Mapping[str, str], *, records: bool) -> SourceT
     kind = path.suffix.lower()
     if kind in PARQUET:
         rows = scan_parquet(path)
-        return SourceTable(path, flat_columns(rows) if records else rows, options)
+        return SourceTable(path=path, rows=flat_columns(rows) if records else rows, options=options)
     if records and (kind in JSON or looks_like_json(path)):
-        return SourceTable(path, json_records(path, options.get("encoding")).lazy(), options)
+        return SourceTable(
+            path=path, rows=json_records(path, options.get("encoding")).lazy(), options=options
+        )
     if kind in JSON or (kind == ".txt" and looks_like_json(path)):
-        return SourceTable(path, json_table(path, options.get("encoding")).lazy(), options)
+        return SourceTable(path=path, rows=json_table(path, options.get("encoding")).lazy(), options=options)
     if kind in WORKBOOKS:
         return _in_memory(path, read_workbook(path, options.get("sheet"), options.get("header")), options)
     if kind in SPSS:
@@ -321,10 +323,10 @@ def _opened(path: Path, options: Mapping[str, str], *, records: bool) -> SourceT
         path, options.get("delimiter"), encoding=options.get("encoding"), header_lines=options.get("header")
     )
     return SourceTable(
-        path,
-        opened.scan(),
-        options,
-        opened,
+        path=path,
+        rows=opened.scan(),
+        options=options,
+        delimited=opened,
         notes=opened.notes,
         keep_alive=opened,
         texts=opened.texts,
@@ -333,9 +335,9 @@ def _opened(path: Path, options: Mapping[str, str], *, records: bool) -> SourceT
 
 def _in_memory(path: Path, table: TextTable, options: Mapping[str, str]) -> SourceTable:
     return SourceTable(
-        path,
-        table.rows.lazy(),
-        options,
+        path=path,
+        rows=table.rows.lazy(),
+        options=options,
         notes=table.notes,
         first_line=table.first_line,
         texts=table.texts,

@@ -120,7 +120,7 @@ def gathered(source: Path, options: Mapping[str, str]) -> SourceTable:
         parts.append(rows.with_columns(filename=pl.lit(path.stem), folder=pl.lit(path.parent.name)))
     all_rows = pl.concat(parts, how="diagonal_relaxed")
     return SourceTable(
-        source / source.name, all_rows.lazy(), options
+        path=source / source.name, rows=all_rows.lazy(), options=options
     )  # media are looked for inside the folder
 
 

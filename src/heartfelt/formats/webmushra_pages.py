@@ -50,7 +50,7 @@ SCORED_PAIR = (
 LIKERT = ("stimuli", "stimuli_rating")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WebmushraPage:
     """What was read of a page: ratings before raters and sets are added, the scales, the ledger."""
 
@@ -159,7 +159,13 @@ def _grades(
         pl.lit(QUESTION).alias("question"),
     ).drop("\0cell")
     sets = table_sets("mushra", reference=reference, anchors=anchors)
-    return WebmushraPage(good, {QUESTION: scale}, sets, pl.concat([ledger, alone]), reference_notes(good))
+    return WebmushraPage(
+        ratings=good,
+        scales={QUESTION: scale},
+        sets=sets,
+        ledger=pl.concat([ledger, alone]),
+        notes=reference_notes(good),
+    )
 
 
 def number(cells: pl.Series) -> pl.Series:
@@ -220,10 +226,10 @@ def _recognised(base: pl.DataFrame, names: tuple[str, str, str], sheet: NamedTab
         pl.lit("recognised").alias("question"),
     )
     return WebmushraPage(
-        good.drop("answer", "other", "\0other"),
-        {"recognised": Choice(type="choice")},
-        table_sets("abx"),
-        ledger,
+        ratings=good.drop("answer", "other", "\0other"),
+        scales={"recognised": Choice(type="choice")},
+        sets=table_sets("abx"),
+        ledger=ledger,
     )
 
 
@@ -252,10 +258,10 @@ def _preferred(
     ratings = pair_ratings(pairs.drop("winner"), scale)
     system = pl.when(pl.col("place") == 1).then("a").otherwise("b")
     return WebmushraPage(
-        ratings.with_columns(system.alias("system")).drop("a", "b"),
-        {"preference": scale},
-        table_sets("ab"),
-        ledger,
+        ratings=ratings.with_columns(system.alias("system")).drop("a", "b"),
+        scales={"preference": scale},
+        sets=table_sets("ab"),
+        ledger=ledger,
     )
 
 
@@ -296,7 +302,7 @@ def _scored_pairs(base: pl.DataFrame, sheet: NamedTable) -> WebmushraPage:
     reference = good.filter(pl.col("role") == "hidden-reference")["system"].unique()
     scale = Grade(type="grade", low=1, high=5, step=0.1)
     sets = table_sets("mushra", reference=reference[0] if reference.len() == 1 else None)
-    return WebmushraPage(good.drop("other"), {"impairment": scale}, sets, ledger)
+    return WebmushraPage(ratings=good.drop("other"), scales={"impairment": scale}, sets=sets, ledger=ledger)
 
 
 def _likert(
@@ -325,7 +331,10 @@ def _likert(
     good = without_repeats(good.with_columns(occurrence("rater", "stimulus", "question").alias("repeat")))
     questions = good["question"].unique(maintain_order=True)
     return WebmushraPage(
-        good, {name: stated_scale(name, options) or UNSTATED for name in questions}, None, ledger
+        ratings=good,
+        scales={name: stated_scale(name, options) or UNSTATED for name in questions},
+        sets=None,
+        ledger=ledger,
     )
 
 

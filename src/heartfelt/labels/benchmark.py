@@ -47,10 +47,10 @@ BENCHMARK_ITEMS = Contract(
     "one row per item with a label",
     (
         *(_LABEL[name] for name in ("stimulus", "question")),
-        Column("label", pl.Float64, "the label, or the code of its category"),
+        Column(name="label", dtype=pl.Float64, about="the label, or the code of its category"),
         *(_LABEL[name] for name in ("standard_error", "n")),
-        Column("split", pl.String, "the part it belongs to"),
-        Column("group", pl.String, "what its part was decided by"),
+        Column(name="split", dtype=pl.String, about="the part it belongs to"),
+        Column(name="group", dtype=pl.String, about="what its part was decided by"),
         *(_LABEL[name] for name in ("low", "high", "answer", "share", "method")),
     ),
     key=("stimulus", "question"),
@@ -61,18 +61,32 @@ CHOICES = Contract(
     (
         _LABEL["question"],
         Column(
-            "rater", pl.String, "the rater's number; empty where the source does not say who", nullable=True
+            name="rater",
+            dtype=pl.String,
+            about="the rater's number; empty where the source does not say who",
+            nullable=True,
         ),
-        Column("first", pl.String, "the stimulus presented first"),
-        Column("second", pl.String, "the stimulus presented second"),
-        Column("value", pl.Float64, "1 where the first was preferred, 0 where the second was, 0.5 for a tie"),
-        Column("grade", pl.Float64, "of a preference, in favour of the first", nullable=True),
-        Column("split", pl.String, "the part both stimuli belong to; empty where they differ", nullable=True),
+        Column(name="first", dtype=pl.String, about="the stimulus presented first"),
+        Column(name="second", dtype=pl.String, about="the stimulus presented second"),
+        Column(
+            name="value",
+            dtype=pl.Float64,
+            about="1 where the first was preferred, 0 where the second was, 0.5 for a tie",
+        ),
+        Column(
+            name="grade", dtype=pl.Float64, about="of a preference, in favour of the first", nullable=True
+        ),
+        Column(
+            name="split",
+            dtype=pl.String,
+            about="the part both stimuli belong to; empty where they differ",
+            nullable=True,
+        ),
     ),
 )
 _PARTED = (
-    Column("split", pl.String, "the part it belongs to"),
-    Column("group", pl.String, "what decided it"),
+    Column(name="split", dtype=pl.String, about="the part it belongs to"),
+    Column(name="group", dtype=pl.String, about="what decided it"),
 )
 BENCHMARK_COURSES = Contract(COURSES.name, COURSES.about, (*COURSES.columns, *_PARTED), COURSES.key)
 _TABLES: tuple[Contract, ...] = (BENCHMARK_ITEMS, STIMULI, LEDGER)
@@ -80,7 +94,7 @@ _IF_COMPARED: tuple[Contract, ...] = (CHOICES, STRENGTHS, BENCHMARK_COURSES)
 """Tables that a benchmark has only if its questions ask for comparisons or traces."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Benchmark(ShortRepr):
     """A frozen benchmark; make one with :func:`freeze` or :func:`load_benchmark`."""
 
@@ -184,7 +198,7 @@ class TableEntry:
     hash: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """What a benchmark's folder says about itself."""
 
@@ -233,17 +247,17 @@ def freeze(
     compared = _placed_choices(compared, placed)
     courses = courses.join(placed, on="stimulus", how="left", maintain_order="left")
     return Benchmark(
-        snapshot.study,
-        BENCHMARK_ITEMS.check(items.select(BENCHMARK_ITEMS.names), "benchmark"),
-        stimuli.drop(MADE_AT, strict=False),
-        labels.ledger,
-        split,
-        snapshot_hash,
-        _notes(placed, split, labels, compared),
-        snapshot.source.media_root,
-        compared,
-        labels.strengths,
-        BENCHMARK_COURSES.check(courses, "benchmark"),
+        study=snapshot.study,
+        items=BENCHMARK_ITEMS.check(items.select(BENCHMARK_ITEMS.names), "benchmark"),
+        stimuli=stimuli.drop(MADE_AT, strict=False),
+        ledger=labels.ledger,
+        split=split,
+        snapshot_hash=snapshot_hash,
+        notes=_notes(placed, split, labels, compared),
+        media_root=snapshot.source.media_root,
+        choices=compared,
+        strengths=labels.strengths,
+        courses=BENCHMARK_COURSES.check(courses, "benchmark"),
     )
 
 
@@ -322,18 +336,18 @@ def load_benchmark(folder: Path | str) -> Benchmark:
         raise DamagedError(f"{folder} is damaged: {path.name} cannot be read.", _FIX) from error
     compared, strengths, courses = (tables.get(contract.name, contract.empty()) for contract in _IF_COMPARED)
     benchmark = Benchmark(
-        study,
-        tables["items"],
-        tables["stimuli"],
-        tables["ledger"],
-        manifest.split,
-        manifest.snapshot,
-        manifest.notes,
-        media_root(folder),
-        compared,
-        strengths,
-        courses,
-        manifest.salt,
+        study=study,
+        items=tables["items"],
+        stimuli=tables["stimuli"],
+        ledger=tables["ledger"],
+        split=manifest.split,
+        snapshot_hash=manifest.snapshot,
+        notes=manifest.notes,
+        media_root=media_root(folder),
+        choices=compared,
+        strengths=strengths,
+        courses=courses,
+        salt=manifest.salt,
     )
     wrong = [
         name for name, entry in manifest.tables.items() if benchmark.table_hashes.get(name) != entry.hash

@@ -22,23 +22,51 @@ COURSES = Contract(
     "courses",
     "one row per stimulus and question answered with traces",
     (
-        Column("stimulus", pl.String, "the stimulus id"),
-        Column("question", pl.String, "the question id"),
-        Column("samples", pl.List(pl.Float64), "the mean of the raters' traces", nullable=True),
-        Column("low", pl.List(pl.Float64), "lower edge of the band over raters", nullable=True),
-        Column("high", pl.List(pl.Float64), "upper edge of the band over raters", nullable=True),
+        Column(name="stimulus", dtype=pl.String, about="the stimulus id"),
+        Column(name="question", dtype=pl.String, about="the question id"),
         Column(
-            "rate", pl.Float64, "samples per second; empty where samples are per beat or bar", nullable=True
+            name="samples", dtype=pl.List(pl.Float64), about="the mean of the raters' traces", nullable=True
         ),
-        Column("start", pl.Float64, "seconds from the start of the clip to the first sample"),
-        Column("n", pl.Int64, "raters"),
-        Column("method", pl.String, "how the course was made"),
-        Column("agreement", pl.Float64, "mean concordance (CCC) of two raters", nullable=True),
-        Column("ceiling", pl.Float64, "CCC a perfect predictor can expect with this course", nullable=True),
-        Column("ceiling_low", pl.Float64, "lower bound of the ceiling", nullable=True),
-        Column("ceiling_high", pl.Float64, "upper bound of the ceiling", nullable=True),
-        Column("one_rater", pl.Float64, "CCC a perfect predictor can expect with one rater", nullable=True),
-        Column("why_missing", pl.String, "why there is no course, band or ceiling", nullable=True),
+        Column(
+            name="low", dtype=pl.List(pl.Float64), about="lower edge of the band over raters", nullable=True
+        ),
+        Column(
+            name="high", dtype=pl.List(pl.Float64), about="upper edge of the band over raters", nullable=True
+        ),
+        Column(
+            name="rate",
+            dtype=pl.Float64,
+            about="samples per second; empty where samples are per beat or bar",
+            nullable=True,
+        ),
+        Column(
+            name="start", dtype=pl.Float64, about="seconds from the start of the clip to the first sample"
+        ),
+        Column(name="n", dtype=pl.Int64, about="raters"),
+        Column(name="method", dtype=pl.String, about="how the course was made"),
+        Column(
+            name="agreement", dtype=pl.Float64, about="mean concordance (CCC) of two raters", nullable=True
+        ),
+        Column(
+            name="ceiling",
+            dtype=pl.Float64,
+            about="CCC a perfect predictor can expect with this course",
+            nullable=True,
+        ),
+        Column(name="ceiling_low", dtype=pl.Float64, about="lower bound of the ceiling", nullable=True),
+        Column(name="ceiling_high", dtype=pl.Float64, about="upper bound of the ceiling", nullable=True),
+        Column(
+            name="one_rater",
+            dtype=pl.Float64,
+            about="CCC a perfect predictor can expect with one rater",
+            nullable=True,
+        ),
+        Column(
+            name="why_missing",
+            dtype=pl.String,
+            about="why there is no course, band or ceiling",
+            nullable=True,
+        ),
     ),
     key=("stimulus", "question"),
 )
@@ -86,7 +114,13 @@ def _aligned(table: pl.DataFrame) -> Traces:
         values = trace.cast(pl.Float64).fill_null(np.nan).to_numpy()
         samples.append(_at(values, own_rate or rate, start - begin, rate))
     aligned = traces(table["rater"].to_list(), samples, rate)
-    return Traces(aligned.values, aligned.raters, aligned.rate, aligned.start + begin, aligned.left_out)
+    return Traces(
+        values=aligned.values,
+        raters=aligned.raters,
+        rate=aligned.rate,
+        start=aligned.start + begin,
+        left_out=aligned.left_out,
+    )
 
 
 def _at(values: Floats, own_rate: float, start: float, rate: float) -> Floats:

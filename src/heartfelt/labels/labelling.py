@@ -63,20 +63,24 @@ LABELS = Contract(
     "labels",
     "one row per item with a label",
     (
-        Column("stimulus", pl.String, "the stimulus id"),
-        Column("question", pl.String, "the question id"),
-        Column("value", pl.Float64, "the label, or the code of its category", nullable=True),
-        Column("standard_error", pl.Float64, "standard error of the value", nullable=True),
-        Column("low", pl.Float64, "lower bound of the value's interval", nullable=True),
-        Column("high", pl.Float64, "upper bound of the value's interval", nullable=True),
-        Column("n", pl.Int64, "ratings behind it", nullable=True),
-        Column("sd", pl.Float64, "standard deviation of the ratings", nullable=True),
-        Column("method", pl.String, "how the label was made"),
-        Column("answer", pl.String, "the category in words", nullable=True),
-        Column("share", pl.Float64, "votes for, or probability of, the category", nullable=True),
-        Column("share_low", pl.Float64, "lower bound of the share", nullable=True),
-        Column("share_high", pl.Float64, "upper bound of the share", nullable=True),
-        Column("why_missing", pl.String, "why there is no label or no interval", nullable=True),
+        Column(name="stimulus", dtype=pl.String, about="the stimulus id"),
+        Column(name="question", dtype=pl.String, about="the question id"),
+        Column(name="value", dtype=pl.Float64, about="the label, or the code of its category", nullable=True),
+        Column(name="standard_error", dtype=pl.Float64, about="standard error of the value", nullable=True),
+        Column(name="low", dtype=pl.Float64, about="lower bound of the value's interval", nullable=True),
+        Column(name="high", dtype=pl.Float64, about="upper bound of the value's interval", nullable=True),
+        Column(name="n", dtype=pl.Int64, about="ratings behind it", nullable=True),
+        Column(name="sd", dtype=pl.Float64, about="standard deviation of the ratings", nullable=True),
+        Column(name="method", dtype=pl.String, about="how the label was made"),
+        Column(name="answer", dtype=pl.String, about="the category in words", nullable=True),
+        Column(
+            name="share", dtype=pl.Float64, about="votes for, or probability of, the category", nullable=True
+        ),
+        Column(name="share_low", dtype=pl.Float64, about="lower bound of the share", nullable=True),
+        Column(name="share_high", dtype=pl.Float64, about="upper bound of the share", nullable=True),
+        Column(
+            name="why_missing", dtype=pl.String, about="why there is no label or no interval", nullable=True
+        ),
     ),
     key=("stimulus", "question"),
 )
@@ -93,24 +97,24 @@ class LabelOptions:
 
     method: Annotated[
         Method | None,
-        Option("How labels are made; the mean of numbers and the mode of categories if left out."),
+        Option(help="How labels are made; the mean of numbers and the mode of categories if left out."),
     ] = None
     minimum_ratings: Annotated[
         int | None,
         Option(
-            "Items with fewer ratings get no label but a row in the ledger; the study's own minimum if left out.",
+            help="Items with fewer ratings get no label but a row in the ledger; the study's own minimum if left out.",
             low=1,
         ),
     ] = None
     ties: Annotated[
         Literal["missing", "lowest", "highest"],
-        Option("What to do where the most frequent categories are tied."),
+        Option(help="What to do where the most frequent categories are tied."),
     ] = "missing"
-    confidence: Annotated[float, Option("Confidence of the intervals.")] = 0.95
+    confidence: Annotated[float, Option(help="Confidence of the intervals.")] = 0.95
     adjudicated: Annotated[
         Adjudicated,
         Option(
-            "Which labels are those that senior raters decided: of questions with categories, all, or none."
+            help="Which labels are those that senior raters decided: of questions with categories, all, or none."
         ),
     ] = "categories"
 
@@ -125,7 +129,7 @@ class LabelOptions:
         check(self)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Labels(ShortRepr):
     """The labels, and a ledger of the items without one.
 
@@ -228,12 +232,12 @@ def labels(
     table = table.sort(pl.col("question").replace_strict(order, return_dtype=pl.Int64), maintain_order=True)
     ledger = _ledger(snapshot, table, short, question_ids, least)
     return Labels(
-        table,
-        ledger,
-        (*_notes(snapshot, answers), *decision_notes(table), *notes),
-        strengths,
-        mean_traces(snapshot, least),
-        contests,
+        table=table,
+        ledger=ledger,
+        notes=(*_notes(snapshot, answers), *decision_notes(table), *notes),
+        strengths=strengths,
+        courses=mean_traces(snapshot, least),
+        contests=contests,
     )
 
 

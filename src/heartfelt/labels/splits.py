@@ -22,7 +22,7 @@ from heartfelt.errors import InputError, suggestion
 SHARES = {"train": 0.7, "dev": 0.15, "test": 0.15}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SplitOptions:
     """How to split: by which column of the stimuli, into which shares or how many folds.
 
@@ -87,7 +87,7 @@ class SplitOptions:
     def from_json(cls, data: Mapping[str, Any]) -> SplitOptions:
         """The options a manifest holds."""
         shares = {str(name): float(share) for name, share in data["shares"]}
-        return cls(data["by"], shares, data["folds"], data["seed"], data["fixed"])
+        return cls(by=data["by"], shares=shares, folds=data["folds"], seed=data["seed"], fixed=data["fixed"])
 
 
 def groups_of(stimuli: pl.DataFrame, by: str) -> pl.DataFrame:

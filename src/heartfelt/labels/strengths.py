@@ -42,20 +42,32 @@ STRENGTHS = Contract(
     "strengths",
     "one row per contestant of a question answered by comparing",
     (
-        Column("question", pl.String, "the question id"),
-        Column("of", pl.String, "system or stimulus"),
-        Column("name", pl.String, "the system or stimulus"),
-        Column("value", pl.Float64, "its strength, mean zero over all that have one", nullable=True),
-        Column("standard_error", pl.Float64, "standard error of the strength", nullable=True),
-        Column("low", pl.Float64, "lower bound of the strength's interval", nullable=True),
-        Column("high", pl.Float64, "upper bound of the strength's interval", nullable=True),
-        Column("n", pl.Int64, "answers it took part in"),
-        Column("method", pl.String, "the model"),
-        Column("rank", pl.Int64, "1 for the strongest", nullable=True),
-        Column("rank_low", pl.Int64, "best rank it may plausibly have", nullable=True),
-        Column("rank_high", pl.Int64, "worst rank it may plausibly have", nullable=True),
-        Column("best", pl.Float64, "probability of being the strongest", nullable=True),
-        Column("why_missing", pl.String, "why there is no strength or no interval", nullable=True),
+        Column(name="question", dtype=pl.String, about="the question id"),
+        Column(name="of", dtype=pl.String, about="system or stimulus"),
+        Column(name="name", dtype=pl.String, about="the system or stimulus"),
+        Column(
+            name="value",
+            dtype=pl.Float64,
+            about="its strength, mean zero over all that have one",
+            nullable=True,
+        ),
+        Column(
+            name="standard_error", dtype=pl.Float64, about="standard error of the strength", nullable=True
+        ),
+        Column(name="low", dtype=pl.Float64, about="lower bound of the strength's interval", nullable=True),
+        Column(name="high", dtype=pl.Float64, about="upper bound of the strength's interval", nullable=True),
+        Column(name="n", dtype=pl.Int64, about="answers it took part in"),
+        Column(name="method", dtype=pl.String, about="the model"),
+        Column(name="rank", dtype=pl.Int64, about="1 for the strongest", nullable=True),
+        Column(name="rank_low", dtype=pl.Int64, about="best rank it may plausibly have", nullable=True),
+        Column(name="rank_high", dtype=pl.Int64, about="worst rank it may plausibly have", nullable=True),
+        Column(name="best", dtype=pl.Float64, about="probability of being the strongest", nullable=True),
+        Column(
+            name="why_missing",
+            dtype=pl.String,
+            about="why there is no strength or no interval",
+            nullable=True,
+        ),
     ),
     key=("question", "of", "name"),
 )
@@ -67,7 +79,7 @@ ADAPTIVE_NOTE = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Contest:
     """The answers to one question as comparisons of systems or stimuli, and the strengths they give.
 
@@ -108,7 +120,7 @@ def contest(snapshot: Snapshot, question: str, of: Of, confidence: float = 0.95)
         return None
     unconnected = _groups(pairs) if of == "stimulus" else None
     if unconnected is not None:
-        return Contest(question, of, scale, pairs, rows, unconnected)
+        return Contest(question=question, of=of, scale=scale, pairs=pairs, rows=rows, result=unconnected)
     result, notes = _fitted(scale, pairs, rows, of, confidence)
     if of == "system":
         result = _with_all(result, names["name"].drop_nulls().unique().sort().to_list())
@@ -121,7 +133,7 @@ def contest(snapshot: Snapshot, question: str, of: Of, confidence: float = 0.95)
         result = no_strengths(result.model, result.model, result.names, result.counts, reason)
     if snapshot.study.design.adaptive and len(result.core) > MANY_ADAPTIVE:
         notes = (*notes, ADAPTIVE_NOTE)
-    return Contest(question, of, scale, pairs, rows, result, notes)
+    return Contest(question=question, of=of, scale=scale, pairs=pairs, rows=rows, result=result, notes=notes)
 
 
 def _with_all(result: Strengths, names: Sequence[str]) -> Strengths:

@@ -66,7 +66,7 @@ class Audio:
         return write_audio(path, self.samples, self.rate)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Levelled:
     """A clip brought to a loudness. ``held_back`` says why the target was not reached, where it was not."""
 
@@ -231,7 +231,7 @@ def loudness(samples: Samples, rate: int) -> Estimate:
     value = integrated_loudness(full)
     if value is None:
         return Estimate.missing("no part of the clip passes the gate at -70 LUFS", _LOUDNESS_METHOD, counts)
-    return Estimate(value, method=_LOUDNESS_METHOD, counts=counts)
+    return Estimate(value=value, method=_LOUDNESS_METHOD, counts=counts)
 
 
 def true_peak(samples: Samples, rate: int) -> float:
@@ -254,7 +254,13 @@ def normalise_loudness(
     samples = checked_samples(samples)
     peak = true_peak(samples, rate)
     if before.value is None:
-        return Levelled(samples, 0.0, before, peak, f"it has no loudness: {before.why_missing}")
+        return Levelled(
+            samples=samples,
+            gain_db=0.0,
+            before=before,
+            true_peak=peak,
+            held_back=f"it has no loudness: {before.why_missing}",
+        )
     gain = target - before.value
     headroom = peak_db - 20.0 * math.log10(peak)
     held_back = None
@@ -264,7 +270,13 @@ def normalise_loudness(
         )
         gain = headroom
     factor = 10.0 ** (gain / 20.0)
-    return Levelled(samples * np.float32(factor), gain, before, peak * factor, held_back)
+    return Levelled(
+        samples=samples * np.float32(factor),
+        gain_db=gain,
+        before=before,
+        true_peak=peak * factor,
+        held_back=held_back,
+    )
 
 
 def is_silent(samples: Samples, rate: int, *, floor_db: float = -60.0) -> bool:

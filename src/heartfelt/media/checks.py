@@ -29,7 +29,7 @@ _OFFSET = 0.01
 _RATE, _FRAME, _BANDS, _STRETCHES = 16_000, 512, 16, 17
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SoundChecks:
     """The checks of one clip: numbers, and what is wrong in words."""
 
@@ -74,7 +74,15 @@ def check_sound(samples: Samples, rate: int) -> SoundChecks:
     problems += [
         f"{name} abruptly" for name, sample in ends.items() if float(np.abs(sample).max()) > jump > 0.0
     ]
-    return SoundChecks(seconds, columns.shape[1], rate, silent, offset, runs, tuple(problems))
+    return SoundChecks(
+        seconds=seconds,
+        channels=columns.shape[1],
+        rate=rate,
+        silent_share=silent,
+        offset=offset,
+        clipped_runs=runs,
+        problems=tuple(problems),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

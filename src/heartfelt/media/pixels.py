@@ -65,7 +65,7 @@ class PaletteColour:
     """The basic colour term it belongs to."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PixelMeasures:
     """The measures of one image; the module says how each is defined."""
 

@@ -31,7 +31,7 @@ _VERSION = 1
 _RESOLUTION_NS = 2_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MediaFacts:
     """What a media file is, or why that could not be determined."""
 
@@ -89,7 +89,13 @@ def probe(path: Path) -> MediaFacts:
 
         try:
             info = soundfile.info(str(path))
-            return MediaFacts(True, info.frames / info.samplerate, info.samplerate, info.channels, bytes=size)
+            return MediaFacts(
+                found=True,
+                duration=info.frames / info.samplerate,
+                rate=info.samplerate,
+                channels=info.channels,
+                bytes=size,
+            )
         except (soundfile.LibsndfileError, RuntimeError, TypeError) as error:
             problem = f"not readable as audio: {error}"
     return MediaFacts(found=True, bytes=size, media_problem=problem.splitlines()[0])
@@ -220,7 +226,7 @@ class _Probes:
 
     def _probe(self, named: tuple[str, Path] | None) -> _Row:
         if named is None:
-            return astuple(MediaFacts(False, media_problem="no path given"))
+            return astuple(MediaFacts(found=False, media_problem="no path given"))
         path, file = named
         self._probed += 1
         try:

@@ -32,50 +32,82 @@ VCC_CREDIT = (
 _NINE = tuple(float(point) for point in range(1, 10))
 
 VALENCE = QuestionPilot(
-    "valence",
-    Components(1.129, 0.460, 0.247, 0.351, 0.508, 2.350, 0.092, 0.152),
-    ScaleUse(_NINE, (0.103, 0.094, 0.132, 0.110, 0.153, 0.162, 0.138, 0.067, 0.041)),
-    (1.0, 9.0),
+    question="valence",
+    components=Components(
+        system=1.129,
+        intent=0.460,
+        cell=0.247,
+        stimulus=0.351,
+        rater=0.508,
+        residual=2.350,
+        gain=0.092,
+        taste=0.152,
+    ),
+    scale=ScaleUse(_NINE, (0.103, 0.094, 0.132, 0.110, 0.153, 0.162, 0.138, 0.067, 0.041)),
+    bounds=(1.0, 9.0),
 )
 AROUSAL = QuestionPilot(
-    "arousal",
-    Components(0.328, 1.518, 0.484, 0.304, 0.584, 2.299, 0.083, 0.161),
-    ScaleUse(_NINE, (0.093, 0.121, 0.145, 0.113, 0.122, 0.148, 0.127, 0.073, 0.058)),
-    (1.0, 9.0),
+    question="arousal",
+    components=Components(
+        system=0.328,
+        intent=1.518,
+        cell=0.484,
+        stimulus=0.304,
+        rater=0.584,
+        residual=2.299,
+        gain=0.083,
+        taste=0.161,
+    ),
+    scale=ScaleUse(_NINE, (0.093, 0.121, 0.145, 0.113, 0.122, 0.148, 0.127, 0.073, 0.058)),
+    bounds=(1.0, 9.0),
 )
 MOS = QuestionPilot(
-    "quality",
-    Components(0.289, 0.0, 0.0, 0.207, 0.469, 0.582, 0.136, 0.110),
-    ScaleUse((1.0, 2.0, 3.0, 4.0, 5.0), (0.166, 0.249, 0.224, 0.226, 0.135)),
-    (1.0, 5.0),
+    question="quality",
+    components=Components(
+        system=0.289,
+        intent=0.0,
+        cell=0.0,
+        stimulus=0.207,
+        rater=0.469,
+        residual=0.582,
+        gain=0.136,
+        taste=0.110,
+    ),
+    scale=ScaleUse((1.0, 2.0, 3.0, 4.0, 5.0), (0.166, 0.249, 0.224, 0.226, 0.135)),
+    bounds=(1.0, 5.0),
 )
 PRESENCE = QuestionPilot(
-    "presence",
-    Components(0.020, 0.040, 0.010, 0.010, 0.020, 0.122, 0.0),
-    ScaleUse((0.0, 1.0), (0.67, 0.33)),
-    (0.0, 1.0),
+    question="presence",
+    components=Components(
+        system=0.020, intent=0.040, cell=0.010, stimulus=0.010, rater=0.020, residual=0.122, gain=0.0
+    ),
+    scale=ScaleUse((0.0, 1.0), (0.67, 0.33)),
+    bounds=(0.0, 1.0),
     careless_variance=1.0,
 )
 BUILT_IN: Mapping[str, Pilot] = MappingProxyType(
     {
         "aimoclips": Pilot(
-            "AImoclips' variance components",
-            {"valence": VALENCE, "arousal": AROUSAL},
+            source="AImoclips' variance components",
+            questions={"valence": VALENCE, "arousal": AROUSAL},
             careless=19 / 111,
             dropout=1 / 111,
             raters=111,
             credit=AIMOCLIPS_CREDIT,
         ),
         "mos": Pilot(
-            "variance components of the Voice Conversion Challenge 2018",
-            {"quality": MOS},
+            source="variance components of the Voice Conversion Challenge 2018",
+            questions={"quality": MOS},
             careless=0.0,
             dropout=0.05,
             raters=270,
             credit=VCC_CREDIT,
         ),
         "presence": Pilot(
-            "assumed components of presence answers", {"presence": PRESENCE}, careless=0.1, dropout=0.05
+            source="assumed components of presence answers",
+            questions={"presence": PRESENCE},
+            careless=0.1,
+            dropout=0.05,
         ),
     }
 )
@@ -150,4 +182,10 @@ def _on_scale(question: str, model: QuestionPilot, scale: Scale) -> QuestionPilo
     use = model.scale if values == model.scale.values else model.scale.onto(model.bounds, values)
     stretch = ((bounds[1] - bounds[0]) / (model.bounds[1] - model.bounds[0])) ** 2
     parts = Components.scaled(model.components, stretch)
-    return QuestionPilot(question, parts, use, bounds, careless_variance=model.careless_variance)
+    return QuestionPilot(
+        question=question,
+        components=parts,
+        scale=use,
+        bounds=bounds,
+        careless_variance=model.careless_variance,
+    )

@@ -71,9 +71,22 @@ def comparison_pilot(study: Study, snapshot: Snapshot | None, seed: int = 0) -> 
     ties = isinstance(scale, Choice) and scale.ties
     use = ScaleUse((0.0, 0.5, 1.0), (0.4, 0.2, 0.4)) if ties else ScaleUse((0.0, 1.0), (0.5, 0.5))
     if snapshot is None:
-        parts = Components(SYSTEM_VARIANCE, 0.0, 0.0, STIMULUS_VARIANCE, 0.0, np.pi**2 / 3)
-        model = QuestionPilot(question, parts, use, (0.0, 1.0))
-        return Pilot("assumed strengths", {question: model}, CARELESS, DROPOUT, notes=(ASSUMED,))
+        parts = Components(
+            system=SYSTEM_VARIANCE,
+            intent=0.0,
+            cell=0.0,
+            stimulus=STIMULUS_VARIANCE,
+            rater=0.0,
+            residual=np.pi**2 / 3,
+        )
+        model = QuestionPilot(question=question, components=parts, scale=use, bounds=(0.0, 1.0))
+        return Pilot(
+            source="assumed strengths",
+            questions={question: model},
+            careless=CARELESS,
+            dropout=DROPOUT,
+            notes=(ASSUMED,),
+        )
     raters = len(snapshot.survey.raters)
     if raters < LEAST_RATERS:
         raise InputError(
@@ -93,17 +106,22 @@ def comparison_pilot(study: Study, snapshot: Snapshot | None, seed: int = 0) -> 
     centre = np.eye(size) - 1.0 / size
     noise = centre @ noise @ centre
     variance = strength_variance(strengths, noise)
-    parts = Components(variance, 0.0, 0.0, STIMULUS_VARIANCE, 0.0, np.pi**2 / 3)
+    parts = Components(
+        system=variance, intent=0.0, cell=0.0, stimulus=STIMULUS_VARIANCE, rater=0.0, residual=np.pi**2 / 3
+    )
     model = QuestionPilot(
-        question,
-        parts,
-        use,
-        (0.0, 1.0),
-        {str(result.names[index]): float(value) for index, value in zip(result.core, strengths, strict=True)},
-        tuple(tuple(row) for row in noise.tolist()),
-        1.0,
-        pairs_freedom(fitted.pairs["rater"].n_unique(), fitted.pairs["unit"].n_unique()),
-        tie_share(fitted.pairs) if ties else None,
+        question=question,
+        components=parts,
+        scale=use,
+        bounds=(0.0, 1.0),
+        systems={
+            str(result.names[index]): float(value)
+            for index, value in zip(result.core, strengths, strict=True)
+        },
+        system_noise=tuple(tuple(row) for row in noise.tolist()),
+        careless_variance=1.0,
+        freedom=pairs_freedom(fitted.pairs["rater"].n_unique(), fitted.pairs["unit"].n_unique()),
+        ties=tie_share(fitted.pairs) if ties else None,
     )
     careless = len(panel.dropped)
     note = (
@@ -111,10 +129,10 @@ def comparison_pilot(study: Study, snapshot: Snapshot | None, seed: int = 0) -> 
         " estimated from the pilot."
     )
     return Pilot(
-        f"pilot {snapshot.source.name} ({plural(raters, 'rater')})",
-        {question: model},
-        careless / raters,
-        DROPOUT,
+        source=f"pilot {snapshot.source.name} ({plural(raters, 'rater')})",
+        questions={question: model},
+        careless=careless / raters,
+        dropout=DROPOUT,
         raters=raters,
         careless_raters=careless,
         notes=(note,),
@@ -225,14 +243,14 @@ def _studies(
         distance = np.abs(planted[:done]) * (1.0 - shares[:done, None])
         powers = power_draws(4.0 * distance / expected, hits, wanted[:done], rng)
     return Studies(
-        {},
-        hits,
-        planted[:done],
-        mean_where(spans_of_pairs, np.isfinite(spans_of_pairs)),
-        np.array(means),
-        np.full(done, np.nan),
-        {},
-        keeps_effects(question_pilot, names, options),
+        figures={},
+        detected=hits,
+        planted=planted[:done],
+        difference_width=mean_where(spans_of_pairs, np.isfinite(spans_of_pairs)),
+        mean_width=np.array(means),
+        found_intents=np.full(done, np.nan),
+        real={},
+        named=keeps_effects(question_pilot, names, options),
         powers=powers,
     )
 

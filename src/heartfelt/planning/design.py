@@ -21,7 +21,7 @@ from heartfelt.wording import plural
 MOST_RATINGS = 2_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedDesign:
     """One design of the grid."""
 
@@ -56,7 +56,7 @@ class PlannedDesign:
         return f"{self.raters:,} raters x {self.per_rater} trials, {material} x {self.ratings} ratings"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class StimulusTable:
     """The stimuli of a design as numbers: the system and intent of each, and the cells a rater meets once."""
 
@@ -68,7 +68,7 @@ class StimulusTable:
     second: Ints
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class StudyContents:
     """What the study folder lists: names, the stimuli there are, and the design's rules."""
 
@@ -113,17 +113,17 @@ def material_of(opened: OpenStudy) -> StudyContents:
 
     design, sets = study.design, study.sets
     return StudyContents(
-        tuple(systems),
-        tuple(intents),
-        codes("system", systems),
-        codes("intent", intents),
-        tuple(design.distinct),
-        design.stimuli_per_rater,
-        design.ratings_per_item,
-        design.minimum_ratings,
-        None if sets is None else sets.per_stimulus,
-        sets is not None,
-        _own_sets(opened, codes("system", systems)),
+        systems=tuple(systems),
+        intents=tuple(intents),
+        system=codes("system", systems),
+        intent=codes("intent", intents),
+        distinct=tuple(design.distinct),
+        per_rater=design.stimuli_per_rater,
+        ratings=design.ratings_per_item,
+        minimum=design.minimum_ratings,
+        pairs=None if sets is None else sets.per_stimulus,
+        compares=sets is not None,
+        sets=_own_sets(opened, codes("system", systems)),
     )
 
 
@@ -156,13 +156,21 @@ def layout_of(material: StudyContents, design: PlannedDesign, seed: int = 0) -> 
         if columns:
             cells = np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].ravel().tolist()
         none = np.zeros(0, np.int64)
-        return StimulusTable(system, intent, AssignedUnits(cells, count), none, none)
+        return StimulusTable(
+            system=system, intent=intent, units=AssignedUnits(cells, count), first=none, second=none
+        )
     if as_listed and material.sets:
         first, second = np.array(material.sets, np.int64).T
     else:
         first, second = _pairs(system, intent, design.sets, seed)
     contestants = list(zip(system[first].tolist(), system[second].tolist(), strict=True))
-    return StimulusTable(system, intent, AssignedUnits((), first.size, contestants), first, second)
+    return StimulusTable(
+        system=system,
+        intent=intent,
+        units=AssignedUnits((), first.size, contestants),
+        first=first,
+        second=second,
+    )
 
 
 def _pairs(system: Ints, intent: Ints, wanted: int, seed: int) -> tuple[Ints, Ints]:
@@ -293,7 +301,15 @@ def design_of(
         f"Plan with at most {MOST_RATINGS:,} ratings.",
     )
     return PlannedDesign(
-        material.systems, material.intents, float(clips), stimuli, quota, trials, people, sets, is_own
+        systems=material.systems,
+        intents=material.intents,
+        clips=float(clips),
+        stimuli=stimuli,
+        ratings=quota,
+        per_rater=trials,
+        raters=people,
+        sets=sets,
+        own=is_own,
     )
 
 

@@ -28,7 +28,13 @@ def share_estimate(hits: float, count: float, method: str, unit: str = "studies"
     centre = (value + _Z * _Z / (2 * count)) / (1 + _Z * _Z / count)
     half = _Z * math.sqrt(value * (1 - value) / count + _Z * _Z / (4 * count * count)) / (1 + _Z * _Z / count)
     return Estimate(
-        value, max(centre - half, 0.0), min(centre + half, 1.0), method, WILSON, 0.95, {unit: int(count)}
+        value=value,
+        low=max(centre - half, 0.0),
+        high=min(centre + half, 1.0),
+        method=method,
+        interval=WILSON,
+        confidence=0.95,
+        counts={unit: int(count)},
     )
 
 
@@ -43,13 +49,13 @@ def mean_share(shares: Floats, method: str) -> Estimate:
         # All studies alike: as many as there are, none otherwise.
         return share_estimate(value * finite.size, finite.size, method)
     return Estimate(
-        value,
-        max(value - _Z * error, 0.0),
-        min(value + _Z * error, 1.0),
-        method,
-        "Monte Carlo",
-        0.95,
-        {"studies": finite.size},
+        value=value,
+        low=max(value - _Z * error, 0.0),
+        high=min(value + _Z * error, 1.0),
+        method=method,
+        interval="Monte Carlo",
+        confidence=0.95,
+        counts={"studies": finite.size},
     )
 
 
@@ -74,7 +80,15 @@ def forecast(values: Floats, method: str) -> StudyForecast:
     if not finite.size:
         return StudyForecast(Estimate.missing("no simulated study has it", method))
     low, high = np.quantile(finite, [0.025, 0.975]).tolist()
-    estimate = Estimate(float(finite.mean()), low, high, method, RANGE, 0.95, {"studies": finite.size})
+    estimate = Estimate(
+        value=float(finite.mean()),
+        low=low,
+        high=high,
+        method=method,
+        interval=RANGE,
+        confidence=0.95,
+        counts={"studies": finite.size},
+    )
     error = float(finite.std(ddof=1)) / math.sqrt(finite.size) if finite.size > 1 else None
     return StudyForecast(estimate, error)
 

@@ -26,7 +26,7 @@ TOGETHER = 6
 """Raters who work at the same time."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Incidence:
     """Ratings in the order of raters and their trials: who, which unit, at which place."""
 
@@ -75,7 +75,7 @@ def assign(
     left_early = turned_away = 0
     while True:
         while len(present) < TOGETHER and (number := next(waiting, None)) is not None:
-            present.append((Rater(number, str(number)), None))
+            present.append((Rater(number=number, id=str(number)), None))
         if not present:
             break
         index = int(rng.random() * len(present))
@@ -114,11 +114,11 @@ def _columns(trials: list[list[tuple[int, int]]], left_early: int, turned_away: 
     every = np.array([trial for of_rater in took_part for trial in of_rater], np.int64).reshape(-1, 2)
     position = np.concatenate([np.arange(1, size + 1) for size in sizes]) if sizes.size else sizes
     return Incidence(
-        np.repeat(np.arange(sizes.size), sizes),
-        every[:, 0],
-        position.astype(np.int64),
-        int(sizes.size),
-        left_early,
-        turned_away,
-        every[:, 1],
+        rater=np.repeat(np.arange(sizes.size), sizes),
+        unit=every[:, 0],
+        position=position.astype(np.int64),
+        raters=int(sizes.size),
+        left=left_early,
+        turned_away=turned_away,
+        first=every[:, 1],
     )

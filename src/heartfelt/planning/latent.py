@@ -121,7 +121,7 @@ class ScaleUse:
         return ScaleUse(tuple(new.tolist()), tuple((shares / shares.sum()).tolist()))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Components:
     """Variances of one rating in squared points of the scale, of raters who pay attention."""
 

@@ -19,21 +19,21 @@ class PlanOptions:
     """
 
     raters: Annotated[
-        tuple[int, ...], Option("Numbers of raters to try, such as 20,40,80.", separator=",")
+        tuple[int, ...], Option(help="Numbers of raters to try, such as 20,40,80.", separator=",")
     ] = ()
-    ratings: Annotated[tuple[int, ...], Option("Ratings per clip (or set) to try.", separator=",")] = ()
-    clips: Annotated[tuple[int, ...], Option("Clips per system and intent to try.", separator=",")] = ()
-    per_rater: Annotated[tuple[int, ...], Option("Trials per rater to try.", separator=",")] = ()
+    ratings: Annotated[tuple[int, ...], Option(help="Ratings per clip (or set) to try.", separator=",")] = ()
+    clips: Annotated[tuple[int, ...], Option(help="Clips per system and intent to try.", separator=",")] = ()
+    per_rater: Annotated[tuple[int, ...], Option(help="Trials per rater to try.", separator=",")] = ()
     effect: Annotated[
         float | None,
         Option(
-            "Smallest difference between two systems that matters, in points of the scale (log odds for comparisons)."
+            help="Smallest difference between two systems that matters, in points of the scale (log odds for comparisons)."
         ),
     ] = None
     effects: Annotated[
         Mapping[str, float],
         Option(
-            "A system's expected difference from the mean; 0 for systems that are not named.",
+            help="A system's expected difference from the mean; 0 for systems that are not named.",
             flags=("--expect",),
             metavar="SYSTEM=POINTS",
             example="ModelA=0.4",
@@ -42,36 +42,40 @@ class PlanOptions:
     smallest_effect: Annotated[
         float | None,
         Option(
-            "Also plan to show that systems are equivalent within so many points; the study's own if left out.",
+            help="Also plan to show that systems are equivalent within so many points; the study's own if left out.",
             metavar="POINTS",
         ),
     ] = None
     tastes: Annotated[
         float | None,
-        Option("Spread of raters' tastes for systems, in points; the pilot's if left out.", metavar="SD"),
+        Option(
+            help="Spread of raters' tastes for systems, in points; the pilot's if left out.", metavar="SD"
+        ),
     ] = None
-    careless: Annotated[float | None, Option("Share of careless raters; the pilot's if left out.")] = None
-    dropout: Annotated[float | None, Option("Share of raters who leave early; the pilot's if left out.")] = (
+    careless: Annotated[float | None, Option(help="Share of careless raters; the pilot's if left out.")] = (
         None
     )
-    seconds: Annotated[float | None, Option("Seconds one trial takes; the pilot's if left out.")] = None
+    dropout: Annotated[
+        float | None, Option(help="Share of raters who leave early; the pilot's if left out.")
+    ] = None
+    seconds: Annotated[float | None, Option(help="Seconds one trial takes; the pilot's if left out.")] = None
     overhead_minutes: Annotated[
-        float, Option("Minutes a rater spends on consent, instructions and questions about themselves.")
+        float, Option(help="Minutes a rater spends on consent, instructions and questions about themselves.")
     ] = 3.0
-    pay_per_hour: Annotated[float | None, Option("What a rater is paid per hour.")] = None
-    pay_per_rating: Annotated[float | None, Option("What a rater is paid per trial.")] = None
-    fee: Annotated[float, Option("Fee of the recruiting service, as a share on top.")] = 0.0
-    afford: Annotated[float | None, Option("The budget.")] = None
-    power: Annotated[float, Option("The power a design must have to be recommended.")] = 0.8
+    pay_per_hour: Annotated[float | None, Option(help="What a rater is paid per hour.")] = None
+    pay_per_rating: Annotated[float | None, Option(help="What a rater is paid per trial.")] = None
+    fee: Annotated[float, Option(help="Fee of the recruiting service, as a share on top.")] = 0.0
+    afford: Annotated[float | None, Option(help="The budget.")] = None
+    power: Annotated[float, Option(help="The power a design must have to be recommended.")] = 0.8
     policy: Annotated[
-        Literal["default", "flag-only", "strict"], Option("What screening does with careless raters.")
+        Literal["default", "flag-only", "strict"], Option(help="What screening does with careless raters.")
     ] = "default"
     studies: Annotated[
         int,
-        Option("Simulated studies per design, at most: fewer where the power is certain sooner."),
+        Option(help="Simulated studies per design, at most: fewer where the power is certain sooner."),
     ] = 1000
     assignments: int = 2
-    seed: Annotated[int, Option("Seed of the simulation.")] = 0
+    seed: Annotated[int, Option(help="Seed of the simulation.")] = 0
     workers: int | None = None
 
     def __post_init__(self) -> None:

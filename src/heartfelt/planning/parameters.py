@@ -40,7 +40,7 @@ def _from_pilot(question_pilot: QuestionPilot, names: tuple[str, ...]) -> bool:
     return len(names) > 1 and set(names) == set(question_pilot.systems) and bool(question_pilot.system_noise)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SampledParameters:
     """The latent parts of one question for every study."""
 
@@ -75,7 +75,14 @@ def draw_parameters(
     typical = float(np.mean(total - parts[:, 0]))
     shifts = question_pilot.scale.shift_for(effects, max(typical, 0.05))
     careless = np.sqrt(question_pilot.careless_variance * np.maximum(total - parts[:, 4], 0.0))
-    return SampledParameters(parts, effects, shifts, careless, components, level)
+    return SampledParameters(
+        parts=parts,
+        effects=effects,
+        shifts=shifts,
+        careless_spread=careless,
+        components=components,
+        level=level,
+    )
 
 
 def interaction(systems: int, intents: int, rng: np.random.Generator) -> Floats:

@@ -43,7 +43,7 @@ MOST_GAIN = 0.5
 """Slopes on differences that hardly exceed their noise vary without end; more than this says that raters have tastes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionPilot:
     """What is known of the answers to one question."""
 
@@ -76,7 +76,7 @@ class QuestionPilot:
         return effect_draws(effects, noise, self.freedom.stimuli, count, rng)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pilot:
     """Everything a plan assumes about raters and answers, and where it comes from."""
 
@@ -181,12 +181,12 @@ def _question(snapshot: Snapshot, question: str) -> QuestionPilot | str:
     bounds = snapshot.study.scale_of(question).bounds()
     values = table["value"].to_numpy()
     return QuestionPilot(
-        question,
-        fitted.components,
-        scale_use(values),
-        bounds or (float(values.min()), float(values.max())),
-        fitted.effects,
-        fitted.noise,
+        question=question,
+        components=fitted.components,
+        scale=scale_use(values),
+        bounds=bounds or (float(values.min()), float(values.max())),
+        systems=fitted.effects,
+        system_noise=fitted.noise,
         freedom=fitted.freedom,
     )
 
@@ -246,15 +246,15 @@ def fit_components(table: pl.DataFrame) -> PilotFit | str:
         _gain_variance(expected, table["value"].to_numpy(), rater_ids.codes, rater_ids.count), MOST_GAIN
     )
     components = Components(
-        between[0],
-        between[1],
-        between_cells if nested else 0.0,
-        stimulus,
-        rater,
-        residual,
-        gain,
+        system=between[0],
+        intent=between[1],
+        cell=between_cells if nested else 0.0,
+        stimulus=stimulus,
+        rater=rater,
+        residual=residual,
+        gain=gain,
         # Raters who respond more strongly to everything differ between systems, too: that part is no taste.
-        max(taste - gain * between[0], 0.0),
+        taste=max(taste - gain * between[0], 0.0),
     )
     centred = effects[: system.count] - effects[: system.count].mean()
     centre = np.eye(system.count) - 1.0 / system.count

@@ -80,27 +80,31 @@ def plan_study(
     forecasts += first_reaching(material, options, dropout, forecasts, forecast_of)
     recommended = _recommended(forecasts, options)
     summary = PilotSummary(
-        study_pilot.source,
-        study_pilot.raters,
-        study_pilot.careless,
-        dropout,
-        seconds,
-        {name: question_pilot.components for name, question_pilot in study_pilot.questions.items()},
-        any(question_pilot.freedom is not None for question_pilot in study_pilot.questions.values()),
-        study_pilot.credit,
+        source=study_pilot.source,
+        raters=study_pilot.raters,
+        careless=study_pilot.careless,
+        dropout=dropout,
+        seconds=seconds,
+        components={
+            name: question_pilot.components for name, question_pilot in study_pilot.questions.items()
+        },
+        from_pilot=any(
+            question_pilot.freedom is not None for question_pilot in study_pilot.questions.values()
+        ),
+        credit=study_pilot.credit,
     )
     nothing = PlainAnswers("", "", "")
     made_plan = StudyPlan(
-        __version__,
-        opened.study.name,
-        opened.study.hash,
-        "comparison" if material.compares else "ratings",
-        options,
-        summary,
-        tuple(forecasts),
-        recommended,
-        nothing,
-        tuple(
+        heartfelt=__version__,
+        study=opened.study.name,
+        hash=opened.study.hash,
+        kind="comparison" if material.compares else "ratings",
+        options=options,
+        pilot=summary,
+        designs=tuple(forecasts),
+        recommended=recommended,
+        answers=nothing,
+        notes=tuple(
             dict.fromkeys(
                 [
                     *notes,
@@ -110,7 +114,7 @@ def plan_study(
                 ]
             )
         ),
-        material.system.size,
+        listed=material.system.size,
     )
     return replace(made_plan, answers=answers(made_plan))
 
@@ -224,35 +228,35 @@ def _forecast(
     if simulated.screened is not None:
         counts = simulated.screened
         screening = ScreeningForecast(
-            options.policy,
-            pilot.careless,
-            share_estimate(
+            policy=options.policy,
+            careless=pilot.careless,
+            careless_dropped=share_estimate(
                 counts.careless_dropped, counts.careless, "share of careless raters dropped", "raters"
             ),
-            share_estimate(
+            attentive_dropped=share_estimate(
                 counts.attentive_dropped, counts.attentive, "share of attentive raters dropped", "raters"
             ),
-            simulated.lost,
+            ratings_lost=simulated.lost,
         )
     questions = {
         name: question_forecast(name, studies, design, options)
         for name, studies in simulated.questions.items()
     }
     return DesignForecast(
-        design,
-        design.words,
-        answered,
-        simulated.per_unit[0],
-        simulated.per_unit[1],
-        simulated.per_unit[2],
-        simulated.left,
-        simulated.turned_away,
-        study_price.minutes_per_rater,
-        study_price.hours,
-        study_price.cost,
-        screening,
-        questions,
-        study_price.cost_at_most,
+        design=design,
+        words=design.words,
+        ratings_given=answered,
+        ratings_per_unit=simulated.per_unit[0],
+        fewest_ratings=simulated.per_unit[1],
+        most_ratings=simulated.per_unit[2],
+        raters_left=simulated.left,
+        raters_turned_away=simulated.turned_away,
+        minutes_per_rater=study_price.minutes_per_rater,
+        hours=study_price.hours,
+        cost=study_price.cost,
+        screening=screening,
+        questions=questions,
+        cost_at_most=study_price.cost_at_most,
     )
 
 

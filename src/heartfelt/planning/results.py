@@ -41,7 +41,7 @@ class ContrastPower:
     power: Estimate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionForecast:
     """What a design will show under one question."""
 
@@ -78,7 +78,7 @@ class QuestionForecast:
     contrasts: tuple[ContrastPower, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScreeningForecast:
     """What screening will take out, from a simulated study that went through the real rules."""
 
@@ -90,7 +90,7 @@ class ScreeningForecast:
     ratings_lost: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DesignForecast:
     """One design: what it takes and what it will show."""
 
@@ -116,7 +116,7 @@ class DesignForecast:
         return min((question.power.value or 0.0 for question in self.questions.values()), default=0.0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PilotSummary:
     """What the plan assumes, and where from."""
 
@@ -144,7 +144,7 @@ class PlainAnswers:
         return tuple(text for text in (self.raters, self.clips_or_ratings, self.afford) if text)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StudyPlan:
     """A plan: forecasts for every design of a grid, a recommendation and its reasons."""
 

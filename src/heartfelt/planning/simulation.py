@@ -68,7 +68,7 @@ class Screened:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Studies:
     """The figures of many simulated studies under one question: one entry or row per study."""
 
@@ -91,7 +91,7 @@ class Studies:
     """Per study and pair of systems, the power under the study's parameters; None where nothing is open."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SimulatedDesign:
     """One design, simulated: collection, screening and each question."""
 
@@ -120,18 +120,18 @@ class SimulatedDesign:
         """The design with what its assignments come to."""
         counts = [np.bincount(incidence.unit, minlength=units) for incidence in incidences]
         return cls(
-            design,
-            np.array([incidence.rater.size for incidence in incidences], np.float64),
-            (
+            design=design,
+            collected=np.array([incidence.rater.size for incidence in incidences], np.float64),
+            per_unit=(
                 float(np.mean([count.mean() for count in counts])),
                 float(min(count.min() for count in counts)),
                 float(max(count.max() for count in counts)),
             ),
-            float(np.mean([incidence.left for incidence in incidences])),
-            float(np.mean([incidence.turned_away for incidence in incidences])),
-            screened,
-            lost,
-            questions,
+            left=float(np.mean([incidence.left for incidence in incidences])),
+            turned_away=float(np.mean([incidence.turned_away for incidence in incidences])),
+            screened=screened,
+            lost=lost,
+            questions=questions,
         )
 
 
@@ -273,16 +273,16 @@ def simulate_question(
         attentive_difference = np.abs(planted[:done]) * np.array(attentive)[:, None]
         powers = power_draws(attentive_difference / expected, hits, wanted[:done], rng)
     return Studies(
-        figures,
-        hits,
-        planted[:done],
-        np.array(widths),
-        np.array(means),
-        np.array(intent_shares),
-        carried_over({name: np.array(numbers) for name, numbers in real.items()}, figures),
-        keeps_effects(question_pilot, names, options),
-        pair_errors,
-        powers,
+        figures=figures,
+        detected=hits,
+        planted=planted[:done],
+        difference_width=np.array(widths),
+        mean_width=np.array(means),
+        found_intents=np.array(intent_shares),
+        real=carried_over({name: np.array(numbers) for name, numbers in real.items()}, figures),
+        named=keeps_effects(question_pilot, names, options),
+        errors=pair_errors,
+        powers=powers,
     )
 
 

@@ -140,20 +140,20 @@ class FileOptions:
 
     questions: Annotated[
         tuple[str, ...] | None,
-        Option("Only this question of the predictor or the study.", flags=("--question",)),
+        Option(help="Only this question of the predictor or the study.", flags=("--question",)),
     ] = None
     study: Annotated[
         str | Path | None,
-        Option("A study or recipe whose questions are asked; else the model's own.", metavar="STUDY"),
+        Option(help="A study or recipe whose questions are asked; else the model's own.", metavar="STUDY"),
     ] = None
     prompt: Annotated[
         str | Mapping[str, str] | None,
-        Option("The text the files were made from, or are compared with."),
+        Option(help="The text the files were made from, or are compared with."),
     ] = None
     """One by file (path, name or stem) as a mapping."""
     reference: Annotated[
         Path | None,
-        Option("The undistorted original, or a folder of originals by name.", metavar="PATH"),
+        Option(help="The undistorted original, or a folder of originals by name.", metavar="PATH"),
     ] = None
     folder: Path | None = None
     """Where answers are stored as they arrive, to be continued."""
@@ -171,19 +171,19 @@ class FileOptions:
 class ServerOptions:
     """Where and how to serve a predictor."""
 
-    host: Annotated[str, Option("Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1"
-    port: Annotated[int, Option("Port to listen on.", low=0, high=65535)] = 8100
+    host: Annotated[str, Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1"
+    port: Annotated[int, Option(help="Port to listen on.", low=0, high=65535)] = 8100
     batch: Annotated[
-        int | None, Option("Requests asked together; by default what the predictor prefers.", low=1)
+        int | None, Option(help="Requests asked together; by default what the predictor prefers.", low=1)
     ] = None
     wait: Annotated[
-        float, Option("Milliseconds a request waits for others to join it.", low=0, high=10_000)
+        float, Option(help="Milliseconds a request waits for others to join it.", low=0, high=10_000)
     ] = 5.0
     waiting: int = 512
     """This many requests may wait; more are asked to come back."""
     megabytes: Annotated[
-        float, Option("How large a request may be, in MB.", flags=("--max-mb",), low=0.001)
+        float, Option(help="How large a request may be, in MB.", flags=("--max-mb",), low=0.001)
     ] = 64.0
-    media: Annotated[Path | None, Option("Media that requests name without sending them.", metavar="DIR")] = (
-        None
-    )
+    media: Annotated[
+        Path | None, Option(help="Media that requests name without sending them.", metavar="DIR")
+    ] = None

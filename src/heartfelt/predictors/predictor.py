@@ -41,16 +41,16 @@ FROM_LABELS = "from the other half of the stimuli"
 
 
 def _column(name: str, about: str, dtype: type[pl.DataType] = pl.String, *, required: bool = True) -> Column:
-    return Column(name, dtype, about, required, nullable=True)
+    return Column(name=name, dtype=dtype, about=about, required=required, nullable=True)
 
 
 PREDICTIONS = Contract(
     "predictions",
     "one row per item and predictor, whether it was answered or not",
     (
-        Column("model", pl.String, "the predictor, as it was requested"),
-        Column("stimulus", pl.String, "the stimulus id"),
-        Column("question", pl.String, "the question id"),
+        Column(name="model", dtype=pl.String, about="the predictor, as it was requested"),
+        Column(name="stimulus", dtype=pl.String, about="the stimulus id"),
+        Column(name="question", dtype=pl.String, about="the question id"),
         _column("value", "the prediction on the question's scale, or its category's code", pl.Float64),
         _column("score", "a similarity or probability that is not on the scale", pl.Float64),
         _column("answer", "the predicted category, or the text"),
@@ -60,7 +60,7 @@ PREDICTIONS = Contract(
         _column("reason", "the predictor's own reason"),
         _column("note", "how it was made, such as out of fold"),
         _column("against", "the label to compare it with, where it is not the item's own", pl.Float64),
-        Column("ok", pl.Boolean, "whether there is a prediction"),
+        Column(name="ok", dtype=pl.Boolean, about="whether there is a prediction"),
         _column("problem", "why there is none"),
         _column(
             "flag", "what makes it doubtful, such as 'unlike training'; empty if nothing", required=False
@@ -89,7 +89,7 @@ PREDICTIONS = Contract(
         _column("repeats", "how many repeats of the question answered", pl.Int64, required=False),
         _column("spread", "standard deviation of the repeats' numbers", pl.Float64, required=False),
         _column("agreement", "share of the repeats that gave this answer", pl.Float64, required=False),
-        Column("attempts", pl.Int64, "how often it was asked"),
+        Column(name="attempts", dtype=pl.Int64, about="how often it was asked"),
         _column("errors", "what earlier attempts met, as JSON", required=False),
         _column("seconds", "time its case took", pl.Float64),
     ),
@@ -97,7 +97,7 @@ PREDICTIONS = Contract(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """One question put to a predictor."""
 
@@ -131,7 +131,13 @@ class Ask:
         from heartfelt.study.scale import Numeric
 
         scale = Numeric(type="numeric", low=low, high=high)
-        return cls(question, scale, text or question, text or question, {"media": media} if media else {})
+        return cls(
+            question=question,
+            scale=scale,
+            text=text or question,
+            words=text or question,
+            about={"media": media} if media else {},
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -170,7 +176,7 @@ class Media:
             self.__dict__.pop(name, None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """A stimulus and every question about it."""
 
@@ -224,7 +230,7 @@ class Case:
         return replace(self, asks=tuple(self.asks[index] for index in indices), together=self.all_asks)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
     """What a predictor answers to one question; with a ``problem``, why there is no answer."""
 
@@ -314,7 +320,7 @@ class TransientError(HeartfeltError):
         """The HTTP status, where there was an answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PredictorInfo:
     """Which model made some predictions: a name for people, and a version and a hash to find the same model again."""
 
@@ -405,7 +411,7 @@ class Predictor(ABC):
     def describe(self) -> PredictorInfo:
         """What is known of the model behind it."""
         spec = self.spec or self.name
-        return PredictorInfo(spec, spec, self.name)
+        return PredictorInfo(spec=spec, display_name=spec, predictor=self.name)
 
     def request_digest(self, case: Case, ask: Ask) -> str:
         """A hash of what is sent with a question, besides the question itself, and decides its answer; empty for nothing."""

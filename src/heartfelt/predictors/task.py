@@ -125,7 +125,18 @@ def _together(source: Snapshot | Benchmark, judged: pl.DataFrame, visible: Seque
             for question in questions
         )
         facts = {} if set_id is None else {"set": set_id}
-        out.append(Case(name, asked, None, None, intent, prompt, facts, members))
+        out.append(
+            Case(
+                stimulus=name,
+                asks=asked,
+                media=None,
+                system=None,
+                intent=intent,
+                prompt=prompt,
+                facts=facts,
+                members=members,
+            )
+        )
     return out
 
 
@@ -170,7 +181,14 @@ def _made(
         media = media_of(root, row.get("path"))
         reference = media_of(root, references.get(row["stimulus"]))
         case = Case(
-            row["stimulus"], asks, media, row.get("system"), intent, prompt, facts, reference=reference
+            stimulus=row["stimulus"],
+            asks=asks,
+            media=media,
+            system=row.get("system"),
+            intent=intent,
+            prompt=prompt,
+            facts=facts,
+            reference=reference,
         )
         out.append(case)
     return out
@@ -216,7 +234,7 @@ def ask_of(study: Study, question: Question) -> Ask:
         text = EMOTION.format(label=readable(about["queried_emotion"]))
     else:
         text = general_text(scale, words, about)
-    return Ask(question.id, scale, text, words, about, shown)
+    return Ask(question=question.id, scale=scale, text=text, words=words, about=about, shown=shown)
 
 
 def balanced_sample(items: pl.DataFrame, size: int, seed: int = 0) -> pl.DataFrame:

@@ -46,7 +46,7 @@ class Author:
         return f"{self.parts[1]} {self.parts[0]}" if self.parts else self.name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
     """Statements of the authors; every one may be missing, and the papers then say that it is not stated."""
 

@@ -81,7 +81,9 @@ def with_keyed_hashes(draft: Draft, media: Mapping[str, PublishedMedium], key: b
             changed = _keyed(frame[column], OVER.get(column, column), public, key)
             if not changed.equals(frame[column]):
                 about = "Hashes of what is not published are keyed (HMAC-SHA256)."
-                steps.append(ReleaseStep("hashes", table, column, about, frame.height))
+                steps.append(
+                    ReleaseStep(kind="hashes", table=table, column=column, about=about, rows=frame.height)
+                )
                 frame = frame.with_columns(changed)
         tables[table] = frame
     return replace(draft.changed(*steps, **tables), source=replace(draft.source, versions=versions))

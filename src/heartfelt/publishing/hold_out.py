@@ -48,7 +48,7 @@ COLUMNS, LIMIT = "columns", "limit"
 _FIGURES = re.compile(r"\d+(?:[.,]\d+)*")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class HeldOutSplit:
     """A snapshot divided into what is published and what is not."""
 
@@ -99,7 +99,16 @@ def hold_out(
     benchmark, reason = _public_benchmark(public, part, private, labels)
     hidden_items = public.items.filter(pl.col("stimulus").is_in(hidden)).select("stimulus", "question")
     hidden_items = hidden_items.sort("stimulus", "question")
-    return HeldOutSplit(part, public, benchmark, reason, private, hidden_items, tuple(steps), chosen)
+    return HeldOutSplit(
+        part=part,
+        snapshot=public,
+        benchmark=benchmark,
+        why_no_benchmark=reason,
+        private=private,
+        to_predict=hidden_items,
+        steps=tuple(steps),
+        columns=chosen,
+    )
 
 
 def _public(snapshot: Snapshot, hidden: list[str], chosen: HiddenColumns) -> Snapshot:
@@ -185,7 +194,15 @@ def _steps(
     settings = {"part": part, "by": private.split.by}
 
     def step(table: str, column: str | None, about: str) -> ReleaseStep:
-        return ReleaseStep("hold-out", table, column, about, len(hidden), None, settings)
+        return ReleaseStep(
+            kind="hold-out",
+            table=table,
+            column=column,
+            about=about,
+            rows=len(hidden),
+            lost=None,
+            settings=settings,
+        )
 
     steps = [
         step(table, None, f"{subject} about {stimuli} are held out.")

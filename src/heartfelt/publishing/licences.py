@@ -14,7 +14,7 @@ from heartfelt.errors import InputError, suggestion
 CUSTOM_PREFIX = "LicenseRef-"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LicenceText:
     """One licence; ``hub`` is its id on the Hugging Face Hub."""
 
@@ -28,7 +28,9 @@ class LicenceText:
 def _creative(kind: str, version: str, name: str, about: str) -> LicenceText:
     spdx = f"CC-{kind}-{version}"
     url = f"https://creativecommons.org/licenses/{kind.lower()}/{version}/"
-    return LicenceText(spdx, f"Creative Commons {name} {version}", url, about, hub=spdx.lower())
+    return LicenceText(
+        spdx=spdx, name=f"Creative Commons {name} {version}", url=url, about=about, hub=spdx.lower()
+    )
 
 
 _CREDIT = "You may share and adapt the material for any purpose if you give credit and say what you changed."
@@ -36,10 +38,10 @@ _NO_TRADE = "You may share and adapt the material for purposes that are not comm
 _UNCHANGED = "You may share the material unchanged, with credit; adapted versions may not be shared."
 _LICENCES = (
     LicenceText(
-        "CC0-1.0",
-        "Creative Commons Zero 1.0 Universal",
-        "https://creativecommons.org/publicdomain/zero/1.0/",
-        "The authors waive their rights: you may use the material for any purpose without asking.",
+        spdx="CC0-1.0",
+        name="Creative Commons Zero 1.0 Universal",
+        url="https://creativecommons.org/publicdomain/zero/1.0/",
+        about="The authors waive their rights: you may use the material for any purpose without asking.",
         hub="cc0-1.0",
     ),
     _creative("BY", "4.0", "Attribution", _CREDIT),
@@ -65,52 +67,52 @@ _LICENCES = (
         "You may share the material unchanged, with credit, for purposes that are not commercial.",
     ),
     LicenceText(
-        "ODC-By-1.0",
-        "Open Data Commons Attribution License 1.0",
-        "https://opendatacommons.org/licenses/by/1-0/",
-        "You may use and share the database for any purpose if you give credit.",
+        spdx="ODC-By-1.0",
+        name="Open Data Commons Attribution License 1.0",
+        url="https://opendatacommons.org/licenses/by/1-0/",
+        about="You may use and share the database for any purpose if you give credit.",
         hub="odc-by",
     ),
     LicenceText(
-        "ODbL-1.0",
-        "Open Data Commons Open Database License 1.0",
-        "https://opendatacommons.org/licenses/odbl/1-0/",
-        "You may use and share the database if you give credit and share adapted databases under this licence.",
+        spdx="ODbL-1.0",
+        name="Open Data Commons Open Database License 1.0",
+        url="https://opendatacommons.org/licenses/odbl/1-0/",
+        about="You may use and share the database if you give credit and share adapted databases under this licence.",
         hub="odbl",
     ),
     LicenceText(
-        "PDDL-1.0",
-        "Open Data Commons Public Domain Dedication and License 1.0",
-        "https://opendatacommons.org/licenses/pddl/1-0/",
-        "The authors waive their rights in the database: you may use it for any purpose.",
+        spdx="PDDL-1.0",
+        name="Open Data Commons Public Domain Dedication and License 1.0",
+        url="https://opendatacommons.org/licenses/pddl/1-0/",
+        about="The authors waive their rights in the database: you may use it for any purpose.",
         hub="pddl",
     ),
     LicenceText(
-        "CDLA-Permissive-2.0",
-        "Community Data License Agreement, Permissive 2.0",
-        "https://cdla.dev/permissive-2-0/",
-        "You may use and share the data for any purpose if you pass on this agreement.",
+        spdx="CDLA-Permissive-2.0",
+        name="Community Data License Agreement, Permissive 2.0",
+        url="https://cdla.dev/permissive-2-0/",
+        about="You may use and share the data for any purpose if you pass on this agreement.",
         hub="cdla-permissive-2.0",
     ),
     LicenceText(
-        "Apache-2.0",
-        "Apache License 2.0",
-        "https://www.apache.org/licenses/LICENSE-2.0",
-        "You may use, change and share the material if you pass on the licence and its notices.",
+        spdx="Apache-2.0",
+        name="Apache License 2.0",
+        url="https://www.apache.org/licenses/LICENSE-2.0",
+        about="You may use, change and share the material if you pass on the licence and its notices.",
         hub="apache-2.0",
     ),
     LicenceText(
-        "MIT",
-        "MIT License",
-        "https://opensource.org/license/mit",
-        "You may use, change and share the material if you pass on the copyright notice and this licence.",
+        spdx="MIT",
+        name="MIT License",
+        url="https://opensource.org/license/mit",
+        about="You may use, change and share the material if you pass on the copyright notice and this licence.",
         hub="mit",
     ),
     LicenceText(
-        "BSD-3-Clause",
-        "BSD 3-Clause License",
-        "https://opensource.org/license/bsd-3-clause",
-        "You may use, change and share the material if you pass on the copyright notice and this licence.",
+        spdx="BSD-3-Clause",
+        name="BSD 3-Clause License",
+        url="https://opensource.org/license/bsd-3-clause",
+        about="You may use, change and share the material if you pass on the copyright notice and this licence.",
         hub="bsd-3-clause",
     ),
 )
@@ -130,7 +132,10 @@ def licence(name: str) -> LicenceText:
     ):
         words = name.removeprefix(CUSTOM_PREFIX).replace("-", " ")
         return LicenceText(
-            name, words, "", "The terms are the authors' own; ask them before you use the material."
+            spdx=name,
+            name=words,
+            url="",
+            about="The terms are the authors' own; ask them before you use the material.",
         )
     raise InputError(
         f"'{name[:80]}' is not an SPDX identifier that heartfelt knows.",

@@ -25,9 +25,9 @@ _columns = partial(Option, metavar="COLUMN")
 class PublishOptions:
     """How a study is made anonymous and what is written."""
 
-    k: Annotated[int, Option("Raters who share every published combination of facts, at least.")] = 5
+    k: Annotated[int, Option(help="Raters who share every published combination of facts, at least.")] = 5
     l: Annotated[  # noqa: E741  # the letter the literature uses for diversity
-        int, Option("Values of every sensitive column among them, at least.")
+        int, Option(help="Values of every sensitive column among them, at least.")
     ] = 2
     sensitive: Annotated[
         tuple[str, ...],
@@ -43,7 +43,7 @@ class PublishOptions:
     weights: Annotated[
         Mapping[str, float],
         Option(
-            "How much a column of the raters matters where detail has to go, 1 if left out; at is when they took part.",
+            help="How much a column of the raters matters where detail has to go, 1 if left out; at is when they took part.",
             flags=("--weight",),
             metavar="COLUMN=NUMBER",
             example="about_age=3",
@@ -52,76 +52,84 @@ class PublishOptions:
     earlier: Annotated[
         tuple[Path, ...],
         Option(
-            "An earlier release of some of the same people, to be checked together with this one.",
+            help="An earlier release of some of the same people, to be checked together with this one.",
             metavar="RELEASE",
         ),
     ] = ()
     people: Annotated[
         People,
-        Option("Who is published: all, only people of an earlier release (earlier), or only new ones (new)."),
+        Option(
+            help="Who is published: all, only people of an earlier release (earlier), or only new ones (new)."
+        ),
     ] = "all"
-    without_demographics: Annotated[bool, Option("Publish nothing that is known of raters.")] = False
+    without_demographics: Annotated[bool, Option(help="Publish nothing that is known of raters.")] = False
     times: Annotated[
         Times,
-        Option("The finest period to date ratings by: day, week, month or none; coarser where k needs it."),
+        Option(
+            help="The finest period to date ratings by: day, week, month or none; coarser where k needs it."
+        ),
     ] = "day"
     seconds: Annotated[
         float,
         Option(
-            "Publish answer times, rounded to this. Their sum is the length of a session, which recruiters show beside the"
+            help="Publish answer times, rounded to this. Their sum is the length of a session, which recruiters show beside the"
             " id; 0 publishes none."
         ),
     ] = 0.0
     texts: Annotated[
         Texts | None,
         Option(
-            "search: texts with personal data wait for a decision; review: all texts do; drop: no text is published. If left"
+            help="search: texts with personal data wait for a decision; review: all texts do; drop: no text is published. If left"
             " out, review for up to 200 different texts and search for more."
         ),
     ] = None
     ner: Annotated[
         Mapping[str, str],
         Option(
-            "A spaCy model that looks for names besides, such as en=en_core_web_lg; needs heartfelt[ner].",
+            help="A spaCy model that looks for names besides, such as en=en_core_web_lg; needs heartfelt[ner].",
             metavar="LANGUAGE=MODEL",
             example="en=en_core_web_lg",
         ),
     ] = field(default_factory=dict)
     decisions: Annotated[
         Path | None,
-        Option("quarantine.csv with decisions; the one in the private folder if left out.", metavar="FILE"),
+        Option(
+            help="quarantine.csv with decisions; the one in the private folder if left out.", metavar="FILE"
+        ),
     ] = None
     private: Annotated[
         Path | None,
-        Option("Where key, quarantine and pseudonyms are stored; OUT-private if left out.", metavar="DIR"),
+        Option(
+            help="Where key, quarantine and pseudonyms are stored; OUT-private if left out.", metavar="DIR"
+        ),
     ] = None
     key: Annotated[
         Path | None,
-        Option("The key of the pseudonyms; made in the private folder if left out.", metavar="FILE"),
+        Option(help="The key of the pseudonyms; made in the private folder if left out.", metavar="FILE"),
     ] = None
     private_texts: tuple[str, ...] = ()
     """Further texts that must not be published, such as the recruiter's ids of raters."""
     allow: Annotated[
-        tuple[str, ...], Option("A text the final check would take for private.", metavar="TEXT")
+        tuple[str, ...], Option(help="A text the final check would take for private.", metavar="TEXT")
     ] = ()
     share_media: Annotated[
         bool | None,
         Option(
-            "Publish media files, or links and hashes; by their licence if left out.",
+            help="Publish media files, or links and hashes; by their licence if left out.",
             flags=("--media/--no-media",),
         ),
     ] = None
     split: Annotated[
         Mapping[str, str],
         Option(
-            "How stimuli are divided: by=COLUMN (or by=published), seed=N, folds=N, or shares such as train=0.8. What is left"
+            help="How stimuli are divided: by=COLUMN (or by=published), seed=N, folds=N, or shares such as train=0.8. What is left"
             " open is decided by the stimuli: the split they were published with, or parts that share no prompt or intent.",
             metavar="KEY=VALUE",
             example="by=prompt",
         ),
     ] = field(default_factory=dict)
     hold_out: Annotated[
-        str | None, Option("A part of the split whose ratings and labels stay private.", metavar="PART")
+        str | None, Option(help="A part of the split whose ratings and labels stay private.", metavar="PART")
     ] = None
     hold_out_columns: Annotated[
         tuple[str, ...],
@@ -132,13 +140,13 @@ class PublishOptions:
         _columns("A column to publish about held-out stimuli even if it predicts their labels."),
     ] = ()
     analysis: Annotated[
-        bool, Option("Analyse the published ratings, for the card, the tables and the figures.")
+        bool, Option(help="Analyse the published ratings, for the card, the tables and the figures.")
     ] = True
-    figures: Annotated[bool, Option("Draw the figures of the analysis.")] = True
+    figures: Annotated[bool, Option(help="Draw the figures of the analysis.")] = True
     layouts: Annotated[
         tuple[str, ...] | None,
         Option(
-            "A layout to write, such as huggingface, webdataset, csv, published; huggingface and csv if left out.",
+            help="A layout to write, such as huggingface, webdataset, csv, published; huggingface and csv if left out.",
             flags=("--layout",),
             metavar="NAME",
         ),
@@ -184,13 +192,13 @@ class DepositOptions:
 
     dry_run: Annotated[
         bool,
-        Option("List what would be sent, and its size; send nothing, for which no token is needed."),
+        Option(help="List what would be sent, and its size; send nothing, for which no token is needed."),
     ] = False
     make_public: Annotated[
-        bool, Option("Show it to everybody; if left out, it stays private (hub) or a draft (Zenodo).")
+        bool, Option(help="Show it to everybody; if left out, it stays private (hub) or a draft (Zenodo).")
     ] = False
     private: Annotated[
-        Path | None, Option("The private folder of the release; OUT-private if left out.", metavar="DIR")
+        Path | None, Option(help="The private folder of the release; OUT-private if left out.", metavar="DIR")
     ] = None
     details: Details | None = None
     """Title, authors and licence, for services that ask for them; those of ``CITATION.cff`` if left out."""

@@ -55,7 +55,7 @@ from heartfelt.study import parse_study, study_text
 BENCHMARK = "benchmark"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PublishedStudy:
     """What was published where, and what remains to be decided."""
 
@@ -134,7 +134,15 @@ def publish(
         groups = check_groups(public, *facts_of(draft, options), options, earlier)
         release_record = record(keyed_hash(key, SOURCE, snapshot.hash), public, draft.steps, options)
         release = Release(
-            public, benchmark, reason, None, None, release_record, details, media, options.hold_out
+            snapshot=public,
+            benchmark=benchmark,
+            why_no_benchmark=reason,
+            analysis=None,
+            panel=None,
+            record=release_record,
+            details=details,
+            media=media,
+            hold_out=options.hold_out,
         )
         release = _analysed(release, options, report)
         steps = (*check_split(release, folder, report).steps, check_step(secret, groups, options))
@@ -149,7 +157,9 @@ def publish(
         make_public(folder)
         _same_moment(folder)
         _write_private(people, private)
-    return PublishedStudy(out, private, release, papers, quarantined)
+    return PublishedStudy(
+        folder=out, private=private, release=release, papers=papers, quarantined=quarantined
+    )
 
 
 def _source(draft: Draft) -> Source:
@@ -158,7 +168,9 @@ def _source(draft: Draft) -> Source:
     for name, text in draft.source.versions.items():
         with suppress(StudyError):  # a text that this version cannot read
             versions[name] = study_text(parse_study(text))
-    return Source("published", draft.study.name, media_root=draft.source.media_root, versions=versions)
+    return Source(
+        format="published", name=draft.study.name, media_root=draft.source.media_root, versions=versions
+    )
 
 
 def _divided(

@@ -23,7 +23,7 @@ from heartfelt.wording import plural
 _ROW = "_row"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadBackDifference:
     """What a published table has not, or has otherwise, and why."""
 
@@ -96,7 +96,10 @@ def _compared(
         (after, before, "the column is new"),
     ):
         absent = [name for name in first.columns if name not in second.columns and first[name].count()]
-        out += [ReadBackDifference(table, name, change, first.height, ()) for name in absent]
+        out += [
+            ReadBackDifference(table=table, column=name, change=change, rows=first.height, reasons=())
+            for name in absent
+        ]
     key = [name for name in names if name in before.columns and name in after.columns]
     numbered = before.with_row_index(_ROW)
     right = after.select(*key, *(pl.col(name).alias(f"_{name}") for name in after.columns if name not in key))
@@ -104,10 +107,18 @@ def _compared(
     both = numbered.join(right, on=key, how="inner", nulls_equal=True, maintain_order="left")
     gone = before.height - both[_ROW].n_unique()
     if gone:
-        out.append(ReadBackDifference(table, None, f"{plural(gone, 'row')} not published", gone, ()))
+        out.append(
+            ReadBackDifference(
+                table=table, column=None, change=f"{plural(gone, 'row')} not published", rows=gone, reasons=()
+            )
+        )
     added = after.height - both.height
     if added > 0:
-        out.append(ReadBackDifference(table, None, f"{plural(added, 'row')} added", added, ()))
+        out.append(
+            ReadBackDifference(
+                table=table, column=None, change=f"{plural(added, 'row')} added", rows=added, reasons=()
+            )
+        )
     equal = both.height * len(key)
     for name in before.columns:
         if name in key or name not in after.columns:
@@ -124,7 +135,7 @@ def _compared(
             change = f"{plural(changed, 'value')} changed" + (
                 f", {emptied:,} of them left out" if emptied else ""
             )
-            out.append(ReadBackDifference(table, name, change, changed, ()))
+            out.append(ReadBackDifference(table=table, column=name, change=change, rows=changed, reasons=()))
     return out, equal
 
 
@@ -139,5 +150,9 @@ def _explained(difference: ReadBackDifference, steps: tuple[ReleaseStep, ...]) -
         if difference.table in {"ledger", "raters"}:
             exact += [step.about for step in steps if step.kind in {"wishes", "free-text", "hold-out"}]
     return ReadBackDifference(
-        difference.table, difference.column, difference.change, difference.rows, tuple(dict.fromkeys(exact))
+        table=difference.table,
+        column=difference.column,
+        change=difference.change,
+        rows=difference.rows,
+        reasons=tuple(dict.fromkeys(exact)),
     )

@@ -19,7 +19,14 @@ def record(
     source_hash: str, published: Snapshot, steps: Iterable[ReleaseStep], options: PublishOptions
 ) -> ReleaseRecord:
     """What was done between two snapshots."""
-    return ReleaseRecord(source_hash, published.hash, __version__, options.k, options.l, tuple(steps))
+    return ReleaseRecord(
+        source_hash=source_hash,
+        published_hash=published.hash,
+        version=__version__,
+        k=options.k,
+        l=options.l,
+        steps=tuple(steps),
+    )
 
 
 def write_record(record: ReleaseRecord, folder: Path) -> Path:

@@ -36,7 +36,7 @@ StepKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseStep:
     """One thing that was done to the data before publishing: in a sentence, and in numbers."""
 
@@ -52,7 +52,7 @@ class ReleaseStep:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseRecord:
     """Every step from the source to what is published, in order."""
 
@@ -65,7 +65,7 @@ class ReleaseRecord:
     steps: tuple[ReleaseStep, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedMedium:
     """How one stimulus' media are published: a file without metadata, or a link and a hash where sharing is not allowed."""
 
@@ -91,7 +91,7 @@ class PublishedColumn:
     about: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedFile:
     """One file of the release that holds a table, or a part of one."""
 
@@ -103,7 +103,7 @@ class PublishedFile:
     columns: tuple[PublishedColumn, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Release:
     """What layouts and papers are made from."""
 

@@ -58,7 +58,9 @@ def split_options(stimuli: pl.DataFrame, settings: Mapping[str, str] | None = No
     if folds and shares:
         raise InputError("A split has folds or named shares, not both.", "Leave one of them out.")
     count = int(_number("folds", folds)) if folds else None
-    chosen = SplitOptions("stimulus", shares or SHARES, count, int(_number("seed", seed or "0")))
+    chosen = SplitOptions(
+        by="stimulus", shares=shares or SHARES, folds=count, seed=int(_number("seed", seed or "0"))
+    )
     chosen = replace(chosen, by=by or _grouping(stimuli, len(chosen.shares)))
     groups = groups_of(stimuli, chosen.by)["group"].unique().sort().to_list()
     if seed is None and len(groups) >= len(chosen.shares):
@@ -93,7 +95,7 @@ def _published(stimuli: pl.DataFrame) -> SplitOptions:
     sizes = groups.replace_strict(fixed, return_dtype=pl.String).value_counts().rows()
     shares = {name: count / stimuli.height for name, count in sizes}
     order = [*names, *([UNASSIGNED] if UNASSIGNED in shares and UNASSIGNED not in names else [])]
-    return SplitOptions(SPLIT, {name: shares[name] for name in order}, fixed=fixed)
+    return SplitOptions(by=SPLIT, shares={name: shares[name] for name in order}, fixed=fixed)
 
 
 def release_split(
@@ -161,7 +163,7 @@ class Crossing:
     identical: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SplitCheck:
     """What a release's split is, and what lies in more than one of its parts."""
 
@@ -192,8 +194,17 @@ class SplitCheck:
         about += "" if self.divided[self.by] else f" No {self.by} is in two parts."
         about += f" There are {listed(crossing)}." if crossing else ""
         settings = {"by": self.by, "seed": str(self.seed), "hash": self.hash}
-        split = ReleaseStep("split", "stimuli", SPLIT, about, sum(self.stimuli.values()), settings=settings)
-        return split, ReleaseStep("check", "stimuli", SPLIT, self._media(), len(self.crossings))
+        split = ReleaseStep(
+            kind="split",
+            table="stimuli",
+            column=SPLIT,
+            about=about,
+            rows=sum(self.stimuli.values()),
+            settings=settings,
+        )
+        return split, ReleaseStep(
+            kind="check", table="stimuli", column=SPLIT, about=self._media(), rows=len(self.crossings)
+        )
 
     def _media(self) -> str:
         if not self.compared:
@@ -238,15 +249,15 @@ def check_split(release: Release, folder: Path | None = None, progress: Progress
     sizes = dict(counts.rows())
     order = parts_of(placed, split)
     return SplitCheck(
-        split.by,
-        split.seed,
-        assignment_hash(placed),
-        {name: sizes[name] for name in order},
-        placed["group"].n_unique(),
-        divided,
-        crossings,
-        sum(bool(medium.sha256) for medium in media.values()),
-        any(path.suffix.lower() in AUDIO | IMAGES for path in files.values()),
+        by=split.by,
+        seed=split.seed,
+        hash=assignment_hash(placed),
+        stimuli={name: sizes[name] for name in order},
+        groups=placed["group"].n_unique(),
+        divided=divided,
+        crossings=crossings,
+        compared=sum(bool(medium.sha256) for medium in media.values()),
+        by_content=any(path.suffix.lower() in AUDIO | IMAGES for path in files.values()),
     )
 
 

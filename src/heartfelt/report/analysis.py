@@ -139,14 +139,14 @@ def analysis_page(
         sections.insert(-2, outcome.related(related_analysis, name, related_charts))
     sections[-2:-2] = before
     return ReportPage(
-        title,
-        say(study.description),
-        sections,
-        everything,
-        media,
-        _facts(analysis),
-        more,
-        _opening(analysis, charts, {section.id for section in sections}),
+        title=title,
+        subtitle=say(study.description),
+        sections=sections,
+        charts=everything,
+        media=media,
+        facts=_facts(analysis),
+        more=more,
+        opening=_opening(analysis, charts, {section.id for section in sections}),
     )
 
 

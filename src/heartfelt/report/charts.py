@@ -24,7 +24,7 @@ TableRow: TypeAlias = Mapping[str, Cell]
 """A row of the table behind a figure: column to cell."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
     """One direction of a panel; ``lines`` are values at which a line runs across the panel."""
 
@@ -43,7 +43,7 @@ class Line:
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """A value with its interval, next to a label."""
 
@@ -75,7 +75,7 @@ class Bracket:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Intervals:
     """Values with intervals. ``bars`` run from zero; ``ties`` are the first and last of rows that do not differ."""
 
@@ -100,7 +100,7 @@ class Columns:
     bars: tuple[HistogramBar, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
     """A point in a plane, with intervals along both axes where known; it plays ``stimulus`` if that is given."""
 
@@ -117,7 +117,7 @@ class Point:
     stimulus: str | None = field(default=None, metadata=OMIT)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlaneChart:
     """Points in a plane.
 
@@ -138,7 +138,7 @@ class PlaneChart:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dot:
     """A stimulus on a map: its mean, standard deviation and number of raters on both axes."""
 
@@ -153,7 +153,7 @@ class Dot:
     ny: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spot:
     """A mark of a group on a map: a reference or a mean."""
 
@@ -164,7 +164,7 @@ class Spot:
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MapRegion:
     """A region of a map, with semi-axes and the angle in radians."""
 
@@ -176,7 +176,7 @@ class MapRegion:
     group: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
     """A line on a map."""
 
@@ -187,7 +187,7 @@ class Segment:
     group: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Map:
     """Stimuli on two axes, with references (``crosses``), means of quadrants (``stars``) or of intents (``means``)."""
 
@@ -209,7 +209,7 @@ class Map:
         return self.colours.get(group or "", self.colours[""])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
     """A point of a curve, with the bounds of its band where known."""
 
@@ -230,7 +230,7 @@ class Series:
     needed: tuple[CurvePoint, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Curves:
     """Curves, with bands if ``banded``; ``here`` marks a place along x."""
 
@@ -253,7 +253,7 @@ class HeatCell:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Heatmap:
     """A shaded table; the shade runs from ``low`` to ``high``, or both ways from ``middle`` in two colours."""
 
@@ -299,7 +299,7 @@ class Dumbbells:
     rows: tuple[ValueChange, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TracePanel:
     """Traces of one stimulus: each rater's as a thin line, what they share with its band, and how far apart raters are.
 
@@ -334,7 +334,7 @@ class Key:
     group: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
     """A figure ready to be drawn; ``key`` explains its marks on the page."""
 
@@ -397,7 +397,7 @@ def axis(
         low, high = low - 0.5, high + 0.5
     margin = (high - low) * pad
     low, high = low - margin * (low not in include), high + margin * (high not in include)
-    return Axis(label, low, high, ticks(low, high), lines)
+    return Axis(label=label, low=low, high=high, ticks=ticks(low, high), lines=lines)
 
 
 def ticks(low: float, high: float, about: int = 5) -> tuple[float, ...]:
@@ -422,7 +422,7 @@ def interval_row(label: str, estimate: Estimate, colour: str, note: str = "") ->
     low, high = bounds(estimate)
     interval = "" if low is None else f" [{number(low, 2)}, {number(high, 2)}]"
     words = f"{label}\n{number(estimate.value, 2)}{interval}" + (f"\n{note}" if note else "")
-    return Row(label, estimate.value, low, high, colour, words)
+    return Row(label=label, value=estimate.value, low=low, high=high, colour=colour, words=words)
 
 
 def extent(rows: Iterable[Row]) -> list[float | None]:
@@ -455,10 +455,14 @@ class Panels:
 
     def chart(self, title: str, caption: str, why_absent: str) -> Chart | Absent:
         """The chart, or why there is none."""
-        return Chart(title, caption, self.panels, self.table) if self.panels else Absent(why_absent)
+        return (
+            Chart(title=title, caption=caption, panels=self.panels, rows=self.table)
+            if self.panels
+            else Absent(why_absent)
+        )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
     """An estimate in a figure of intervals: how its row looks, and the cells before and after its numbers in the table."""
 
@@ -506,7 +510,11 @@ class IntervalPanels(Panels):
         if isinstance(label, str):
             label = axis(label, [*extent(rows), *(line.at for line in lines), *reach], include=include)
         title = lettered(len(self.panels), title) if self.letters else title
-        self.panels.append(Intervals(title, rows, label, bars, lines, brackets, ties))
+        self.panels.append(
+            Intervals(
+                title=title, rows=rows, value=label, bars=bars, lines=lines, brackets=brackets, ties=ties
+            )
+        )
 
 
 def confusion(
@@ -530,4 +538,12 @@ def confusion(
             row_cells.append(HeatCell(share, "–" if share is None else f"{100 * share:.0f}%", words))
         cells.append(tuple(row_cells))
     across, down = (tuple(short for short, _ in side) for side in (columns, rows))
-    return Heatmap(title, down, across, tuple(cells), labels[0], labels[1], square=len(rows) <= 8)
+    return Heatmap(
+        title=title,
+        rows=down,
+        columns=across,
+        cells=tuple(cells),
+        row_label=labels[0],
+        column_label=labels[1],
+        square=len(rows) <= 8,
+    )

@@ -107,7 +107,7 @@ def latex(text: str, most: int = MAX_LENGTH) -> str:
     return _LATEX_SPECIAL.sub(lambda match: _LATEX[match[0]], one_line(text, most))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
     """A table of a paper: its cells are text, numbers, estimates and p-values. ``name`` is that of its files."""
 

@@ -103,7 +103,7 @@ def outcome(name: str) -> str:
 SIDE_COLOURS = {(1, 1): "#e69f00", (-1, 1): "#d55e00", (-1, -1): "#0072b2", (1, -1): "#009e73"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuadrantLook:
     """How quadrants, or other groups of intents, are shown: in which order, and with which colours and names."""
 
@@ -136,7 +136,13 @@ def quadrant_look(study: Study) -> QuadrantLook:
     if isinstance(plane, str) or not plane.of_intent:
         of_intent = {intent.id: intent.group or intent.id for intent in study.intents}
         groups = tuple(dict.fromkeys(of_intent.values()))
-        return QuadrantLook(groups, of_intent, {name: colour(i) for i, name in enumerate(groups)}, {}, {})
+        return QuadrantLook(
+            ids=groups,
+            of_intent=of_intent,
+            colours={name: colour(i) for i, name in enumerate(groups)},
+            short_names={},
+            names={},
+        )
     first, second = plane.axes
     used = set(plane.of_intent.values())
     end = {1: "high", -1: "low"}
@@ -147,4 +153,4 @@ def quadrant_look(study: Study) -> QuadrantLook:
             short[name] = f"{end[x][0]}{first[0]}{end[y][0]}{second[0]}".upper()
     colours = {name: SIDE_COLOURS[side] for name, side in plane.sides.items()}
     ids = tuple(name for name in plane.names if name in used)
-    return QuadrantLook(ids, plane.of_intent, colours, short, names)
+    return QuadrantLook(ids=ids, of_intent=plane.of_intent, colours=colours, short_names=short, names=names)

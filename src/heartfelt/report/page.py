@@ -29,7 +29,7 @@ PLAY = Markup(
 """Plays a stimulus: its id, and what the player says of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
     """One part of a page: a heading, a lead and ready HTML."""
 
@@ -43,7 +43,7 @@ class Section:
     """Its main fact, which stands next to the title where the section is folded."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportPage:
     """A page: its subject, its sections in order, the figures its script draws and the media it plays.
 
@@ -182,7 +182,7 @@ def section_or_reason(build: Callable[P, S], *args: P.args, **options: P.kwargs)
     if not isinstance(section, Failed):
         return section
     words = f"This section is missing: {section.reason}."
-    return Section(name, name.replace("-", " ").capitalize(), html=absent(words))
+    return Section(id=name, title=name.replace("-", " ").capitalize(), html=absent(words))
 
 
 def absent(words: str) -> Markup:

@@ -51,7 +51,7 @@ _COUNTED = ("counted", "counted_other")
 _REACH = {"choices": OTHER_PAIRS, "strengths": OTHER_CONTESTANTS}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Entrant:
     """A model that is compared.
 
@@ -165,7 +165,7 @@ def _differences(
 
     def none(reason: str) -> MetricDifference:
         missing = Estimate.missing(reason, f"difference of {task.headline}")
-        return MetricDifference(missing, missing, None, 0)
+        return MetricDifference(estimate=missing, p=missing, standard_error=None, units=0)
 
     second_items = second.all_items.select(*ITEM, "said", "counted")
     both = first.all_items.join(second_items, on=ITEM, how="inner", maintain_order="left", suffix="_other")
@@ -203,13 +203,13 @@ def _more(difference: MetricDifference, pairs: int, significant: bool, alpha: fl
     """How many more stimuli give 80% power at the alpha that the number of pairs leaves each."""
     name = "more stimuli for 80% power"
     if significant:
-        return Estimate(0, method=name, why_no_interval="the two are apart already")
+        return Estimate(value=0, method=name, why_no_interval="the two are apart already")
     needed = difference.needed(alpha=alpha / max(pairs, 1))
     if needed.value is None:
         return Estimate.missing(needed.why_missing or "", name)
     more = max(math.ceil(needed.value) - difference.units, 1)
     counts = {"units": difference.units}
-    return Estimate(more, method=name, counts=counts, why_no_interval="a plan, not an estimate")
+    return Estimate(value=more, method=name, counts=counts, why_no_interval="a plan, not an estimate")
 
 
 def ranks(

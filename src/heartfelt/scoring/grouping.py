@@ -35,7 +35,7 @@ _MOST_STIMULI = 20_000
 _BLOCK = 512
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class StimulusGrouping:
     """What stays together, and why."""
 
@@ -108,7 +108,9 @@ def grouping_of(
         group_codes = connected(
             group_codes.size, [*enumerate(first_of_group(group_codes).tolist()), *enumerate(alike.tolist())]
         )
-    return StimulusGrouping(group_codes, label, duplicates, by != AUTO, names)
+    return StimulusGrouping(
+        groups=group_codes, by=label, duplicates=duplicates, chosen=by != AUTO, names=names
+    )
 
 
 def first_of_group(groups: Ints) -> Ints:

@@ -23,7 +23,7 @@ from heartfelt.scoring.scores import (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ScoredRun:
     """One run: its name, its scores, and its items with labels and predictions where those are at hand."""
 

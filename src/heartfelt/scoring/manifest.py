@@ -30,7 +30,7 @@ _CORES = {"x86_64": "Nehalem", "AMD64": "Nehalem", "aarch64": "ARMV8", "arm64": 
 """OpenBLAS kernels that every processor of a family can run."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
     """What was scored: the benchmark and the file of predictions, by hash."""
 

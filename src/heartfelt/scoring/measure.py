@@ -68,7 +68,7 @@ Values = Literal["", "mean", "share"]
 """What ``y`` holds: predictions, values from 0 up whose mean is the metric, or such values that are 0 or 1."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LabelsAndPredictions:
     """Labels and predictions of a metric: ``y`` as answered (NaN elsewhere), ``filled`` with failures counted."""
 
@@ -90,7 +90,13 @@ def mean_of(
     """A metric that is the mean of a value per item."""
     kind: Values = "share" if share else "mean"
     return LabelsAndPredictions(
-        metric, np.zeros(values.size), values, filled, values=kind, why_none=why_none, chance=chance
+        metric=metric,
+        x=np.zeros(values.size),
+        y=values,
+        filled=filled,
+        values=kind,
+        why_none=why_none,
+        chance=chance,
     )
 
 
@@ -104,7 +110,7 @@ class Forms:
     spread: JackknifeError | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Marked:
     """One model's scores on one task, and what comparisons and slices are made of.
 
@@ -124,7 +130,7 @@ class Marked:
     slice_of: Callable[[Flags], Estimate] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MetricMeasurer:
     """Measures metrics against one truth; a ceiling is computed when it is first asked for."""
 
@@ -386,7 +392,14 @@ def _ceiling(task: ScoringTask, base: str, truth: Truth, options: ScoreOptions) 
         metric = cast("NumberMetric", base)
         top = ceiling_from_means(label, error * np.sqrt(n), n, metric, options.confidence)
         unknown = Estimate.missing(NO_RATINGS, "ceiling")
-        return Ceiling(base, top, unknown, unknown, unknown, unknown)
+        return Ceiling(
+            metric=base,
+            overall=top,
+            within_cells=unknown,
+            cell_means=unknown,
+            cell_means_in_sample=unknown,
+            human=unknown,
+        )
     value = ratings["value"].to_numpy()
     if task.kind == "binary":
         value = yes(truth.study.scale_of(task.questions[0]), value)

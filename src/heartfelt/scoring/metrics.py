@@ -23,7 +23,7 @@ Kind: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MetricInfo:
     """A metric as pages and tables name it.
 
@@ -67,54 +67,149 @@ _EVEN = "even odds"
 _EVEN_TIES = "even odds, with ties as often as they occur"
 
 METRICS: dict[str, MetricInfo] = {
-    "balanced_accuracy": MetricInfo("balanced accuracy", True, _PER_CATEGORY, None, "balanced_accuracy"),
-    "accuracy": MetricInfo("accuracy", True, "share of the most frequent label", None, "accuracy"),
-    "precision": MetricInfo("precision", True, _SHARE_PRESENT),
-    "recall": MetricInfo("recall"),
-    "f1": MetricInfo("F1", True, "always saying present"),
-    "macro_f1": MetricInfo("macro F1", True, _PER_CATEGORY, None, "macro_f1"),
-    "auroc": MetricInfo("area under the ROC curve", True, "0.5", 0.5),
-    "average_precision": MetricInfo("average precision", True, _SHARE_PRESENT),
-    "brier": MetricInfo("Brier score", False, "always the share of labels that are present"),
-    "top_2": MetricInfo("top-2 accuracy", True, "share of the 2 most frequent labels"),
-    "top_3": MetricInfo("top-3 accuracy", True, "share of the 3 most frequent labels"),
+    "balanced_accuracy": MetricInfo(
+        title="balanced accuracy",
+        higher_is_better=True,
+        chance_rule=_PER_CATEGORY,
+        chance=None,
+        base="balanced_accuracy",
+    ),
+    "accuracy": MetricInfo(
+        title="accuracy",
+        higher_is_better=True,
+        chance_rule="share of the most frequent label",
+        chance=None,
+        base="accuracy",
+    ),
+    "precision": MetricInfo(title="precision", higher_is_better=True, chance_rule=_SHARE_PRESENT),
+    "recall": MetricInfo(title="recall"),
+    "f1": MetricInfo(title="F1", higher_is_better=True, chance_rule="always saying present"),
+    "macro_f1": MetricInfo(
+        title="macro F1", higher_is_better=True, chance_rule=_PER_CATEGORY, chance=None, base="macro_f1"
+    ),
+    "auroc": MetricInfo(
+        title="area under the ROC curve", higher_is_better=True, chance_rule="0.5", chance=0.5
+    ),
+    "average_precision": MetricInfo(
+        title="average precision", higher_is_better=True, chance_rule=_SHARE_PRESENT
+    ),
+    "brier": MetricInfo(
+        title="Brier score", higher_is_better=False, chance_rule="always the share of labels that are present"
+    ),
+    "top_2": MetricInfo(
+        title="top-2 accuracy", higher_is_better=True, chance_rule="share of the 2 most frequent labels"
+    ),
+    "top_3": MetricInfo(
+        title="top-3 accuracy", higher_is_better=True, chance_rule="share of the 3 most frequent labels"
+    ),
     "divergence": MetricInfo(
-        "Jensen-Shannon divergence from the votes (bits)", False, "always the distribution of all votes"
+        title="Jensen-Shannon divergence from the votes (bits)",
+        higher_is_better=False,
+        chance_rule="always the distribution of all votes",
     ),
-    "quadratic_kappa": MetricInfo("quadratic-weighted kappa", True, "0", 0.0),
-    "pearson": MetricInfo("Pearson correlation (LCC)", True, "0", 0.0, "correlation"),
+    "quadratic_kappa": MetricInfo(
+        title="quadratic-weighted kappa", higher_is_better=True, chance_rule="0", chance=0.0
+    ),
+    "pearson": MetricInfo(
+        title="Pearson correlation (LCC)",
+        higher_is_better=True,
+        chance_rule="0",
+        chance=0.0,
+        base="correlation",
+    ),
     "spearman": MetricInfo(
-        "Spearman correlation (SRCC)",
-        True,
-        "0",
-        0.0,
-        "correlation",
-        None,
-        "the ceiling of Pearson's correlation",
+        title="Spearman correlation (SRCC)",
+        higher_is_better=True,
+        chance_rule="0",
+        chance=0.0,
+        base="correlation",
+        from_base=None,
+        note="the ceiling of Pearson's correlation",
     ),
-    "kendall": MetricInfo("Kendall's tau (KTAU)", True, "0", 0.0, "correlation", _tau, _NORMAL),
-    "ccc": MetricInfo("concordance (CCC)", True, "0", 0.0, "correlation", _concordance),
-    "mse": MetricInfo("mean squared error", False, _MEAN_LABEL, None, "rmse", _square),
-    "rmse": MetricInfo("root mean squared error", False, _MEAN_LABEL, None, "rmse"),
-    "mae": MetricInfo("mean absolute error", False, "always the median label", None, "mae", None, _NORMAL),
-    "bleu_1": MetricInfo("BLEU-1"),
-    "bleu_4": MetricInfo("BLEU-4"),
-    "rouge_l": MetricInfo("ROUGE-L", True, _OTHER_TEXTS),
-    "cider": MetricInfo("CIDEr-D", True, _OTHER_TEXTS),
-    "interval_coverage": MetricInfo("coverage of the predictor's intervals"),
-    "interval_width": MetricInfo("mean width of the predictor's intervals", False),
-    "interval_score": MetricInfo("interval score of the predictor's intervals", False, _ALL_LABELS),
-    "crps": MetricInfo("CRPS, normal with the interval's width", False, _ALL_LABELS),
-    "bert_score": MetricInfo("BERTScore (MiniLM)", True, _OTHER_TEXTS),
-    "choice_accuracy": MetricInfo("accuracy of single choices", True, _EVEN, 0.5),
-    "decided_accuracy": MetricInfo("accuracy of single choices without ties", True, _EVEN, 0.5),
-    "majority_accuracy": MetricInfo("accuracy of the majority's choice", True, _EVEN, 0.5),
-    "outcome_accuracy": MetricInfo("accuracy of first, tie or second", True, "the most frequent outcome"),
-    "log_loss": MetricInfo("log loss of choices (nats)", False, _EVEN, math.log(2)),
-    "outcome_log_loss": MetricInfo("log loss of first, tie or second (nats)", False, _EVEN_TIES),
-    "choice_brier": MetricInfo("Brier score of choices", False, _EVEN),
-    "outcome_brier": MetricInfo("Brier score of first, tie or second", False, _EVEN_TIES),
-    "trace_ccc": MetricInfo("concordance with the raters' course (CCC)", True, "a constant course", 0.0),
+    "kendall": MetricInfo(
+        title="Kendall's tau (KTAU)",
+        higher_is_better=True,
+        chance_rule="0",
+        chance=0.0,
+        base="correlation",
+        from_base=_tau,
+        note=_NORMAL,
+    ),
+    "ccc": MetricInfo(
+        title="concordance (CCC)",
+        higher_is_better=True,
+        chance_rule="0",
+        chance=0.0,
+        base="correlation",
+        from_base=_concordance,
+    ),
+    "mse": MetricInfo(
+        title="mean squared error",
+        higher_is_better=False,
+        chance_rule=_MEAN_LABEL,
+        chance=None,
+        base="rmse",
+        from_base=_square,
+    ),
+    "rmse": MetricInfo(
+        title="root mean squared error",
+        higher_is_better=False,
+        chance_rule=_MEAN_LABEL,
+        chance=None,
+        base="rmse",
+    ),
+    "mae": MetricInfo(
+        title="mean absolute error",
+        higher_is_better=False,
+        chance_rule="always the median label",
+        chance=None,
+        base="mae",
+        from_base=None,
+        note=_NORMAL,
+    ),
+    "bleu_1": MetricInfo(title="BLEU-1"),
+    "bleu_4": MetricInfo(title="BLEU-4"),
+    "rouge_l": MetricInfo(title="ROUGE-L", higher_is_better=True, chance_rule=_OTHER_TEXTS),
+    "cider": MetricInfo(title="CIDEr-D", higher_is_better=True, chance_rule=_OTHER_TEXTS),
+    "interval_coverage": MetricInfo(title="coverage of the predictor's intervals"),
+    "interval_width": MetricInfo(title="mean width of the predictor's intervals", higher_is_better=False),
+    "interval_score": MetricInfo(
+        title="interval score of the predictor's intervals", higher_is_better=False, chance_rule=_ALL_LABELS
+    ),
+    "crps": MetricInfo(
+        title="CRPS, normal with the interval's width", higher_is_better=False, chance_rule=_ALL_LABELS
+    ),
+    "bert_score": MetricInfo(title="BERTScore (MiniLM)", higher_is_better=True, chance_rule=_OTHER_TEXTS),
+    "choice_accuracy": MetricInfo(
+        title="accuracy of single choices", higher_is_better=True, chance_rule=_EVEN, chance=0.5
+    ),
+    "decided_accuracy": MetricInfo(
+        title="accuracy of single choices without ties", higher_is_better=True, chance_rule=_EVEN, chance=0.5
+    ),
+    "majority_accuracy": MetricInfo(
+        title="accuracy of the majority's choice", higher_is_better=True, chance_rule=_EVEN, chance=0.5
+    ),
+    "outcome_accuracy": MetricInfo(
+        title="accuracy of first, tie or second",
+        higher_is_better=True,
+        chance_rule="the most frequent outcome",
+    ),
+    "log_loss": MetricInfo(
+        title="log loss of choices (nats)", higher_is_better=False, chance_rule=_EVEN, chance=math.log(2)
+    ),
+    "outcome_log_loss": MetricInfo(
+        title="log loss of first, tie or second (nats)", higher_is_better=False, chance_rule=_EVEN_TIES
+    ),
+    "choice_brier": MetricInfo(title="Brier score of choices", higher_is_better=False, chance_rule=_EVEN),
+    "outcome_brier": MetricInfo(
+        title="Brier score of first, tie or second", higher_is_better=False, chance_rule=_EVEN_TIES
+    ),
+    "trace_ccc": MetricInfo(
+        title="concordance with the raters' course (CCC)",
+        higher_is_better=True,
+        chance_rule="a constant course",
+        chance=0.0,
+    ),
 }
 
 HEADLINES: dict[Kind, str] = {
@@ -171,7 +266,7 @@ class ChanceLevel:
         if self.value is None:
             return Estimate.missing(self.what, name)
         reason = "fixed by the labels that are scored"
-        return Estimate(self.value, method=f"{name}: {self.what}", why_no_interval=reason)
+        return Estimate(value=self.value, method=f"{name}: {self.what}", why_no_interval=reason)
 
 
 def chance_of(metric: str, x: Floats) -> ChanceLevel:

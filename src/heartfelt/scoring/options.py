@@ -44,7 +44,7 @@ class ItemSelection:
         int | None,
         _items("Sample this many items, balanced over questions, systems and intents (see seed).", low=1),
     ] = None
-    seed: Annotated[int, Option("Seed of all resampling.", panel="Scoring")] = 0
+    seed: Annotated[int, Option(help="Seed of all resampling.", panel="Scoring")] = 0
     questions: Annotated[tuple[str, ...] | None, _items("Ask only this question.", flags=("--question",))] = (
         None
     )
@@ -185,12 +185,12 @@ class DistanceOptions:
     """How distances of systems from a reference set are computed."""
 
     embedding: Annotated[
-        str, Option("The embedding, such as music or picture.", metavar="NAME", positional=True)
+        str, Option(help="The embedding, such as music or picture.", metavar="NAME", positional=True)
     ]
     reference: Annotated[
         str,
         Option(
-            "leave-one-out (the stimuli of the other systems), system=NAME, or a folder or data.",
+            help="leave-one-out (the stimuli of the other systems), system=NAME, or a folder or data.",
             metavar="REFERENCE",
             parse=_reference,
         ),
@@ -198,7 +198,7 @@ class DistanceOptions:
     metrics: Annotated[
         tuple[str, ...],
         Option(
-            "fad, kad, fid or kid; separate several by commas. By default both of the medium.",
+            help="fad, kad, fid or kid; separate several by commas. By default both of the medium.",
             flags=("--metric",),
             metavar="NAME",
             separator=",",
@@ -207,22 +207,22 @@ class DistanceOptions:
     group: Annotated[
         str,
         Option(
-            "The column whose stimuli belong together: auto (the prompt, if there are ten or more), none, or its name.",
+            help="The column whose stimuli belong together: auto (the prompt, if there are ten or more), none, or its name.",
             metavar="COLUMN",
         ),
     ] = "auto"
     components: Annotated[
-        int | None, Option("Compare in this many leading principal components.", low=1, metavar="N")
+        int | None, Option(help="Compare in this many leading principal components.", low=1, metavar="N")
     ] = None
     correction: Annotated[
         Literal["jackknife", "extrapolation", "none"],
-        Option("How Fréchet distances are corrected for the number of stimuli."),
+        Option(help="How Fréchet distances are corrected for the number of stimuli."),
     ] = "jackknife"
     questions: Annotated[
-        tuple[str, ...] | None, Option("Correlate with this question only.", flags=("--question",))
+        tuple[str, ...] | None, Option(help="Correlate with this question only.", flags=("--question",))
     ] = None
     confidence: float = 0.95
-    seed: Annotated[int, Option("Seed of all resampling.")] = 0
+    seed: Annotated[int, Option(help="Seed of all resampling.")] = 0
 
     def __post_init__(self) -> None:
         for name in self.metrics:
@@ -242,22 +242,24 @@ class WordOptions:
 
     fields: Annotated[
         tuple[str, ...],
-        Option("A text question, a field, a text column of the stimuli or of the table.", flags=("--field",)),
+        Option(
+            help="A text question, a field, a text column of the stimuli or of the table.", flags=("--field",)
+        ),
     ] = ()
     against: Annotated[
-        tuple[str, ...], Option("A field with reference texts for the same stimuli or rows.")
+        tuple[str, ...], Option(help="A field with reference texts for the same stimuli or rows.")
     ] = ()
     bert: Annotated[
         str | None,
-        Option("A text encoder of Transformers for BERTScore: a folder or a hub name.", metavar="MODEL"),
+        Option(help="A text encoder of Transformers for BERTScore: a folder or a hub name.", metavar="MODEL"),
     ] = None
-    layer: Annotated[int | None, Option("The layer BERTScore reads; the last if left out.")] = None
+    layer: Annotated[int | None, Option(help="The layer BERTScore reads; the last if left out.")] = None
     tools: Annotated[
         Path | None,
-        Option("A folder with meteor-1.5.jar and spice-1.0.jar and their files.", metavar="DIR"),
+        Option(help="A folder with meteor-1.5.jar and spice-1.0.jar and their files.", metavar="DIR"),
     ] = None
-    window: Annotated[int, Option("Words in a window of MATTR.")] = 100
-    draws: Annotated[int, Option("Words that HD-D draws.")] = 42
+    window: Annotated[int, Option(help="Words in a window of MATTR.")] = 100
+    draws: Annotated[int, Option(help="Words that HD-D draws.")] = 42
 
     def __post_init__(self) -> None:
         if self.against and len(self.fields) != 1:

@@ -77,7 +77,7 @@ def score(
     claims = {name: info.interval_confidence for name, info in about.items() if info.interval_confidence}
     options = replace(options, claimed={**claims, **options.claimed})
     truth = source if isinstance(source, Truth) else truth_of(source, options, snapshot=snapshot)
-    study, measure = truth.study, MetricMeasurer(options, truth)
+    study, measure = truth.study, MetricMeasurer(options=options, truth=truth)
     predictions = PREDICTIONS.check(predictions, "predictions")
     models = predictions["model"].unique(maintain_order=True).to_list()
     about_truth = _about(predictions, truth)
@@ -148,7 +148,7 @@ def score(
         title=say(study.title) or study.name,
         hash=truth.hash,
         models=tuple(models),
-        model_info={name: about.get(name, ModelInfo(name, name)) for name in models},
+        model_info={name: about.get(name, ModelInfo(spec=name, display_name=name)) for name in models},
         options=options,
         tasks=tuple(tasks),
         metrics={name: info for name, info in METRICS.items() if name in metrics},

@@ -40,7 +40,7 @@ _NOT_SCORED = Estimate.missing("nothing was scored")
 ScorePart: TypeAlias = Literal["estimate", "with_failures", "over_systems", "ceiling", "of_ceiling", "chance"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringTask:
     """Questions that are scored together, in one way; models are ranked by ``headline``.
 
@@ -56,10 +56,10 @@ class ScoringTask:
     @classmethod
     def of(cls, name: str, kind: Kind, questions: tuple[str, ...]) -> ScoringTask:
         """A task with the usual headline of its kind."""
-        return cls(name, kind, questions, HEADLINES[kind], FAILURES[kind])
+        return cls(id=name, kind=kind, questions=questions, headline=HEADLINES[kind], failures=FAILURES[kind])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelScore:
     """One metric of one model.
 
@@ -91,7 +91,7 @@ class ModelScore:
 _INTERVALS = ("estimate", "with_failures", "over_systems", "ceiling", "of_ceiling", "chance", "beyond_chance")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
     """A metric on the answered items with one ``value`` in a ``column``."""
 
@@ -118,7 +118,7 @@ class SystemComparison:
     apart: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelComparison:
     """Two models on the items both were asked about, failures counted.
 
@@ -147,7 +147,7 @@ class ModelComparison:
     """The same metric on the means of systems (questions answered with numbers)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SystemRank:
     """The ranks that comparisons over systems leave possible, or why there are none.
 
@@ -162,7 +162,7 @@ class SystemRank:
     p_chance_adjusted: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRank:
     """A model's rank by the score with failures counted: the data leave ``best`` to ``worst`` possible.
 
@@ -193,7 +193,7 @@ class ModelRank:
         return self.beats_chance is False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInfo:
     """What is known about a model: how it was asked for, and which weights, version and settings answered."""
 
@@ -212,7 +212,7 @@ class ModelInfo:
     """By question, how far its answers agree where it was asked repeatedly."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCoverage:
     """How many items of a task a model was asked and answered, and why the others were not answered."""
 

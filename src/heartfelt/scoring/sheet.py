@@ -35,7 +35,7 @@ NOTHING_TO_SCORE = "what was given cannot be scored on this task"
 _MOST_REASONS = 20
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PredictionSheet:
     """``rows`` are the items with a label; ``unlabelled`` counts those without.
 
@@ -164,12 +164,12 @@ class PredictionSheet:
         blank = pl.when("ok").then(pl.lit(NOTHING_TO_SCORE)).otherwise(pl.lit(NOT_GIVEN))
         problems = failed.select(pl.coalesce("problem", blank)).to_series()
         return ModelCoverage(
-            self.rows.height,
-            int(self.answered.sum()),
-            float(self.answered.mean()) if self.rows.height else None,
-            self.unlabelled,
-            _counted(problems),
-            _counted(self.rows["note"].drop_nulls()),
+            items=self.rows.height,
+            answered=int(self.answered.sum()),
+            share=float(self.answered.mean()) if self.rows.height else None,
+            without_label=self.unlabelled,
+            problems=_counted(problems),
+            notes=_counted(self.rows["note"].drop_nulls()),
         )
 
 
@@ -205,7 +205,9 @@ def sheet_of(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, model: 
         done.alias("ok"),
     ).rename({"own_answer": "label_answer"} if "answer" in clashing else {})
     labelled = rows.filter(pl.col("truth").is_not_null())
-    return PredictionSheet(model, task, scale, labelled, rows.height - labelled.height)
+    return PredictionSheet(
+        model=model, task=task, scale=scale, rows=labelled, unlabelled=rows.height - labelled.height
+    )
 
 
 def _middle(scale: Scale) -> float:

@@ -37,7 +37,7 @@ _VOTES = {**_VALUES, "votes": pl.Int64}
 _ANSWERS = {"rater": pl.String, **_VALUES, "known": pl.Boolean}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Truth:
     """Every item that was rated, with its label where it has one.
 

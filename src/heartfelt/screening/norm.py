@@ -28,7 +28,7 @@ EFFICIENCY = 0.37
 TOO_FEW = f"fewer than {LEAST_RATERS} raters can be compared, so there is no norm to compare them with"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Standing:
     """Where each rater stands: ``p`` of the tail on the requested side, and the ``limit`` a value must pass."""
 
@@ -64,10 +64,10 @@ def standing(value: Floats, error: Floats, side: Side, chance: float) -> Standin
         sign = 1.0 if side == "high" else -1.0
         p, far = stdtr(freedom, -sign * z), -float(stdtrit(freedom, chance))
         limit = centre + sign * far * scale
-    return Standing(centre, between, z, np.minimum(p, 1.0), limit)
+    return Standing(centre=centre, between=between, z=z, p=np.minimum(p, 1.0), limit=limit)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RaterMeasure:
     """One number per rater of the view, on a scale where careful raters scatter normally, with its sampling error.
 
@@ -112,17 +112,17 @@ def _verdicts(measure: RaterMeasure, side: Side, chance: float) -> RuleVerdicts:
     reasons = [measure.why[rater] for rater in raters.tolist()]
     if int(finite.sum()) < LEAST_RATERS:
         reasons = [reason or TOO_FEW for reason in reasons]
-        return RuleVerdicts(raters, n, why=reasons, question=measure.question)
+        return RuleVerdicts(rater=raters, n=n, why=reasons, question=measure.question)
     value = np.where(finite, measure.value, np.nan)
     stand = standing(value, measure.error, side, chance)
     return RuleVerdicts(
-        raters,
-        n,
-        lambda row: measure.sentence(raters[row], stand),
-        reasons,
-        measure.shown(value)[raters],
-        measure.shown(stand.limit)[raters],
-        stand.p[raters],
-        (finite & (np.where(finite, stand.p, 1.0) < chance))[raters],
+        rater=raters,
+        n=n,
+        words=lambda row: measure.sentence(raters[row], stand),
+        why=reasons,
+        value=measure.shown(value)[raters],
+        threshold=measure.shown(stand.limit)[raters],
+        p=stand.p[raters],
+        flagged=(finite & (np.where(finite, stand.p, 1.0) < chance))[raters],
         question=measure.question,
     )

@@ -19,10 +19,10 @@ class ScreenOptions:
     policy: Annotated[
         Policy | str | Path,
         Option(
-            "A policy's name (default, flag-only, strict …) or a YAML file: see docs/screening.md.",
+            help="A policy's name (default, flag-only, strict …) or a YAML file: see docs/screening.md.",
             positional=True,
         ),
     ] = "default"
-    seed: Annotated[int, Option("Seed of the rules that resample.")] = 0
-    exclude: Annotated[tuple[str, ...], Option("Raters to leave out, whatever the rules say.")] = ()
-    restore: Annotated[tuple[str, ...], Option("Raters to retain, whatever the rules say.")] = ()
+    seed: Annotated[int, Option(help="Seed of the rules that resample.")] = 0
+    exclude: Annotated[tuple[str, ...], Option(help="Raters to leave out, whatever the rules say.")] = ()
+    restore: Annotated[tuple[str, ...], Option(help="Raters to retain, whatever the rules say.")] = ()

@@ -24,7 +24,7 @@ from heartfelt.tables import TRACES, answered, row_sum
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PanelCounts:
     """What screening did, in numbers."""
 
@@ -37,7 +37,7 @@ class PanelCounts:
     ratings_retained: int = field(metadata={"formerly": "ratings_kept"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RuleSummary:
     """What one rule did: how many raters it judged and flagged, and why it could not judge the others."""
 
@@ -54,7 +54,7 @@ class RuleSummary:
     """The chance of flagging somebody who answers at random, mean over the raters judged; None for rules about other things."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Panel:
     """The result of screening. Nothing is removed from ``source``."""
 
@@ -198,13 +198,13 @@ class Panel:
         """What screening did, in numbers."""
         everyone = self.source.raters.height
         return PanelCounts(
-            everyone,
-            everyone - len(self.dropped),
-            len(self.dropped),
-            len(self.flagged()),
-            len(self.flagged_by_standards()),
-            self.source.survey.ratings,
-            int(answered(self.scan_ratings()).select(pl.len()).collect().item()),
+            raters=everyone,
+            retained=everyone - len(self.dropped),
+            dropped=len(self.dropped),
+            flagged=len(self.flagged()),
+            flagged_by_standards=len(self.flagged_by_standards()),
+            ratings=self.source.survey.ratings,
+            ratings_retained=int(answered(self.scan_ratings()).select(pl.len()).collect().item()),
         )
 
     def rules(self) -> tuple[RuleSummary, ...]:
@@ -223,16 +223,16 @@ class Panel:
             )
             out.append(
                 RuleSummary(
-                    name,
-                    RULES[name].about,
-                    self.policy.action(name),
-                    bool(rows["error_controlled"].all()),
-                    judged["rater"].n_unique(),
-                    rows.filter("flagged")["rater"].n_unique(),
-                    int(reasons["raters"].sum()),
-                    dict(reasons.select("why_missing", "raters").iter_rows()),
-                    tuple(reasons["why_missing"].to_list()),
-                    None if (power := judged["power"].mean()) is None else float(str(power)),
+                    rule=name,
+                    about=RULES[name].about,
+                    action=self.policy.action(name),
+                    error_controlled=bool(rows["error_controlled"].all()),
+                    judged=judged["rater"].n_unique(),
+                    flagged=rows.filter("flagged")["rater"].n_unique(),
+                    not_judged=int(reasons["raters"].sum()),
+                    why_not_judged=dict(reasons.select("why_missing", "raters").iter_rows()),
+                    why_missing=tuple(reasons["why_missing"].to_list()),
+                    power=None if (power := judged["power"].mean()) is None else float(str(power)),
                 )
             )
         return tuple(out)
@@ -305,7 +305,20 @@ def screen(
                     " compared in full."
                 )
     ranked, nothing = ranking(flags, view.raters), pl.DataFrame()
-    everybody = Panel(source, policy, seed, flags, pairs, groups, (), (), ranked, nothing, tuple(notes), view)
+    everybody = Panel(
+        source=source,
+        policy=policy,
+        seed=seed,
+        flags=flags,
+        pairs=pairs,
+        groups=groups,
+        dropped=(),
+        dropped_batches=(),
+        ranking=ranked,
+        ledger=nothing,
+        notes=tuple(notes),
+        view=view,
+    )
     panel = _decided(everybody, policy, exclude, restore)
     _log.info("the policy '%s' excludes %d of %d raters", policy.name, len(panel.dropped), len(view.raters))
     return panel

@@ -29,7 +29,7 @@ _FORMER = "level"
 """What ``alpha`` was called in files of earlier versions."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """What to do with flagged raters.
 
@@ -117,13 +117,13 @@ def actions_of(drop: Iterable[str] = (), flag: Iterable[str] | None = None) -> d
 
 POLICIES: Registry[Policy] = Registry("policy", homes=("heartfelt.datasets.*.policy",))
 for _policy in (
-    Policy("none", "apply no rule and keep everyone"),
-    Policy("flag-only", "apply every rule and keep everyone", actions_of()),
+    Policy(name="none", about="apply no rule and keep everyone"),
+    Policy(name="flag-only", about="apply every rule and keep everyone", actions=actions_of()),
     Policy(
-        "default",
-        "drop raters whose answers carry no information about the stimuli, run in parallel with another rater's, or come"
+        name="default",
+        about="drop raters whose answers carry no information about the stimuli, run in parallel with another rater's, or come"
         " with impossible listening",
-        actions_of(
+        actions=actions_of(
             [
                 "informativeness",
                 "collusion",
@@ -138,12 +138,16 @@ for _policy in (
         ),
     ),
     Policy(
-        "strict",
-        "drop every rater that any rule flags, except for bias and the standards' outlier counts",
-        actions_of([rule for rule in RULES if rule not in {"bias", "bt500", "p913", "mushra"}]),
+        name="strict",
+        about="drop every rater that any rule flags, except for bias and the standards' outlier counts",
+        actions=actions_of([rule for rule in RULES if rule not in {"bias", "bt500", "p913", "mushra"}]),
     ),
-    Policy("bt500", "drop raters as ITU-R BT.500 does", actions_of(["bt500"])),
-    Policy("p913", "drop raters as ITU-T P.913 does, with biases removed first", actions_of(["p913"])),
+    Policy(name="bt500", about="drop raters as ITU-R BT.500 does", actions=actions_of(["bt500"])),
+    Policy(
+        name="p913",
+        about="drop raters as ITU-T P.913 does, with biases removed first",
+        actions=actions_of(["p913"]),
+    ),
 ):
     POLICIES.add(_policy.name, _policy)
 

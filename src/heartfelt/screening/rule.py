@@ -45,33 +45,50 @@ FLAGS = Contract(
     "flags",
     "what each screening rule reports about each rater",
     (
-        Column("rater", pl.String, "the rater; empty where the rule applies to nobody", nullable=True),
-        Column("question", pl.String, "the question, where the rule examines one", nullable=True),
-        Column("batch", pl.String, "the batch, where the rule examines one", nullable=True),
-        Column("rule", pl.String, "the rule"),
-        Column("statistic", pl.String, "what was measured"),
-        Column("value", pl.Float64, "the statistic", nullable=True),
-        Column("threshold", pl.Float64, "the limit the value was compared with", nullable=True),
-        Column("p", pl.Float64, "p-value of the rule's own test, as its page says", nullable=True),
-        Column("flagged", pl.Boolean, "whether the rule flags the rater"),
         Column(
-            "error_controlled",
-            pl.Boolean,
-            "whether honest raters are flagged in at most the level's share of studies",
-        ),
-        Column(
-            "evidence", pl.Float64, "weight in the joint ranking, in powers of ten, 0 to 4", nullable=True
-        ),
-        Column("words", pl.String, "the result in a neutral sentence"),
-        Column(
-            "power",
-            pl.Float64,
-            "chance of flagging somebody who answers at random in this rater's place, where the rule looks for that",
+            name="rater",
+            dtype=pl.String,
+            about="the rater; empty where the rule applies to nobody",
             nullable=True,
         ),
-        Column("n", pl.Int64, "ratings used"),
-        Column("group", pl.String, "raters flagged together share a group", nullable=True),
-        Column("why_missing", pl.String, "why the rule could not be applied", nullable=True),
+        Column(
+            name="question", dtype=pl.String, about="the question, where the rule examines one", nullable=True
+        ),
+        Column(name="batch", dtype=pl.String, about="the batch, where the rule examines one", nullable=True),
+        Column(name="rule", dtype=pl.String, about="the rule"),
+        Column(name="statistic", dtype=pl.String, about="what was measured"),
+        Column(name="value", dtype=pl.Float64, about="the statistic", nullable=True),
+        Column(
+            name="threshold", dtype=pl.Float64, about="the limit the value was compared with", nullable=True
+        ),
+        Column(
+            name="p",
+            dtype=pl.Float64,
+            about="p-value of the rule's own test, as its page says",
+            nullable=True,
+        ),
+        Column(name="flagged", dtype=pl.Boolean, about="whether the rule flags the rater"),
+        Column(
+            name="error_controlled",
+            dtype=pl.Boolean,
+            about="whether honest raters are flagged in at most the level's share of studies",
+        ),
+        Column(
+            name="evidence",
+            dtype=pl.Float64,
+            about="weight in the joint ranking, in powers of ten, 0 to 4",
+            nullable=True,
+        ),
+        Column(name="words", dtype=pl.String, about="the result in a neutral sentence"),
+        Column(
+            name="power",
+            dtype=pl.Float64,
+            about="chance of flagging somebody who answers at random in this rater's place, where the rule looks for that",
+            nullable=True,
+        ),
+        Column(name="n", dtype=pl.Int64, about="ratings used"),
+        Column(name="group", dtype=pl.String, about="raters flagged together share a group", nullable=True),
+        Column(name="why_missing", dtype=pl.String, about="why the rule could not be applied", nullable=True),
     ),
 )
 
@@ -93,7 +110,7 @@ class RuleOptions:
         return float(self.settings[name])
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class RuleVerdicts:
     """What a rule reports: parallel arrays, one row per rater. ``rater`` holds the view's codes; None for every rater in order.
 
@@ -132,7 +149,7 @@ Judge: TypeAlias = Callable[[RatingsView, RuleOptions], Sequence[RuleVerdicts] |
 """Examines the raters of a view that has at least one; a sentence says why the rule applies to nobody."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ScreeningRule:
     """One way to examine raters. ``careless`` rules count towards the joint ranking.
 
@@ -180,7 +197,7 @@ class ScreeningRule:
             result = f"no rating can be screened{unknown}"
         if isinstance(result, str):
             # A single row without a rater says why the rule applies to nobody.
-            result = [RuleVerdicts(np.array([NOBODY]), 0, why=[result])]
+            result = [RuleVerdicts(rater=np.array([NOBODY]), n=0, why=[result])]
         return pl.concat([self._rows(view, verdicts) for verdicts in result])
 
     def complete(self, options: RuleOptions) -> RuleOptions:

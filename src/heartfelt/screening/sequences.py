@@ -22,7 +22,7 @@ ALL_PAIRS_UP_TO = 1000
 SHARED_ORDER = 1e-4
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Sequences:
     """Sequences one after another; rater ``i`` of ``rater`` has the rows ``edges[i]`` to ``edges[i + 1]``.
 
@@ -74,16 +74,16 @@ def comparable_sequences(view: RatingsView) -> Sequences | str:
     answers, raw, residual = np.concatenate(varying, axis=1)
     lengths = [columns.shape[1] for columns in varying]
     return Sequences(
-        np.array([block.rater for block in blocks]),
-        np.concatenate([[0], np.cumsum(lengths)]),
-        answers,
-        raw,
-        residual,
-        np.concatenate([block.stimulus for block in blocks]),
-        np.concatenate([np.arange(n) for n in lengths]),
-        np.stack([_covariance(columns[1]) for columns in varying]),
-        shared,
-        shared_order(blocks),
+        rater=np.array([block.rater for block in blocks]),
+        edges=np.concatenate([[0], np.cumsum(lengths)]),
+        answers=answers,
+        raw=raw,
+        residual=residual,
+        stimulus=np.concatenate([block.stimulus for block in blocks]),
+        row=np.concatenate([np.arange(n) for n in lengths]),
+        covariance=np.stack([_covariance(columns[1]) for columns in varying]),
+        channel=shared,
+        shared_order=shared_order(blocks),
     )
 
 

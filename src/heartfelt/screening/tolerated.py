@@ -52,12 +52,12 @@ def beyond_tolerated(
         return f"{sentence(f'{int(bad[rater])} of {int(n[rater])}')} ({chance})."
 
     return RuleVerdicts(
-        raters,
-        n[raters],
-        words,
-        [None if ok else f"fewer than {LEAST_TRIALS} {trials}" for ok in enough[raters]],
-        (bad / some)[raters],
-        (binom.isf(limit, some, at_most) / some)[raters],
-        p[raters],
-        (p < limit)[raters],
+        rater=raters,
+        n=n[raters],
+        words=words,
+        why=[None if ok else f"fewer than {LEAST_TRIALS} {trials}" for ok in enough[raters]],
+        value=(bad / some)[raters],
+        threshold=(binom.isf(limit, some, at_most) / some)[raters],
+        p=p[raters],
+        flagged=(p < limit)[raters],
     )

@@ -41,7 +41,7 @@ CELL_COLUMNS = ("system", "intent")
 ROW_COLUMNS = ("rater", "stimulus", "question", "trial", "value", "repeat")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Channels:
     """Ratings of first presentations as numbers: parallel arrays sorted like the view's rows.
 
@@ -56,7 +56,7 @@ class Channels:
     question: Ints
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RaterBlock:
     """One rater's answers and predictions: trials down in presentation order, channels across.
 
@@ -71,7 +71,7 @@ class RaterBlock:
     channel: Ints
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RatingsView:
     """Coded ratings of one snapshot. ``rater``, ``stimulus``, ``question`` and ``trial`` are codes."""
 
@@ -207,12 +207,12 @@ class RatingsView:
         order = np.lexsort((channel, row))
         row, channel, value = row[order], channel[order], value[order]
         return Channels(
-            self.rater[row],
-            self.trial[row],
-            self.stimulus[row],
-            channel,
-            value,
-            np.array(owner, dtype=np.int64),
+            rater=self.rater[row],
+            trial=self.trial[row],
+            stimulus=self.stimulus[row],
+            channel=channel,
+            value=value,
+            question=np.array(owner, dtype=np.int64),
         )
 
     @cached_property
@@ -243,7 +243,14 @@ class RatingsView:
             answered[row, column] = True
             stimulus = np.zeros(trials.size, dtype=np.int64)
             stimulus[row] = channels.stimulus[rows]
-            yield RaterBlock(rater, answers, predictions, answered, stimulus, channel)
+            yield RaterBlock(
+                rater=rater,
+                answers=answers,
+                predictions=predictions,
+                seen=answered,
+                stimulus=stimulus,
+                channel=channel,
+            )
 
 
 def remembered(compute: Callable[Concatenate[RatingsView, P], T]) -> Callable[Concatenate[RatingsView, P], T]:
@@ -298,27 +305,29 @@ def _view(snapshot: Snapshot) -> RatingsView:
     answered_numeric = [name for name in numeric if name in answered]
     batch = recorded("batch")
     return RatingsView(
-        study,
-        snapshot.stimuli,
-        tuple(raters),
-        tuple(stimuli),
-        tuple(answered_numeric),
-        codes("rater", raters),
-        codes("stimulus", stimuli),
-        codes("question", answered_numeric),
-        frame["_trial"].to_numpy(),
-        frame["value"].to_numpy(),
-        frame["_repeat"].to_numpy(),
-        _ordered(frame, raters),
-        None if batch is None else tuple(batch.cast(pl.String).to_list()),
-        snapshot.survey.unknown_raters,
-        tuple(question.id for question in study.asked if question.id not in snapshot.survey.questions),
-        trials,
-        sets,
-        traces,
-        drafts,
-        _raters_before(snapshot.raters),
-        _arms(snapshot, raters),
+        study=study,
+        stimuli=snapshot.stimuli,
+        raters=tuple(raters),
+        stimulus_names=tuple(stimuli),
+        questions=tuple(answered_numeric),
+        rater=codes("rater", raters),
+        stimulus=codes("stimulus", stimuli),
+        question=codes("question", answered_numeric),
+        trial=frame["_trial"].to_numpy(),
+        value=frame["value"].to_numpy(),
+        repeat=frame["_repeat"].to_numpy(),
+        ordered=_ordered(frame, raters),
+        batch=None if batch is None else tuple(batch.cast(pl.String).to_list()),
+        unknown_raters=snapshot.survey.unknown_raters,
+        unanswered=tuple(
+            question.id for question in study.asked if question.id not in snapshot.survey.questions
+        ),
+        trials=trials,
+        sets=sets,
+        traces=traces,
+        drafts=drafts,
+        raters_before=_raters_before(snapshot.raters),
+        arm=_arms(snapshot, raters),
     )
 
 

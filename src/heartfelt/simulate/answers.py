@@ -25,7 +25,7 @@ _ANSWER_SPREAD = 0.35
 _LEAST_SECONDS = 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Sight:
     """The trials of one kind of rater under one question, with what each rater would honestly answer."""
 
@@ -101,7 +101,15 @@ def _values(
         rows = np.flatnonzero(kinds == kind)
         if rows.size:
             rater, position = trials.rater[rows], trials.position[rows]
-            sight = _Sight(honest[rows], rater, position, bias[rows], spread[rows], raters.height, design)
+            sight = _Sight(
+                honest=honest[rows],
+                rater=rater,
+                position=position,
+                bias=bias[rows],
+                spread=spread[rows],
+                raters=raters.height,
+                design=design,
+            )
             values[rows] = answer(sight, stream(seed, "simulate", "answers", question, kind))
     return np.where(np.isnan(true), np.nan, on_scale(values, design))
 

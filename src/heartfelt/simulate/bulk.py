@@ -16,7 +16,7 @@ from heartfelt.streams import stream
 _CHUNK_TRIALS = 250_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LongCsv:
     """What was written: how many rows, and over how many raters, stimuli and questions."""
 
@@ -63,7 +63,7 @@ def long_csv(
             rng = stream(seed, "simulate", "bulk", "chunk", first)
             frame = _chunk(trial, step, per_rater, mean, bias, rng).head(rows - first * questions)
             frame.write_csv(file, include_header=first == 0)
-    return LongCsv(path, rows, raters, min(stimuli, trials), questions)
+    return LongCsv(path=path, rows=rows, raters=raters, stimuli=min(stimuli, trials), questions=questions)
 
 
 def _chunk(

@@ -28,7 +28,7 @@ VOTER_KINDS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VoterMix:
     """Who the voters are. ``shares`` give the kinds other than honest.
 

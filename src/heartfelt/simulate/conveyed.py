@@ -67,7 +67,7 @@ def stimuli(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TruthOptions:
     """What is planted. Standard deviations are in scale points.
 

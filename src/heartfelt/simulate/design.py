@@ -22,7 +22,7 @@ from heartfelt.streams import stream
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DesignOptions:
     """How the ratings are collected.
 
@@ -82,7 +82,7 @@ class DesignOptions:
         return (self.scale_low + self.scale_high) / 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trials:
     """Trials of all raters, rater by rater in presentation order. ``first`` is the trial a repeat repeats."""
 

@@ -51,7 +51,7 @@ class StrengthOptions:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Habits:
     """How a rater judges sets and clips."""
 

@@ -32,7 +32,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RaterMix:
     """Who the raters are. ``shares`` give the kinds other than honest; the rest are honest.
 

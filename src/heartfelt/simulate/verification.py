@@ -34,7 +34,7 @@ _CHECKING = 0.3
 _STAMPING = 0.3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VerifierMix:
     """Who verifies, and how good the drafts are. ``shares`` give the kinds other than careful; the rest are careful."""
 

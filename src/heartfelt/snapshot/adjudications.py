@@ -9,7 +9,7 @@ from typing import Any
 from heartfelt.serialization import from_json
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShownAnswer:
     """An answer that was shown without its rater: who gave it, and what they made of the machine's draft."""
 
@@ -26,7 +26,7 @@ class ShownAnswer:
         return self.value if self.answer is None else self.answer
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierDecision:
     """A decision that a later one replaced; ``at`` is in seconds since 1970."""
 

@@ -61,16 +61,20 @@ def load(folder: Path | str) -> Snapshot:
     ratings = _parquet(path) if path.stat().st_size < _IN_MEMORY else path
     provenance = expected["source"]
     source = Source(
-        provenance["format"],
-        provenance["name"],
-        provenance.get("options", {}),
-        media_root(folder),
-        provenance.get("layout", {}),
-        tuple(provenance.get("notes", ())),
-        {path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / VERSIONS).glob("*.yaml"))},
-        tuple(provenance.get("reading", ())),
-        tuple(from_json(MarkedColumn, column) for column in provenance.get("marked_columns", ())),
-        provenance.get("inferred_raters", ""),
+        format=provenance["format"],
+        name=provenance["name"],
+        options=provenance.get("options", {}),
+        media_root=media_root(folder),
+        layout=provenance.get("layout", {}),
+        notes=tuple(provenance.get("notes", ())),
+        versions={
+            path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / VERSIONS).glob("*.yaml"))
+        },
+        reading=tuple(provenance.get("reading", ())),
+        marked_columns=tuple(
+            from_json(MarkedColumn, column) for column in provenance.get("marked_columns", ())
+        ),
+        inferred_raters=provenance.get("inferred_raters", ""),
     )
     snapshot = Snapshot(study, tables, Spooled(ratings, survey(ratings, str(path))), source)
     for name, entry in expected["tables"].items():

@@ -69,7 +69,7 @@ SPLIT = "split"
 """The column of the stimuli with the split a dataset was published with, such as train, dev and test."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """Where a snapshot came from: the format it was read in, what was read, with which options."""
 
@@ -131,7 +131,7 @@ class Snapshot(Shortcuts):
         ``other_tables``: ``items``, ``traces``, ``fields``, ``means``, ``adjudications``, ``questionnaires`` and ``ledger``.
         Raters who only appear in the ratings are added to the table of raters.
         """
-        source = source or Source("tables", study.name)
+        source = source or Source(format="tables", name=study.name)
         where = source.name
         if not isinstance(ratings, Spooled):
             ratings = spool(RATINGS.empty() if ratings is None else ratings, where)

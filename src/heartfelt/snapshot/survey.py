@@ -29,7 +29,7 @@ WORKERS = 2
 ONE_RATING_EACH = "Number repeated presentations in a column 'repeat' (0, 1, …); keep one rating each where they are copies."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionFacts:
     """What the answers to one question look like."""
 
@@ -42,7 +42,7 @@ class QuestionFacts:
     integers: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RatingsSurvey:
     """What one pass over the ratings found."""
 
@@ -67,7 +67,7 @@ class RatingsSurvey:
         return self.rows - self.ratings
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
     """What one batch of ratings holds: row and key hashes, the ids with their bits, facts by question."""
 
@@ -205,13 +205,13 @@ def _look_at(batch: pl.DataFrame) -> _Part:
         )
     )
     return _Part(
-        row_hashes(cells.values(), batch.height),
-        keys,
-        list(cells),
-        {name: _distinct(batch[name], bits[name]) for name in IDS},
-        answers.drop("bits"),
-        int((batch["rater"].is_null() & answered["given"]).sum()) if unknown else 0,
-        (gaps[0], int(batch[gaps[0]].is_null().arg_true()[0])) if gaps else None,
+        rows=row_hashes(cells.values(), batch.height),
+        keys=keys,
+        columns=list(cells),
+        ids={name: _distinct(batch[name], bits[name]) for name in IDS},
+        answers=answers.drop("bits"),
+        unknown_raters=int((batch["rater"].is_null() & answered["given"]).sum()) if unknown else 0,
+        gap=(gaps[0], int(batch[gaps[0]].is_null().arg_true()[0])) if gaps else None,
     )
 
 

@@ -207,7 +207,7 @@ def ratio(top: Estimate, bottom: Estimate, method: str = "ratio") -> Estimate:
     a, b = float(top), float(bottom)
     if b <= 0:
         return Estimate.missing("the denominator is not above 0", method, counts)
-    point_estimate = Estimate(a / b, method=method, counts=counts)
+    point_estimate = Estimate(value=a / b, method=method, counts=counts)
     if top.low is None or top.high is None or bottom.low is None or bottom.high is None:
         reason = top.why_no_interval or bottom.why_no_interval or "one side has no interval"
         return bounded(point_estimate, None, "", top.confidence, reason)

@@ -74,11 +74,11 @@ def metric_estimate(
         counts["classes"] = len(data.names)
     if metric not in _ANALYTIC:
         spread = metric_spread(Basis(chosen, data), ResampledUnits(data.n))
-        return spread.estimate(Estimate(spread.value, method=chosen.title, counts=counts), confidence)
+        return spread.estimate(Estimate(value=spread.value, method=chosen.title, counts=counts), confidence)
     value = chosen.value(data)
     bounds, name, why_not = _ANALYTIC[metric](data, value, _bounds.check_confidence(confidence))
     return _bounds.bounded(
-        Estimate(value, method=chosen.title, counts=counts), bounds, name, confidence, why_not
+        Estimate(value=value, method=chosen.title, counts=counts), bounds, name, confidence, why_not
     )
 
 
@@ -267,7 +267,15 @@ class Confusion:
         if total == 0:
             return Estimate.missing(f"no label is '{category}'", "recall", {"pairs": 0})
         low, high = _bounds.wilson(hits, total, confidence)
-        return Estimate(hits / total, low, high, "recall", "Wilson", confidence, {"pairs": total})
+        return Estimate(
+            value=hits / total,
+            low=low,
+            high=high,
+            method="recall",
+            interval="Wilson",
+            confidence=confidence,
+            counts={"pairs": total},
+        )
 
 
 def confusion(label: Column, predicted: Column) -> Confusion:
@@ -279,7 +287,7 @@ def confusion(label: Column, predicted: Column) -> Confusion:
     return Confusion(tuple(data.names), matrix, accuracy(label, predicted), data.left_out)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MetricDifference:
     """The metric of the first less that of the second, its test, and how many units would show it."""
 
@@ -312,7 +320,7 @@ class MetricDifference:
         reach = float(ndtri(1 - alpha / 2) + ndtri(power))
         units = math.ceil(self.units * (reach * self.standard_error / self.estimate.value) ** 2 - 1e-9)
         counts = {"units": self.units}
-        return Estimate(units, method=name, counts=counts, why_no_interval="a plan, not an estimate")
+        return Estimate(value=units, method=name, counts=counts, why_no_interval="a plan, not an estimate")
 
 
 def metric_difference(
@@ -331,17 +339,38 @@ def metric_difference(
     reason = chosen.undefined(data) or chosen.undefined(second_data)
     if reason:
         return MetricDifference(
-            Estimate.missing(reason, name, counts), Estimate.missing(reason, test, counts), None, 0
+            estimate=Estimate.missing(reason, name, counts),
+            p=Estimate.missing(reason, test, counts),
+            standard_error=None,
+            units=0,
         )
     value = full_value(chosen, data) - full_value(chosen, second_data)
     spread = _spread(chosen, value, data, second_data, units)
-    estimate = _in_range(spread.estimate(Estimate(value, method=name, counts=counts), confidence), chosen)
+    estimate = _in_range(
+        spread.estimate(Estimate(value=value, method=name, counts=counts), confidence), chosen
+    )
     p = spread.p(0.0)
     if p is None:
         missing = Estimate.missing(spread.why_none or "", test, counts)
-        return MetricDifference(estimate, missing, None, units.count, None, spread, chosen)
-    tested = Estimate(p, method=f"{test}, {spread.name}", counts=counts, why_no_interval="a p-value")
-    return MetricDifference(estimate, tested, spread.error, units.count, spread.df, spread, chosen)
+        return MetricDifference(
+            estimate=estimate,
+            p=missing,
+            standard_error=None,
+            units=units.count,
+            df=None,
+            spread=spread,
+            metric=chosen,
+        )
+    tested = Estimate(value=p, method=f"{test}, {spread.name}", counts=counts, why_no_interval="a p-value")
+    return MetricDifference(
+        estimate=estimate,
+        p=tested,
+        standard_error=spread.error,
+        units=units.count,
+        df=spread.df,
+        spread=spread,
+        metric=chosen,
+    )
 
 
 def common_rows(
@@ -368,7 +397,7 @@ def _spread(
 ) -> JackknifeError:
     reason = too_few(units)
     if reason:
-        return JackknifeError(value, "identity", units.count, why_none=reason)
+        return JackknifeError(value=value, scale="identity", units=units.count, why_none=reason)
     _, error, how = movement(
         units,
         data.n,
@@ -383,5 +412,7 @@ def _spread(
             "the two predictions do not differ" if same else f"every {units.name} shows the same difference"
         )
     if reason:
-        return JackknifeError(value, "identity", units.count, why_none=reason)
-    return JackknifeError(value, "identity", units.count, error, degrees(units), how=how)
+        return JackknifeError(value=value, scale="identity", units=units.count, why_none=reason)
+    return JackknifeError(
+        value=value, scale="identity", units=units.count, error=error, df=degrees(units), how=how
+    )

@@ -128,7 +128,7 @@ def _bounded(
     confidence: float,
     raters: RaterVariance | None,
 ) -> Estimate:
-    estimate = Estimate(value, method=name, counts=counts)
+    estimate = Estimate(value=value, method=name, counts=counts)
     if without.size < LEAST_UNITS:
         return estimate.without_interval(f"{without.size} units; at least {LEAST_UNITS} are needed")
     if not np.isfinite(without).all():

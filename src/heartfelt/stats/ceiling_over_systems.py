@@ -57,7 +57,7 @@ def system_ceiling(
     added = np.sum((moved - moved.mean(axis=0)) ** 2, axis=1) * (1 - 1 / raters) / (systems - 1)
     noise = float(added.sum()) / variance
     value = max(_against(means, noise * max(systems - 3.0, 0.5) / (systems - 1), metric, seed), 0.0)
-    point_estimate = Estimate(value, method=method, counts=counts)
+    point_estimate = Estimate(value=value, method=method, counts=counts)
     if noise <= 0:
         return point_estimate.without_interval("no rater changes the differences between systems")
     spread = float(np.var(added)) / float(added.mean()) ** 2

@@ -114,14 +114,19 @@ def share(hit: npt.ArrayLike, crossed: Crossed, method: str) -> Estimate:
         size = float(counts["raters"] if counts["raters"] > 1 else counts["stimuli"])
         over = "raters" if counts["raters"] > 1 else "stimuli, one rater"
         if 0.0 < value < 1.0:
-            return Estimate(value, method=method, counts=counts, why_no_interval=spread)
+            return Estimate(value=value, method=method, counts=counts, why_no_interval=spread)
     else:
         size = min(max(value * (1 - value) / spread.variance, 1.0), float(hits.size))
         size *= (_Z / t_quantile(spread.df)) ** 2
         over = spread.over
     low, high = clopper_pearson(value * size, size)
     return Estimate(
-        value, low, high, method, f"Korn and Graubard, effective sample size over {over}", counts=counts
+        value=value,
+        low=low,
+        high=high,
+        method=method,
+        interval=f"Korn and Graubard, effective sample size over {over}",
+        counts=counts,
     )
 
 
@@ -147,7 +152,7 @@ def mean(value: npt.ArrayLike, crossed: Crossed, method: str) -> Estimate:
     if not values.size:
         return Estimate.missing("there are no such answers", method, crossed.counts)
     centre = float(values.mean())
-    point_estimate = Estimate(centre, method=method, counts=crossed.counts)
+    point_estimate = Estimate(value=centre, method=method, counts=crossed.counts)
     return _with_bounds(point_estimate, crossed.spread((values - centre) / values.size))[0]
 
 
@@ -177,7 +182,7 @@ def difference(
     if squares < 1e-12:
         return Estimate.missing("no rater has answers on both sides", method, counts), None
     slope = float(x @ values) / squares
-    point_estimate = Estimate(slope, method=method, counts=counts)
+    point_estimate = Estimate(value=slope, method=method, counts=counts)
     return _with_bounds(point_estimate, crossed.spread(x * (values - slope * x) / squares))
 
 

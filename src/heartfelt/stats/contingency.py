@@ -30,7 +30,7 @@ EVENNESS = "entropy of the shares over its maximum (Pielou)"
 HOMOGENEITY = "Stuart-Maxwell test of equal totals"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Homogeneity:
     """The Stuart-Maxwell test; ``why_missing`` where there is none."""
 
@@ -42,7 +42,7 @@ class Homogeneity:
     why_missing: str | None = field(default=None, metadata={"omit": True})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Association:
     """An attribute and a category on the same items; ``lift`` and ``residual`` are None where nothing could be expected."""
 
@@ -63,7 +63,7 @@ def evenness(counts: Sequence[int]) -> Estimate:
     if not n:
         return Estimate.missing("no item has a category", EVENNESS, sizes)
     scale = math.log(count.size)
-    point_estimate = Estimate(_entropy(count) / scale, method=EVENNESS, counts=sizes)
+    point_estimate = Estimate(value=_entropy(count) / scale, method=EVENNESS, counts=sizes)
     if n < 3:
         return point_estimate.without_interval("fewer than three items")
     used = np.flatnonzero(count)
@@ -97,9 +97,9 @@ def marginal_homogeneity(table: Sequence[Sequence[int]]) -> Homogeneity:
     n = int(counts.sum())
     used = np.flatnonzero(counts.sum(axis=0) + counts.sum(axis=1) - 2 * np.diag(counts) > 0)
     if not n:
-        return Homogeneity(None, 0, None, 0, why_missing="no item has both categories")
+        return Homogeneity(statistic=None, df=0, p=None, n=0, why_missing="no item has both categories")
     if used.size < 2:
-        return Homogeneity(0.0, 0, 1.0, n)
+        return Homogeneity(statistic=0.0, df=0, p=1.0, n=n)
     counts = counts[np.ix_(used, used)]
     rows, columns = counts.sum(axis=1), counts.sum(axis=0)
     covariance = np.diag(rows + columns) - counts - counts.T
@@ -111,7 +111,7 @@ def marginal_homogeneity(table: Sequence[Sequence[int]]) -> Homogeneity:
     from scipy.special import chdtrc
 
     df, statistic = int(np.count_nonzero(free)), float(difference @ (difference / size[free]))
-    return Homogeneity(statistic, df, float(chdtrc(df, statistic)), n)
+    return Homogeneity(statistic=statistic, df=df, p=float(chdtrc(df, statistic)), n=n)
 
 
 def association(both: int, attribute: int, category: int, items: int) -> Association:
@@ -124,7 +124,9 @@ def association(both: int, attribute: int, category: int, items: int) -> Associa
     expected = attribute * category / items
     spread = expected * (1 - attribute / items) * (1 - category / items)
     if spread <= 0:
-        return Association(both, expected, both / expected if expected else None, None, None)
+        return Association(
+            both=both, expected=expected, lift=both / expected if expected else None, residual=None, p=None
+        )
     from scipy.stats import fisher_exact
 
     table: Ints = np.array([[both, attribute - both], [category - both, items - attribute - category + both]])
@@ -134,4 +136,10 @@ def association(both: int, attribute: int, category: int, items: int) -> Associa
             "Pass the number of all items, with or without the attribute.",
         )
     p = float(fisher_exact(table).pvalue)
-    return Association(both, expected, both / expected, (both - expected) / math.sqrt(spread), min(p, 1.0))
+    return Association(
+        both=both,
+        expected=expected,
+        lift=both / expected,
+        residual=(both - expected) / math.sqrt(spread),
+        p=min(p, 1.0),
+    )

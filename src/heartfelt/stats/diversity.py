@@ -47,7 +47,7 @@ LEAST_TEXTS = 20
 LEAST_FACTORS, LEAST_GROUPS = 10, 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Diversity:
     """The figures of one set of texts; ``size`` is the number of words of ``vocabulary_at``."""
 
@@ -114,13 +114,15 @@ def diversity(
             estimates[name] = Estimate.missing(reason, MEASURES[name], counts)
             continue
         value = total if name == "words" else float(values[index])
-        point_estimate = Estimate(value, method=MEASURES[name], counts=counts)
+        point_estimate = Estimate(value=value, method=MEASURES[name], counts=counts)
         estimates[name] = _with_interval(
             point_estimate, name, values[index], values_without[:, index], groups, confidence
         )
     estimates["mtld"] = _mtld_interval(estimates["mtld"], coded, kinds, confidence)
     empty = int(np.count_nonzero(coded.lengths == 0))
-    return Diversity(coded.size, empty, character_share(sentences), size, **estimates)
+    return Diversity(
+        texts=coded.size, without_words=empty, characters=character_share(sentences), size=size, **estimates
+    )
 
 
 def expected_types(counts: Ints, sample_size: int) -> float:

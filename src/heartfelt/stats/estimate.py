@@ -43,7 +43,7 @@ def _plain(number: float | None) -> float | None:
     return number if math.isfinite(number) else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     """A number as a paper would print it.
 
@@ -78,7 +78,7 @@ class Estimate:
     @classmethod
     def missing(cls, reason: str, method: str = "", counts: Mapping[str, int] | None = None) -> Estimate:
         """An estimate that could not be made, and why."""
-        return cls(None, method=method, counts=counts or {}, why_missing=reason)
+        return cls(value=None, method=method, counts=counts or {}, why_missing=reason)
 
     @property
     def is_missing(self) -> bool:
@@ -140,16 +140,16 @@ class Estimate:
     def from_json(cls, data: Mapping[str, Any]) -> Estimate:
         """Restore what ``to_json`` wrote; earlier versions called the confidence ``level``."""
         return cls(
-            data["value"],
-            data.get("low"),
-            data.get("high"),
-            data.get("method", ""),
-            data.get("interval", ""),
-            data.get("confidence", data.get("level", 0.95)),
-            {name.removeprefix("n_"): count for name, count in data.items() if name.startswith("n_")},
-            data.get("why_missing"),
-            data.get("why_no_interval"),
-            data.get("bound_if_careless"),
+            value=data["value"],
+            low=data.get("low"),
+            high=data.get("high"),
+            method=data.get("method", ""),
+            interval=data.get("interval", ""),
+            confidence=data.get("confidence", data.get("level", 0.95)),
+            counts={name.removeprefix("n_"): count for name, count in data.items() if name.startswith("n_")},
+            why_missing=data.get("why_missing"),
+            why_no_interval=data.get("why_no_interval"),
+            bound_if_careless=data.get("bound_if_careless"),
         )
 
     def __format__(self, spec: str) -> str:

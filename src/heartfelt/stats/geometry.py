@@ -26,7 +26,7 @@ from heartfelt.streams import stream
 SLICES = 48
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ellipse:
     """A covariance ellipse, or the reason there is none.
 
@@ -91,14 +91,31 @@ def ellipse(x: Column, y: Column, *, confidence: float = 0.95) -> Ellipse:
     angle = math.atan2(vectors[1, 1], vectors[0, 1])
     angle = angle - math.pi if angle > math.pi / 2 else angle + math.pi if angle <= -math.pi / 2 else angle
     axes = (float(radii[0]), float(radii[1]))
-    return Ellipse(centre, axes, angle, ((xx, xy), (xy, yy)), confidence, x.size, left_out)
+    return Ellipse(
+        centre=centre,
+        semi_axes=axes,
+        angle=angle,
+        covariance=((xx, xy), (xy, yy)),
+        confidence=confidence,
+        points=x.size,
+        left_out=left_out,
+    )
 
 
 def _no_ellipse(
     centre: tuple[float, float], confidence: float, points: int, left_out: int, reason: str
 ) -> Ellipse:
     nothing = (0.0, 0.0)
-    return Ellipse(centre, nothing, 0.0, (nothing, nothing), confidence, points, left_out, reason)
+    return Ellipse(
+        centre=centre,
+        semi_axes=nothing,
+        angle=0.0,
+        covariance=(nothing, nothing),
+        confidence=confidence,
+        points=points,
+        left_out=left_out,
+        why_missing=reason,
+    )
 
 
 def _axes(shape: Ellipse) -> Floats:
@@ -201,7 +218,9 @@ def overlap(
     for shape in shapes:
         if shape.is_missing:
             return Estimate.missing(shape.why_missing or "", name, counts)
-    point_estimate = Estimate(overlap_of(*shapes), method=name, counts=counts | {"resamples": resamples})
+    point_estimate = Estimate(
+        value=overlap_of(*shapes), method=name, counts=counts | {"resamples": resamples}
+    )
     rng = stream(seed, "analysis", "overlap")
     resampled = []
     for cloud in clouds:

@@ -33,7 +33,7 @@ def cronbach_alpha(answers: Answers, confidence: float = 0.95) -> Estimate:
     if total <= 0:
         return Estimate.missing("everybody has the same score", ALPHA, counts)
     alpha = items / (items - 1) * (1 - float(complete.var(axis=0, ddof=1).sum()) / total)
-    estimate = Estimate(alpha, method=ALPHA, counts=counts)
+    estimate = Estimate(value=alpha, method=ALPHA, counts=counts)
     if alpha >= 1:
         return estimate.without_interval("all items have the same answers")
     from scipy.stats import f
@@ -55,7 +55,7 @@ def mcdonald_omega(answers: Answers) -> Estimate:
     omega = omega_of(covariance)
     if isinstance(omega, str):
         return Estimate.missing(omega, OMEGA, counts)
-    return Estimate(omega, method=OMEGA, counts=counts, why_no_interval="only alpha has an interval")
+    return Estimate(value=omega, method=OMEGA, counts=counts, why_no_interval="only alpha has an interval")
 
 
 def omega_of(covariance: Answers) -> float | str:

@@ -51,7 +51,7 @@ _SCALE_NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JackknifeError:
     """How uncertain a value is: its standard error on ``scale`` with degrees of freedom, or the reason none
     is known.
@@ -204,7 +204,7 @@ def metric_spread(basis: Basis, units: ResampledUnits) -> JackknifeError:
     end = scale == "logit" and not 0 < value < 1
     reason = _why_no_spread(metric, data, units) or _at_its_end(scale, value)
     if reason:
-        return JackknifeError(value, scale, count, why_none=reason)
+        return JackknifeError(value=value, scale=scale, units=count, why_none=reason)
     moved, error, how = movement(
         units,
         data.n,
@@ -216,13 +216,21 @@ def metric_spread(basis: Basis, units: ResampledUnits) -> JackknifeError:
     elif not end and not error > 1e-13 * max(abs(value), 1e-300):
         reason = f"leaving out any one {units.name} changes nothing"
     if reason:
-        return JackknifeError(value, scale, count, why_none=reason)
+        return JackknifeError(value=value, scale=scale, units=count, why_none=reason)
     df = degrees(units) if units.codes is None else min(degrees(units), count / 2)
     df = max(min(df, df_of_spread(moved), max((count - 1) / 2, 1.5) if scale == "log" else math.inf), 1.0)
     if scale != "logit":
-        return JackknifeError(value, scale, count, error, df, how=how)
+        return JackknifeError(value=value, scale=scale, units=count, error=error, df=df, how=how)
     size = _size_at_the_end(metric, data) * count / data.n if end else value * (1 - value) / error**2
-    return JackknifeError(value, scale, count, error, count - 1.0 if end else df, size, how)
+    return JackknifeError(
+        value=value,
+        scale=scale,
+        units=count,
+        error=error,
+        df=count - 1.0 if end else df,
+        effective=size,
+        how=how,
+    )
 
 
 def jackknife_metric(
@@ -258,7 +266,7 @@ def spreads_over(
             out.append((Estimate.missing(reason, chosen.name, counts), None))
         else:
             spread = metric_spread(basis, units)
-            out.append((Estimate(spread.value, method=chosen.name, counts=counts), spread))
+            out.append((Estimate(value=spread.value, method=chosen.name, counts=counts), spread))
     return out
 
 

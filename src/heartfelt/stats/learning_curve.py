@@ -91,7 +91,9 @@ def fit_power_law(
 
 
 def _ranged(values: Floats, method: str, confidence: float) -> Estimate:
-    point_estimate = Estimate(float(values[0]), method=method, counts={"resamples": max(values.size - 1, 0)})
+    point_estimate = Estimate(
+        value=float(values[0]), method=method, counts={"resamples": max(values.size - 1, 0)}
+    )
     replicates = values[1:][np.isfinite(values[1:])]
     if replicates.size < 20:
         return point_estimate.without_interval("too few resamples")

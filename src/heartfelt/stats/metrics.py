@@ -41,7 +41,7 @@ Kernel = Callable[[Counts | None], Floats]
 """From ``counts[row, lane]`` to the metric of each lane; None counts every row once, in a single lane."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """One statistic; ``undefined`` gives the reason it has no value on these rows, or None."""
 

@@ -51,7 +51,7 @@ GROUPS = 20
 _SCALES: dict[str, _bounds.Transform] = {"correlation": "fisher", **dict.fromkeys(CATEGORY_METRICS, "logit")}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ceiling:
     """Ceilings of one metric: overall, per group and within cells, with two yardsticks.
 
@@ -100,8 +100,17 @@ def ceiling(
     groups = None if group is None else _of_items(group, d, used, "group")
     if d.size == 0:
         gone = Estimate.missing("there are no ratings", f"ceiling, {metric}", d.counts)
-        return Ceiling(metric, gone, gone, gone, gone, gone)
-    work = _Work(d, None if cells is None else cells.codes, metric, confidence, seed)
+        return Ceiling(
+            metric=metric,
+            overall=gone,
+            within_cells=gone,
+            cell_means=gone,
+            cell_means_in_sample=gone,
+            human=gone,
+        )
+    work = _Work(
+        d=d, cells=None if cells is None else cells.codes, metric=metric, confidence=confidence, seed=seed
+    )
     overall, half_panels = work.overall()
     parts = {}
     for index, name in enumerate(groups.names if groups is not None else ()):
@@ -109,16 +118,16 @@ def ceiling(
         part = d.part(groups.codes[d.item] == index)
         parts[name] = replace(work, d=part, cells=None).overall()[0]
     return Ceiling(
-        metric,
-        overall,
-        work.within_cells(),
-        work.cell_means(in_sample=False),
-        work.cell_means(in_sample=True),
-        work.jackknifed(yardsticks.of_single_rater(d, metric), "one rating against the item's others"),
-        parts,
-        float(1.0 / np.mean(1.0 / d.per_item)),
-        half_panels,
-        work.smooth(),
+        metric=metric,
+        overall=overall,
+        within_cells=work.within_cells(),
+        cell_means=work.cell_means(in_sample=False),
+        cell_means_in_sample=work.cell_means(in_sample=True),
+        human=work.jackknifed(yardsticks.of_single_rater(d, metric), "one rating against the item's others"),
+        groups=parts,
+        ratings_per_item=float(1.0 / np.mean(1.0 / d.per_item)),
+        half_panels=half_panels,
+        smooth=work.smooth(),
     )
 
 
@@ -136,7 +145,7 @@ def _ratings(rater: Ids | Ratings, item: Ids, value: Values, metric: Metric) -> 
     return d, np.isfinite(np.asarray(numbers, dtype=np.float64)) if d.left_out else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Work:
     """Ratings, and how their ceilings are computed."""
 
@@ -147,7 +156,7 @@ class _Work:
     seed: int
 
     def _plain(self, value: float, method: str) -> Estimate:
-        return Estimate(value, method=method, confidence=self.confidence, counts=self.d.counts)
+        return Estimate(value=value, method=method, confidence=self.confidence, counts=self.d.counts)
 
     def overall(self) -> tuple[Estimate, HalfPanels | None]:
         if self.metric in CATEGORY_METRICS:

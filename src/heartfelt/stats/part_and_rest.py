@@ -77,7 +77,9 @@ def part_and_rest(
     if float(np.var(values)) <= least:
         return None
     codes = np.arange(values.size) if group is None else np.unique(group, return_inverse=True)[1]
-    compared = _Compared(values, inside, codes, spread or np.ones_like, at_least)
+    compared = _Compared(
+        values=values, inside=inside, group=codes, spread=spread or np.ones_like, at_least=at_least
+    )
     above = compared.above(0.0)
     p = min(2 * min(above, 1 - above), 1.0)
     if not at_least and max(float(np.var(values[side])) for side in (inside, ~inside)) <= least:
@@ -86,7 +88,7 @@ def part_and_rest(
     return compared.bound(tail, -1), compared.bound(1 - tail, 1), p
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Compared:
     values: Floats
     inside: Flags

@@ -34,7 +34,7 @@ from heartfelt.streams import derived_seed
 Binning = Literal["width", "count"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationBin:
     """One bin: its edges, how many cases, their mean probability and the share that came true."""
 
@@ -45,7 +45,7 @@ class CalibrationBin:
     share_true: Estimate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
     """The expected calibration error, the Brier score and the reliability table."""
 
@@ -84,7 +84,7 @@ def calibration(
     score = brier(label, probability, confidence=confidence)
     name = f"expected calibration error, {bins} bins of equal {binning}"
     if score.value is None:
-        return Calibration(Estimate.missing(score.why_missing or "", name, data.counts), score)
+        return Calibration(error=Estimate.missing(score.why_missing or "", name, data.counts), brier=score)
     edges = _edges(data.y, bins, binning)
     which = np.clip(np.searchsorted(edges, data.y, side="left") - 1, 0, edges.size - 2)
     gap = data.y - data.x
@@ -92,11 +92,17 @@ def calibration(
     replicates = _resampled(data, gap, which, edges.size - 1, resamples, seed)
     null = _calibrated(data, which, edges.size - 1, resamples, seed)
     p = float(1 + np.count_nonzero(null >= value - 1e-12)) / (1 + resamples)
-    point_estimate = Estimate(value, method=name, counts=data.counts | {"resamples": resamples})
+    point_estimate = Estimate(value=value, method=name, counts=data.counts | {"resamples": resamples})
     low, high = _bounds.basic(value, replicates, confidence)
     low = max(low, 0.0) if p <= (1 - confidence) / 2 else 0.0
     error = point_estimate.with_interval(low, min(max(high, 0.0), 1.0), "basic bootstrap", confidence)
-    return Calibration(error, score, float(null.mean()), p, _table(data, which, edges, confidence))
+    return Calibration(
+        error=error,
+        brier=score,
+        error_if_calibrated=float(null.mean()),
+        p_calibrated=p,
+        bins=_table(data, which, edges, confidence),
+    )
 
 
 def expected_calibration_error(
@@ -138,9 +144,25 @@ def _table(data: PairedValues, which: Ints, edges: Floats, confidence: float) ->
         if size:
             low, high = _bounds.wilson(true[index], size, confidence)
             counts = {"pairs": int(size)}
-            share = Estimate(true[index] / size, low, high, "share true", "Wilson", confidence, counts)
+            share = Estimate(
+                value=true[index] / size,
+                low=low,
+                high=high,
+                method="share true",
+                interval="Wilson",
+                confidence=confidence,
+                counts=counts,
+            )
         mean = float(total[index] / size) if size else None
-        out.append(CalibrationBin(float(edges[index]), float(edges[index + 1]), int(size), mean, share))
+        out.append(
+            CalibrationBin(
+                low_edge=float(edges[index]),
+                high_edge=float(edges[index + 1]),
+                count=int(size),
+                mean_probability=mean,
+                share_true=share,
+            )
+        )
     return tuple(out)
 
 

@@ -84,7 +84,9 @@ def raters_worth(
     if reason:
         return RatersWorth(Estimate.missing(reason, METHOD, d.counts))
     if float(np.ptp(predicted)) <= 1e-12 * max(float(np.abs(predicted).max()), 1e-300):
-        nothing = Estimate(0.0, method=METHOD, counts=d.counts, why_no_interval="the predictions do not vary")
+        nothing = Estimate(
+            value=0.0, method=METHOD, counts=d.counts, why_no_interval="the predictions do not vary"
+        )
         return RatersWorth(nothing, None, 0.0)
     sums = moment_jackknife(d)
     model = _ModelSums(d, predicted)
@@ -140,7 +142,13 @@ def worth_from_means(
     item_count = float(y.size) if of_present is None else effective(np.bincount(of_present))
 
     def only_items(gradient: Floats) -> TwoWaySpread:
-        return TwoWaySpread(float(gradient @ items @ gradient), 0.0, 0.0, item_count, 1.0)
+        return TwoWaySpread(
+            items=float(gradient @ items @ gradient),
+            raters=0.0,
+            ratings=0.0,
+            item_count=item_count,
+            rater_count=1.0,
+        )
 
     return _Inversion(values[0], confidence, counts, MEANS_INTERVAL).worth(only_items)
 
@@ -248,7 +256,7 @@ class _Inversion:
         low = min(_crossing(statistic, 1.0), float(_GRID[-1]))
         high = _crossing(statistic, -1.0)
         correlation = math.copysign(min(math.sqrt(math.tanh(z) ** 2 * math.exp(w - u)), 1.0), z)
-        estimate = Estimate(0.0, method=METHOD, confidence=self.confidence, counts=self.counts)
+        estimate = Estimate(value=0.0, method=METHOD, confidence=self.confidence, counts=self.counts)
         if not accepted.size and statistic[0] < -1.0:
             below = estimate.without_interval("it correlates with the labels the wrong way round")
             return RatersWorth(below, None, correlation)

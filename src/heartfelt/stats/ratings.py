@@ -21,7 +21,7 @@ from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array, as_floa
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Ratings:
     """Ratings with coded ids. ``left_out`` counts those without a finite value."""
 
@@ -98,7 +98,14 @@ def triples(rater: Ids, item: Ids, value: Values) -> Ratings:
     if left_out:
         rater, item, values = rater_array[keep], item_array[keep], values[keep]
     raters, items = code(rater), code(item)
-    return Ratings(raters.codes, items.codes, values, raters.names, items.names, left_out)
+    return Ratings(
+        rater=raters.codes,
+        item=items.codes,
+        value=values,
+        raters=raters.names,
+        items=items.names,
+        left_out=left_out,
+    )
 
 
 def as_ratings(rater: Ids | Ratings, item: Ids = None, value: Values = None) -> Ratings:

@@ -26,7 +26,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShrinkageSlope:
     """The line of perceived on intended; the slope is the headline.
 
@@ -43,7 +43,7 @@ class ShrinkageSlope:
     p_no_shrinkage: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Line:
     """A fitted line: x centred, coefficients at the centre, residuals, and the inverse of X'X."""
 
@@ -95,7 +95,16 @@ def shrinkage_slope(
     tests = [_p_value(line.slope - at, error, df) for at in (0.0, 1.0)]
     shrinkage = 1 - line.slope
     neutral = (line.mean - line.slope * line.centre) / shrinkage if abs(shrinkage) > 1e-12 else None
-    return ShrinkageSlope(estimates[1], estimates[0], neutral, r_squared, error, df, tests[0], tests[1])
+    return ShrinkageSlope(
+        slope=estimates[1],
+        intercept=estimates[0],
+        neutral=neutral,
+        r_squared=r_squared,
+        standard_error=error,
+        df=df,
+        p_no_relation=tests[0],
+        p_no_shrinkage=tests[1],
+    )
 
 
 def _clusters(cluster: Column | Mapping[str, Column] | None, data: PairedValues) -> dict[str, Ints]:
@@ -114,7 +123,14 @@ def _fit(data: PairedValues) -> _Line:
     mean, slope = float(data.y.mean()), float(x @ data.y) / spread
     design = np.column_stack([np.ones(data.n), x])
     residual = data.y - mean - slope * x
-    return _Line(design, residual, np.diag([1 / data.n, 1 / spread]), centre, mean, slope)
+    return _Line(
+        design=design,
+        residual=residual,
+        inverse=np.diag([1 / data.n, 1 / spread]),
+        centre=centre,
+        mean=mean,
+        slope=slope,
+    )
 
 
 def _estimates(
@@ -122,7 +138,7 @@ def _estimates(
 ) -> tuple[list[Estimate], float | None, float | None]:
     values = line.contrasts @ np.array([line.mean, line.slope])
     names = ("intercept", "least-squares slope of perceived on intended")
-    point_estimates = [Estimate(v, method=m, counts=counts) for v, m in zip(values, names, strict=True)]
+    point_estimates = [Estimate(value=v, method=m, counts=counts) for v, m in zip(values, names, strict=True)]
     fewest = min((int(codes.max()) + 1 for codes in clusters.values()), default=3)
     reason = None
     if fewest < 3:

@@ -57,7 +57,7 @@ def inverse_by_rows(chol: Floats) -> Floats:
     return inverse
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RemlStep:
     """The restricted likelihood at some ratios, with the residual variance at its best or as given.
 
@@ -83,7 +83,7 @@ class RemlStep:
         return np.append(self.ratios, 1.0) * self.residual
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Solved:
     """What one factorisation of S gives; ``apply`` solves for further sides and for the fixed effects' block."""
 
@@ -207,15 +207,15 @@ class CrossedSystem:
         applied, fixed = solved.apply(sides)
         inner = np.array([[f @ w for w in weighted] for f in variates]) - sides.T @ applied
         return RemlStep(
-            at,
-            variance,
-            solved.log_determinant + self.df * float(np.log(variance)) + quadratic / variance,
-            effect_traces,
-            np.append(at, 1.0) * squares,
-            (traces - squares / variance) / variance,
-            (inner + inner.T) / (4.0 * variance**3),
-            solved.solution[self.random :] + (self.centre if self.marked == self.order else 0.0),
-            fixed * variance,
+            ratios=at,
+            residual=variance,
+            deviance=solved.log_determinant + self.df * float(np.log(variance)) + quadratic / variance,
+            explained=effect_traces,
+            squares=np.append(at, 1.0) * squares,
+            score=(traces - squares / variance) / variance,
+            information=(inner + inner.T) / (4.0 * variance**3),
+            fixed=solved.solution[self.random :] + (self.centre if self.marked == self.order else 0.0),
+            fixed_covariance=fixed * variance,
         )
 
     def _matrix(self, ratio: float, shares: Floats) -> Floats:
@@ -256,7 +256,13 @@ class CrossedSystem:
             return blas.dsymm(1.0, inverse.T, sides, lower=0), full + np.tril(full, -1).T
 
         solution = blas.dsymv(1.0, inverse.T, right, lower=0)
-        return Solved(solution, float(half @ half), log_det, np.array(traces), apply)
+        return Solved(
+            solution=solution,
+            explained=float(half @ half),
+            log_determinant=log_det,
+            traces=np.array(traces),
+            apply=apply,
+        )
 
     def _pair_trace(self, inverse: Floats, root: Floats, shares: Floats) -> float:
         if self._stack is None:
@@ -356,7 +362,13 @@ class ProbedSystem(CrossedSystem):
             both = self._solve(ratios[0], root, shares, np.column_stack([sides, fixed]))
             return both[:, : sides.shape[1]], both[self.random :, sides.shape[1] :]
 
-        return Solved(solution, float(right @ solution), float("inf"), np.array(traces), apply)
+        return Solved(
+            solution=solution,
+            explained=float(right @ solution),
+            log_determinant=float("inf"),
+            traces=np.array(traces),
+            apply=apply,
+        )
 
 
 @dataclass(frozen=True, slots=True)

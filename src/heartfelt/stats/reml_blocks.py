@@ -190,7 +190,13 @@ class BlockedSystem(CrossedSystem):
                 )
                 cross = cross * root[:, None]
                 traces.append(float(np.diag(raw[-1])[inside].sum()) - float((cross * solve(cross)).sum()))
-        return Solved(solve(right[:, None])[:, 0], explained, log_det, np.array(traces), apply)
+        return Solved(
+            solution=solve(right[:, None])[:, 0],
+            explained=explained,
+            log_determinant=log_det,
+            traces=np.array(traces),
+            apply=apply,
+        )
 
 
 def _factor(matrix: Floats) -> Floats:

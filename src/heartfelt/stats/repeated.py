@@ -147,6 +147,6 @@ def _bounded(
         draws = repeats.draws(resamples, seed)
         return draws if other_repeats is None else np.asarray(draws - other_repeats.draws(resamples, seed))
 
-    point_estimate = Estimate(value, method=name, counts=repeats.counts)
+    point_estimate = Estimate(value=value, method=name, counts=repeats.counts)
     how = chosen_interval("auto", repeats.sample, resamples)
     return bounded_metric(point_estimate, repeats.sample, how, pull, confidence, transform, drawn)

@@ -116,7 +116,7 @@ def bootstrap(
     observed = _number(chosen(data.value, np.ones(data.value.size), once))
     if math.isnan(observed):
         return Estimate.missing(f"{name} is undefined on these ratings", name, data.counts)
-    point_estimate = Estimate(observed, method=name, counts=data.counts)
+    point_estimate = Estimate(value=observed, method=name, counts=data.counts)
     resampled_kinds = [kind for kind in ("raters", "items") if resample in (kind, "both")]
     for kind in resampled_kinds:
         if sizes[kind] < 2:
@@ -179,7 +179,7 @@ def bootstrap_metric(
     sample = condense(data) if group is None else SamplingUnits(data, units)
     how = chosen_interval(interval, sample, resamples)
     value = full_value(chosen, sample.rows, sample.copies)
-    point_estimate = Estimate(value, method=chosen.name, counts=counts)
+    point_estimate = Estimate(value=value, method=chosen.name, counts=counts)
     pull = units.sums(chosen.influence(data)) if how != "percentile" else np.zeros(0)
     return bounded_metric(
         point_estimate,
@@ -216,7 +216,7 @@ def bootstrap_difference(
         return Estimate.missing(reason, name, counts)
     samples = [SamplingUnits(side, units) for side in (data, second_data)]
     value = full_value(chosen, data) - full_value(chosen, second_data)
-    point_estimate = Estimate(value, method=name, counts=counts)
+    point_estimate = Estimate(value=value, method=name, counts=counts)
     how = chosen_interval("auto", samples[0], resamples)
     pull = units.sums(chosen.influence(data) - chosen.influence(second_data))
 

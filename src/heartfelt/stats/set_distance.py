@@ -79,7 +79,7 @@ def frechet_distance(
     x, y = _in_span(x, y)
     value = _frechet(x, y)
     if correction == "none":
-        return Estimate(value, method=method, counts=sets.counts).without_interval(
+        return Estimate(value=value, method=method, counts=sets.counts).without_interval(
             "biased by the number of stimuli"
         )
     bias, errors, units = 0.0, [], []
@@ -98,7 +98,7 @@ def frechet_distance(
         units.append(len(sizes))
     corrected = value - bias if correction == "jackknife" else _extrapolated(x, y, sets, value, seed)
     point_estimate, fewest, size = (
-        Estimate(corrected, method=method, counts=sets.counts),
+        Estimate(value=corrected, method=method, counts=sets.counts),
         sets.fewest,
         sets.counts["dimensions"],
     )
@@ -156,7 +156,7 @@ def kernel_distance(
     )
     rows = np.bincount(sets.of_x, minlength=sets.size) + np.bincount(sets.of_y, minlength=sets.size)
     errors = [group_error(float(value), values_without[kind], rows[kind]) for kind in sets.kinds]
-    point_estimate = Estimate(float(value), method=method, counts=sets.counts)
+    point_estimate = Estimate(value=float(value), method=method, counts=sets.counts)
     return _with_interval(point_estimate, sets, errors, [kind.size for kind in sets.kinds], confidence)
 
 

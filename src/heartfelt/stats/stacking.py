@@ -42,7 +42,7 @@ class StackWeight:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StackResult:
     """The stack's correlation out of fold, that of the cross-fitted best prediction, and their difference.
 
@@ -86,7 +86,7 @@ def stacked(
         reason = "the labels do not vary"
     if reason:
         missing = Estimate.missing(reason, METHOD, counts)
-        return StackResult(missing, missing, missing, missing)
+        return StackResult(stack=missing, best=missing, difference=missing, p=missing)
     fits = _cross_fitted(label, predicted, codes, groups, seed)
     units = None if groups == label.size else codes
     of_stack, of_best = (
@@ -102,10 +102,12 @@ def stacked(
     )
     picked = np.bincount(fits.chosen, minlength=len(names)) / fits.chosen.size
     chosen = {name: float(share) for name, share in zip(names, picked, strict=True) if share > 0}
-    return StackResult(of_stack, of_best, difference, p, weights, chosen)
+    return StackResult(
+        stack=of_stack, best=of_best, difference=difference, p=p, weights=weights, chosen=chosen
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Fits:
     stack: Floats
     best: Floats
@@ -121,7 +123,7 @@ def _difference(
     """The difference of the two correlations and its p-value."""
     compared = metric_difference("pearson", label, fits.stack, fits.best, group=units, confidence=confidence)
     if float(np.abs(fits.stack - fits.best).max()) <= 1e-9:
-        p = Estimate(1.0, method="the stack is the best model itself", why_no_interval="a p-value")
+        p = Estimate(value=1.0, method="the stack is the best model itself", why_no_interval="a p-value")
         return compared.estimate, p
     spread = compared.spread
     if spread is None or spread.why_none or fits.repeated.size < 2:
@@ -160,7 +162,13 @@ def _cross_fitted(
             chosen.append(top)
         stack, best = stack + once[0] / repeats, best + once[1] / repeats
         repeated.append(_correlation(label, once[0]) - _correlation(label, once[1]))
-    return _Fits(stack, best, np.array(weights), np.array(chosen, np.int64), np.array(repeated))
+    return _Fits(
+        stack=stack,
+        best=best,
+        weights=np.array(weights),
+        chosen=np.array(chosen, np.int64),
+        repeated=np.array(repeated),
+    )
 
 
 def _correlation(x: Floats, y: Floats) -> float:

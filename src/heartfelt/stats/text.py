@@ -176,7 +176,7 @@ def bleu(
         return Estimate.missing("no texts", name, {"items": 0})
     table = bleu_counts(corpus(candidates, references), order)
     counts = {"items": table.shape[0]}
-    point_estimate = Estimate(float(bleu_value(table.sum(axis=0)[None])[0]), method=name, counts=counts)
+    point_estimate = Estimate(value=float(bleu_value(table.sum(axis=0)[None])[0]), method=name, counts=counts)
     if table.shape[0] < 2:
         return _bounds.bounded(point_estimate, None, "", confidence, "one item: nothing to resample")
     replicates = _resampled(table, resamples, seed)
@@ -279,7 +279,7 @@ def cider(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Flo
     return np.asarray(per_item / np.bincount(item, minlength=texts.items) / ORDERS * 10.0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lexical:
     """Figures of one set of texts; None where there are no words."""
 
@@ -314,17 +314,26 @@ def lexical(sentences: Sequence[str]) -> Lexical:
     coded, kinds = texts(sentences)
     total = int(coded.tokens.size)
     if not total:
-        return Lexical(len(sentences), 0, 0, None, None, None, None, None)
+        return Lexical(
+            texts=len(sentences),
+            words=0,
+            kinds=0,
+            words_per_text=None,
+            type_token_ratio=None,
+            mtld=None,
+            distinct_1=None,
+            distinct_2=None,
+        )
     one_text = TokenizedTexts(coded.tokens, np.array([0, total]), np.zeros(1, np.int64))
     return Lexical(
-        len(sentences),
-        total,
-        kinds,
-        total / len(sentences),
-        kinds / total,
-        float(mtld_of(one_text, kinds, THRESHOLD)[0]),
-        distinct(sentences, 1),
-        distinct(sentences, 2),
+        texts=len(sentences),
+        words=total,
+        kinds=kinds,
+        words_per_text=total / len(sentences),
+        type_token_ratio=kinds / total,
+        mtld=float(mtld_of(one_text, kinds, THRESHOLD)[0]),
+        distinct_1=distinct(sentences, 1),
+        distinct_2=distinct(sentences, 2),
     )
 
 

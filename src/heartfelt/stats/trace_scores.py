@@ -35,7 +35,7 @@ TURNS = 2000
 """Ways to turn predictions over that are compared, or all of them where they are fewer."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PredictedCourse:
     """The raters' course of one stimulus and the prediction at the same moments; None without one."""
 
@@ -127,7 +127,7 @@ def no_concordance(
         return Estimate.missing("no prediction varies", name, counts)
     above = means >= means[0] - _CONSTANT if means[0] > 0 else means <= means[0] + _CONSTANT
     p = min(2 * float(above.mean()), 1.0)
-    return Estimate(p, method=name, counts=counts, why_no_interval="exact" if exact else "a p-value")
+    return Estimate(value=p, method=name, counts=counts, why_no_interval="exact" if exact else "a p-value")
 
 
 def _upside_down(predicted: Floats | None) -> Floats | None:
@@ -138,7 +138,7 @@ def mean_over_stimuli(
     values: Floats, method: str, confidence: float
 ) -> tuple[Estimate, JackknifeError | None]:
     """The mean of a figure per stimulus with Student's interval on Fisher's scale, and its spread."""
-    point_estimate = Estimate(float(values.mean()), method=method, counts={"pairs": int(values.size)})
+    point_estimate = Estimate(value=float(values.mean()), method=method, counts={"pairs": int(values.size)})
     if values.size < LEAST_UNITS:
         return point_estimate.without_interval(
             f"{values.size} stimuli; at least {LEAST_UNITS} are needed"
@@ -154,7 +154,14 @@ def _spread(values: Floats, error: float, df: float, how: str) -> JackknifeError
     """A spread on Fisher's scale, whose bounds stay within -1 and 1; a few stimuli that decide leave few degrees of freedom."""
     mean = float(values.mean())
     free = max(min(df, df_of_spread(values)), 1.0)
-    return JackknifeError(mean, "fisher", int(values.size), error / max(1.0 - mean**2, 1e-12), free, how=how)
+    return JackknifeError(
+        value=mean,
+        scale="fisher",
+        units=int(values.size),
+        error=error / max(1.0 - mean**2, 1e-12),
+        df=free,
+        how=how,
+    )
 
 
 def _crossed(courses: Sequence[PredictedCourse], values: Floats, lag: float) -> TwoWaySpread | None:
@@ -175,9 +182,9 @@ def _crossed(courses: Sequence[PredictedCourse], values: Floats, lag: float) -> 
         return None
     change, of_rater = np.array(moves), np.array(codes)
     return TwoWaySpread(
-        jackknife_variance((values.sum() - values) / (size - 1)),
-        jackknife_variance(np.bincount(of_rater, change) / size),
-        jackknife_variance(change / size),
-        float(size),
-        effective(np.bincount(of_rater)),
+        items=jackknife_variance((values.sum() - values) / (size - 1)),
+        raters=jackknife_variance(np.bincount(of_rater, change) / size),
+        ratings=jackknife_variance(change / size),
+        item_count=float(size),
+        rater_count=effective(np.bincount(of_rater)),
     )

@@ -41,7 +41,7 @@ LONGEST_LAG = 6.0
 RESAMPLES = 2_000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Traces:
     """The traces of one stimulus over the moments that all raters cover: raters by moments."""
 
@@ -93,7 +93,13 @@ def traces(raters: Sequence[Hashable], samples: Sequence[Any], rate: float) -> T
     values = np.vstack(rows) if rows else np.zeros((0, longest))
     common = np.isfinite(values).all(axis=0) if rows else np.zeros(longest, bool)
     inside = _longest_run(common)
-    return Traces(values[:, inside], tuple(retained), rate, inside.start / rate, left_out)
+    return Traces(
+        values=values[:, inside],
+        raters=tuple(retained),
+        rate=rate,
+        start=inside.start / rate,
+        left_out=left_out,
+    )
 
 
 def _bridge(values: Floats, most: int) -> Floats:
@@ -145,7 +151,7 @@ def _correlation(x: Floats, y: Floats) -> Floats:
 # --- consensus --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class TraceConsensus:
     """The course the raters share, with a band that holds at all moments together."""
 
@@ -188,7 +194,16 @@ def consensus(
     names = dict(zip(data.raters, shares.tolist(), strict=True))
     interval = "" if reason else "simultaneous band, bootstrap over raters"
     return TraceConsensus(
-        data.seconds, value, low, high, names, method, interval, confidence, data.counts, reason
+        seconds=data.seconds,
+        value=value,
+        low=low,
+        high=high,
+        weights=names,
+        method=method,
+        interval=interval,
+        confidence=confidence,
+        counts=data.counts,
+        why_no_band=reason,
     )
 
 
@@ -338,7 +353,7 @@ def _jackknifed(
 ) -> Estimate:
     if value is None:
         return Estimate.missing("no trace varies", method, counts)
-    estimate = Estimate(value, method=method, counts=counts)
+    estimate = Estimate(value=value, method=method, counts=counts)
     replicates = np.array([number for number in without if number is not None])
     if replicates.size < 3 or replicates.size < len(without):
         return estimate.without_interval("fewer than four raters whose traces vary")
@@ -404,9 +419,9 @@ def shifted(data: Traces, lags: Mapping[Any, float | None]) -> Traces:
         raise InputError("No moment is left after the lags are taken out.", "Allow shorter lags.")
     rows = [data.values[r, begin + step : end + step] for r, step in enumerate(steps)]
     return Traces(
-        np.vstack(rows) if rows else data.values,
-        data.raters,
-        data.rate,
-        data.start + begin / data.rate,
-        data.left_out,
+        values=np.vstack(rows) if rows else data.values,
+        raters=data.raters,
+        rate=data.rate,
+        start=data.start + begin / data.rate,
+        left_out=data.left_out,
     )

@@ -123,7 +123,7 @@ class RaterVariance:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TwoWaySpread:
     """Jackknife variances over items, raters and single ratings, and the effective numbers left out."""
 

@@ -50,10 +50,10 @@ def _number(text: float | str, name: str) -> float:
 class IntentOptions:
     """Which emotion words are chosen."""
 
-    per_quadrant: Annotated[int, Option("Words for each quadrant.", low=1)] = 3
-    margin: Annotated[float, Option("Words this near to the middle (5) are left out.")] = 1.0
-    by: Annotated[Choice, Option("How to choose: clear, spread or random.")] = "clear"
-    seed: Annotated[int, Option("Seed of the random choice.")] = 0
+    per_quadrant: Annotated[int, Option(help="Words for each quadrant.", low=1)] = 3
+    margin: Annotated[float, Option(help="Words this near to the middle (5) are left out.")] = 1.0
+    by: Annotated[Choice, Option(help="How to choose: clear, spread or random.")] = "clear"
+    seed: Annotated[int, Option(help="Seed of the random choice.")] = 0
 
     def __post_init__(self) -> None:
         require(
@@ -68,9 +68,11 @@ class IntentOptions:
 class StarterOptions:
     """How a study is started."""
 
-    per_cell: Annotated[int, Option("Example stimuli per system and intent.", low=1, high=100)] = 1
-    media: Annotated[bool, Option("Render example stimuli, so that the study can be run at once.")] = True
-    seed: Annotated[int | None, Option("Seed of the study; the recipe's own if left out.")] = None
+    per_cell: Annotated[int, Option(help="Example stimuli per system and intent.", low=1, high=100)] = 1
+    media: Annotated[bool, Option(help="Render example stimuli, so that the study can be run at once.")] = (
+        True
+    )
+    seed: Annotated[int | None, Option(help="Seed of the study; the recipe's own if left out.")] = None
     design: Mapping[str, int] = field(default_factory=dict)
     """Numbers of the recipe's design to change, such as ``ratings_per_item``."""
 
@@ -85,41 +87,45 @@ class StarterOptions:
 class PrepareOptions:
     """What is done to every stimulus. Sound settings have no effect on pictures, and the other way round."""
 
-    seconds: Annotated[float | None, Option("Length of the crop; the whole clip if left out.")] = None
+    seconds: Annotated[float | None, Option(help="Length of the crop; the whole clip if left out.")] = None
     crop: Annotated[
         Crop,
         Option(
-            "Where to crop: at a random place between the marks; the same, but only where the clip is not much quieter than"
+            help="Where to crop: at a random place between the marks; the same, but only where the clip is not much quieter than"
             " at its loudest (energy); at the first mark (start); or in the middle between them (centre)."
         ),
     ] = "random"
     between: Annotated[
         tuple[float, float],
         Option(
-            "The marks a crop lies between, as shares.",
+            help="The marks a crop lies between, as shares.",
             metavar="LOW..HIGH",
             separator="..",
             parse=parse_range,
         ),
     ] = (0.15, 0.85)
-    fade: Annotated[float, Option("Seconds over which a cut end fades.")] = 0.02
-    channels: Annotated[Channels, Option("keep, mono or stereo.")] = "keep"
-    rate: Annotated[int | None, Option("Samples per second, or 'keep'.", parse=_rate)] = 48_000
+    fade: Annotated[float, Option(help="Seconds over which a cut end fades.")] = 0.02
+    channels: Annotated[Channels, Option(help="keep, mono or stereo.")] = "keep"
+    rate: Annotated[int | None, Option(help="Samples per second, or 'keep'.", parse=_rate)] = 48_000
     loudness: Annotated[
         float | None,
-        Option("LUFS of every clip, or 'keep' to leave levels untouched.", parse=_loudness),
+        Option(help="LUFS of every clip, or 'keep' to leave levels untouched.", parse=_loudness),
     ] = -23.0
-    peak: Annotated[float, Option("Highest true peak in dB; a clip that would pass it stays quieter.")] = -1.0
+    peak: Annotated[
+        float, Option(help="Highest true peak in dB; a clip that would pass it stays quieter.")
+    ] = -1.0
     format: Annotated[
         str | None,
         Option(
-            "Suffix of the files, such as .opus or .webp (the usual ones), .flac, .wav, .ogg, .png or .jpg."
+            help="Suffix of the files, such as .opus or .webp (the usual ones), .flac, .wav, .ogg, .png or .jpg."
         ),
     ] = None
-    side: Annotated[int | None, Option("Pictures: pixels of the longer side.")] = None
+    side: Annotated[int | None, Option(help="Pictures: pixels of the longer side.")] = None
     content: Annotated[
         Content,
-        Option("What clips are meant to be: instrumental (checked for voices), speech (its rate) or any."),
+        Option(
+            help="What clips are meant to be: instrumental (checked for voices), speech (its rate) or any."
+        ),
     ] = "any"
 
     def __post_init__(self) -> None:

@@ -57,7 +57,7 @@ class StarterStimulus:
         return f"{self.ask.system}/{self.ask.stimulus}{self.maker.suffix}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sketch:
     """What a starter adds to a recipe.
 

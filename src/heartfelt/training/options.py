@@ -19,23 +19,25 @@ class TrainingOptions:
     recipe: Annotated[
         str,
         Option(
-            "A recipe of docs/training.md, such as va-audio or clap-mos, or my_package:recipe.",
+            help="A recipe of docs/training.md, such as va-audio or clap-mos, or my_package:recipe.",
             positional=True,
         ),
     ] = "va-audio"
-    policy: Annotated[str, Option("How flagged raters are treated: see docs/screening.md.")] = "default"
+    policy: Annotated[str, Option(help="How flagged raters are treated: see docs/screening.md.")] = "default"
     group: Annotated[
         str,
         Option(
-            "Stimuli with the same value stay together; auto looks for a theme, prompt or source, none splits by stimulus.",
+            help="Stimuli with the same value stay together; auto looks for a theme, prompt or source, none splits by stimulus.",
             metavar="COLUMN",
         ),
     ] = "auto"
     split: Annotated[
         str,
-        Option("Fit to the published training part and evaluate on the other parts.", metavar="published"),
+        Option(
+            help="Fit to the published training part and evaluate on the other parts.", metavar="published"
+        ),
     ] = ""
-    seed: Annotated[int, Option("Seed of folds and networks.")] = 0
+    seed: Annotated[int, Option(help="Seed of folds and networks.")] = 0
     name: str = ""
     """What the model is called; made from the recipe and the study if empty."""
 
@@ -51,7 +53,7 @@ class TrainOptions(TrainingOptions):
     heads: Annotated[
         tuple[str, ...],
         Option(
-            "Heads to choose from: ridge, kernel, mlp, ordinal; the recipe's own if left out.",
+            help="Heads to choose from: ridge, kernel, mlp, ordinal; the recipe's own if left out.",
             metavar="KIND,…",
             separator=",",
         ),
@@ -59,11 +61,11 @@ class TrainOptions(TrainingOptions):
     embedding: Annotated[
         str,
         Option(
-            "An embedding in place of the recipe's: clap:MODEL, mert:MODEL, clip:MODEL, with a folder or a name on the hub.",
+            help="An embedding in place of the recipe's: clap:MODEL, mert:MODEL, clip:MODEL, with a folder or a name on the hub.",
             metavar="NAME[:MODEL]",
         ),
     ] = ""
-    confidence: Annotated[float, Option("Confidence of the prediction intervals.")] = 0.9
+    confidence: Annotated[float, Option(help="Confidence of the prediction intervals.")] = 0.9
     features: Path | None = None
     """The folder of cached embeddings; the user's cache if left out."""
 

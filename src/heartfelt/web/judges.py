@@ -130,10 +130,14 @@ class _Judge:
             heard = sum(self._durations.get(name) or 0.0 for name in names)
             log = {name: field_log for name, field_log in verified.log.items() if name in shown}
             seconds += sum(field_log.seconds or 0.0 for field_log in log.values())
-            return TrialReply(values, seconds, heard + seconds, verdicts, log)
+            return TrialReply(
+                values=values, seconds=seconds, duration=heard + seconds, verdicts=verdicts, fields=log
+            )
 
         pages = simulated_pages(self._study, rng, about)
-        return SimulatedRater(row["rater"], answer, about, page_seconds=5.0, questionnaire=pages)
+        return SimulatedRater(
+            name=row["rater"], answer=answer, about=about, page_seconds=5.0, questionnaire=pages
+        )
 
     def _stimulus(self, media: str | None) -> str:
         file = self._collection.media(media or "")

@@ -10,7 +10,7 @@ from heartfelt.errors import InputError
 from heartfelt.options import Option
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WebOptions:
     """The options of the application; nothing here is read from the environment."""
 
@@ -72,32 +72,34 @@ class WebOptions:
 class ServeOptions:
     """Where and how to serve; passed to the server's processes in the environment, so nothing secret is here."""
 
-    host: Annotated[str, Option("Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1"
-    port: Annotated[int, Option("Port to listen on.", low=1, high=65535)] = 8000
-    workers: Annotated[int, Option("Server processes.", low=1, high=64)] = 1
-    prefix: Annotated[str, Option("Path under which a proxy shows the study, such as /one.")] = ""
+    host: Annotated[str, Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1"
+    port: Annotated[int, Option(help="Port to listen on.", low=1, high=65535)] = 8000
+    workers: Annotated[int, Option(help="Server processes.", low=1, high=64)] = 1
+    prefix: Annotated[str, Option(help="Path under which a proxy shows the study, such as /one.")] = ""
     url: Annotated[
-        str | None, Option("Public address, such as https://example.org/one; https secures cookies.")
+        str | None, Option(help="Public address, such as https://example.org/one; https secures cookies.")
     ] = None
     proxy: Annotated[
         str | None,
-        Option("Trust forwarded headers from these addresses, separated by commas.", metavar="IPS"),
+        Option(help="Trust forwarded headers from these addresses, separated by commas.", metavar="IPS"),
     ] = None
     database: Annotated[
         str | None,
-        Option("URL of a PostgreSQL database; SQLite in the study folder if left out.", metavar="URL"),
+        Option(help="URL of a PostgreSQL database; SQLite in the study folder if left out.", metavar="URL"),
     ] = None
     address_per_minute: Annotated[
         int,
-        Option("Requests per minute from one address; 0 for no limit.", flags=("--address-limit",), low=0),
+        Option(
+            help="Requests per minute from one address; 0 for no limit.", flags=("--address-limit",), low=0
+        ),
     ] = 3000
     rater_per_minute: Annotated[
-        int, Option("Requests per minute of one rater; 0 for no limit.", flags=("--rater-limit",), low=0)
+        int, Option(help="Requests per minute of one rater; 0 for no limit.", flags=("--rater-limit",), low=0)
     ] = 240
-    access_log: Annotated[bool, Option("Log one line per request, without query strings.")] = True
+    access_log: Annotated[bool, Option(help="Log one line per request, without query strings.")] = True
     accept_media: Annotated[
         bool,
-        Option("Accept files in the place of rated ones, as new versions that snapshots tell apart."),
+        Option(help="Accept files in the place of rated ones, as new versions that snapshots tell apart."),
     ] = False
 
     @property

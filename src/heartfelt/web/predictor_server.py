@@ -196,7 +196,7 @@ def serve_predictor(
         uvicorn.Server(config).run(sockets=[listener])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """A valid request."""
 
@@ -239,7 +239,14 @@ def read_request(body: bytes) -> Query:
             "Members are compared on a scale for sets, one question at a time.",
             'Send one \'text\' and a scale such as {"type": "choice"}.',
         )
-    return Query(set_name(name for name, _ in members), None, tuple(texts), together, scale, members)
+    return Query(
+        name=set_name(name for name, _ in members),
+        content=None,
+        texts=tuple(texts),
+        together=together,
+        scale=scale,
+        members=members,
+    )
 
 
 def _file(content: dict[str, Any]) -> tuple[str, bytes | None]:
@@ -286,12 +293,13 @@ def _case(query: Query, folder: Path, stored: Callable[[str], Path | None]) -> C
     ]
     about = {"media": "image" if _suffix(files[0][0]) in IMAGES else "audio"}
     asks = tuple(
-        Ask(f"text {index}", query.scale, text, text, about) for index, text in enumerate(query.texts, 1)
+        Ask(question=f"text {index}", scale=query.scale, text=text, words=text, about=about)
+        for index, text in enumerate(query.texts, 1)
     )
     if not query.members:
-        return Case(query.name, asks, media[0])
-    members = (Case(name, (), file) for (name, _), file in zip(files, media, strict=True))
-    return Case(query.name, asks, None, members=tuple(members))
+        return Case(stimulus=query.name, asks=asks, media=media[0])
+    members = (Case(stimulus=name, asks=(), media=file) for (name, _), file in zip(files, media, strict=True))
+    return Case(stimulus=query.name, asks=asks, media=None, members=tuple(members))
 
 
 def _suffix(name: str) -> str:

@@ -57,7 +57,7 @@ _PAGE_SECONDS = 5.0
 _ATTENTION_SECONDS = 2.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsalOptions:
     """The simulated raters, and what is planted."""
 
@@ -93,7 +93,9 @@ def rehearse(
     clock, collecting = Clock(FIRST_ARRIVAL), replace(options.collecting, seed=options.seed)
     with Collection.open(folder, clock=clock, options=collecting) as collection:
         # Temporary keys: the study's own are made, and shown, when it is first served to people.
-        web = WebOptions(secrets.token_bytes(32), address_per_minute=0, rater_per_minute=0, access_log=False)
+        web = WebOptions(
+            secret=secrets.token_bytes(32), address_per_minute=0, rater_per_minute=0, access_log=False
+        )
         app = create_app(collection, web)
         visits: dict[str, Visit] = {}
 
@@ -190,10 +192,16 @@ class _Crowd:
                 values, seconds = values | attention_answer(self._study, trial.words), _ATTENTION_SECONDS
             shown = shown_questions(self._study, trial.questions, values)
             shown_values = {name: values[name] for name in trial.questions if name in shown}
-            return TrialReply(shown_values, seconds, self._durations.get(file.stimulus, 0.0) + seconds)
+            return TrialReply(
+                values=shown_values,
+                seconds=seconds,
+                duration=self._durations.get(file.stimulus, 0.0) + seconds,
+            )
 
         pages = simulated_pages(self._study, rng, about)
-        return SimulatedRater(row["rater"], answer, about, _PAGE_SECONDS, pages)
+        return SimulatedRater(
+            name=row["rater"], answer=answer, about=about, page_seconds=_PAGE_SECONDS, questionnaire=pages
+        )
 
     def _reply(
         self, row: Mapping[str, Any], rng: np.random.Generator, stimulus: str, number: int

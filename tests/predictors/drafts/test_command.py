@@ -159,7 +159,7 @@ LEVEL = Ordered(type="ordered", categories=["none", "some", "much"])
     ],
 )
 def test_answers_on_every_scale(scale: Points, prediction: Prediction, value: str) -> None:
-    assert draft_value(prediction, Ask("field", scale, "")).value == value
+    assert draft_value(prediction, Ask(question="field", scale=scale, text="")).value == value
 
 
 @pytest.mark.parametrize(

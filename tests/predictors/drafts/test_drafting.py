@@ -226,7 +226,8 @@ PRICES = "input_price=1000,output_price=1000"
 
 @pytest.mark.server
 @pytest.mark.parametrize(
-    ("budget", "asked"), [(Budget(3.5), 3), (Budget(2_500, "tokens"), 2), (Budget(0), 0)]
+    ("budget", "asked"),
+    [(Budget(limit=3.5), 3), (Budget(limit=2_500, unit="tokens"), 2), (Budget(limit=0), 0)],
 )
 def test_a_budget_is_never_exceeded_and_a_larger_one_continues(
     tmp_path: Path, budget: Budget, asked: int
@@ -259,14 +260,14 @@ def _calls(folder: Path) -> Any:
 @pytest.mark.server
 def test_a_budget_that_cannot_be_checked(folder: Path) -> None:
     with chat_server(folder) as served, pytest.raises(InputError, match="are not known, so a budget"):
-        draft(folder, options(chat_spec(served), budget=Budget(5)))
+        draft(folder, options(chat_spec(served), budget=Budget(limit=5)))
     with chat_server(folder, lambda r, _: completion(filled(r), tokens=None)) as served:
-        done = draft(folder, options(chat_spec(served, PRICES), budget=Budget(5)))
+        done = draft(folder, options(chat_spec(served, PRICES), budget=Budget(limit=5)))
     assert len(served.requests) == 1
     assert done.drafts.height == 5
     assert done.ledger["reason"].str.contains("returned no token counts").all()
     with pytest.raises(InputError, match="budget of -1"):
-        Budget(-1)
+        Budget(limit=-1)
 
 
 @pytest.mark.server
@@ -360,7 +361,7 @@ def test_a_plan_asks_nothing(folder: Path) -> None:
         assert each.cost == pytest.approx((each.input_tokens + 3 * each.output_tokens) / 1e6)
         assert not served.requests
         assert not (folder / RUNS).exists()
-        draft(folder, options(spec, budget=Budget(0.0013)))
+        draft(folder, options(spec, budget=Budget(limit=0.0013)))
         (rest,) = plan_drafts(folder, options(spec)).drafters
         assert (rest.stimuli, rest.input_tokens, rest.output_tokens) == (3, 3_000, 300)
         assert "earlier requests" in rest.basis
@@ -375,7 +376,7 @@ def test_the_cache_serves_the_same_picture_in_another_study(tmp_path: Path) -> N
     with chat_server(first) as served:
         spec = chat_spec(served, PRICES)
         draft(first, options(spec, asking=asking))
-        done = draft(second, options(spec, asking=asking, budget=Budget(0.5)))
+        done = draft(second, options(spec, asking=asking, budget=Budget(limit=0.5)))
     assert len(served.requests) == 3
     assert (done.failed, done.drafts.height) == (0, 15)
     assert done.drafters[0].requests == 0

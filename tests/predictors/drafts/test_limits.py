@@ -67,15 +67,17 @@ class Hosted(Predictor):
             {} if self.uncounted else {"input_tokens": 900, "output_tokens": 100, "cost": COST}
         )
         call = Call(
-            f"c{len(self.made)}",
-            "0" * 64,
-            "2026-01-01T00:00:00+00:00",
-            (ask.question,),
-            "m",
-            "plain",
+            id=f"c{len(self.made)}",
+            request="0" * 64,
+            at="2026-01-01T00:00:00+00:00",
+            questions=(ask.question,),
+            requested_model="m",
+            form="plain",
             **tokens,
         )
-        given = {"light": Prediction(0.5, score=0.8), "clutter": Prediction(3.0, score=0.6)}[ask.question]
+        given = {"light": Prediction(value=0.5, score=0.8), "clutter": Prediction(value=3.0, score=0.6)}[
+            ask.question
+        ]
         if self.kind == "refused" and case.stimulus == "p1":
             return Prediction(problem="refused: too dark", call=call)
         return replace(given, call=call)
@@ -121,7 +123,13 @@ def test_refused_answers_and_second_attempts_cost_too(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("budget", "room"), [(Budget(5.0), 2), (Budget(5_000, "tokens"), 2), (Budget(4.0), 2), (Budget(3.9), 1)]
+    ("budget", "room"),
+    [
+        (Budget(limit=5.0), 2),
+        (Budget(limit=5_000, unit="tokens"), 2),
+        (Budget(limit=4.0), 2),
+        (Budget(limit=3.9), 1),
+    ],
 )
 def test_a_case_is_as_dear_as_all_its_requests(folder: Path, budget: Budget, room: int) -> None:
     """Two requests a case: the budget is for whole cases, in this run and after an earlier one."""
@@ -138,7 +146,7 @@ def test_a_case_is_as_dear_as_all_its_requests(folder: Path, budget: Budget, roo
 
 
 def test_requests_without_counts_stop_a_budget(folder: Path) -> None:
-    done = draft(folder, options("hosted[uncounted=yes]", fields=["light"], budget=Budget(9)))
+    done = draft(folder, options("hosted[uncounted=yes]", fields=["light"], budget=Budget(limit=9)))
     assert len(Hosted.made) == 1
     assert done.ledger["reason"].str.contains("returned no token counts").all()
     (run,) = done.drafters
@@ -201,7 +209,14 @@ def test_who_drafts_what() -> None:
     assert by_id(sound, study.question("brightness")) is None, "sound has no pixels"
 
 
-ASKS = [Ask("light", Numeric(type="numeric", low=0, high=1, step=0.01), "", words="How light is it?")]
+ASKS = [
+    Ask(
+        question="light",
+        scale=Numeric(type="numeric", low=0, high=1, step=0.01),
+        text="",
+        words="How light is it?",
+    )
+]
 CHAT = "chat[input_price=2,output_price=5]:seer@http://127.0.0.1:9/v1"
 
 
@@ -419,8 +434,8 @@ def test_three_reasons_are_told_and_a_ledger_is_emptied(folder: Path) -> None:
 def test_a_budget_in_tokens_needs_no_prices(folder: Path) -> None:
     chat = "chat:seer@http://127.0.0.1:9/v1"
     with pytest.raises(InputError, match=r"budget.*checked"):
-        draft(folder, options(chat, fields=["light"], budget=Budget(5)))
-    done = draft(folder, options(chat, fields=["light"], budget=Budget(5_000, "tokens")))
+        draft(folder, options(chat, fields=["light"], budget=Budget(limit=5)))
+    done = draft(folder, options(chat, fields=["light"], budget=Budget(limit=5_000, unit="tokens")))
     assert done.failed == 4
     assert done.ledger["reason"].str.contains("cannot be reached").all()
 

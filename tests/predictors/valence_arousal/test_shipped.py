@@ -107,7 +107,15 @@ def test_a_few_real_ratings_and_the_head_beat_the_ratings_alone(shared_data: Pat
 
     def worked_out(rated: pl.DataFrame) -> dict[tuple[str, str], dict[str, Any]]:
         result: Any = to_json(
-            predicted_conveyance(Evidence(snapshot.stimuli, answer, references, middle, rated))
+            predicted_conveyance(
+                Evidence(
+                    stimuli=snapshot.stimuli,
+                    predictions=answer,
+                    references=references,
+                    midpoints=middle,
+                    ratings=rated,
+                )
+            )
         )
         return {(row["system"], row["question"]): row for row in result["deviation_by_system"]}
 

@@ -89,8 +89,10 @@ def test_speech_tones_and_noise_are_flagged(foreign: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("musicnn")
 def test_the_flag_is_a_column_of_predictions(foreign: Path) -> None:
-    asks = (Ask("valence", NINE, ""), Ask("arousal", NINE, ""))
-    chosen = [Case(name, asks, Media(foreign / f"{name}.wav")) for name in ("voice_0", "pink")]
+    asks = (Ask(question="valence", scale=NINE, text=""), Ask(question="arousal", scale=NINE, text=""))
+    chosen = [
+        Case(stimulus=name, asks=asks, media=Media(foreign / f"{name}.wav")) for name in ("voice_0", "pink")
+    ]
     with predictor_from("valence-arousal") as predictor:
         table = run(predictor, chosen).table
     assert set(table["flag"]) == {"unlike training"}

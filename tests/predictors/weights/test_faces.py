@@ -67,7 +67,11 @@ def test_images_without_faces(size: tuple[int, int], pulled: Pulled) -> None:
 @pytest.mark.data
 def test_expressions_are_probabilities(pulled: Pulled, shared_data: Path) -> None:
     image, model = photo(shared_data, "Dog_attack_1"), pulled("fer")
-    faces = [Face(25, 12, 42, 31, 1.0), Face(-20, -20, 60, 60, 1.0), Face(250, 200, 300, 260, 1.0)]
+    faces = [
+        Face(left=25, top=12, right=42, bottom=31, score=1.0),
+        Face(left=-20, top=-20, right=60, bottom=60, score=1.0),
+        Face(left=250, top=200, right=300, bottom=260, score=1.0),
+    ]
     rows = recognise_expressions(image, faces, model=model)
     assert rows.shape == (3, len(EXPRESSIONS))
     np.testing.assert_allclose(rows.sum(axis=1), 1)
@@ -77,12 +81,12 @@ def test_expressions_are_probabilities(pulled: Pulled, shared_data: Path) -> Non
 
 def test_a_face_is_a_square_with_its_own_mean_beyond_the_image() -> None:
     grey = Image.fromarray(np.full((40, 60), 200, np.uint8))
-    ready = square_of(grey, Face(-30, -10, 10, 30, 1.0))
+    ready = square_of(grey, Face(left=-30, top=-10, right=10, bottom=30, score=1.0))
     assert ready.shape == (1, SIDE, SIDE)
     np.testing.assert_allclose(ready, 200 / 127.5 - 1, atol=1e-6)
     half = np.zeros((40, 40), np.uint8)
     half[:, 20:] = 255
-    ready = square_of(Image.fromarray(half), Face(10, 0, 30, 40, 1.0))
+    ready = square_of(Image.fromarray(half), Face(left=10, top=0, right=30, bottom=40, score=1.0))
     np.testing.assert_allclose(ready[0, :, :30], -1, atol=1e-6)
     np.testing.assert_allclose(ready[0, :, 34:], 1, atol=1e-6)
 

@@ -58,8 +58,17 @@ DETAILS = Details(
     columns={"raters.age": "age in years, in ranges", "stimuli.audio": "a number of the source"},
 )
 STEPS = (
-    ReleaseStep("pseudonyms", "raters", "rater", "Ids of people are pseudonyms.", 5),
-    ReleaseStep("demographics", "raters", "age", "Ages are given in ranges of ten years.", 4, 0.25),
+    ReleaseStep(
+        kind="pseudonyms", table="raters", column="rater", about="Ids of people are pseudonyms.", rows=5
+    ),
+    ReleaseStep(
+        kind="demographics",
+        table="raters",
+        column="age",
+        about="Ages are given in ranges of ten years.",
+        rows=4,
+        lost=0.25,
+    ),
 )
 
 
@@ -85,7 +94,14 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     snapshot = small_snapshot()
     made = release_of(snapshot, folder)
     analysis = analyze(snapshot, AnalyzeOptions(resamples=100))
-    record = ReleaseRecord("a" * 64, snapshot.hash, heartfelt.__version__, 5, 2, STEPS)
+    record = ReleaseRecord(
+        source_hash="a" * 64,
+        published_hash=snapshot.hash,
+        version=heartfelt.__version__,
+        k=5,
+        l=2,
+        steps=STEPS,
+    )
     release = replace(made, analysis=analysis, panel=analysis.panel, record=record, details=DETAILS)
     assert release.benchmark is not None
     release.benchmark.write(folder / "benchmark")
@@ -310,7 +326,9 @@ def test_hostile_texts_break_no_paper(written: Written, tmp_path: Path) -> None:
         ratings=written.release.snapshot.ratings.filter(pl.col("question") != "mood"),
         raters=written.release.snapshot.raters.with_columns(pl.Series("age", texts[:5])),
     )
-    steps = tuple(ReleaseStep("columns", "raters", text, text, 1) for text in texts)
+    steps = tuple(
+        ReleaseStep(kind="columns", table="raters", column=text, about=text, rows=1) for text in texts
+    )
     details = Details(
         title=texts[0],
         pay=texts[1],
@@ -323,7 +341,9 @@ def test_hostile_texts_break_no_paper(written: Written, tmp_path: Path) -> None:
         keywords=tuple(texts),
         columns={"raters.age": texts[0]},
     )
-    record = ReleaseRecord("a" * 64, snapshot.hash, "0", 5, 2, steps)
+    record = ReleaseRecord(
+        source_hash="a" * 64, published_hash=snapshot.hash, version="0", k=5, l=2, steps=steps
+    )
     release = replace(release_of(snapshot, tmp_path), record=record, details=details)
     release = replace(release, files=LAYOUTS["csv"].write(release, tmp_path, silent))
     write_papers(release, tmp_path, figures=False)

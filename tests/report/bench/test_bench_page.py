@@ -167,8 +167,16 @@ def test_media_are_files_next_to_the_page(
 
 def test_tokens_and_cost_are_on_the_page(numbered: Scores, folder: Path) -> None:
     assert "Tokens and cost" not in (folder / "report.html").read_text()
-    usage = Usage(36, 32_400, 1_440, 2, 0.1188, ("m-1",), ())
-    about = {"poor": ModelInfo("poor", "poor", usage=usage)}
+    usage = Usage(
+        requests=36,
+        input_tokens=32_400,
+        output_tokens=1_440,
+        without_counts=2,
+        cost=0.1188,
+        models=("m-1",),
+        fingerprints=(),
+    )
+    about = {"poor": ModelInfo(spec="poor", display_name="poor", usage=usage)}
     shown = next(
         section for section in score_sections(replace(numbered, model_info=about)) if section.id == "usage"
     )

@@ -64,7 +64,17 @@ def test_versions_models_and_options_are_named(snapshot: Snapshot, answers: Path
 
 
 def empty_run(model: str, identity: str, info: PredictorInfo) -> Run:
-    return Run(model, identity, info, {}, 0.0, None, pl.DataFrame(), pl.DataFrame(), None)
+    return Run(
+        model=model,
+        identity=identity,
+        predictor=info,
+        counts={},
+        seconds=0.0,
+        usage=None,
+        table=pl.DataFrame(),
+        ledger=pl.DataFrame(),
+        calls=None,
+    )
 
 
 def test_a_trained_model_says_its_name_hash_and_confidence(tmp_path: Path) -> None:

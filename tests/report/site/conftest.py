@@ -59,7 +59,14 @@ def predicted(labels: pl.DataFrame) -> pl.DataFrame:
 def about() -> dict[str, ModelInfo]:
     """What is known of the models."""
     return {
-        spec: ModelInfo(spec, name, spec.partition(":")[0], "2.1", "ab" * 32, f"{spec} version 2.1")
+        spec: ModelInfo(
+            spec=spec,
+            display_name=name,
+            predictor=spec.partition(":")[0],
+            version="2.1",
+            hash="ab" * 32,
+            identity=f"{spec} version 2.1",
+        )
         for spec, (name, _) in MODELS.items()
     }
 

@@ -21,7 +21,7 @@ from tests.report.site.conftest import Made
 
 
 def info(spec: str, name: str) -> ModelInfo:
-    return ModelInfo(spec, name, spec.partition(":")[0], None, None)
+    return ModelInfo(spec=spec, display_name=name, predictor=spec.partition(":")[0], version=None, hash=None)
 
 
 def test_equal_names_are_numbered_from_two() -> None:

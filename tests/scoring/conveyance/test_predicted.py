@@ -47,12 +47,12 @@ def world(rng: np.random.Generator, rated: int = 0, *, per_cell: int = 10) -> Ev
                                 }
                             )
     return Evidence(
-        pl.DataFrame(stimuli),
-        pl.DataFrame(predictions),
-        REFERENCES,
-        {"valence": 5.0, "arousal": 5.0},
-        pl.DataFrame(ratings) if ratings else None,
-        {} if rated else {"valence": ERROR, "arousal": ERROR},
+        stimuli=pl.DataFrame(stimuli),
+        predictions=pl.DataFrame(predictions),
+        references=REFERENCES,
+        midpoints={"valence": 5.0, "arousal": 5.0},
+        ratings=pl.DataFrame(ratings) if ratings else None,
+        errors={} if rated else {"valence": ERROR, "arousal": ERROR},
     )
 
 
@@ -103,7 +103,12 @@ def test_slopes_and_quadrants_are_there_and_marked() -> None:
 
 def test_an_unknown_error_is_a_reason_not_an_interval() -> None:
     asked = world(stream(4, "two"))
-    bare = Evidence(asked.stimuli, asked.predictions, asked.references, asked.midpoints)
+    bare = Evidence(
+        stimuli=asked.stimuli,
+        predictions=asked.predictions,
+        references=asked.references,
+        midpoints=asked.midpoints,
+    )
     (row,) = of_system(predicted(bare))
     assert row["deviation"]["low"] is None
     assert "not known" in row["deviation"]["why_no_interval"]
@@ -113,7 +118,12 @@ def test_intents_without_references_are_refused() -> None:
     asked = world(stream(5, "three"))
     with pytest.raises(InputError, match="intent has a reference"):
         predicted_conveyance(
-            Evidence(asked.stimuli, asked.predictions, {"valence": {"bored": 2.0}}, {"valence": 5.0})
+            Evidence(
+                stimuli=asked.stimuli,
+                predictions=asked.predictions,
+                references={"valence": {"bored": 2.0}},
+                midpoints={"valence": 5.0},
+            )
         )
 
 

@@ -266,7 +266,9 @@ def test_bootstrap(level: str) -> None:
     assert (once.low, once.high) != (other.low, other.high)
     assert mentions(once.interval, "bootstrap", "items", "raters")
     assert once.counts["resamples"] == 1000
-    items = alpha(rater, item, value, level, interval=Interval("bootstrap", "items", 2000))
+    items = alpha(
+        rater, item, value, level, interval=Interval(method="bootstrap", resample="items", resamples=2000)
+    )
     jackknife = alpha(rater, item, value, level, resample="items")
     assert items.value == jackknife.value
     assert items.high - items.low == pytest.approx(jackknife.high - jackknife.low, rel=0.25)  # type: ignore[operator]  # both have intervals

@@ -86,4 +86,4 @@ def test_one_category_has_no_kappa() -> None:
 
 def test_there_is_no_bootstrap_here() -> None:
     with pytest.raises(InputError, match="no bootstrap interval"):
-        fleiss_kappa([1, 2], [1, 1], ["a", "b"], interval=Interval("bootstrap"))
+        fleiss_kappa([1, 2], [1, 1], ["a", "b"], interval=Interval(method="bootstrap"))

@@ -79,7 +79,7 @@ def test_the_pigeonhole_bootstrap_is_too_wide_for_sparse_ratings() -> None:
     ratios = []
     for seed in range(10):
         columns = design.draw(rng)
-        wide = alpha(*columns, interval=Interval("bootstrap", resamples=200), seed=seed)
+        wide = alpha(*columns, interval=Interval(method="bootstrap", resamples=200), seed=seed)
         narrow = alpha(*columns)
         ratios.append((wide.high - wide.low) / (narrow.high - narrow.low))  # type: ignore[operator] # none missing
     assert np.mean(ratios) > 1.2
@@ -198,7 +198,10 @@ def test_effective_number() -> None:
 def test_bounds_by_hand() -> None:
     from scipy.stats import t
 
-    estimate, items = Estimate(0.4, method="m"), TwoWaySpread(0.01, 0.0, 0.0, 21.0, 1.0)
+    estimate, items = (
+        Estimate(value=0.4, method="m"),
+        TwoWaySpread(items=0.01, raters=0.0, ratings=0.0, item_count=21.0, rater_count=1.0),
+    )
     result = with_bounds(estimate, (items, "raters unknown"), Interval())
     reach = t.ppf(0.975, 20) * 0.1 / (1 - 0.16)
     assert (result.low, result.high) == pytest.approx(
@@ -209,17 +212,29 @@ def test_bounds_by_hand() -> None:
     ends = [1 / (1 + math.exp(-(math.log(0.4 / 0.6) + side * reach))) for side in (-1, 1)]
     assert (share.low, share.high) == pytest.approx(tuple(ends))
     assert share.confidence == 0.9
-    noisy = with_bounds(estimate, (TwoWaySpread(0.01, 0.02, 0.05, 21.0, 6.0), ""), Interval())
+    noisy = with_bounds(
+        estimate,
+        (TwoWaySpread(items=0.01, raters=0.02, ratings=0.05, item_count=21.0, rater_count=6.0), ""),
+        Interval(),
+    )
     assert mentions(noisy.interval, "jackknife", "items", "raters")
     assert noisy.high - noisy.low > result.high - result.low  # type: ignore[operator] # fewer degrees of freedom
 
 
 def test_no_bounds_where_nothing_moves() -> None:
-    estimate = Estimate(0.4, method="m")
-    still = with_bounds(estimate, (TwoWaySpread(0.0, 0.0, 0.0, 5.0, 5.0), ""), Interval())
+    estimate = Estimate(value=0.4, method="m")
+    still = with_bounds(
+        estimate,
+        (TwoWaySpread(items=0.0, raters=0.0, ratings=0.0, item_count=5.0, rater_count=5.0), ""),
+        Interval(),
+    )
     assert still.low is None
     assert "without width" in str(still.why_no_interval)
-    edge = with_bounds(Estimate(1.0, method="m"), (TwoWaySpread(0.1, 0.0, 0.0, 5.0, 1.0), ""), Interval())
+    edge = with_bounds(
+        Estimate(value=1.0, method="m"),
+        (TwoWaySpread(items=0.1, raters=0.0, ratings=0.0, item_count=5.0, rater_count=1.0), ""),
+        Interval(),
+    )
     assert mentions(edge.why_no_interval, "value", "edge", "1")
     gone = leave_out(np.array([0.1, math.nan]), None, (0, 0.0, 0.0), np.ones(2), None)
     assert mentions(str(gone), "without", "items")
@@ -229,6 +244,6 @@ def test_a_plan_must_make_sense() -> None:
     with pytest.raises(InputError, match="between 0 and 1"):
         Interval(confidence=95)
     with pytest.raises(InputError, match="at least 100"):
-        Interval("bootstrap", resamples=10)
+        Interval(method="bootstrap", resamples=10)
     with pytest.raises(InputError, match="Did you mean 'items'"):
         Interval(resample="item")

@@ -27,7 +27,12 @@ def test_a_single_item_has_no_interval() -> None:
 
 
 def test_a_bootstrap_needs_nine_tenths_of_its_resamples() -> None:
-    clear = alpha([0, 1, 0, 1], [0, 0, 1, 1], [1, 1, 2, 2], interval=Interval("bootstrap", "items", 200))
+    clear = alpha(
+        [0, 1, 0, 1],
+        [0, 0, 1, 1],
+        [1, 1, 2, 2],
+        interval=Interval(method="bootstrap", resample="items", resamples=200),
+    )
     undefined = clear.counts["resamples_undefined"]
     assert 60 < undefined < 140
     assert mentions(clear.why_no_interval, "resamples", "value")
@@ -36,7 +41,7 @@ def test_a_bootstrap_needs_nine_tenths_of_its_resamples() -> None:
         np.tile([0, 1], 6),
         items,
         [1, 1, 2, 2, 1, 2, 2, 2, 1, 1, 2, 1],
-        interval=Interval("bootstrap", "items", 200),
+        interval=Interval(method="bootstrap", resample="items", resamples=200),
     )
     assert mixed.counts["resamples_undefined"] < 20
     assert mixed.low is not None
@@ -78,7 +83,7 @@ def test_raters_are_left_out_where_there_are_three(raters: int, name: str) -> No
 def test_an_interval_over_all_possible_values_is_refused(
     low: float, high: float, least: float, refused: bool
 ) -> None:
-    made = Estimate(0.5, low, high, interval="t", bound_if_careless=low).informative(least)
+    made = Estimate(value=0.5, low=low, high=high, interval="t", bound_if_careless=low).informative(least)
     assert (made.low is None, made.high is None, made.bound_if_careless is None) == (refused,) * 3
     assert ("span all possible values" in str(made.why_no_interval)) == refused
 
@@ -185,7 +190,12 @@ def test_a_bootstrap_of_items_leaves_the_raters_as_they_are() -> None:
 
     def interval(few: Any, resample: str, known: bool = True) -> str:
         who = rater[few] if known else None
-        return alpha(who, item[few], value[few], interval=Interval("bootstrap", resample, 100)).interval
+        return alpha(
+            who,
+            item[few],
+            value[few],
+            interval=Interval(method="bootstrap", resample=resample, resamples=100),
+        ).interval
 
     assert mentions(interval(rater < 6, "both"), "bootstrap", "items", "raters")
     assert interval(rater < 6, "items") == "bootstrap of items, percentile"
@@ -213,7 +223,9 @@ def test_bootstraps_of_ranks_and_of_distances() -> None:
     stretched = np.where(VALUE == 3, 30, VALUE)
 
     def bounds(value: Any, level: str) -> tuple[float | None, float | None]:
-        result = alpha(RATER, ITEM, value, level, interval=Interval("bootstrap", "items", 100))
+        result = alpha(
+            RATER, ITEM, value, level, interval=Interval(method="bootstrap", resample="items", resamples=100)
+        )
         return result.low, result.high
 
     assert bounds(VALUE, "ordinal") == bounds(stretched, "ordinal")
@@ -225,7 +237,7 @@ def test_a_bootstrap_draws_every_rater() -> None:
     """Only the first rater disagrees: resamples without that rater agree perfectly, those with it do not."""
     rater, item = np.tile(np.arange(6), 8), np.repeat(np.arange(8), 6)
     value = np.where((rater == 0) & (item % 2 == 0), item + 1, item)
-    result = alpha(rater, item, value, interval=Interval("bootstrap", "both", 200))
+    result = alpha(rater, item, value, interval=Interval(method="bootstrap", resample="both", resamples=200))
     assert result.high == pytest.approx(1.0)
     assert result.low is not None
     assert result.low < 0.99
@@ -246,7 +258,13 @@ def test_a_prior_counts_once_in_every_resample_of_raters(monkeypatch: pytest.Mon
     monkeypatch.setattr("heartfelt.stats.agreement._kernels_resampling.weighted_alpha", record)
     rater, item = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
     prior = {name: name % 3 for name in range(6)}
-    result = alpha(rater, item, item % 4, prior=prior, interval=Interval("bootstrap", "both", 100))
+    result = alpha(
+        rater,
+        item,
+        item % 4,
+        prior=prior,
+        interval=Interval(method="bootstrap", resample="both", resamples=100),
+    )
     assert result.interval.startswith("bootstrap of items and raters")
     assert len(weights) == 100
     assert {own[-1] for own in weights} == {1.0}

@@ -80,13 +80,13 @@ def _spread(
     units = min(_effective(pair[used]), _effective(np.append(FIRST[used], SECOND[used])))
     both = max(members - of_pairs, of_pairs)
     if not raters:
-        return TwoWaySpread(both, 0.0, 0.0, units, 1.0)
+        return TwoWaySpread(items=both, raters=0.0, ratings=0.0, item_count=units, rater_count=1.0)
     return TwoWaySpread(
-        both,
-        over(lambda unit: unit == WHO, np.unique(WHO), every),
-        over(lambda unit: rows == unit, rows, every),
-        units,
-        _effective(WHO[used]),
+        items=both,
+        raters=over(lambda unit: unit == WHO, np.unique(WHO), every),
+        ratings=over(lambda unit: rows == unit, rows, every),
+        item_count=units,
+        rater_count=_effective(WHO[used]),
     )
 
 
@@ -94,9 +94,9 @@ def _share_bounds(value: float, found: TwoWaySpread, raters: bool, confidence: f
     error = math.sqrt(found.variance)
     units = min(found.item_count, found.rater_count) if raters else found.item_count
     size = value * (1 - value) / error**2
-    wide = JackknifeError(value, "logit", int(units), error, found.df, size, "").estimate(
-        Estimate(value), confidence
-    )
+    wide = JackknifeError(
+        value=value, scale="logit", units=int(units), error=error, df=found.df, effective=size, how=""
+    ).estimate(Estimate(value=value), confidence)
     return wide.low, wide.high
 
 
@@ -175,11 +175,15 @@ def test_outcomes_that_are_equally_likely_share_what_happens() -> None:
 def test_perfect_predictions_have_the_bound_of_their_units() -> None:
     first, second = [f"a{n}" for n in range(6)], [f"b{n}" for n in range(6)]
     perfect = choice_scores(None, first, second, [1.0] * 6, difference=[1.0] * 6).accuracy
-    wide = JackknifeError(1.0, "logit", 6, 0.0, 5.0, 6.0, "").estimate(Estimate(1.0), 0.95)
+    wide = JackknifeError(
+        value=1.0, scale="logit", units=6, error=0.0, df=5.0, effective=6.0, how=""
+    ).estimate(Estimate(value=1.0), 0.95)
     assert (perfect.low, perfect.high) == pytest.approx((wide.low, 1.0))
     # With three raters there are no more than three units.
     with_raters = choice_scores(list("rst") * 2, first, second, [1.0] * 6, difference=[1.0] * 6).accuracy
-    few = JackknifeError(1.0, "logit", 3, 0.0, 2.0, 3.0, "").estimate(Estimate(1.0), 0.95)
+    few = JackknifeError(
+        value=1.0, scale="logit", units=3, error=0.0, df=2.0, effective=3.0, how=""
+    ).estimate(Estimate(value=1.0), 0.95)
     assert (with_raters.low, with_raters.high) == pytest.approx((few.low, 1.0))
 
 
@@ -249,7 +253,9 @@ def test_calibration_without_each_unit_is_one_newton_step() -> None:
         of_pairs, raters = _variance(moved[:, place]), _variance(of_raters[:, place])
         members = _variance(np.repeat(moved[:, place], 2))
         pairs = max(members - of_pairs, of_pairs)
-        found = TwoWaySpread(pairs, raters, of_pairs, 23.0, _effective(who[used]))
+        found = TwoWaySpread(
+            items=pairs, raters=raters, ratings=of_pairs, item_count=23.0, rater_count=_effective(who[used])
+        )
         half = stats.t.ppf(0.9, found.df) * math.sqrt(found.variance)
         assert (estimate.low, estimate.high) == pytest.approx((at[place] - half, at[place] + half), rel=1e-4)
         assert estimate.counts["decided"] == 23
@@ -419,7 +425,13 @@ def test_a_mean_grade_by_leaving_out() -> None:
         _variance([grade[column != unit].mean() for unit in np.unique(column)])
         for column in (item, rater, rows)
     )
-    found = TwoWaySpread(of_items, of_raters, single, _effective(item), _effective(rater))
+    found = TwoWaySpread(
+        items=of_items,
+        raters=of_raters,
+        ratings=single,
+        item_count=_effective(item),
+        rater_count=_effective(rater),
+    )
     half = stats.t.ppf(0.95, found.df) * math.sqrt(found.variance)
     mean = crossed_mean(rater, item, grade, confidence=0.9)
     assert (mean.value, mean.low, mean.high) == pytest.approx(

@@ -318,7 +318,7 @@ def test_ratios_without_units_by_hand() -> None:
 
 
 def test_a_ratio_over_raters_by_hand() -> None:
-    plain = Estimate(0.5, method="share")
+    plain = Estimate(value=0.5, method="share")
     top, bottom = np.array([2.0, 1.0, 0.0, 0.0]), np.array([2.0, 2.0, 2.0, 0.0])
     # Without each of three raters: 1/4, 2/4, 3/4; the fourth saw nothing.
     variance = 2 / 3 * (2 / 16)
@@ -350,24 +350,56 @@ def test_crossed_parts_by_hand() -> None:
 
 def test_degrees_of_freedom_are_those_of_the_smaller_sample() -> None:
     part = np.array([[1.0, 0.5], [0.5, 2.0]])
-    both = Covariance(part, 1e12, part, 100.0, 3 * part, 8.0, 2 * part, 5.0)
+    both = Covariance(
+        model=part,
+        df=1e12,
+        answers=part,
+        answer_count=100.0,
+        raters=3 * part,
+        rater_count=8.0,
+        stimuli=2 * part,
+        stimulus_count=5.0,
+    )
     assert both.freedom == 4.0
-    assert Covariance(part, 1e12, None, 100.0, 3 * part, 8.0).variance({1: 1.0}) == (6.0, 7.0)
-    assert Covariance(part, 1e12, None, 100.0, None, 0.0, 3 * part, 5.0).variance({0: 1.0, 1: -1.0}) == (
+    assert Covariance(
+        model=part, df=1e12, answers=None, answer_count=100.0, raters=3 * part, rater_count=8.0
+    ).variance({1: 1.0}) == (6.0, 7.0)
+    assert Covariance(
+        model=part,
+        df=1e12,
+        answers=None,
+        answer_count=100.0,
+        raters=None,
+        rater_count=0.0,
+        stimuli=3 * part,
+        stimulus_count=5.0,
+    ).variance({0: 1.0, 1: -1.0}) == (
         6.0,
         4.0,
     )
-    assert Covariance(part, 1e12, None, 100.0, 3 * part, 1.5).variance({0: 1.0})[1] == 1.0
+    assert (
+        Covariance(
+            model=part, df=1e12, answers=None, answer_count=100.0, raters=3 * part, rater_count=1.5
+        ).variance({0: 1.0})[1]
+        == 1.0
+    )
     assert both.total == pytest.approx(2 * part + (1 + 4 / 8) * 2 * part)
-    assert Covariance(part, 1e12, None, 100.0, 3 * part, 8.0).total is not part
-    bounds = Covariance(part, 1e12).bounds(1.0, {1: 1.0}, 0.9)
+    assert (
+        Covariance(
+            model=part, df=1e12, answers=None, answer_count=100.0, raters=3 * part, rater_count=8.0
+        ).total
+        is not part
+    )
+    bounds = Covariance(model=part, df=1e12).bounds(1.0, {1: 1.0}, 0.9)
     assert bounds == pytest.approx(
         (1 - 1.6448536269514722 * math.sqrt(2), 1 + 1.6448536269514722 * math.sqrt(2))
     )
-    tested = Covariance(part, 1e12, None, 9.0, part, 8.0).p_value(-2.0, {0: 1.0})
+    tested = Covariance(
+        model=part, df=1e12, answers=None, answer_count=9.0, raters=part, rater_count=8.0
+    ).p_value(-2.0, {0: 1.0})
     assert tested == pytest.approx(2 * stats.t.sf(2, 7))
-    assert Covariance(0 * part, 3.0).p_value(1.0, {0: 1.0}) is None
-    assert Covariance(0 * part, 3.0).bounds(1.0, {0: 1.0}, 0.9) is None
+    assert Covariance(model=0 * part, df=3.0).p_value(1.0, {0: 1.0}) is None
+    assert Covariance(model=0 * part, df=3.0).bounds(1.0, {0: 1.0}, 0.9) is None
 
 
 # --- what the comparisons connect -------------------------------------------------------------------------------------

@@ -15,7 +15,16 @@ ONE = {0: 1.0}
 def spread(stimuli: float, raters: float, answers: float, counts: tuple[float, float, float]) -> Covariance:
     """A single parameter with these variances; counts of answers, raters and stimuli."""
     parts = [np.array([[part]]) for part in (answers, raters, stimuli)]
-    return Covariance(parts[0], 1e12, parts[0], counts[0], parts[1], counts[1], parts[2], counts[2])
+    return Covariance(
+        model=parts[0],
+        df=1e12,
+        answers=parts[0],
+        answer_count=counts[0],
+        raters=parts[1],
+        rater_count=counts[1],
+        stimuli=parts[2],
+        stimulus_count=counts[2],
+    )
 
 
 def test_stimuli_that_happen_to_agree_do_not_shorten_an_interval() -> None:

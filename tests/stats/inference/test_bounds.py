@@ -214,7 +214,7 @@ def test_paired_metrics_of_a_share_at_its_end() -> None:
     quantile = stats.t(19).ppf(0.95)
     assert estimate.high == 1.0
     assert estimate.low == pytest.approx(1 / (1 + quantile**2 / 20), rel=1e-9)
-    spread = JackknifeError(1.0, "logit", 20, df=19.0, effective=20.0)
+    spread = JackknifeError(value=1.0, scale="logit", units=20, df=19.0, effective=20.0)
     assert spread.p(1.0) == 1.0
     assert spread.p(0.9) == pytest.approx(2 * stats.t(19).sf(0.1 / math.sqrt(0.09 / 20)))
 
@@ -230,7 +230,7 @@ def test_three_units_are_the_fewest_for_a_jackknife() -> None:
 
 def test_a_chi_square_interval_needs_one_degree_of_freedom() -> None:
     # The variance of a log variance is two over its degrees of freedom.
-    plain = Estimate(3.0, method="variance")
+    plain = Estimate(value=3.0, method="variance")
     few = chi_square_interval(plain, 2 / 0.9, 0.9)
     assert (few.low, few.why_no_interval) == (None, "it is known with less than one degree of freedom")
     enough = chi_square_interval(plain, 2 / 1.1, 0.9)
@@ -258,7 +258,11 @@ def test_little_variation_is_variation() -> None:
 
 
 def test_without_a_pair_there_is_no_largest_difference() -> None:
-    assert mentions(Pairwise((), "Tukey-Kramer", 0.95, {}).largest.why_missing, "pair", "compared")
+    assert mentions(
+        Pairwise(pairs=(), method="Tukey-Kramer", confidence=0.95, counts={}).largest.why_missing,
+        "pair",
+        "compared",
+    )
     assert mentions(tukey([1.0, 2.0], ["a", "a"]).largest.why_missing, "1 groups", "2")
 
 

@@ -169,7 +169,9 @@ def traces(draw: np.random.Generator, follows: float, count: int = 8) -> list[Pr
     out = []
     for _ in range(count):
         course, noise = np.cumsum(draw.normal(size=(2, 60)), axis=1)
-        out.append(PredictedCourse(course, follows * course + (1 - follows) * noise, 2.0))
+        out.append(
+            PredictedCourse(course=course, predicted=follows * course + (1 - follows) * noise, rate=2.0)
+        )
     return out
 
 
@@ -180,7 +182,9 @@ def test_courses_turned_upside_down_by_hand() -> None:
         turned = [
             each
             if sign > 0
-            else PredictedCourse(each.course, 2 * each.predicted.mean() - each.predicted, 2.0)
+            else PredictedCourse(
+                course=each.course, predicted=2 * each.predicted.mean() - each.predicted, rate=2.0
+            )
             for sign, each in zip(signs, courses, strict=True)
             if each.predicted is not None
         ]

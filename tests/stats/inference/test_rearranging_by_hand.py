@@ -165,7 +165,7 @@ def test_signs_of_many_systems_are_drawn() -> None:
 
 
 def test_drawn_arrangements_have_the_bounds_of_a_share() -> None:
-    estimate = Estimate(0.3, method="r", counts={"pairs": 9})
+    estimate = Estimate(value=0.3, method="r", counts={"pairs": 9})
     values = np.array([0.0, -1.0, 1.0, 2.0, 2.0 - 1e-11, 1.99, -2.5, 0.5, 3.0, -0.2])
     for alternative, hits in (("greater", 3), ("less", 9), ("two-sided", 4)):
         result = permutation._result(estimate, 2.0, values, alternative, False, "test")  # type: ignore[arg-type]  # a literal

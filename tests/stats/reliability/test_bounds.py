@@ -409,7 +409,13 @@ def test_a_fixed_panel_gains_only_where_few_raters_vote_often() -> None:
 
 def test_half_panels_fit_within_three_standard_errors_or_two_hundredths() -> None:
     def fits(observed: float, error: float) -> bool:
-        return HalfPanels(observed, 0.5, error, 100, (np.array([2]), np.array([1.0]))).fits
+        return HalfPanels(
+            observed=observed,
+            predicted=0.5,
+            standard_error=error,
+            items=100,
+            panels=(np.array([2]), np.array([1.0])),
+        ).fits
 
     assert fits(0.5199, 0.0)
     assert not fits(0.5201, 0.0)

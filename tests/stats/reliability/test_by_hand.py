@@ -240,10 +240,10 @@ def test_bounds_of_ceilings_by_hand(metric: Any, celled: bool, data: str) -> Non
 
 
 def test_spreads_of_levels_by_hand() -> None:
-    spread = TwoWaySpread(0.1, 0.4, 0.3, 12.0, 6.0)
+    spread = TwoWaySpread(items=0.1, raters=0.4, ratings=0.3, item_count=12.0, rater_count=6.0)
     least = components._at_least(spread)
     assert (least.items, least.raters, least.ratings) == pytest.approx((0.1, 0.3 + 2 / 5, 0.3))
-    wide = TwoWaySpread(0.1, 0.9, 0.3, 12.0, 6.0)
+    wide = TwoWaySpread(items=0.1, raters=0.9, ratings=0.3, item_count=12.0, rater_count=6.0)
     assert components._at_least(wide) == wide
     as_items = components._as_items(spread)
     assert (as_items.variance, as_items.item_count, as_items.df) == pytest.approx((0.2, 6.0, 5.0))

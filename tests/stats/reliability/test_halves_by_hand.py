@@ -92,7 +92,13 @@ def test_split_half_is_stepped_up_by_the_error_of_halves() -> None:
     variances = [(part.size - 1) * float(part.var()) for part in units]
     sizes = np.bincount(ITEM)[[0, 1, 2, 3, 4, 6]]
     counted = [float(part.sum() ** 2 / (part**2).sum()) for part in (sizes, used)]
-    spread = TwoWaySpread(variances[0], variances[1], variances[2], counted[0], counted[1])
+    spread = TwoWaySpread(
+        items=variances[0],
+        raters=variances[1],
+        ratings=variances[2],
+        item_count=counted[0],
+        rater_count=counted[1],
+    )
     # Some raters gave fewer than four ratings, which show no gain.
     response, levels = r / (1 + r), min(level_share(RATER, ITEM, VALUE), 0.999)
     # The residual is held at a thousandth of the error at least.
@@ -117,20 +123,22 @@ def test_split_half_is_stepped_up_by_the_error_of_halves() -> None:
 
 
 def test_stepping_up_at_its_ends() -> None:
-    single = Estimate(0.4, -0.6, 0.9, "ICC", "F", bound_if_careless=0.1)
+    single = Estimate(value=0.4, low=-0.6, high=0.9, method="ICC", interval="F", bound_if_careless=0.1)
     more = stepped(single, 3.0, "k")
     assert (more.value, more.low, more.high) == pytest.approx((1.2 / 1.8, -1.0, 2.7 / 2.8))
     assert more.bound_if_careless == pytest.approx(0.3 / 1.2)
     assert stepped(single, 2.0, "k").low == pytest.approx(-1.0)
     assert stepped(single, 2.0, "k", exact=True).low == pytest.approx(-1.2 / 0.4)
-    assert stepped(Estimate(0.4, -0.6, 0.9), 4.0, "k", exact=True).low == -1.0
+    assert stepped(Estimate(value=0.4, low=-0.6, high=0.9), 4.0, "k", exact=True).low == -1.0
     assert stepped_bound(-0.45, 3.0, -2.0) == -2.0
-    assert stepped(Estimate(-0.5), 3.0, "k").is_missing
-    needed = raters_needed(Estimate(0.4, 0.2, 0.6, "ICC", "F", bound_if_careless=0.1), 0.8)
-    assert needed.bound_if_careless == 36
-    assert raters_needed(Estimate(0.4, 0.0, 0.6, "ICC", "F"), 0.8).interval.endswith(
-        "the reliability may be zero"
+    assert stepped(Estimate(value=-0.5), 3.0, "k").is_missing
+    needed = raters_needed(
+        Estimate(value=0.4, low=0.2, high=0.6, method="ICC", interval="F", bound_if_careless=0.1), 0.8
     )
+    assert needed.bound_if_careless == 36
+    assert raters_needed(
+        Estimate(value=0.4, low=0.0, high=0.6, method="ICC", interval="F"), 0.8
+    ).interval.endswith("the reliability may be zero")
     assert raters_needed(0.0, 0.8).is_missing
     assert raters_needed(-1.0, 0.8).is_missing
     assert raters_needed(1.0, 0.8).value == 1
@@ -138,10 +146,12 @@ def test_stepping_up_at_its_ends() -> None:
         with pytest.raises(InputError, match="between -1 and 1"):
             reliability_with(outside, 2)
     assert reliability_with(0.5, 0.5).value == pytest.approx(0.25 / 0.75)
-    curve = reliability_curve({1: Estimate(0.5, 0.0, 1.0), 2: Estimate(2 / 3 + 0.004)}, 2)
+    curve = reliability_curve(
+        {1: Estimate(value=0.5, low=0.0, high=1.0), 2: Estimate(value=2 / 3 + 0.004)}, 2
+    )
     assert (curve[2].low, curve[2].high) == (0.0, 1.0)
-    assert reliability_curve({1: Estimate(0.5), 2: Estimate(2 / 3 + 0.006)}, 1).keys() == {1}
-    assert reliability_curve({1: Estimate(1.0)}, 3).keys() == {1}
-    assert reliability_curve({1: Estimate(0.5)}, 2)[2].low is None
+    assert reliability_curve({1: Estimate(value=0.5), 2: Estimate(value=2 / 3 + 0.006)}, 1).keys() == {1}
+    assert reliability_curve({1: Estimate(value=1.0)}, 3).keys() == {1}
+    assert reliability_curve({1: Estimate(value=0.5)}, 2)[2].low is None
     assert reliability_with(0.5, 4).interval == ""
-    assert reliability_curve({1: Estimate(0.5, 0.2, 1.5)}, 2)[2].high is None
+    assert reliability_curve({1: Estimate(value=0.5, low=0.2, high=1.5)}, 2)[2].high is None

@@ -85,7 +85,9 @@ def test_spread_of_a_mean_is_its_squared_standard_error() -> None:
     variance = jackknife_variance(without)
     assert variance == pytest.approx(x.var(ddof=1) / 30)
     assert jackknife_variance(np.array([1.0])) == 0.0
-    assert TwoWaySpread(variance, 0.0, variance, 30, 5).variance == pytest.approx(variance)
+    assert TwoWaySpread(
+        items=variance, raters=0.0, ratings=variance, item_count=30, rater_count=5
+    ).variance == pytest.approx(variance)
 
 
 @pytest.mark.slow

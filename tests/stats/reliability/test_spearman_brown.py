@@ -37,7 +37,7 @@ def test_up_and_down_are_inverse(single: float, k: float) -> None:
 
 
 def test_bounds_carry_over_and_swap() -> None:
-    single = Estimate(0.4, 0.2, 0.6, "ICC", "F", counts={"raters": 9})
+    single = Estimate(value=0.4, low=0.2, high=0.6, method="ICC", interval="F", counts={"raters": 9})
     more = reliability_with(single, 3)
     assert (more.low, more.high) == pytest.approx((0.6 / 1.4, 1.8 / 2.2))
     assert more.interval == "F, by Spearman-Brown"
@@ -47,7 +47,7 @@ def test_bounds_carry_over_and_swap() -> None:
 
 
 def test_a_reliability_that_may_be_zero_has_no_upper_bound() -> None:
-    needed = raters_needed(Estimate(0.3, -0.1, 0.6, "ICC", "F"), 0.8)
+    needed = raters_needed(Estimate(value=0.3, low=-0.1, high=0.6, method="ICC", interval="F"), 0.8)
     assert needed.low == 3
     assert needed.high is None
     assert "no upper bound" in needed.interval
@@ -72,16 +72,23 @@ def test_misuse_is_refused() -> None:
 
 
 def test_known_points_on_one_curve_give_all_of_it() -> None:
-    known = {k: Estimate(stepped_up(0.5, k)) for k in (4, 8)} | {1: Estimate(0.5, 0.2, 0.7)}
+    known = {k: Estimate(value=stepped_up(0.5, k)) for k in (4, 8)} | {
+        1: Estimate(value=0.5, low=0.2, high=0.7)
+    }
     curve = reliability_curve(known, 3)
     assert list(curve) == [1, 2, 3]
     assert (curve[2].value, curve[2].low, curve[2].high) == pytest.approx((2 / 3, 1 / 3, 1.4 / 1.7))
-    below_zero = reliability_curve({1: Estimate(0.5, -0.1, 0.7)}, 2)[2]
+    below_zero = reliability_curve({1: Estimate(value=0.5, low=-0.1, high=0.7)}, 2)[2]
     assert below_zero.low is None
     assert below_zero.high == pytest.approx(1.4 / 1.7)
 
 
 def test_points_off_the_curve_stay_as_they_are() -> None:
-    known = {1: Estimate(0.5), 4: Estimate(0.7), 9: Estimate(0.8), 2: Estimate.missing("too few")}
+    known = {
+        1: Estimate(value=0.5),
+        4: Estimate(value=0.7),
+        9: Estimate(value=0.8),
+        2: Estimate.missing("too few"),
+    }
     assert reliability_curve(known, 5) == {1: known[1], 4: known[4]}
-    assert reliability_curve({1: Estimate(0.0), 2: Estimate(0.0)}, 5).keys() == {1, 2}
+    assert reliability_curve({1: Estimate(value=0.0), 2: Estimate(value=0.0)}, 5).keys() == {1, 2}

@@ -109,11 +109,11 @@ def test_it_stands_next_to_the_bounds_without_a_shape() -> None:
 
 
 def test_the_verdict_prints_both() -> None:
-    bounds, smooth = Estimate(0.7, 0.42, 0.91), Estimate(0.72, 0.6, 0.8)
+    bounds, smooth = Estimate(value=0.7, low=0.42, high=0.91), Estimate(value=0.72, low=0.6, high=0.8)
     gone = Estimate.missing("no order")
 
     def sentence(smooth: Estimate | None) -> str:
-        top = Ceilings(gone, accuracy=bounds, accuracy_smooth=smooth)
+        top = Ceilings(correlation=gone, accuracy=bounds, accuracy_smooth=smooth)
         return _ceiling("emotion", missing_reliability(ceiling=top), "")
 
     assert sentence(smooth) == (

@@ -99,7 +99,7 @@ class Tones:
 
     def facts(self) -> GeneratorFacts:
         return GeneratorFacts(
-            "tones", "v1", settings={"rate": RATE}, hardware=self.device, weights_hash="abc"
+            model="tones", revision="v1", settings={"rate": RATE}, hardware=self.device, weights_hash="abc"
         )
 
     def close(self) -> None:
@@ -120,7 +120,9 @@ def licence(settings: ToneSettings) -> Licence | None:
     )
 
 
-KIND = GeneratorKind("tones", "noise", ToneSettings, Tones, licence, where="cpu")
+KIND = GeneratorKind(
+    name="tones", about="noise", settings=ToneSettings, build=Tones, licence=licence, where="cpu"
+)
 
 
 def study_in(folder: Path, make: dict[str, Any], **study: Any) -> Path:

@@ -16,7 +16,13 @@ INTENTS = {"joyful": {"valence": 8.0, "arousal": 7.0}, "weary": {"valence": 3.0,
 
 
 def prompt(system: str) -> StimulusPrompt:
-    return StimulusPrompt("s1", system, "joyful", "joyful, instrumental", {"valence": 8.0, "arousal": 7.0})
+    return StimulusPrompt(
+        stimulus="s1",
+        system=system,
+        intent="joyful",
+        text="joyful, instrumental",
+        coordinates={"valence": 8.0, "arousal": 7.0},
+    )
 
 
 @pytest.mark.slow
@@ -34,7 +40,7 @@ def test_every_synthesiser_keeps_the_protocol(generator: Generator, tmp_path: Pa
 
 
 def test_a_prompt_without_coordinates_says_so() -> None:
-    bare = StimulusPrompt("s1", "Sinewood", "joyful", "joyful")
+    bare = StimulusPrompt(stimulus="s1", system="Sinewood", intent="joyful", text="joyful")
     with pytest.raises(InputError, match=r"reference.*value.*'valence'"):
         SynthMusic().generate(bare)
 

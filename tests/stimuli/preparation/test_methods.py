@@ -171,7 +171,13 @@ def test_anchors_are_low_passed(hertz: int, heard: int, lost: int) -> None:
 def test_versions_are_of_the_same_music_and_length() -> None:
     maker = Versions(seconds=1.0)
     asked = {
-        name: StimulusPrompt(f"{name}_1", name, "Brassline", "brass 1", {"valence": 6.4, "arousal": 7.6})
+        name: StimulusPrompt(
+            stimulus=f"{name}_1",
+            system=name,
+            intent="Brassline",
+            text="brass 1",
+            coordinates={"valence": 6.4, "arousal": 7.6},
+        )
         for name in VERSIONS
     }
     made = {name: maker.generate(ask, 3).audio for name, ask in asked.items()}
@@ -183,12 +189,27 @@ def test_versions_are_of_the_same_music_and_length() -> None:
     above = {name: power_above(audio.samples, 32_000, 3_700) for name, audio in made.items()}
     assert above["anchor35"] < 1e-4 < above["original"]
     with pytest.raises(UnknownNameError, match=r"[Nn]o version is called 'orginal'"):
-        maker.generate(StimulusPrompt("x", "orginal", "Brassline", "x", {"valence": 5.0, "arousal": 5.0}))
+        maker.generate(
+            StimulusPrompt(
+                stimulus="x",
+                system="orginal",
+                intent="Brassline",
+                text="x",
+                coordinates={"valence": 5.0, "arousal": 5.0},
+            )
+        )
 
 
 def test_moving_music_has_its_length() -> None:
     audio = Moving(seconds=2.0).generate(
-        StimulusPrompt("m", "Chipling", "rousing", "", {"valence": 6.2, "arousal": 8.2}), 1
+        StimulusPrompt(
+            stimulus="m",
+            system="Chipling",
+            intent="rousing",
+            text="",
+            coordinates={"valence": 6.2, "arousal": 8.2},
+        ),
+        1,
     )
     assert abs(audio.frames - 2 * 22_050) <= 1
     halves = np.array_split(audio.samples[:, 0], 2)

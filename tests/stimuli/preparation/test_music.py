@@ -154,7 +154,7 @@ def test_every_clip_is_sound_and_clean(system: str, corner: tuple[float, float])
 @pytest.mark.parametrize("voice", [warm, plucked, brass, chip])
 @pytest.mark.parametrize("hertz", [110.0, 440.0, 987.77])
 def test_voices_are_in_tune(voice: Voice, hertz: float) -> None:
-    wave = voice(Tone(hertz, 1.5, RATE, 0.5, 0.5), stream(0, "tune"))
+    wave = voice(Tone(hertz=hertz, seconds=1.5, rate=RATE, brightness=0.5, softness=0.5), stream(0, "tune"))
     power = np.abs(np.fft.rfft(wave * np.hanning(wave.size), 1 << 18)) ** 2
     axis = np.fft.rfftfreq(1 << 18, 1 / RATE)
     near = (axis > hertz * 0.9) & (axis < hertz * 1.1)

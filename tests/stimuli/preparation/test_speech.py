@@ -129,7 +129,7 @@ def test_phrases_turn_up_in_a_pleased_voice_and_down_in_a_displeased_one() -> No
 
 
 def steady(vowel: str) -> Utterance:
-    return Utterance([Sound(1.0, 1.0, VOWELS[vowel])], [(0.0, 0.0)])
+    return Utterance([Sound(seconds=1.0, voice=1.0, formants=VOWELS[vowel])], [(0.0, 0.0)])
 
 
 PLAIN = Delivery(
@@ -292,7 +292,9 @@ def test_the_generator_is_registered_and_reads_means_from_the_prompt(tmp_path: P
     maker = SynthVoice(seconds=2.0, rate=8_000)
     calm = {"valence": 5.0, "arousal": 5.0}
     plain, hurried = (
-        maker.generate(StimulusPrompt("s", "Cellar", "i", "t", coordinates), 3)
+        maker.generate(
+            StimulusPrompt(stimulus="s", system="Cellar", intent="i", text="t", coordinates=coordinates), 3
+        )
         for coordinates in (calm, {**calm, "tempo": 0.9, "other": 4.0})
     )
     expected = render_voice(
@@ -302,4 +304,4 @@ def test_the_generator_is_registered_and_reads_means_from_the_prompt(tmp_path: P
     assert not np.array_equal(plain.samples, hurried.samples)
     assert read_audio(plain.save(tmp_path / "s.wav")).seconds == 2.0
     with pytest.raises(InputError, match="no reference value"):
-        maker.generate(StimulusPrompt("s", "Cellar", "i", "t"))
+        maker.generate(StimulusPrompt(stimulus="s", system="Cellar", intent="i", text="t"))

@@ -292,7 +292,9 @@ def test_clips_are_flac_where_mp3_cannot_be_written(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(("name", "hertz"), [("real_1", 587.33), ("real_2", 329.63)])
 def test_the_anchors_begin_as_written(name: str, hertz: float) -> None:
-    audio = TunePlayer(seconds=6.0, rate=16_000).generate(StimulusPrompt(name, "real", "", ""), 1)
+    audio = TunePlayer(seconds=6.0, rate=16_000).generate(
+        StimulusPrompt(stimulus=name, system="real", intent="", text=""), 1
+    )
     samples = audio.samples[:, 0]
     assert samples.size == 96_000
     assert 0.05 < np.abs(samples).max() < 1.0
@@ -303,7 +305,7 @@ def test_the_anchors_begin_as_written(name: str, hertz: float) -> None:
     near = (axis > 0.9 * hertz) & (axis < 1.1 * hertz)
     assert abs(1200 * np.log2(axis[near][np.argmax(power[near])] / hertz)) < 20  # cents
     with pytest.raises(UnknownNameError, match="real_1"):
-        TunePlayer().generate(StimulusPrompt("real_3", "real", "", ""))
+        TunePlayer().generate(StimulusPrompt(stimulus="real_3", system="real", intent="", text=""))
 
 
 def test_the_voices_of_a_tune_last_equally_long() -> None:

@@ -39,14 +39,17 @@ class Columns(Digits):
 
 if "columns" not in EMBEDDINGS:
     EMBEDDINGS.add(Columns.name, Columns)
-    RECIPES.add("columns", TrainingRecipe("columns", "numbers", "columns", ("valence",)))
+    RECIPES.add(
+        "columns",
+        TrainingRecipe(name="columns", about="numbers", embedding="columns", questions=("valence",)),
+    )
     RECIPES.add(
         "modelled",
         TrainingRecipe(
-            "modelled",
-            "numbers",
-            "digits",
-            ("valence",),
+            name="modelled",
+            about="numbers",
+            embedding="digits",
+            questions=("valence",),
             raters=True,
             ignored={"valence": ("rest",)},
             components=3,
@@ -89,7 +92,7 @@ def study(
         parse_study(text.replace("{id: valence", f"{{id: {question}"), "planted"),
         stimuli=pl.DataFrame(stimuli),
         ratings=pl.DataFrame(ratings),
-        source=Source("tables", "planted", media_root=folder),
+        source=Source(format="tables", name="planted", media_root=folder),
     )
 
 

@@ -87,7 +87,13 @@ class KnownFit:
             for name, truth in self.truth.items()
         }
         centre = {name: float(truth[cell.train].mean()) for name, truth in self.truth.items()}
-        return CellResult(self.key(cell), cell.name, values, centre, dict.fromkeys(self.truth, "known"))
+        return CellResult(
+            key=self.key(cell),
+            name=cell.name,
+            values=values,
+            centre=centre,
+            fitted=dict.fromkeys(self.truth, "known"),
+        )
 
 
 def with_known_fit(setup: Setup) -> tuple[Setup, KnownFit]:
@@ -108,7 +114,7 @@ def split(tmp_path_factory: pytest.TempPathFactory) -> Setup:
 
 
 def cell(train: int, test: int, name: str = "cell", seed: int = 0) -> ExperimentCell:
-    return ExperimentCell(name, np.arange(train), np.arange(train, train + test), seed)
+    return ExperimentCell(name=name, train=np.arange(train), test=np.arange(train, train + test), seed=seed)
 
 
 def test_a_condition_is_scored_by_the_correlation_over_all_folds_and_seeds(

@@ -52,7 +52,7 @@ def feelings(
         parse_study(text, "feelings"),
         stimuli=pl.DataFrame(stimuli),
         ratings=pl.DataFrame(ratings),
-        source=Source("tables", "feelings", media_root=folder),
+        source=Source(format="tables", name="feelings", media_root=folder),
     )
 
 

@@ -125,7 +125,7 @@ def test_fields_that_can_be_ablated_are_the_inputs_of_the_recipe(tmp_path: Path)
     assert not fit.ablates("valence", [])
     assert fit_of("image-emotion").fields == []
     assert {"brightness", "scene"} <= set(fit_of("attributes", attributes="all").fields)
-    cell = ExperimentCell("one", np.arange(24), np.arange(24, 48), 0)
+    cell = ExperimentCell(name="one", train=np.arange(24), test=np.arange(24, 48), seed=0)
     changes = [
         replace(cell, seed=1),
         replace(cell, shuffled="fold 1"),

@@ -79,5 +79,5 @@ def painted(folder: Path, per_category: int = 12, side: int = 40) -> Snapshot:
         stimuli=pl.DataFrame(stimuli),
         ratings=pl.DataFrame(ratings),
         fields=pl.DataFrame(fields, schema_overrides={"verdict": pl.String, "final": pl.String}),
-        source=Source("tables", "painted", media_root=folder),
+        source=Source(format="tables", name="painted", media_root=folder),
     )

@@ -82,5 +82,5 @@ def tones(
         parse_study(STUDY, "tones"),
         stimuli=pl.DataFrame(stimuli),
         ratings=pl.DataFrame(ratings),
-        source=Source("tables", "tones", media_root=folder),
+        source=Source(format="tables", name="tones", media_root=folder),
     )

@@ -139,7 +139,7 @@ def test_one_category_only_is_not_trained_and_a_single_stimulus_of_one_is_noted(
 def test_a_left_out_system_is_scored_and_the_parts_never_meet() -> None:
     groups = np.repeat(np.arange(20), 3)
     systems = [f"s{at % 4}" for at in range(60)]
-    grouping = StimulusGrouping(groups, "prompt")
+    grouping = StimulusGrouping(groups=groups, by="prompt")
     alone = np.arange(60)
     left = parts_of(grouping, alone, systems=systems, left_out_system="s2", seed=3)
     assert {systems[at] for at in left.test["test"]} == {"s2"}

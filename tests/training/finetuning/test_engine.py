@@ -121,7 +121,7 @@ def test_a_process_killed_in_the_middle_continues_to_the_same_weights(
 
 
 def test_checkpoints_of_another_recipe_or_version_and_damaged_ones_are_refused(tmp_path: Path) -> None:
-    own = RunIdentity("clap-mos", {"epochs": 3}, "abc", 0)
+    own = RunIdentity(recipe="clap-mos", settings={"epochs": 3}, data="abc", seed=0)
     Checkpoints(tmp_path, own).write({"state": {}}, {}, 0)
     assert Checkpoints(tmp_path, own).read() is not None
     for other, problem in (
@@ -182,7 +182,7 @@ def test_what_is_not_finite_stops_with_the_checkpoint_before_it(
 ) -> None:
     """A loss of NaN, and a finite loss whose gradient is NaN. The fourth call is the validation after three steps."""
     engine = engine_for(study)
-    engine.checkpoints = Checkpoints(tmp_path / "run", RunIdentity("r", {}, "", 0))
+    engine.checkpoints = Checkpoints(tmp_path / "run", RunIdentity(recipe="r", settings={}, data="", seed=0))
     loss, calls = engine.task.loss, [0]
 
     def broken(outputs: Any, batch: Any) -> Any:
@@ -209,7 +209,9 @@ def test_every_stimulus_is_seen_once_an_epoch_whatever_the_pieces_and_processes(
         for pieces in (1, 2, 5):
             seen: dict[int, list[int]] = {}
             for rank in range(world):
-                for step in BatchSchedule(places, 5, 2, 7, rank, world).steps(0, pieces):
+                for step in BatchSchedule(
+                    places=places, batch=5, epochs=2, seed=7, rank=rank, world=world
+                ).steps(0, pieces):
                     assert len(step.pieces) <= pieces
                     seen.setdefault(step.epoch, []).extend(
                         place for piece in step.pieces for _, place in piece
@@ -218,12 +220,23 @@ def test_every_stimulus_is_seen_once_an_epoch_whatever_the_pieces_and_processes(
                 assert set(seen[epoch]) == set(places)
                 assert len(seen[epoch]) - places.size < 3 * world
     # Never a single stimulus, unless batches are that small.
-    assert [step.size for step in BatchSchedule(places[:11], 5, 1, 7).steps(0, 1)] == [5, 5, 2]
-    assert [step.size for step in BatchSchedule(places[:11], 5, 1, 7, 1, 2).steps(0, 1)] == [3, 3, 2]
-    assert [step.size for step in BatchSchedule(places[:3], 1, 1, 7).steps(0, 1)] == [1, 1, 1]
-    assert [step.size for step in BatchSchedule(places[:1], 5, 1, 7).steps(0, 1)] == [1]
-    first = [step.pieces for step in BatchSchedule(places, 5, 2, 7).steps(0, 1)]
-    assert [step.pieces for step in BatchSchedule(places, 5, 2, 7).steps(4, 1)] == first[4:]
+    assert [
+        step.size for step in BatchSchedule(places=places[:11], batch=5, epochs=1, seed=7).steps(0, 1)
+    ] == [5, 5, 2]
+    assert [
+        step.size
+        for step in BatchSchedule(places=places[:11], batch=5, epochs=1, seed=7, rank=1, world=2).steps(0, 1)
+    ] == [3, 3, 2]
+    assert [
+        step.size for step in BatchSchedule(places=places[:3], batch=1, epochs=1, seed=7).steps(0, 1)
+    ] == [1, 1, 1]
+    assert [
+        step.size for step in BatchSchedule(places=places[:1], batch=5, epochs=1, seed=7).steps(0, 1)
+    ] == [1]
+    first = [step.pieces for step in BatchSchedule(places=places, batch=5, epochs=2, seed=7).steps(0, 1)]
+    assert [
+        step.pieces for step in BatchSchedule(places=places, batch=5, epochs=2, seed=7).steps(4, 1)
+    ] == first[4:]
     assert first[:3] != first[3:]
 
 

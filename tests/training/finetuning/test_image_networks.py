@@ -60,7 +60,13 @@ def seeded() -> Iterator[None]:
 
 def spec_of(architecture: str, backbone: str) -> NetworkSpec:
     return NetworkSpec(
-        architecture, backbone, CONFIGS[backbone], categories=4, numbers=2, groups=GROUPS, attributes=(2, 3)
+        architecture=architecture,
+        backbone=backbone,
+        config=CONFIGS[backbone],
+        categories=4,
+        numbers=2,
+        groups=GROUPS,
+        attributes=(2, 3),
     )
 
 
@@ -263,12 +269,21 @@ def test_a_configuration_has_what_the_network_has() -> None:
 @pytest.mark.parametrize(
     ("spec", "problem"),
     [
-        (NetworkSpec("resnet50", "resnet50"), "no question to learn from"),
-        (NetworkSpec("resnet50", "resnet50", categories=1), "only one category"),
-        (NetworkSpec("wscnet", "resnet50", numbers=2), "needs a question with categories"),
-        (NetworkSpec("mdan", "resnet50", categories=4), "needs the polarity"),
-        (NetworkSpec("vgg16", "vgg16", {"width": 3}, categories=4), "configuration of vgg16"),
-        (NetworkSpec("stylenet", "efficientnet-lite2", numbers=2), "looks at feature maps"),
+        (NetworkSpec(architecture="resnet50", backbone="resnet50"), "no question to learn from"),
+        (NetworkSpec(architecture="resnet50", backbone="resnet50", categories=1), "only one category"),
+        (
+            NetworkSpec(architecture="wscnet", backbone="resnet50", numbers=2),
+            "needs a question with categories",
+        ),
+        (NetworkSpec(architecture="mdan", backbone="resnet50", categories=4), "needs the polarity"),
+        (
+            NetworkSpec(architecture="vgg16", backbone="vgg16", config={"width": 3}, categories=4),
+            "configuration of vgg16",
+        ),
+        (
+            NetworkSpec(architecture="stylenet", backbone="efficientnet-lite2", numbers=2),
+            "looks at feature maps",
+        ),
     ],
 )
 def test_what_cannot_be_built_says_why(spec: NetworkSpec, problem: str) -> None:

@@ -233,7 +233,7 @@ def test_flags_and_media_problems(researcher: TestClient, collection: Collection
     rater, _ = rate(collection, "a", most=1)
     step = collection.do(Next(rater))
     assert isinstance(step, ShowTrial)
-    step = collection.do(Flag(rater, step.trial, "silence", "nothing to hear", skip=True))
+    step = collection.do(Flag(rater, step.trial, reason="silence", comment="nothing to hear", skip=True))
     assert isinstance(step, ShowTrial)
     collection.do(MediaProblem(rater, step.trial, "would not decode"))
     (flag,) = researcher.get(f"{API}/flags").json()["flags"]

@@ -38,7 +38,7 @@ def described(
     folder = Path(shutil.copytree(small_study, tmp_path_factory.mktemp("described") / "study"))
     with Collection.open(folder, options=CollectOptions(seed=1, durable=False)) as collection:
         fill(collection, ["a", "b"])
-        options = WebOptions(SECRET, address_per_minute=0, refresh_seconds=60.0, access_log=False)
+        options = WebOptions(secret=SECRET, address_per_minute=0, refresh_seconds=60.0, access_log=False)
         app = create_app(collection, options)
         token = Tokens(collection).make("schemathesis").text
         schema = schemathesis.openapi.from_asgi("/api/v1/openapi.json", app)

@@ -192,7 +192,11 @@ def test_machine_values_on_the_dashboard(folder: Path, options: WebOptions) -> N
             while isinstance(step, ShowTrial):
                 value = step.machine["valence"] if verdict == "accepted" else 5
                 answer = Answer(
-                    rater, step.trial, step.trial, {"valence": value, "arousal": 5}, {"valence": verdict}
+                    rater,
+                    step.trial,
+                    key=step.trial,
+                    values={"valence": value, "arousal": 5},
+                    verdicts={"valence": verdict},
                 )
                 step = collection.do(answer).next_step or collection.do(Next(rater))
         app = create_app(collection, options)

@@ -42,7 +42,7 @@ def test_two_servers_are_one_study(
     assert keys[0].new_password
     assert keys[1].new_password is None
     assert (keys[0].secret, keys[0].password) == (keys[1].secret, keys[1].password)
-    options = WebOptions(keys[0].secret, password=hashed, refresh_seconds=0.0, access_log=False)
+    options = WebOptions(secret=keys[0].secret, password=hashed, refresh_seconds=0.0, access_log=False)
     clients = [
         TestClient(create_app(c, options), base_url="http://study.test", follow_redirects=False) for c in two
     ]
@@ -76,7 +76,7 @@ def test_a_database_that_goes_away_and_comes_back(
     postgres_server: PostgresServer,  # noqa: F811  # a fixture taken in by name
 ) -> None:
     options = WebOptions(
-        b"a secret for tests, long enough", password=hashed, refresh_seconds=0.0, access_log=False
+        secret=b"a secret for tests, long enough", password=hashed, refresh_seconds=0.0, access_log=False
     )
     with TestClient(
         create_app(two[0], options), base_url="http://study.test", follow_redirects=False

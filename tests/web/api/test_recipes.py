@@ -51,7 +51,7 @@ def come(collection: Collection, number: int) -> str:
                 if name in step.machine and step.machine[name] is not None:
                     verdicts[name] = "fixed"
             done = collection.do(
-                Answer(rater, step.trial, f"{rater}-{step.trial}", values, verdicts=verdicts)
+                Answer(rater, step.trial, key=f"{rater}-{step.trial}", values=values, verdicts=verdicts)
             )
             step = done.next_step
         elif kind == "AskConsent":

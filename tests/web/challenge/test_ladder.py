@@ -39,7 +39,7 @@ EARLY = Tries(of_all=1, of_team=1)
 
 
 def test_a_first_score_is_published_when_it_beats_chance_and_a_further_one_when_it_is_better() -> None:
-    rung = Rung("t", "accuracy", "", 100, 100, 0.42, 0.1)
+    rung = Rung(task="t", metric="accuracy", title="", items=100, effective=100, chance=0.42, step=0.1)
     assert (rung.start, rung.values) == (5, 5)
     seen, published = [], None
     for score, p in (
@@ -62,7 +62,7 @@ def test_a_first_score_is_published_when_it_beats_chance_and_a_further_one_when_
 
 
 def test_chance_is_tested_by_the_normal_distribution_of_the_effective_items() -> None:
-    rung = Rung("t", "accuracy", "", 100, 100, 0.5, 0.02)
+    rung = Rung(task="t", metric="accuracy", title="", items=100, effective=100, chance=0.5, step=0.02)
     # A standard error of .05: two of them have a two-sided p of .0455.
     assert rung.p_chance(0.6) == pytest.approx(0.0455, abs=1e-4)
     assert rung.p_chance(0.5) == pytest.approx(1.0)
@@ -77,7 +77,9 @@ def test_chance_is_tested_by_the_normal_distribution_of_the_effective_items() ->
         assert first is not None
         counted = Tries(of_all=tries, of_team=1)
         assert rung.published(None, first, rung.p_chance(first), counted) == round(first / 0.02)
-    coarse = Rung("t", "accuracy", "", 10_000, 10_000, 0.5, 0.25)
+    coarse = Rung(
+        task="t", metric="accuracy", title="", items=10_000, effective=10_000, chance=0.5, step=0.25
+    )
     assert coarse.appears_from(1) == 0.75
     assert replace(rung, effective=2.0).appears_from(1) is None, (
         "of two items not even all right is above chance"
@@ -85,14 +87,14 @@ def test_chance_is_tested_by_the_normal_distribution_of_the_effective_items() ->
 
 
 def test_the_bound_is_the_formula_and_covers_the_best_of_many_guesses() -> None:
-    rung = Rung("t", "accuracy", "", 400, 400, 0.5, 0.05)
+    rung = Rung(task="t", metric="accuracy", title="", items=400, effective=400, chance=0.5, step=0.05)
     assert (rung.start, rung.values) == (10, 10)
     j, c, delta = 1000, 2, 0.05
     inside = (
         math.log(math.comb(j - 1, c) * math.comb(10, c)) + math.log(j * (j + 1)) + math.log(3 * 4 / delta)
     )
     assert overstatement(rung, [rung], j, c) == pytest.approx(math.sqrt(inside / 800), rel=1e-9)
-    two = [rung, Rung("u", "pearson", "", 400, 100, 0.0, 0.1)]
+    two = [rung, Rung(task="u", metric="pearson", title="", items=400, effective=100, chance=0.0, step=0.1)]
     inside = math.log(2 * math.comb(2 * (j - 1), c) * math.comb(20, c)) + math.log(j * (j + 1) * 12 / delta)
     assert overstatement(two[1], two, j, c) == pytest.approx(math.sqrt(inside / 200), rel=1e-9)
     # Teams that share have values of their own: 5 x 10 of them.
@@ -120,7 +122,7 @@ def test_two_teams_that_differ_by_the_resolution_are_shown_in_the_right_order_ni
     assert resolution(0.0, 0.001) == pytest.approx(0.0009, abs=1e-6)
     # With hardly any step: 1.2816 standard errors of the difference.
     assert resolution(0.05, 1e-4) == pytest.approx(1.2816 * 0.05 * math.sqrt(2), rel=1e-3)
-    rung = Rung("t", "accuracy", "", 82, 82.0, 0.5, 0.02)
+    rung = Rung(task="t", metric="accuracy", title="", items=82, effective=82.0, chance=0.5, step=0.02)
     assert rung.error == pytest.approx(math.sqrt(0.75 * 0.25 / 82))
     assert rung.resolution == pytest.approx(resolution(rung.error, 0.02))
 
@@ -171,7 +173,16 @@ def truth(
         pl.lit(None, dtype).alias(name) for name, dtype in columns.items() if name not in table.columns
     )
     empty = pl.DataFrame()
-    made = Truth(STUDY, table, empty, empty, {}, (), "", courses=empty if courses is None else courses)
+    made = Truth(
+        study=STUDY,
+        items=table,
+        votes=empty,
+        answers=empty,
+        texts={},
+        facts=(),
+        hash="",
+        courses=empty if courses is None else courses,
+    )
     return made if pairs is None else replace(made, pairs=pairs)
 
 
@@ -384,7 +395,9 @@ def test_items_about_a_stimulus_count_as_one() -> None:
     for at in range(100):
         places = np.argsort(rng.random((1000, 12)), axis=1)
         best[at] = ((places[:, first] > places[:, second]).mean(axis=1)).max() - 0.5
-    counted, honest = (Rung("t", "", "", 66, n, 0.5, 0.25) for n in (66.0, 3.0))
+    counted, honest = (
+        Rung(task="t", metric="", title="", items=66, effective=n, chance=0.5, step=0.25) for n in (66.0, 3.0)
+    )
     assert np.mean(best > math.sqrt(math.log(1000 / 0.05) / (2 * counted.effective))) > 0.5
     assert np.mean(best > overstatement(honest, [honest], 1000, 0)) <= 0.05
 
@@ -412,7 +425,15 @@ def test_the_table_of_the_page_is_what_is_computed() -> None:
     for kind, items, *numbers in rows:
         n = int(items.replace(",", "")) // 2
         metric, chance, effective = ("accuracy", 0.5, n) if kind == "accuracy" else ("pearson", 0.0, n / 4)
-        rung = Rung("t", metric, "", n, effective, chance, step_for(metric, effective, chance))
+        rung = Rung(
+            task="t",
+            metric=metric,
+            title="",
+            items=n,
+            effective=effective,
+            chance=chance,
+            step=step_for(metric, effective, chance),
+        )
         bounds = [overstatement(rung, [rung], *place) for place in ((1, 0), (10, 2))]
         computed = [rung.step, rung.resolution, rung.appears_from(10), rung.appears_from(1000), *bounds]
         shown = [1.0 if number == "none" else float(number) for number in numbers]

@@ -50,12 +50,12 @@ def hidden(stimuli: int = 80, per_prompt: int = 4, pairs: list[tuple[str, str]] 
         orient="row",
     )
     return Benchmark(
-        STUDY,
-        BENCHMARK_ITEMS.check(items, "items"),
-        STIMULI.check(table, "stimuli"),
-        LEDGER.empty(),
-        SplitOptions(shares={"train": 0.25, "test": 0.75}),
-        "",
+        study=STUDY,
+        items=BENCHMARK_ITEMS.check(items, "items"),
+        stimuli=STIMULI.check(table, "stimuli"),
+        ledger=LEDGER.empty(),
+        split=SplitOptions(shares={"train": 0.25, "test": 0.75}),
+        snapshot_hash="",
         choices=choices,
     )
 
@@ -94,12 +94,12 @@ def test_the_key_decides_and_the_order_of_rows_does_not() -> None:
 
     base = hidden()
     shuffled = Benchmark(
-        base.study,
-        base.items.sample(fraction=1, shuffle=True, seed=1),
-        base.stimuli.reverse(),
-        base.ledger,
-        base.split,
-        "",
+        study=base.study,
+        items=base.items.sample(fraction=1, shuffle=True, seed=1),
+        stimuli=base.stimuli.reverse(),
+        ledger=base.ledger,
+        split=base.split,
+        snapshot_hash="",
     )
     assert public(b"one") == public(b"one", shuffled)
     drawn = [public(bytes([at])) for at in range(12)]

@@ -88,6 +88,6 @@ def test_a_simulated_rater_listens_to_the_tones(collection: Collection) -> None:
     app = create_app(collection, OPTIONS)
     done: list[Visit] = []
     with serve_in_thread(app) as url:
-        rater = SimulatedRater("x", lambda _: "leave", {})
+        rater = SimulatedRater(name="x", answer=lambda _: "leave", about={})
         list(visit(HttpClient(url, app.state.blinding), rater, done.append))
     assert collection.raters()["headphones_correct"].to_list() == [6]

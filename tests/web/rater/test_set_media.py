@@ -53,7 +53,7 @@ def fetched(folder: Path) -> list[tuple[str, bytes, dict[str, str]]]:
     with (
         Collection.open(folder, options=options) as collection,
         TestClient(
-            create_app(collection, WebOptions(SECRET)),
+            create_app(collection, WebOptions(secret=SECRET)),
             base_url="http://study.test",
             raise_server_exceptions=False,
         ) as client,

@@ -74,7 +74,9 @@ def served(
     sets: dict[str, Any] | None = None if kind is None else {"type": kind}
     if sets is not None and kind in {"mushra", "reference"}:
         sets["reference"] = "Quillbox"
-    options = WebOptions(SECRET, password=hashed, address_per_minute=0, rater_per_minute=0, access_log=False)
+    options = WebOptions(
+        secret=SECRET, password=hashed, address_per_minute=0, rater_per_minute=0, access_log=False
+    )
     with (
         Collection.open(
             write(tmp_path / "s", scale, sets), options=CollectOptions(seed=1, durable=False)

@@ -23,7 +23,7 @@ from tests.web.security.test_guard import client
 
 def guarded(**limits: int) -> tuple[ASGIApp, Clock]:
     """A small guarded application whose limits go by a fake clock."""
-    options = WebOptions(SECRET, access_log=False, **limits)  # type: ignore[arg-type]  # limits by name
+    options = WebOptions(secret=SECRET, access_log=False, **limits)  # type: ignore[arg-type]  # limits by name
     app = client(options).app
     clock = Clock()
     assert isinstance(app, Starlette)

@@ -61,7 +61,9 @@ def test_memory_for_signed_texts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_cookies_a_browser_gets(collection: Collection, hashed: str) -> None:
-    options = WebOptions(SECRET, password=hashed, public_url="https://public.example", secure_cookies=True)
+    options = WebOptions(
+        secret=SECRET, password=hashed, public_url="https://public.example", secure_cookies=True
+    )
     app = create_app(collection, options)
     door = from_address(app, "192.0.2.1")
     message = door.get("/").headers["set-cookie"].lower()

@@ -89,11 +89,11 @@ def test_odd_texts_are_read_as_nothing(given_text: str | None) -> None:
 @pytest.mark.parametrize(("name", "site"), [(RATER_COOKIE, "lax"), (STUDY_COOKIE, "strict")])
 def test_cookies_are_kept_from_scripts_and_other_sites(name: str, site: str) -> None:
     response = Response()
-    set_cookie(response, WebOptions(SECRET, prefix="/one", secure_cookies=True), name, "x", 60)
+    set_cookie(response, WebOptions(secret=SECRET, prefix="/one", secure_cookies=True), name, "x", 60)
     message = response.headers["set-cookie"].lower()
     assert all(
         part in message for part in ("httponly", "secure", f"samesite={site}", "path=/one", "max-age=60")
     )
     plain = Response()
-    set_cookie(plain, WebOptions(SECRET), name, "x", 60)
+    set_cookie(plain, WebOptions(secret=SECRET), name, "x", 60)
     assert "secure" not in plain.headers["set-cookie"].lower()

@@ -123,7 +123,7 @@ def test_media_need_a_cookie(stranger: TestClient, collection: Collection) -> No
 
 @pytest.mark.slow
 def test_a_wrong_password_does_not_let_in_and_too_many_wait(collection: Collection, hashed: str) -> None:
-    options = WebOptions(SECRET, password=hashed, logins_per_minute=3, access_log=False)
+    options = WebOptions(secret=SECRET, password=hashed, logins_per_minute=3, access_log=False)
     with TestClient(
         create_app(collection, options), base_url="http://study.test", follow_redirects=False
     ) as client:
@@ -157,7 +157,7 @@ def test_the_right_password_lets_in_for_a_time(stranger: TestClient) -> None:
 @pytest.mark.slow
 def test_without_a_password_nobody_gets_in(collection: Collection) -> None:
     with TestClient(
-        create_app(collection, WebOptions(SECRET, access_log=False)),
+        create_app(collection, WebOptions(secret=SECRET, access_log=False)),
         base_url="http://study.test",
         follow_redirects=False,
     ) as client:
@@ -240,7 +240,7 @@ def test_raters_are_told_neither_system_nor_intent_nor_file(
 def test_secrets_stay_out_of_the_log(
     stranger: TestClient, collection: Collection, options: WebOptions, caplog: pytest.LogCaptureFixture
 ) -> None:
-    loud = WebOptions(SECRET, password=options.password)
+    loud = WebOptions(secret=SECRET, password=options.password)
     with (
         caplog.at_level(logging.DEBUG),
         TestClient(
@@ -358,7 +358,7 @@ def test_every_error_of_the_collection_has_its_status() -> None:
 @pytest.mark.parametrize("strips", [True, False])
 def test_everything_works_under_a_prefix(collection: Collection, hashed: str, strips: bool) -> None:
     prefix = "/lab/one"
-    options = WebOptions(SECRET, password=hashed, prefix=prefix, access_log=False)
+    options = WebOptions(secret=SECRET, password=hashed, prefix=prefix, access_log=False)
     with TestClient(
         create_app(collection, options), base_url="http://study.test", follow_redirects=False
     ) as client:

@@ -28,7 +28,7 @@ async def echo(request: Request) -> Response:
 
 
 def client(options: WebOptions | None = None) -> TestClient:
-    options = options or WebOptions(SECRET, access_log=False)
+    options = options or WebOptions(secret=SECRET, access_log=False)
     inner = Starlette(routes=[Route("/deep", echo, methods=["GET", "POST"])])
     app = Starlette(
         routes=[
@@ -58,12 +58,12 @@ def test_every_answer_carries_the_headers() -> None:
         assert "microphone=()" in response.headers["permissions-policy"]
         assert response.headers["cache-control"] in {"no-store", "no-cache"}
         assert "strict-transport-security" not in response.headers
-    secure = client(WebOptions(SECRET, secure_cookies=True, access_log=False))
+    secure = client(WebOptions(secret=SECRET, secure_cookies=True, access_log=False))
     assert "max-age" in secure.get("/here").headers["strict-transport-security"]
 
 
 def test_a_body_may_be_so_large_and_no_larger() -> None:
-    door = client(WebOptions(SECRET, body_limit=1000, access_log=False))
+    door = client(WebOptions(secret=SECRET, body_limit=1000, access_log=False))
     assert door.post("/here", content=b"x" * 1000, headers=JSON).text.startswith("1000 ")
     message = door.post("/here", content=b"x" * 1001, headers=JSON)
     assert message.status_code == 413
@@ -75,7 +75,7 @@ def test_a_body_may_be_so_large_and_no_larger() -> None:
 
 
 def test_a_body_of_unknown_length_is_counted() -> None:
-    door = client(WebOptions(SECRET, body_limit=1000, access_log=False))
+    door = client(WebOptions(secret=SECRET, body_limit=1000, access_log=False))
 
     def pieces(count: int) -> Iterator[bytes]:
         yield from (b"x" * 100 for _ in range(count))
@@ -112,19 +112,19 @@ def test_forms_are_read_where_there_is_a_form() -> None:
     ],
 )
 def test_changes_come_only_from_the_own_site(headers: dict[str, str], passes: bool) -> None:
-    door = client(WebOptions(SECRET, public_url="https://public.test/one", access_log=False))
+    door = client(WebOptions(secret=SECRET, public_url="https://public.test/one", access_log=False))
     assert (door.post("/here", content=b"{}", headers=JSON | headers).status_code == 200) == passes
     assert door.get("/here", headers=headers).status_code == 200
 
 
 def test_too_many_requests_of_an_address_wait() -> None:
-    door = client(WebOptions(SECRET, address_per_minute=3, access_log=False))
+    door = client(WebOptions(secret=SECRET, address_per_minute=3, access_log=False))
     assert [door.get("/here").status_code for _ in range(5)] == [200, 200, 200, 429, 429]
     assert int(door.get("/here").headers["retry-after"]) >= 1
 
 
 def test_too_many_requests_of_a_rater_wait_and_others_do_not() -> None:
-    door = client(WebOptions(SECRET, rater_per_minute=2, access_log=False))
+    door = client(WebOptions(secret=SECRET, rater_per_minute=2, access_log=False))
     signed = [Signer(SECRET).sign("rater", name, 60) for name in ("one", "two")]
     each, two = {"cookie": f"a=b; heartfelt_rater={signed[0]}"}, {"cookie": f"heartfelt_rater={signed[1]}"}
     assert [door.get("/here", headers=each).status_code for _ in range(3)] == [200, 200, 429]
@@ -134,7 +134,7 @@ def test_too_many_requests_of_a_rater_wait_and_others_do_not() -> None:
 
 @pytest.mark.parametrize("path", ["/one/study/here", "/here"])
 def test_under_a_prefix_with_or_without_the_proxy_taking_it_off(path: str) -> None:
-    door = client(WebOptions(SECRET, prefix="/one/study", access_log=False))
+    door = client(WebOptions(secret=SECRET, prefix="/one/study", access_log=False))
     assert door.get(path).text == "0 /one/study/here /one/study"
     assert door.get(path.replace("here", "static/x/deep")).status_code == 200
     assert door.get(path.replace("here", "static/x/deep")).headers["cache-control"] == "no-cache"
@@ -143,7 +143,7 @@ def test_under_a_prefix_with_or_without_the_proxy_taking_it_off(path: str) -> No
 
 
 def test_the_log_has_no_query_and_no_personal_link(caplog: pytest.LogCaptureFixture) -> None:
-    door = client(WebOptions(SECRET))
+    door = client(WebOptions(secret=SECRET))
     with caplog.at_level(logging.INFO, "heartfelt.access"):
         door.get(
             "/here?PROLIFIC_PID=5f3a",
@@ -162,7 +162,7 @@ def test_a_prefix_that_is_no_path_is_refused(prefix: str) -> None:
     from heartfelt.errors import InputError
 
     with pytest.raises(InputError, match="prefix"):
-        WebOptions(SECRET, prefix=prefix)
+        WebOptions(secret=SECRET, prefix=prefix)
 
 
 def test_a_body_of_exactly_the_limit_is_read() -> None:

@@ -81,11 +81,11 @@ def test_five_hundred_people_behind_one_address(
 ) -> None:
     """A lecture hall: everybody arrives in the same moment, fetches the page's files and works on."""
     monkeypatch.setattr(guard, "RateLimit", partial(RateLimit, clock=Clock()))
-    every = WebOptions(SECRET).address_per_minute
+    every = WebOptions(secret=SECRET).address_per_minute
     parts = 10  # a tenth of the hall, with a tenth of what is allowed
     counted, files = 500 + 50 * 40, 50 * 22
     assert counted <= every < counted + files, "only if files do not count is nobody refused"
-    options = WebOptions(SECRET, access_log=False, address_per_minute=every // parts)
+    options = WebOptions(secret=SECRET, access_log=False, address_per_minute=every // parts)
     with TestClient(
         create_app(collection, options), base_url="http://study.test", follow_redirects=False
     ) as client:
@@ -104,7 +104,7 @@ def test_five_hundred_people_behind_one_address(
 def test_guessing_tokens_is_slowed_down(collection: Collection) -> None:
 
     right = Tokens(collection).make("test").text
-    app = create_app(collection, WebOptions(SECRET, wrong_tokens_per_minute=5, access_log=False))
+    app = create_app(collection, WebOptions(secret=SECRET, wrong_tokens_per_minute=5, access_log=False))
     client = TestClient(app, base_url="http://study.test")
     wrong = [
         client.get(f"{API}/study", headers={"authorization": f"Bearer hf_x_{n}"}).status_code
@@ -134,7 +134,7 @@ def test_a_damaged_store_is_no_matter_of_a_moment(
 def test_wrong_passwords_are_counted_by_address(
     collection: Collection, options: WebOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert WebOptions(SECRET).logins_per_minute == 6
+    assert WebOptions(secret=SECRET).logins_per_minute == 6
     monkeypatch.setattr(access, "is_password", lambda _, given: given == PASSWORD)
     app = create_app(collection, options)
     assert app.state.login_limit.per_minute == 6

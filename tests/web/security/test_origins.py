@@ -41,14 +41,14 @@ HOSTILE = [
 @check_all("site", [None, "cross-site", "same-site", "", "Same-Origin?"])
 @check_all("origin", HOSTILE)
 def test_another_origin_is_turned_away(origin: str, site: str | None) -> None:
-    door = client(WebOptions(SECRET, public_url="https://public.example/one", access_log=False))
+    door = client(WebOptions(secret=SECRET, public_url="https://public.example/one", access_log=False))
     headers = JSON | {"origin": origin} | ({} if site is None else {"sec-fetch-site": site})
     assert door.post("/here", content=b"{}", headers=headers).status_code == 403
 
 
 @check_all("origin", [*HOSTILE, "https://public.example", "http://study.test.evil", "http://study.test:81"])
 def test_without_a_public_address_only_the_host_itself_is_home(origin: str) -> None:
-    door = client(WebOptions(SECRET, access_log=False))
+    door = client(WebOptions(secret=SECRET, access_log=False))
     assert door.post("/here", content=b"{}", headers=JSON | {"origin": origin}).status_code == 403
 
 
@@ -66,7 +66,7 @@ def test_without_a_public_address_only_the_host_itself_is_home(origin: str) -> N
     ],
 )
 def test_the_port_is_part_of_the_origin(host: str, origin: str, passes: bool) -> None:
-    door = client(WebOptions(SECRET, public_url="https://public.example", access_log=False))
+    door = client(WebOptions(secret=SECRET, public_url="https://public.example", access_log=False))
     message = door.post("/here", content=b"{}", headers=JSON | {"origin": origin, "host": host})
     assert (message.status_code == 200) == passes
 

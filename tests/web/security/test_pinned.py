@@ -28,7 +28,7 @@ from heartfelt.web.security.signing import (
 )
 from tests.web.security.test_cookies import SECRET, Clock
 
-OPTIONS = WebOptions(SECRET)
+OPTIONS = WebOptions(secret=SECRET)
 
 
 def send_raw(
@@ -100,7 +100,7 @@ def test_keys_are_not_shown(collection: Collection) -> None:
 
 @pytest.mark.parametrize(("prefix", "path"), [("", "/"), ("/studies/a", "/studies/a")])
 def test_a_cookie_is_deleted_where_it_was_set(prefix: str, path: str) -> None:
-    options = WebOptions(SECRET, prefix=prefix)
+    options = WebOptions(secret=SECRET, prefix=prefix)
     for change in (partial(set_cookie, signed="x", seconds=60), delete_cookie):
         response = Response()
         change(response, options, name=STUDY_COOKIE)
@@ -119,7 +119,7 @@ def test_a_token_names_its_id(collection: Collection) -> None:
 
 
 def test_requests_without_an_address_share_one_bucket() -> None:
-    app = Guard(reading, WebOptions(SECRET, address_per_minute=2, access_log=False))
+    app = Guard(reading, WebOptions(secret=SECRET, address_per_minute=2, access_log=False))
     assert [status(send_raw(app, client=None)) for _ in range(3)] == [200, 200, 429]
     assert status(send_raw(app, client=("10.0.0.1", 5))) == 200
     assert [status(send_raw(app, client=("10.0.0.2", port))) for port in (1, 2, 3)] == [200, 200, 429]
@@ -127,7 +127,9 @@ def test_requests_without_an_address_share_one_bucket() -> None:
 
 def test_a_raters_cookie_is_read_wherever_it_stands() -> None:
     signed = Signer(SECRET).sign("rater", "r1", 60)
-    app = Guard(reading, WebOptions(SECRET, address_per_minute=1, rater_per_minute=1, access_log=False))
+    app = Guard(
+        reading, WebOptions(secret=SECRET, address_per_minute=1, rater_per_minute=1, access_log=False)
+    )
     here = f"heartfelt_rater={signed}"
     cookies = [here, f"a=1; {here}", f"{here}; b=2; c=3", f'heartfelt_rater="{signed}"']
     assert [status(send_raw(app, headers={"cookie": cookie})) for cookie in cookies] == [200, 429, 429, 429]
@@ -144,7 +146,7 @@ def test_a_raters_cookie_is_read_wherever_it_stands() -> None:
     ],
 )
 def test_the_prefix_is_put_into_both_paths(path: str, raw: bytes | None, seen: str) -> None:
-    app = Guard(reading, WebOptions(SECRET, prefix="/p", access_log=False))
+    app = Guard(reading, WebOptions(secret=SECRET, prefix="/p", access_log=False))
     assert send_raw(app, path=path, raw_path=raw)[1]["body"].decode() == seen
 
 
@@ -161,7 +163,7 @@ def test_the_prefix_is_put_into_both_paths(path: str, raw: bytes | None, seen: s
     ],
 )
 def test_bodies_of_any_length(headers: dict[str, str], body: tuple[bytes, ...], expected: int) -> None:
-    app = Guard(reading, WebOptions(SECRET, body_limit=10, access_log=False))
+    app = Guard(reading, WebOptions(secret=SECRET, body_limit=10, access_log=False))
     assert status(send_raw(app, method="POST", headers=headers, body=body)) == expected
 
 

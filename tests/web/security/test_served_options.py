@@ -55,19 +55,19 @@ def test_the_limits_that_are_served() -> None:
 @pytest.mark.parametrize(("size", "works"), [(15, False), (16, True)])
 def test_the_secret_has_sixteen_bytes(size: int, works: bool) -> None:
     if works:
-        assert WebOptions(b"x" * size).secret
+        assert WebOptions(secret=b"x" * size).secret
         return
     with pytest.raises(InputError, match="too short"):
-        WebOptions(b"x" * size)
+        WebOptions(secret=b"x" * size)
 
 
 @pytest.mark.parametrize("address", ["public.example", "ftp://public.example", "//public.example", ""])
 def test_a_public_address_is_a_web_address(address: str) -> None:
     with pytest.raises(InputError, match="web address"):
-        WebOptions(SECRET, public_url=address)
+        WebOptions(secret=SECRET, public_url=address)
 
 
 @pytest.mark.parametrize("prefix", ["one", "/one/", "//one", "/one//two", "/"])
 def test_a_prefix_is_a_path(prefix: str) -> None:
     with pytest.raises(InputError, match="not a path"):
-        WebOptions(SECRET, prefix=prefix)
+        WebOptions(secret=SECRET, prefix=prefix)

@@ -123,7 +123,7 @@ def test_a_token_may_change_things_without_a_page(collection: Collection, option
 def test_wrong_tokens_are_counted_by_address_and_right_ones_are_not(
     collection: Collection, options: WebOptions
 ) -> None:
-    assert WebOptions(SECRET).wrong_tokens_per_minute == 30
+    assert WebOptions(secret=SECRET).wrong_tokens_per_minute == 30
     app = create_app(collection, options)
     app.state.token_limit = RateLimit(3, clock := Clock())
     right = {"authorization": f"Bearer {Tokens(collection).make('right').text}"}

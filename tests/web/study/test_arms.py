@@ -40,7 +40,7 @@ def watched(tmp_path: Path) -> Iterator[Collection]:
             person = Person(collection, recruiter="prolific", person=name)
             for _ in person.rate(2):
                 pass
-        rater = collection.do(Arrive("prolific", "d")).rater
+        rater = collection.do(Arrive(recruiter="prolific", person="d")).rater
         collection.do(Next(rater))
         collection.do(GiveConsent(rater, True))
         collection.do(Demographics(rater, {"hearing": "badly"}))
@@ -71,7 +71,7 @@ def test_the_api_counts_arms_and_changes_codes(watched: Collection, options: Web
 @pytest.mark.slow
 @pytest.mark.browser
 def test_the_dashboard_shows_arms(watched: Collection, browser: Browser, hashed: str) -> None:
-    options = WebOptions(SECRET, password=hashed, refresh_seconds=0.2, access_log=False)
+    options = WebOptions(secret=SECRET, password=hashed, refresh_seconds=0.2, access_log=False)
     with serve_in_thread(create_app(watched, options)) as address:
         context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
         page = context.new_page()

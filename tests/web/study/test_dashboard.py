@@ -71,7 +71,7 @@ class Watched:
 def watched(filled_study: Path, tmp_path: Path, browser: Browser, hashed: str) -> Iterator[Watched]:
     folder = Path(shutil.copytree(filled_study, tmp_path / "study"))
     with Collection.open(folder, options=CollectOptions(seed=2, durable=False)) as collection:
-        options = WebOptions(SECRET, password=hashed, refresh_seconds=0.2, access_log=False)
+        options = WebOptions(secret=SECRET, password=hashed, refresh_seconds=0.2, access_log=False)
         with serve_in_thread(create_app(collection, options)) as address:
             context = browser.new_context(
                 viewport={"width": 1440, "height": 900}, reduced_motion="reduce", accept_downloads=True
@@ -199,7 +199,7 @@ def test_stimuli_are_searched_played_and_listed_with_their_flags(watched: Watche
     rater, _ = rate(watched.collection, "flagger", most=1)
     step = watched.collection.do(Next(rater))
     assert isinstance(step, ShowTrial)
-    watched.collection.do(Flag(rater, step.trial, "silence", "nothing to hear", skip=True))
+    watched.collection.do(Flag(rater, step.trial, reason="silence", comment="nothing to hear", skip=True))
     watched.log_in()
     page = watched.page
     page.get_by_role("searchbox", name="Search stimuli").fill("forlorn_2")

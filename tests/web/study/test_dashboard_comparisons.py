@@ -38,7 +38,7 @@ def opened(tmp_path: Path, browser: Browser, hashed: str) -> Iterator[Opened]:
         collection = Collection.open(folder, options=CollectOptions(seed=1, durable=False))
         for number in range(4):
             come(collection, number)
-        options = WebOptions(SECRET, password=hashed, refresh_seconds=0.2, access_log=False)
+        options = WebOptions(secret=SECRET, password=hashed, refresh_seconds=0.2, access_log=False)
         serving = serve_in_thread(create_app(collection, options))
         address = serving.__enter__()
         context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")

@@ -70,7 +70,7 @@ class Event(NamedTuple):
     words: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AssignmentUnits:
     """The units of a study and the rules of its design: a unit is a stimulus or a set with its questions, or one item."""
 
@@ -197,7 +197,7 @@ def probes_each_session(probes: Sequence[Probe]) -> int:
     return sum(p.per_session for p in probes if isinstance(p, AnchorProbe | AttentionProbe | RepeatProbe))
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class ReservedTrial:
     """One presentation that is reserved for a rater and not answered yet."""
 
@@ -230,7 +230,7 @@ class ReservedTrial:
         return self.position != 0
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Rater:
     """The progress of one rater."""
 

@@ -185,7 +185,12 @@ class State:
     # --- events -------------------------------------------------------------------------------------------------------
 
     def _arrived(self, event: Event) -> None:
-        rater = Rater(cast(int, event.rater), cast(str, event.words), event.at, event.at + self.layout.lease)
+        rater = Rater(
+            number=cast(int, event.rater),
+            id=cast(str, event.words),
+            last=event.at,
+            until=event.at + self.layout.lease,
+        )
         rater.first_seq = event.seq
         self.last_number = max(self.last_number, rater.number)
         self.raters[rater.number] = rater
@@ -229,9 +234,9 @@ class State:
     def _leased(self, event: Event, rater: Rater) -> None:
         about = json.loads(event.words) if event.words is not None else {}
         trial = ReservedTrial(
-            cast(int, event.trial),
-            rater.number,
-            event.unit,
+            id=cast(int, event.trial),
+            rater=rater.number,
+            unit=event.unit,
             session=rater.earlier_sessions + rater.sessions,
             leased_at=event.at,
             **about,

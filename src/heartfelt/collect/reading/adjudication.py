@@ -74,7 +74,7 @@ class AdjudicationDecision(NamedTuple):
     """The draft that was shown among them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AdjudicationItem:
     """One item for senior raters: the rules that selected it, the answers, the draft, and its decisions, oldest first."""
 
@@ -398,7 +398,13 @@ def _adjudication(
     last = item_decisions[-1]
     answers = tuple(answer for answer in shown if answer is not None)
     earlier = tuple(
-        EarlierDecision(decision.at, decision.made_by, decision.value, decision.answer, decision.comment)
+        EarlierDecision(
+            at=decision.at,
+            by=decision.made_by,
+            value=decision.value,
+            answer=decision.answer,
+            comment=decision.comment,
+        )
         for decision in item_decisions[:-1]
     )
     history = AdjudicationHistory(answers, len(shown) - len(answers), last.draft, earlier)

@@ -32,7 +32,7 @@ class CompletionForecast:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArmCoverage:
     """How far one arm is: raters who were assigned to it, and its ratings against what it wants."""
 
@@ -47,7 +47,7 @@ class ArmCoverage:
     wanted: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StudyCoverage:
     """How far the study is. Counts are of trials: with all questions on one page, a stimulus counts once in each arm."""
 

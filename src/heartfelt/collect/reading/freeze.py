@@ -96,7 +96,11 @@ def freeze(connection: Connection, material: StudyUnits, *, excluded: bool) -> S
         questionnaires=tables.questionnaires(connection),
         ledger=pl.concat(ledger),
         source=Source(
-            "collection", study.name, {}, opened.media_root, versions=_versions_used(connection, recorded)
+            format="collection",
+            name=study.name,
+            options={},
+            media_root=opened.media_root,
+            versions=_versions_used(connection, recorded),
         ),
     )
 

@@ -174,7 +174,7 @@ def _raise_quota(work: Transaction, quota: int) -> None:
             "Give a higher number; to stop earlier, close the study.",
         )
     study = with_quota(work.study, quota)
-    edit = Edit("design.ratings_per_item", f"raised from {before} to {quota}")
+    edit = Edit(key="design.ratings_per_item", problem=f"raised from {before} to {quota}")
     work.after_rows.append(
         (
             "INSERT INTO versions (version, at, hash, study, changes)"

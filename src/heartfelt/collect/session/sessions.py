@@ -64,7 +64,7 @@ def later_page(work: Transaction, rater: Rater, ending: commands.Ending) -> comm
     url = settings.return_url.replace("{code}", code) if settings.return_url else None
     opens, until = opening(work.study, rater)
     return commands.SessionEnd(
-        ending, code, url, opens=opens, opens_in=max(0.0, opens - work.now), closes=until
+        ending=ending, code=code, url=url, opens=opens, opens_in=max(0.0, opens - work.now), closes=until
     )
 
 

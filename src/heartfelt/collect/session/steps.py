@@ -188,7 +188,13 @@ def session_end(
     code = code_of(settings, ending, screener)
     url = settings.return_url.replace("{code}", code) if settings.return_url and code else None
     retry_seconds = RETRY_SECONDS if ending == "wait" else None
-    return commands.SessionEnd(ending, code, url, retry_seconds, screener_text(work.study, screener))
+    return commands.SessionEnd(
+        ending=ending,
+        code=code,
+        url=url,
+        retry_seconds=retry_seconds,
+        text=screener_text(work.study, screener),
+    )
 
 
 # --- leasing ----------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ Statement: TypeAlias = tuple[str, Mapping[str, Any]]
 Mark: TypeAlias = tuple[int, int, int, int]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Context:
     """What stays the same from one transaction to the next."""
 
@@ -59,7 +59,7 @@ class Context:
             del self.persons[person]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Transaction:
     """The effects of the commands of one transaction so far."""
 

@@ -96,7 +96,9 @@ class AigiemoFormat(Format):
             ratings=_ratings(records, of_record),
             fields=_fields(fields),
             ledger=_texts(("what", "rater", "stimulus", "reason", "stage"), left_out),
-            source=Source(self.name, source.name, dict(options), media, layout),
+            source=Source(
+                format=self.name, name=source.name, options=dict(options), media_root=media, layout=layout
+            ),
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:

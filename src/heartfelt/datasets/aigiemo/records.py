@@ -49,7 +49,7 @@ VERDICTS = {
 _CANONICAL = {alias: name for name, aliases in ALIASES.items() for alias in aliases}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FieldValue:
     """What a machine said of one field and what a person made of it."""
 
@@ -70,7 +70,7 @@ class FieldValue:
     confidence: float | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class AnnotationRecord:
     """One annotation of one image, and the line it stands on."""
 
@@ -133,7 +133,7 @@ def parse(raw: Mapping[str, Any], bounds: tuple[float, float], where: str) -> An
     image = plain_text(fields.pop("image", None) or fields.get("path"))
     if image is None:
         raise InputError(f"{where}: the record names no image.", "Give every record an 'image'.")
-    record = AnnotationRecord(image.strip(), extras=extras)
+    record = AnnotationRecord(image=image.strip(), extras=extras)
     _inside(record.image, where)
     annotator = plain_text(fields.pop("annotator", None))
     record.annotator = annotator.strip() or None if annotator else None
@@ -275,7 +275,7 @@ def _flat_fields(record_fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 def _field(name: str, value: Any, annotator: str | None, where: str) -> FieldValue | None:
     if not isinstance(value, dict) or not (_part_names(name, value, where)):
         text = _tags(name, plain_text(value))
-        return None if text is None else FieldValue(name, final=text, verified_by=annotator)
+        return None if text is None else FieldValue(name=name, final=text, verified_by=annotator)
     machine, final = (_tags(name, plain_text(value.get(part))) for part in ("machine", "final"))
     source, verdict, by, at = (
         plain_text(value.get(part)) for part in ("source", "verdict", "verified_by", "at")

@@ -40,8 +40,8 @@ def sketch(per_cell: int) -> Sketch:
     template = recipe_study("aigiemo").prompts[0].text
     prompts = prompts_for(intents, list(IMAGE_STYLES), per_cell=per_cell, template=template)
     return Sketch(
-        IMAGE_STYLES,
-        tuple(
+        systems=IMAGE_STYLES,
+        stimuli=tuple(
             StarterStimulus(ask, maker, {"system": ask.system, "intent": ask.intent, "prompt": ask.text})
             for ask in prompts
         ),

@@ -75,7 +75,13 @@ class AimoclipsFormat(Format):
             stimuli=stimuli,
             ratings=_long(ratings.frame),
             ledger=ledger,
-            source=Source(self.name, source.name, dict(options), root if root.is_dir() else None, layout),
+            source=Source(
+                format=self.name,
+                name=source.name,
+                options=dict(options),
+                media_root=root if root.is_dir() else None,
+                layout=layout,
+            ),
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:

@@ -26,8 +26,8 @@ def sketch(per_cell: int) -> Sketch:
     intents = {intent.id: intent.reference for intent in recipe_study("aimoclips").intents}
     prompts = prompts_for(intents, list(MUSIC_STYLES), per_cell=per_cell, template=TEMPLATE)
     return Sketch(
-        MUSIC_STYLES,
-        tuple(
+        systems=MUSIC_STYLES,
+        stimuli=tuple(
             StarterStimulus(ask, maker, {"system": ask.system, "intent": ask.intent, "prompt": ask.text})
             for ask in prompts
         ),

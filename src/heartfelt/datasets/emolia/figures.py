@@ -73,7 +73,7 @@ _WHY_NONE = {
 _Columns = tuple[pl.Series | None, pl.Series, pl.Series]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class EmoliaSummary:
     """Estimates by their names in ``summary.json``, kappas by pair of raters, and agreement by number of raters."""
 
@@ -101,12 +101,12 @@ def figures(material: EmoliaContents) -> EmoliaSummary:
         eligible = eligible.filter(pl.col("item").is_in(list(material.prior)))
     both = eligible.join(complete, on="item", how="semi", maintain_order="left")
     return EmoliaSummary(
-        agreement,
-        _with_prior(_of(binary, eligible), material),
-        tables,
-        _by_coverage(binary, sizes),
-        eligible.height if material.prior else 0,
-        both.height if material.prior else 0,
+        agreement=agreement,
+        augmented=_with_prior(_of(binary, eligible), material),
+        pairs=tables,
+        by_coverage=_by_coverage(binary, sizes),
+        eligible=eligible.height if material.prior else 0,
+        eligible_complete=both.height if material.prior else 0,
     )
 
 
@@ -243,7 +243,7 @@ def _rates(material: EmoliaContents, labels: pl.DataFrame) -> dict[str, Estimate
         method, counts = f"{name.replace('_', ' ')} over items", {"items": judged.len()}
         if judged.len():
             low, high = wilson(float(judged.sum()), judged.len(), 0.95)
-            share = Estimate(float(judged.sum()) / judged.len(), method=method, counts=counts)
+            share = Estimate(value=float(judged.sum()) / judged.len(), method=method, counts=counts)
             out[name] = share.with_interval(low, high, "Wilson over items")
         else:
             out[name] = Estimate.missing(_WHY_NONE[column], method, counts)

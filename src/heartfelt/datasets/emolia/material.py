@@ -50,7 +50,7 @@ class EmoliaOptions:
         return self.ties == "honest"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileLayout:
     """How a subset's files look."""
 
@@ -68,8 +68,8 @@ _TIMES = ("usernames", "reaction_time_ms_mean", "reaction_time_ms_median", "samp
 _PRESENT = ("majority_present", "majority_present_votes", "majority_present_tie")
 _EMO_VOTES, _DIM_VOTES = tuple(f"{word}_votes" for word in EMO.answers), ("no_votes", "yes_votes")
 EMO_FORM = FileLayout(
-    "emo", EMO.keys, _EMO_VOTES, ("task_type", AFFIRMATIVE),
-    (
+    kind="emo", keys=EMO.keys, votes=_EMO_VOTES, chosen_by=("task_type", AFFIRMATIVE),
+    columns=(
         "file_name", *EMO.keys, "source_emotion", *_TIMES,
         "majority_rating_int", "majority_rating_votes", "majority_rating_tie", *_PRESENT, *reversed(_EMO_VOTES),
         "majority_rating", "all_agree_binary", "all_agree_ordinal", "intended_present", "matches_intended_label",
@@ -77,8 +77,8 @@ EMO_FORM = FileLayout(
     ),
 )  # fmt: skip
 DIM_FORM = FileLayout(
-    "dim", DIM.keys, _DIM_VOTES, ("polarity", "positive"),
-    (
+    kind="dim", keys=DIM.keys, votes=_DIM_VOTES, chosen_by=("polarity", "positive"),
+    columns=(
         "file_name", *DIM.keys, *_TIMES, *_PRESENT, *reversed(_DIM_VOTES), "all_agree_binary",
         "matches_intended_polarity", "benchmark_bucket", "n_raters", "flagged",
     ),
@@ -139,7 +139,7 @@ def subsets_of(snapshot: Snapshot) -> list[QuestionGroup]:
     return out
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class EmoliaContents:
     """All that a subset's files are made of.
 
@@ -190,7 +190,9 @@ def gather(snapshot: Snapshot, subset: QuestionGroup, options: EmoliaOptions) ->
         _labels(labels, subset, options).with_row_index("item").with_columns(pl.col("item").cast(pl.Int64))
     )
     numbered = answers.join(labels.select(*ITEM, "item"), on=ITEM, how="inner", maintain_order="left")
-    return EmoliaContents(snapshot, subset, options, items, numbered, labels)
+    return EmoliaContents(
+        snapshot=snapshot, subset=subset, options=options, items=items, answers=numbered, labels=labels
+    )
 
 
 def _items(snapshot: Snapshot, subset: QuestionGroup) -> pl.DataFrame:

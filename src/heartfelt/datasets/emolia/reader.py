@@ -41,14 +41,14 @@ AFFIRMATIVE = "affirmative"
 TASK_TYPES = (AFFIRMATIVE, "contrastive_1", "contrastive_2", "penultimate", "ultimate")
 POLARITIES = ("positive", "negative")
 EMO = EmoliaSubset(
-    "emolia-emo",
+    name="emolia-emo",
     keys=("queried_emotion", "task_type"),
     answers=("not_present", "weakly_present", "strongly_present"),
     words={"task_type": TASK_TYPES},
     further=("source_emotion",),
 )
 DIM = EmoliaSubset(
-    "emolia-dim",
+    name="emolia-dim",
     keys=("dimension", "level", "polarity"),
     answers=("no", "yes"),
     words={"polarity": POLARITIES},
@@ -89,7 +89,13 @@ class EmoliaFormat(Format):
             raters=tables.read_users(files.users, rows["rater"].unique(maintain_order=True).to_list()),
             items=self.items(items.drop("file_name")),
             ledger=tables.ledger_of(left_out.drop(drop)),
-            source=Source(self.name, source.name, dict(options), files.media, layout),
+            source=Source(
+                format=self.name,
+                name=source.name,
+                options=dict(options),
+                media_root=files.media,
+                layout=layout,
+            ),
         )
 
     @abstractmethod

@@ -32,8 +32,10 @@ def sketch_emo(per_cell: int) -> Sketch:
     }
     prompts = prompts_for(intents, list(VOICE_STYLES), per_cell=per_cell)
     return Sketch(
-        VOICE_STYLES,
-        tuple(StarterStimulus(ask, maker, {"system": ask.system, "intent": ask.intent}) for ask in prompts),
+        systems=VOICE_STYLES,
+        stimuli=tuple(
+            StarterStimulus(ask, maker, {"system": ask.system, "intent": ask.intent}) for ask in prompts
+        ),
         items=tuple(
             (ask.stimulus, question)
             for number, ask in enumerate(prompts)
@@ -82,7 +84,13 @@ def sketch_dim(per_cell: int) -> Sketch:
                 for number in range(1, per_cell + 1):
                     name = f"{system}_{dimension}_{level}_{number}"
                     coordinates = {"valence": 5.0, "arousal": 5.0, means: level / HIGHEST}
-                    ask = StimulusPrompt(name, system, dimension, f"{dimension} {level}", coordinates)
+                    ask = StimulusPrompt(
+                        stimulus=name,
+                        system=system,
+                        intent=dimension,
+                        text=f"{dimension} {level}",
+                        coordinates=coordinates,
+                    )
                     clips.append(
                         StarterStimulus(
                             ask, maker, {"system": system, "intent": dimension, "level": str(level)}
@@ -93,8 +101,8 @@ def sketch_dim(per_cell: int) -> Sketch:
                         (name, f"{dimension}/{opposite}/negative"),
                     ]
     return Sketch(
-        VOICE_STYLES,
-        tuple(clips),
+        systems=VOICE_STYLES,
+        stimuli=tuple(clips),
         items=tuple(items),
         notes=(
             f"Clips of {DIM_SECONDS:g} s in which three voices babble at levels 1, 3 and 5 of four dimensions: tempo (TEMP), "

@@ -31,7 +31,7 @@ ITEM = ["stimulus", "question"]
 _RESERVED = sorted({*RATINGS.names, "what", "reason", "stage", "path"} - {"position"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EmoliaSubset:
     """One subset: what its files are called and hold."""
 
@@ -57,7 +57,7 @@ class EmoliaSubset:
         return ("flag_id", "username", *self.keys, "file_name", "reason", "created_at")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Files:
     """The files of one subset; only the annotations must be there."""
 
@@ -97,11 +97,11 @@ def find_files(source: Path, subset: EmoliaSubset, options: Mapping[str, str]) -
             directory for directory in flat if directory.is_dir() and next(directory.glob("*_best"), None)
         ]
     return Files(
-        annotations,
-        _first(folder / USERS),
-        _first(folder / FLAGS),
-        variables or _first(folder / VARIABLES, *(home / VARIABLES for home in homes)),
-        named or next((directory for directory in media if directory.is_dir()), None),
+        annotations=annotations,
+        users=_first(folder / USERS),
+        flags=_first(folder / FLAGS),
+        variables=variables or _first(folder / VARIABLES, *(home / VARIABLES for home in homes)),
+        media=named or next((directory for directory in media if directory.is_dir()), None),
     )
 
 

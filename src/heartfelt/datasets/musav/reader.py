@@ -110,7 +110,7 @@ class MusAV(Format):
             study,
             stimuli=stimuli.to_frame(),
             ratings=pair_ratings(good.drop("higher_value"), scale),
-            source=Source(self.name, source.name),
+            source=Source(format=self.name, name=source.name),
             ledger=ledger,
         )
 

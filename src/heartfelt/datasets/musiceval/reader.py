@@ -87,7 +87,13 @@ class MusicEvalFormat(Format):
             stimuli=stimuli,
             ratings=None if ratings is None else stacked(ratings, QUESTIONS, names),
             means=None if means is None else stacked(means, QUESTIONS, names, "mean"),
-            source=Source(self.name, source.name, dict(options), root, release.layout()),
+            source=Source(
+                format=self.name,
+                name=source.name,
+                options=dict(options),
+                media_root=root,
+                layout=release.layout(),
+            ),
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
@@ -105,7 +111,7 @@ class MusicEvalFormat(Format):
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Release:
     """The files of a release that are there; lists by their split."""
 
@@ -146,7 +152,7 @@ def _find(source: Path) -> _Release:
             {source.name.removesuffix(end): source} if source.name.endswith(end) else {}
             for end in (MEANS_END, PERSON_END)
         )
-        return _Release(root, means, person, None if means or person else source)
+        return _Release(root=root, means=means, person=person, ratings=None if means or person else source)
     means, person = (
         {path.name.removesuffix(end): path for path in sorted(source.glob(f"{folder}/*{end}"))}
         for folder, end in (("sets", MEANS_END), ("person_mos", PERSON_END))
@@ -157,7 +163,13 @@ def _find(source: Path) -> _Release:
             f"{source} holds none of sets/*{MEANS_END}, person_mos/*{PERSON_END} and {RATINGS}.",
             "Point to the folder of the release (with sets/ and wav/), or to one of its lists.",
         )
-    return _Release(source, means, person, ratings, tuple(sorted(source.glob("system_mos/*.csv"))))
+    return _Release(
+        root=source,
+        means=means,
+        person=person,
+        ratings=ratings,
+        systems=tuple(sorted(source.glob("system_mos/*.csv"))),
+    )
 
 
 def _add(clips: dict[str, str | None], names: pl.Series, split: str | None) -> None:

@@ -34,7 +34,11 @@ def sketch(per_cell: int) -> Sketch:
     clips = [
         StarterStimulus(
             StimulusPrompt(
-                f"{system}_{name}_{number}", system, name, text, {"valence": valence, "arousal": arousal}
+                stimulus=f"{system}_{name}_{number}",
+                system=system,
+                intent=name,
+                text=text,
+                coordinates={"valence": valence, "arousal": arousal},
             ),
             maker,
             {"system": system, "prompt": name},
@@ -44,13 +48,17 @@ def sketch(per_cell: int) -> Sketch:
         for number in range(1, per_cell + 1)
     ]
     anchors = [
-        StarterStimulus(StimulusPrompt(name, "real", "", text), player, {"system": None, "prompt": prompt})
+        StarterStimulus(
+            StimulusPrompt(stimulus=name, system="real", intent="", text=text),
+            player,
+            {"system": None, "prompt": prompt},
+        )
         for name, (prompt, text) in ANCHORS.items()
     ]
     texts = {name: text for name, (text, _, _) in PROMPTS.items()} | dict(ANCHORS.values())
     return Sketch(
-        MUSIC_STYLES,
-        (*clips, *anchors),
+        systems=MUSIC_STYLES,
+        stimuli=(*clips, *anchors),
         anchors=tuple(ANCHORS),
         blocks={
             "prompts": listed(

@@ -20,7 +20,7 @@ from heartfelt.streams import stream
 _STEPS = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tune:
     """A tune: beats a minute, then its voices as notes like ``F#5:0.5`` (pitch, beats)."""
 
@@ -83,7 +83,12 @@ class TunePlayer:
         for word in notes.split():
             pitch, beats = word.split(":")
             length = float(beats) * beat
-            wave = voice(Tone(_hertz(pitch), 0.95 * length, self.rate, 0.55, 0.7), rng)
+            wave = voice(
+                Tone(
+                    hertz=_hertz(pitch), seconds=0.95 * length, rate=self.rate, brightness=0.55, softness=0.7
+                ),
+                rng,
+            )
             start = int((time + float(rng.uniform(0.0, 0.012))) * self.rate)
             wave = wave[: max(mix.size - start, 0)] * (loud * float(rng.uniform(0.85, 1.0)))
             mix[start : start + wave.size] += wave

@@ -77,7 +77,9 @@ class Collected:
         options |= {"at": "at"} if "at" in frame.columns else {}
         options |= {"stimulus_columns": ",".join(facts)} if facts else {}
         options |= {f"scale.{question}": "tags" for question in sorted(self.tags)}
-        return SourceTable(path, frame.lazy(), options, notes=tuple(notes), ledger=self.ledger(path))
+        return SourceTable(
+            path=path, rows=frame.lazy(), options=options, notes=tuple(notes), ledger=self.ledger(path)
+        )
 
     def ledger(self, path: Path) -> pl.DataFrame | None:
         """What was left out, with the reasons."""
@@ -163,7 +165,7 @@ class LabelStudio(ToolExport):
         more |= {"at": "created_at"} if "created_at" in rows.columns else {}
         more |= {f"scale.{name}": "tags" for name in tags if name in rows.columns}
         ledger = joined_ledgers(table.ledger, collected.ledger(source))
-        return SourceTable(source, rows.lazy(), more, notes=table.notes, ledger=ledger)
+        return SourceTable(path=source, rows=rows.lazy(), options=more, notes=table.notes, ledger=ledger)
 
 
 def _annotations(source: Path, options: Mapping[str, str]) -> tuple[SourceTable, pl.DataFrame]:
@@ -174,7 +176,9 @@ def _annotations(source: Path, options: Mapping[str, str]) -> tuple[SourceTable,
         records = [row for row in content if isinstance(row, dict)] if isinstance(content, list) else []
         names = dict.fromkeys(name for record in records for name in record)
         cells = {name: [_cell_text(record.get(name)) for record in records] for name in names}
-        table = SourceTable(source, pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String)).lazy(), {})
+        table = SourceTable(
+            path=source, rows=pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String)).lazy(), options={}
+        )
     else:
         file_options = {option: value for option, value in options.items() if option != "where"}
         table = open_source(source, {**file_options, "personal": "keep"})

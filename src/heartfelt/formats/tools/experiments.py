@@ -369,7 +369,7 @@ class PsyToolkit(ToolExport, layouts=("long", "wide")):
             more |= {"rater_columns": ",".join(facts)} if facts else {}
         if "rt" in rows.columns:
             rows = rows.with_columns((number_expr("rt") / 1000).alias("seconds")).drop("rt")
-        table = SourceTable(source / source.name, rows.lazy(), more, notes=tuple(notes))
+        table = SourceTable(path=source / source.name, rows=rows.lazy(), options=more, notes=tuple(notes))
         return "long", selected(table, options)
 
 

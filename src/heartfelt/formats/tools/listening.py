@@ -72,7 +72,7 @@ class BeaqleJS(ToolExport, layouts=("webmushra",)):
         where = source / source.name if source.is_dir() else source
         graded = pl.DataFrame(rows, schema=_MUSHRA, strict=False).lazy()
         return "webmushra", selected(
-            SourceTable(where, graded, {}, notes=tuple(notes), ledger=ledger), options
+            SourceTable(path=where, rows=graded, options={}, notes=tuple(notes), ledger=ledger), options
         )
 
 
@@ -139,13 +139,15 @@ class GoListen(ToolExport, layouts=("webmushra", "long")):
         notes = ("Listeners are numbered in the order of the rows; the names they entered were not read.",)
         answers = pl.DataFrame(rows, schema=_MUSHRA, strict=False)
         if files:
-            return "webmushra", selected(SourceTable(source, answers.lazy(), {}, notes=notes), options)
+            return "webmushra", selected(
+                SourceTable(path=source, rows=answers.lazy(), options={}, notes=notes), options
+            )
         seconds = (pl.col("rating_time").cast(pl.Float64, strict=False) / 1000).alias("seconds")
         acr = answers.select(
             pl.col("session_uuid").alias("rater"), pl.col("trial_id").alias("stimulus"),
             pl.lit("rating").alias("question"), pl.col("rating_score").alias("value"), seconds,
         )  # fmt: skip
-        return "long", selected(SourceTable(source, acr.lazy(), {}, notes=notes), options)
+        return "long", selected(SourceTable(path=source, rows=acr.lazy(), options={}, notes=notes), options)
 
 
 def _conditions(titles: list[str], files: list[str]) -> list[str]:

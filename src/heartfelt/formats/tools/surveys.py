@@ -345,7 +345,7 @@ def _with_repeated_names(
             cells[numbered[-1]] = (name, str(counts[name]))
     opened = open_delimited(source, options.get("delimiter"), numbered, options.get("encoding"))
     rows = opened.scan().slice(1).collect()
-    table = SourceTable(source, rows.lazy(), {}, notes=opened.notes)
+    table = SourceTable(path=source, rows=rows.lazy(), options={}, notes=opened.notes)
     return selected(table, options), cells
 
 

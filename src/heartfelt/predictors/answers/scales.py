@@ -28,7 +28,7 @@ _LISTED = 3
 _BREAKS, _GRAY = re.compile(r"[\s_\-/]+"), re.compile(r"\bgray\b")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
     """A number between two ends."""
 
@@ -67,7 +67,7 @@ class Label:
 
 def tags_ask(name: str, words: str, media: str = "image") -> Ask:
     """A question about a file that is answered with tags."""
-    return Ask(name, Tags(type="tags"), words, words, {"media": media})
+    return Ask(question=name, scale=Tags(type="tags"), text=words, words=words, about={"media": media})
 
 
 def answer_number(measured: Measurement, ask: Ask) -> Prediction:

@@ -45,7 +45,7 @@ def draft_cases(opened: OpenStudy, asks: Mapping[str, Ask], pending: pl.DataFram
             if name in fields
         ]
         facts = {} if path is None else {"path": str(path)}
-        out.append(Case(row["stimulus"], tuple(shown), media_of(root, path), facts=facts))
+        out.append(Case(stimulus=row["stimulus"], asks=tuple(shown), media=media_of(root, path), facts=facts))
     return out
 
 

@@ -116,11 +116,27 @@ def _drafted(
     except HeartfeltError as error:
         problem = f"{error.problem} {error.fix}"
         files.fail(pending, f"not asked: {problem}")
-        return DrafterRun(assigned.spec, assigned.spec, None, names, 0, 0.0, problem=problem)
+        return DrafterRun(
+            drafter=assigned.spec,
+            source=assigned.spec,
+            version=None,
+            fields=names,
+            stimuli=0,
+            seconds=0.0,
+            problem=problem,
+        )
     with drafter:
         source, version = provenance(drafter)
         cases = draft_cases(opened, asks, pending)
-        done = DrafterRun(assigned.spec, source, version, names, len(cases), 0.0, limits=drafter.limits)
+        done = DrafterRun(
+            drafter=assigned.spec,
+            source=source,
+            version=version,
+            fields=names,
+            stimuli=len(cases),
+            seconds=0.0,
+            limits=drafter.limits,
+        )
         if not cases:
             return done
         runs = opened.folder / RUNS
@@ -204,7 +220,7 @@ def _read(
             problems.append((stimulus, question, str(row["problem"])))
             continue
         try:
-            drafted = draft_value(Prediction(row["value"], answer=row["answer"]), ask, language)
+            drafted = draft_value(Prediction(value=row["value"], answer=row["answer"]), ask, language)
         except InputError as error:
             problems.append((stimulus, question, f"{error.problem} {error.fix}".strip()))
             continue

@@ -21,7 +21,7 @@ class DraftOptions:
     fields: Annotated[
         tuple[str, ...],
         Option(
-            "Draft only this question; all that machines fill in first if left out.",
+            help="Draft only this question; all that machines fill in first if left out.",
             flags=("--field",),
             metavar="QUESTION",
         ),
@@ -29,27 +29,27 @@ class DraftOptions:
     drafters: Annotated[
         tuple[str, ...],
         Option(
-            "The predictor that drafts; of one question, or of all that have none.",
+            help="The predictor that drafts; of one question, or of all that have none.",
             flags=("--with",),
             metavar="[QUESTION=]NAME[:ARG]",
         ),
     ] = ()
-    replace: Annotated[bool, Option("Draft again what has a draft; without a cache, ask anew.")] = False
+    replace: Annotated[bool, Option(help="Draft again what has a draft; without a cache, ask anew.")] = False
     fresh: bool = False
     """Whether a drafter is asked again what it has answered before; by default that answer is used."""
     language: Annotated[
-        str | None, Option("The language a model writes in; the study's first if left out.")
+        str | None, Option(help="The language a model writes in; the study's first if left out.")
     ] = None
     budget: Annotated[
         Budget | None,
         Option(
-            "What the drafts of the study may cost in all, as 5, or 2000000tokens; earlier runs count.",
+            help="What the drafts of the study may cost in all, as 5, or 2000000tokens; earlier runs count.",
             metavar="AMOUNT",
             panel="Asking",
             parse=parse_budget,
         ),
     ] = None
-    duplicates: Annotated[bool, Option("Look for near-duplicates among the images.")] = True
+    duplicates: Annotated[bool, Option(help="Look for near-duplicates among the images.")] = True
     asking: Annotated[RunOptions, Without("budget", "repeats")] = field(
         default_factory=lambda: RunOptions(give_up_after=GIVE_UP_AFTER)
     )

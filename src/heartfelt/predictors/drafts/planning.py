@@ -39,7 +39,7 @@ TOKENS_PER_SECOND = 25
 _ENTRY, _WORDS = 25, 30
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedDrafter:
     """What one drafter would be asked."""
 
@@ -96,11 +96,24 @@ def _planned(opened: OpenStudy, assigned: Assignment, options: DraftOptions) -> 
     except HeartfeltError as error:
         problem = f"{error.problem} {error.fix}"
         return PlannedDrafter(
-            assigned.spec, assigned.spec, None, names, stimuli, pending.height, problem=problem
+            drafter=assigned.spec,
+            source=assigned.spec,
+            version=None,
+            fields=names,
+            stimuli=stimuli,
+            items=pending.height,
+            problem=problem,
         )
     with drafter:
         source, version = provenance(drafter)
-        without_costs = PlannedDrafter(assigned.spec, source, version, names, stimuli, pending.height)
+        without_costs = PlannedDrafter(
+            drafter=assigned.spec,
+            source=source,
+            version=version,
+            fields=names,
+            stimuli=stimuli,
+            items=pending.height,
+        )
         if drafter.name != "chat" or not stimuli:
             return without_costs
         by_name = {ask.question: ask for ask in asks}

@@ -11,7 +11,7 @@ import polars as pl
 from heartfelt.representation import ShortRepr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FieldDrafts:
     """The drafts of one field, as they are after the run."""
 
@@ -36,7 +36,7 @@ class FieldDrafts:
     """The most frequent reasons for failures."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DrafterRun:
     """What one drafter did in this run."""
 
@@ -63,7 +63,7 @@ class DrafterRun:
     """What it says that it cannot see."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Drafting(ShortRepr):
     """The result of drafting a study."""
 

@@ -31,7 +31,7 @@ def read_budget(amount: str | float | Budget) -> Budget:
             f"'{amount}' is not a budget.",
             "Give a cost such as 0.5, with a decimal point, or tokens such as 2000000tokens.",
         )
-    return Budget(limit, "tokens" if parts["unit"] else "cost")
+    return Budget(limit=limit, unit="tokens" if parts["unit"] else "cost")
 
 
 def applies_to(budget: Budget | None, predictor: Predictor) -> bool:

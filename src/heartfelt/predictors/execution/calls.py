@@ -24,7 +24,7 @@ def _column(about: str, default: Any = MISSING) -> Any:
     return field(default=default, metadata={"about": about})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """One request and its answer."""
 
@@ -74,18 +74,18 @@ class Call:
 _TYPES = {"int": pl.Int64, "float": pl.Float64, "bool": pl.Boolean}
 _COLUMNS = [
     Column(
-        column.name,
-        _TYPES.get(str(column.type).split(" ")[0], pl.String),
-        column.metadata["about"],
+        name=column.name,
+        dtype=_TYPES.get(str(column.type).split(" ")[0], pl.String),
+        about=column.metadata["about"],
         nullable=True,
     )
     for column in fields(Call)
 ]
-_COLUMNS.insert(1, Column("stimulus", pl.String, "the stimulus it was about", nullable=True))
+_COLUMNS.insert(1, Column(name="stimulus", dtype=pl.String, about="the stimulus it was about", nullable=True))
 CALLS = Contract("calls", "one row per request to a hosted model", tuple(_COLUMNS))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """What the requests of a run, interrupted ones included, added up to."""
 
@@ -112,13 +112,13 @@ def usage_of(calls: Iterable[Call]) -> Usage:
     counted = [call for call in sent if call.input_tokens is not None and call.output_tokens is not None]
     costs = [call.cost for call in sent if call.cost is not None]
     return Usage(
-        len(sent),
-        sum(call.input_tokens or 0 for call in counted),
-        sum(call.output_tokens or 0 for call in counted),
-        len(sent) - len(counted),
-        round(sum(costs), 9) if costs else None,
-        tuple(sorted({call.model for call in sent if call.model})),
-        tuple(sorted({call.fingerprint for call in sent if call.fingerprint})),
+        requests=len(sent),
+        input_tokens=sum(call.input_tokens or 0 for call in counted),
+        output_tokens=sum(call.output_tokens or 0 for call in counted),
+        without_counts=len(sent) - len(counted),
+        cost=round(sum(costs), 9) if costs else None,
+        models=tuple(sorted({call.model for call in sent if call.model})),
+        fingerprints=tuple(sorted({call.fingerprint for call in sent if call.fingerprint})),
     )
 
 
@@ -137,7 +137,7 @@ def within(limit: float, amount: float) -> bool:
     return amount <= limit * (1 + 1e-9)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """What the requests of a run may cost, or how many tokens they may take, input and output together."""
 

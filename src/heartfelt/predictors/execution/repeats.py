@@ -250,7 +250,9 @@ def _of_numbers(rows: pl.DataFrame, column: str) -> tuple[Estimate, Estimate]:
     between = replace(between, counts=counts)
     df = ratings.size - len(ratings.items)
     squares = float(np.square(ratings.value - ratings.item_means[ratings.item]).sum())
-    sd = Estimate(math.sqrt(squares / df), method="SD of answers around their item's mean", counts=counts)
+    sd = Estimate(
+        value=math.sqrt(squares / df), method="SD of answers around their item's mean", counts=counts
+    )
     if squares == 0.0:
         return between, sd.without_interval("the repeats of every item are equal")
     low, high = (math.sqrt(squares / float(chi2.ppf(share, df))) for share in (0.975, 0.025))

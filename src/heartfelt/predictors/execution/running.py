@@ -45,7 +45,7 @@ _Item: TypeAlias = tuple[str, str, int]
 """A stimulus, a question, and which repeat of it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Run(ShortRepr):
     """The result of a run. What ``run.json`` holds comes first."""
 
@@ -215,19 +215,19 @@ class _State:
             "asked": self.asked,
         } | ({"repeats": self.repeats} if self.repeats > 1 else {})
         return Run(
-            self.model,
-            predictor.identity,
-            predictor.info,
-            counts,
-            seconds,
-            replace(usage_of(metered), items=answered) if metered else None,
-            predictions_table(self.model, entries),
-            predictor.ledger(),
-            calls_table(calls) if calls else None,
-            repeats_table(self.model, ((*item, self.entries[item]) for item in self.keys))
+            model=self.model,
+            identity=predictor.identity,
+            predictor=predictor.info,
+            counts=counts,
+            seconds=seconds,
+            usage=replace(usage_of(metered), items=answered) if metered else None,
+            table=predictions_table(self.model, entries),
+            ledger=predictor.ledger(),
+            calls=calls_table(calls) if calls else None,
+            repeated=repeats_table(self.model, ((*item, self.entries[item]) for item in self.keys))
             if self.repeats > 1
             else None,
-            folder,
+            folder=folder,
         )
 
     def _items(self) -> Iterator[tuple[str, str, StoredPrediction]]:

@@ -37,7 +37,7 @@ LARGEST = 1e100
 _NUMBERS = ("value", "score", "low", "high", "against", "rate", "start", "answer_sd")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
     """How often and after how long a question that met a transient error is asked again."""
 
@@ -62,7 +62,7 @@ class Retry:
         return max(retry_after, backoff * (0.5 + 0.5 * jitter))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaseOutcome:
     """The result of one case: a prediction for every question, in order, and how often each was asked."""
 
@@ -88,7 +88,7 @@ class _TooLate(TimeoutError):
         )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Open:
     """A case with the questions that are still open."""
 
@@ -145,7 +145,11 @@ class PredictorWork:
         problem = Prediction.failed(f"its worker was lost {times} times while it was worked on")
         return [
             CaseOutcome(
-                case.stimulus, (problem,) * len(case.asks), (times,) * len(case.asks), 0.0, repeat=case.repeat
+                stimulus=case.stimulus,
+                predictions=(problem,) * len(case.asks),
+                attempts=(times,) * len(case.asks),
+                seconds=0.0,
+                repeat=case.repeat,
             )
             for case in cases
         ]
@@ -158,7 +162,7 @@ class PredictorWork:
     def _start(self, case: Case) -> _Open:
         """The case with what needs no asking settled: missing media, and answers from the cache."""
         count, predictor = len(case.asks), self.predictor
-        open_case = _Open(case, [None] * count, [0] * count)
+        open_case = _Open(case=case, settled=[None] * count, attempts=[0] * count)
         if case.problem is not None:
             open_case.settled = [Prediction.failed(case.problem)] * count
             return open_case
@@ -296,7 +300,13 @@ class PredictorWork:
             file.release()
         lost = open_case.transient_error and all(prediction.problem is not None for prediction in predictions)
         return CaseOutcome(
-            case.stimulus, predictions, attempts, seconds, open_case.from_cache, lost, case.repeat
+            stimulus=case.stimulus,
+            predictions=predictions,
+            attempts=attempts,
+            seconds=seconds,
+            from_cache=open_case.from_cache,
+            lost=lost,
+            repeat=case.repeat,
         )
 
 

@@ -125,7 +125,14 @@ class File(Predictor):
         """The file's name without its extension, or the model chosen from it."""
         shown = self._named.get("model") or (self._metric.name if self._metric else self._path.stem)
         path = str(self._path)
-        return PredictorInfo(self.spec or path, shown, self.name, path, None, self._content)
+        return PredictorInfo(
+            spec=self.spec or path,
+            display_name=shown,
+            predictor=self.name,
+            model=path,
+            version=None,
+            hash=self._content,
+        )
 
     @property
     def lower_is_better(self) -> bool:

@@ -29,15 +29,15 @@ PROMPT = "prompt"
 
 
 def _column(name: str, about: str, dtype: type[pl.DataType] = pl.String, *, required: bool = True) -> Column:
-    return Column(name, dtype, about, required, nullable=True)
+    return Column(name=name, dtype=dtype, about=about, required=required, nullable=True)
 
 
 FILE_PREDICTIONS = Contract(
     "file predictions",
     "one row per file and question, answered or not",
     (
-        Column("file", pl.String, "the path, as it was given or found in a folder"),
-        Column("question", pl.String, "what was asked"),
+        Column(name="file", dtype=pl.String, about="the path, as it was given or found in a folder"),
+        Column(name="question", dtype=pl.String, about="what was asked"),
         _column("value", "the prediction on the question's scale, or its category's code", pl.Float64),
         _column("low", "lower bound of the prediction interval", pl.Float64),
         _column("high", "upper bound of the prediction interval", pl.Float64),
@@ -48,14 +48,14 @@ FILE_PREDICTIONS = Contract(
         _column("shares", "probabilities by category or tag, as JSON"),
         _column("flag", "what makes it doubtful, such as 'unlike training'; empty if nothing"),
         _column("warning", "what to know before using it, in words"),
-        Column("ok", pl.Boolean, "whether there is a prediction"),
+        Column(name="ok", dtype=pl.Boolean, about="whether there is a prediction"),
         _column("problem", "why there is none"),
         _column("samples", "the values of successive windows of a longer file, as JSON"),
         _column("rate", "windows per second", pl.Float64),
         _column("start", "seconds to the middle of the first window", pl.Float64),
         _column("reason", "the predictor's own reason"),
         _column("boxes", "where a detector saw what, as JSON"),
-        Column("model", pl.String, "the predictor, as it was requested"),
+        Column(name="model", dtype=pl.String, about="the predictor, as it was requested"),
         _column("seconds", "time the file took", pl.Float64),
     ),
     key=("file", "question"),
@@ -136,16 +136,18 @@ def _case(file: FoundFile, asks: Sequence[Ask], options: FileOptions, predictor:
     prompt = _by_file(options.prompt, path)
     own_asks = tuple(_about_file(ask, kind, prompt) for ask in asks)
     if file.problem is not None:
-        return Case(file.name, own_asks, prompt=prompt, problem=file.problem)
+        return Case(stimulus=file.name, asks=own_asks, prompt=prompt, problem=file.problem)
     media = Media(path) if path.is_file() else None
     facts = {} if media is not None else {"path": str(path)}
     originals = [] if options.reference is None else _originals(options.reference, path, predictor)
     if len(originals) > 1:
         names = listed([original.name for original in originals])
         problem = f"several references are named like it: {names}; leave one of them in {options.reference}"
-        return Case(file.name, own_asks, prompt=prompt, problem=problem)
+        return Case(stimulus=file.name, asks=own_asks, prompt=prompt, problem=problem)
     reference = Media(originals[0]) if originals else None
-    return Case(file.name, own_asks, media, prompt=prompt, facts=facts, reference=reference)
+    return Case(
+        stimulus=file.name, asks=own_asks, media=media, prompt=prompt, facts=facts, reference=reference
+    )
 
 
 def _about_file(ask: Ask, kind: str, prompt: str | None) -> Ask:

@@ -170,7 +170,13 @@ class Chat(RemotePredictor):
 
     def describe(self) -> PredictorInfo:
         """The model's name at the server."""
-        return PredictorInfo(self.spec or self.name, self.model, self.name, self.model, self._version or None)
+        return PredictorInfo(
+            spec=self.spec or self.name,
+            display_name=self.model,
+            predictor=self.name,
+            model=self.model,
+            version=self._version or None,
+        )
 
     def request_digest(self, case: Case, ask: Ask) -> str:
         """A hash of the request a question goes into, media left out: the other questions in it and the context."""
@@ -192,8 +198,13 @@ class Chat(RemotePredictor):
 
     def _template_hash(self) -> str:
         """A hash of everything sent for one question of each kind of scale: any change of wording or settings changes it."""
-        asks = tuple(Ask(name, scale, "text", "words", {}, "shown") for name, scale in _SPECIMENS.items())
-        case = Case("stimulus", asks, None, "system", "intent", "prompt")
+        asks = tuple(
+            Ask(question=name, scale=scale, text="text", words="words", about={}, shown="shown")
+            for name, scale in _SPECIMENS.items()
+        )
+        case = Case(
+            stimulus="stimulus", asks=asks, media=None, system="system", intent="intent", prompt="prompt"
+        )
         content = self._message(case, asks)
         requests = [self._plain_request(case, asks, content, form) for form in FORMS]
         return _digest([DRAFT_MEDIA if self.drafts else MEDIA_PARAMETERS, *requests])[:12]
@@ -368,7 +379,16 @@ class Chat(RemotePredictor):
         name = hashlib.sha256(f"{digest} {at}".encode()).hexdigest()[:16]
         questions = tuple(ask.question for ask in asks)
         prompt = in_words(request["messages"])
-        call = Call(name, digest, at, questions, self.model, form, None, prompt=prompt)
+        call = Call(
+            id=name,
+            request=digest,
+            at=at,
+            questions=questions,
+            requested_model=self.model,
+            form=form,
+            status=None,
+            prompt=prompt,
+        )
         self._note_call(call)
         try:
             response = self.connections.post(body)

@@ -139,7 +139,7 @@ def _read(entry: Any, ask: Ask, language: str) -> Prediction:
     except InputError as error:
         return Prediction.failed(answer_problem(error))
     words = drafted.value if ask.scale.level == "text" else draft.answer
-    return Prediction(draft.value, score, words, note=drafted.changed or None)
+    return Prediction(value=draft.value, score=score, answer=words, note=drafted.changed or None)
 
 
 def _given(answer: Any, scale: Scale) -> Prediction:

@@ -112,7 +112,13 @@ class Endpoint(RemotePredictor):
         """The server's address, without the scheme."""
         parts = urlsplit(self._url)
         shown = f"{parts.netloc}{parts.path}".rstrip("/")
-        return PredictorInfo(self.spec or self.name, shown, self.name, self._url, self._version or None)
+        return PredictorInfo(
+            spec=self.spec or self.name,
+            display_name=shown,
+            predictor=self.name,
+            model=self._url,
+            version=self._version or None,
+        )
 
     def _connect(self) -> Connections:
         return Connections(self._url, self._timeout, secret(self._token_from) if self._token_from else None)
@@ -224,13 +230,13 @@ class Endpoint(RemotePredictor):
         response = self.connections.post(content)
         digest = hashlib.sha256(content).hexdigest()
         call = Call(
-            hashlib.sha256(f"{digest} {at}".encode()).hexdigest()[:16],
-            digest,
-            at,
-            questions,
-            self._url,
-            SIMILARITY,
-            response.status,
+            id=hashlib.sha256(f"{digest} {at}".encode()).hexdigest()[:16],
+            request=digest,
+            at=at,
+            questions=questions,
+            requested_model=self._url,
+            form=SIMILARITY,
+            status=response.status,
             seconds=round(clock.timer() - begun, 6),
             completion=response.text[:_LONGEST_RECORD],
             prompt=json.dumps(sent, ensure_ascii=False),

@@ -67,12 +67,12 @@ class HubModel(Predictor):
         is_local = content.startswith("sha256:")
         short = Path(self.where).name if is_local else self.where
         return PredictorInfo(
-            self.spec or self.name,
-            f"{self.name} {short}",
-            self.name,
-            self.where,
-            None if is_local else content.rpartition("@")[2],
-            content.removeprefix("sha256:") if is_local else None,
+            spec=self.spec or self.name,
+            display_name=f"{self.name} {short}",
+            predictor=self.name,
+            model=self.where,
+            version=None if is_local else content.rpartition("@")[2],
+            hash=content.removeprefix("sha256:") if is_local else None,
         )
 
 
@@ -106,7 +106,16 @@ class HubScores(HubModel):
         asks = [Ask.number(name, low, high, text=about) for name, about in self.scores.items()]
         if not self.needs_prompt:
             return asks
-        return [Ask(ask.question, ask.scale, ask.text, ask.words, {"matches": "prompt"}) for ask in asks]
+        return [
+            Ask(
+                question=ask.question,
+                scale=ask.scale,
+                text=ask.text,
+                words=ask.words,
+                about={"matches": "prompt"},
+            )
+            for ask in asks
+        ]
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
         """Every question from the scores of the file, which are measured once for every prompt."""

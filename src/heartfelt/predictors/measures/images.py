@@ -114,4 +114,11 @@ class NetworkPredictor(ImagePredictor[T]):
         spec, parts = self.spec or self.name, [MODELS[name] for name in self._networks.names]
         versions = ", ".join(part.requirement for part in parts)
         model = " + ".join(self._networks.names)
-        return PredictorInfo(spec, spec, self.name, model, versions, parts[-1].sha256)
+        return PredictorInfo(
+            spec=spec,
+            display_name=spec,
+            predictor=self.name,
+            model=model,
+            version=versions,
+            hash=parts[-1].sha256,
+        )

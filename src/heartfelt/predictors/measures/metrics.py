@@ -75,11 +75,18 @@ class MeasuringPredictor(Predictor, Generic[T]):
 
         spec = self.spec or self.name
         if self._networks is None:
-            return PredictorInfo(spec, spec, self.name, self.name, __version__)
+            return PredictorInfo(
+                spec=spec, display_name=spec, predictor=self.name, model=self.name, version=__version__
+            )
         parts = [MODELS[name] for name in self._networks.names]
         versions = ", ".join(dict.fromkeys(part.requirement for part in parts))
         return PredictorInfo(
-            spec, spec, self.name, " + ".join(self._networks.names), versions, parts[-1].sha256
+            spec=spec,
+            display_name=spec,
+            predictor=self.name,
+            model=" + ".join(self._networks.names),
+            version=versions,
+            hash=parts[-1].sha256,
         )
 
 

@@ -88,7 +88,13 @@ class Pixels(ImagePredictor[PixelMeasures]):
 
     def describe(self) -> PredictorInfo:
         """The measures are heartfelt's own."""
-        return PredictorInfo(self.spec or self.name, self.spec or self.name, self.name, "pixels", __version__)
+        return PredictorInfo(
+            spec=self.spec or self.name,
+            display_name=self.spec or self.name,
+            predictor=self.name,
+            model="pixels",
+            version=__version__,
+        )
 
     def file_asks(self) -> Sequence[Ask]:
         """The measure that was chosen, or every one."""
@@ -116,7 +122,9 @@ class Pixels(ImagePredictor[PixelMeasures]):
         low, high, words = ENDS[name]
         if self.measure:
             low, high = self._ends
-        return answer_number(Measurement(name, getattr(measures, name), low, high, words), ask)
+        return answer_number(
+            Measurement(name=name, value=getattr(measures, name), low=low, high=high, words=words), ask
+        )
 
 
 def measure_named(name: str) -> str | None:

@@ -37,7 +37,7 @@ _PROPOSED, _LIKELY = 0.6, 0.7
 _BATCH = 256
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Face:
     """A face: its box in the picture's own pixels, and how sure the network is."""
 

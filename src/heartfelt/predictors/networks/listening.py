@@ -24,7 +24,7 @@ from heartfelt.stats.estimate import Estimate
 _LONG_SECONDS = 120.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAnswers:
     """What models predict of one file."""
 
@@ -47,7 +47,13 @@ def tags(path: Path | str, *, model: str = "musicnn-msd", progress: Progress | N
         for tag, share in features.mean_tags().items()
     }
     warnings = _warnings(sound) + features.warnings
-    return ModelAnswers(str(path), round(features.seconds, 3), values, (loaded.identity,), warnings)
+    return ModelAnswers(
+        file=str(path),
+        seconds=round(features.seconds, 3),
+        values=values,
+        models=(loaded.identity,),
+        warnings=warnings,
+    )
 
 
 def speech_quality(
@@ -77,7 +83,9 @@ def speech_quality(
             values[name] = _estimate(score, judge.scales[name], {"windows": quality.windows})
         warnings += [warning for warning in quality.warnings if warning not in warnings]
     identities = tuple(model.identity for model in loaded)
-    return ModelAnswers(str(path), round(seconds, 3), values, identities, tuple(warnings))
+    return ModelAnswers(
+        file=str(path), seconds=round(seconds, 3), values=values, models=identities, warnings=tuple(warnings)
+    )
 
 
 def _warnings(sound: SoundFile) -> tuple[str, ...]:
@@ -97,5 +105,8 @@ def _reported(sound: SoundFile, progress: Progress | None) -> Iterator[npt.NDArr
 
 def _estimate(value: float, method: str, counts: Mapping[str, int]) -> Estimate:
     return Estimate(
-        value, method=method, counts=counts, why_no_interval="the model gives a value without an interval"
+        value=value,
+        method=method,
+        counts=counts,
+        why_no_interval="the model gives a value without an interval",
     )

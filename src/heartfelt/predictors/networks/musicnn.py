@@ -65,7 +65,7 @@ TAGS = {
 # fmt: on
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MusicFeatures:
     """What MusicNN sees in a clip: one row per patch in every table."""
 
@@ -144,9 +144,9 @@ def embed(
     rows = [loaded.run({"patches": patch[None]}, list(PARTS)) for patch in cutter.patches(_blocks(samples))]
     tables = {part: np.concatenate([row[part] for row in rows]) for part in PARTS}
     return MusicFeatures(
-        TAGS.get(loaded.name) or tuple(f"tag {number}" for number in range(tables["tags"].shape[1])),
-        np.asarray(cutter.starts) * HOP / RATE,
-        cutter.samples / RATE,
+        names=TAGS.get(loaded.name) or tuple(f"tag {number}" for number in range(tables["tags"].shape[1])),
+        starts=np.asarray(cutter.starts) * HOP / RATE,
+        seconds=cutter.samples / RATE,
         warnings=cutter.warnings(),
         **tables,
     )

@@ -86,7 +86,7 @@ class Windows:
             yield samples[start : start + self.length]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
     """A network that judges speech window by window."""
 
@@ -279,45 +279,45 @@ def aecmos(
 
 
 dnsmos = Judge(
-    "dnsmos",
-    {
+    model="dnsmos",
+    scales={
         "sig": "DNSMOS: the speech, P.835",
         "bak": "DNSMOS: the background, P.835",
         "ovrl": "DNSMOS: overall, P.835",
         "p808": "DNSMOS: overall, P.808",
     },
-    _DNSMOS_WINDOW,
-    _repeated,
-    _dnsmos_starts,
-    _dnsmos_scores,
+    window=_DNSMOS_WINDOW,
+    lengthen=_repeated,
+    starts=_dnsmos_starts,
+    scores=_dnsmos_scores,
 )
 distillmos = Judge(
-    "distillmos",
-    {"distillmos": "DistillMOS: overall quality"},
-    _DISTILLMOS_WINDOW,
-    lambda samples: np.pad(samples, (0, max(0, _DISTILLMOS_WINDOW - len(samples)))),
-    partial(_even_starts, _DISTILLMOS_WINDOW, RATE),
-    _distillmos_scores,
+    model="distillmos",
+    scales={"distillmos": "DistillMOS: overall quality"},
+    window=_DISTILLMOS_WINDOW,
+    lengthen=lambda samples: np.pad(samples, (0, max(0, _DISTILLMOS_WINDOW - len(samples)))),
+    starts=partial(_even_starts, _DISTILLMOS_WINDOW, RATE),
+    scores=_distillmos_scores,
 )
 pdnsmos = Judge(
-    "pdnsmos",
-    {
+    model="pdnsmos",
+    scales={
         "pdnsmos-ovrl": "personalised DNSMOS: overall, P.835",
         "pdnsmos-sig": "personalised DNSMOS: the speech, P.835",
         "pdnsmos-bak": "personalised DNSMOS: the background, other voices included, P.835",
     },
-    _DNSMOS_WINDOW,
-    _repeated,
-    _dnsmos_starts,
-    partial(_p835_scores, _PERSONAL_FITS),
+    window=_DNSMOS_WINDOW,
+    lengthen=_repeated,
+    starts=_dnsmos_starts,
+    scores=partial(_p835_scores, _PERSONAL_FITS),
 )
 plcmos = Judge(
-    "plcmos",
-    {"plcmos": "PLCMOS: overall, after packet loss concealment"},
-    _PLCMOS_WINDOW,
-    lambda samples: samples,
-    partial(_even_starts, _PLCMOS_WINDOW, _PLCMOS_WINDOW // 2),
-    _plcmos_scores,
-    _PLCMOS_SHORTEST,
+    model="plcmos",
+    scales={"plcmos": "PLCMOS: overall, after packet loss concealment"},
+    window=_PLCMOS_WINDOW,
+    lengthen=lambda samples: samples,
+    starts=partial(_even_starts, _PLCMOS_WINDOW, _PLCMOS_WINDOW // 2),
+    scores=_plcmos_scores,
+    shortest=_PLCMOS_SHORTEST,
 )
 JUDGES = {judge.model: judge for judge in (dnsmos, distillmos, pdnsmos, plcmos)}

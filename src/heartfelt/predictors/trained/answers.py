@@ -20,7 +20,7 @@ import numpy.typing as npt
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSpread:
     """Standard deviations of raters' biases, gains and noise; gains turn around ``centre``."""
 

@@ -43,7 +43,7 @@ class DomainDistance:
     foreign: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Domain:
     """The training stimuli as a model remembers them; calibrated by :meth:`calibrated`."""
 
@@ -76,7 +76,7 @@ class Domain:
             "basis": basis.astype(np.float16),
             "centres": centres.astype(np.float16),
         }
-        return cls(arrays, tuple(blocks))
+        return cls(arrays=arrays, blocks=tuple(blocks))
 
     def parts(self, rows: npt.NDArray[Any]) -> tuple[Floats, Floats]:
         """The distance in each block and the share of columns outside, for each row."""

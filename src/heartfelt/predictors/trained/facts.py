@@ -35,7 +35,7 @@ class GroupingFacts:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingFacts:
     """Where a model came from."""
 

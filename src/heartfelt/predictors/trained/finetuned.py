@@ -170,7 +170,12 @@ class FineTunedPredictor(Predictor):
         """The model's own name, the version of heartfelt it was trained with, and its hash."""
         model = self.model
         return PredictorInfo(
-            self.spec or self.name, model.name, self.name, model.name, model.version, model.hash
+            spec=self.spec or self.name,
+            display_name=model.name,
+            predictor=self.name,
+            model=model.name,
+            version=model.version,
+            hash=model.hash,
         )
 
     def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
@@ -202,7 +207,7 @@ class FineTunedPredictor(Predictor):
             value, low, high = (
                 None if end is None else onto(end, output.bounds, ask.scale.bounds()) for end in ends
             )
-            return Prediction(value, low=low, high=high, note=note, flag=flag)
+            return Prediction(value=value, low=low, high=high, note=note, flag=flag)
         shares = {name: float(share) for name, share in zip(output.categories, row, strict=True)}
         asked_codes = ask.scale.codes()
         if set(asked_codes) != set(shares):
@@ -210,7 +215,7 @@ class FineTunedPredictor(Predictor):
                 f"the model knows the categories {', '.join(shares)}, not those of '{ask.question}'"
             )
         best = max(shares, key=shares.__getitem__)
-        return Prediction(asked_codes[best], answer=best, shares=shares, note=note, flag=flag)
+        return Prediction(value=asked_codes[best], answer=best, shares=shares, note=note, flag=flag)
 
     def _bounds(self, output: Answered, value: float, flag: str | None) -> tuple[float | None, float | None]:
         """The prediction interval on the model's scale; the whole scale where there is nothing to hear or see."""

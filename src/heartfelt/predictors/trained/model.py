@@ -137,7 +137,7 @@ def growth(slope: float, distance: npt.NDArray[np.float64]) -> npt.NDArray[np.fl
     return np.asarray(np.clip(np.exp(slope * distance), 1.0, 4.0))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class QuestionHead:
     """What a model predicts for one question: the head, the scale, and how far off it is on systems it has not met.
 
@@ -164,7 +164,7 @@ class QuestionHead:
         return values if self.bounds is None else np.clip(values, *self.bounds)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Manifest:
     """``model.json`` of a head."""
 
@@ -179,7 +179,7 @@ class _Manifest:
     domain: Domain | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class TrainedModel:
     """A trained model in memory."""
 
@@ -263,7 +263,13 @@ class TrainedModel:
             write_bytes(scratch / WEIGHTS, weights)
             write_head_graph(scratch, self.outputs, weights)
             manifest = _Manifest(
-                self.core, self.embedding, look.identity, blocks, self.outputs, self.facts, self.domain
+                core=self.core,
+                embedding=self.embedding,
+                looks_through=look.identity,
+                blocks=blocks,
+                outputs=self.outputs,
+                facts=self.facts,
+                domain=self.domain,
             )
             write_json(scratch / MODEL, manifest)
             stimuli = json.dumps(to_json(dict(sorted(self.out_of_fold.items()))), separators=(",", ":"))
@@ -322,12 +328,12 @@ def _read(folder: Path, stored: Mapping[str, Any]) -> TrainedModel:
     domain = {key.partition("/")[2]: array for key, array in arrays.items() if key.startswith(f"{DOMAIN}/")}
     core = manifest.core
     return TrainedModel(
-        core.name,
-        core.recipe,
-        manifest.embedding,
-        _with_arrays(manifest.outputs, arrays, folder),
-        manifest.facts,
-        from_json(dict[str, OutOfFold], rows),
+        name=core.name,
+        recipe=core.recipe,
+        embedding=manifest.embedding,
+        outputs=_with_arrays(manifest.outputs, arrays, folder),
+        facts=manifest.facts,
+        out_of_fold=from_json(dict[str, OutOfFold], rows),
         hash=core.weights_hash,
         domain=manifest.domain and manifest.domain.with_arrays(domain),
         data=core.data,
@@ -341,12 +347,12 @@ def _read_old(folder: Path, stored: Mapping[str, Any]) -> TrainedModel:
     facts = replace(facts, labels=old_label_words(facts.panel, facts.policy))
     domain = stored.get("domain")
     return TrainedModel(
-        str(stored["name"]),
-        str(stored["recipe"]),
-        str(stored["embedding"]),
-        _with_arrays(from_json(tuple[QuestionHead, ...], stored["outputs"]), old.arrays, folder),
-        facts,
-        from_json(dict[str, OutOfFold], old.left_out),
+        name=str(stored["name"]),
+        recipe=str(stored["recipe"]),
+        embedding=str(stored["embedding"]),
+        outputs=_with_arrays(from_json(tuple[QuestionHead, ...], stored["outputs"]), old.arrays, folder),
+        facts=facts,
+        out_of_fold=from_json(dict[str, OutOfFold], old.left_out),
         hash=str(stored["weights"]),
         domain=domain and from_json(Domain, domain).with_arrays(old.domain),
         data=(DataSource(study=facts.study, snapshot=facts.snapshot),),

@@ -79,12 +79,12 @@ class TrainedPredictor(Predictor):
         """The model's own name, the version of heartfelt it was trained with, and the hash of its weights."""
         version = self.model.facts.heartfelt
         return PredictorInfo(
-            self.spec or self.name,
-            self.model.name if self.name == TrainedPredictor.name else self.name,
-            self.name,
-            self.model.name,
-            f"heartfelt {version}" if version else None,
-            self.model.hash,
+            spec=self.spec or self.name,
+            display_name=self.model.name if self.name == TrainedPredictor.name else self.name,
+            predictor=self.name,
+            model=self.model.name,
+            version=f"heartfelt {version}" if version else None,
+            hash=self.model.hash,
         )
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
@@ -151,7 +151,7 @@ def answer_of(
     windows = WINDOWS in ask.about
     spread = float(out.answers.sd(value)) if windows and out.answers is not None else None
     prediction = Prediction(
-        value, low=low, high=high, note="; ".join(notes) or None, flag=doubt.flag, answer_sd=spread
+        value=value, low=low, high=high, note="; ".join(notes) or None, flag=doubt.flag, answer_sd=spread
     )
     if not (windows or isinstance(ask.scale, Trace)) or features.starts.size < 2 or left_out is not None:
         return prediction

@@ -58,7 +58,7 @@ class NamedTensors(dict[str, Any]):
         return 1 + max((int(match[1]) for name in self if (match := re.match(pattern, name))), default=-1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """Weights with what identifies them."""
 
@@ -141,7 +141,13 @@ def open_checkpoint(where: str, files: Sequence[str], extra_files: Sequence[str]
         if not isinstance(value, torch.Tensor) and value is not wrapped
     }
     tensors = {name: value.float() for name, value in wrapped.items() if isinstance(value, torch.Tensor)}
-    return Checkpoint(NamedTensors(tensors, path.name), sha256_of(path), path, revision, facts)
+    return Checkpoint(
+        state=NamedTensors(tensors, path.name),
+        hash=sha256_of(path),
+        path=path,
+        revision=revision,
+        facts=facts,
+    )
 
 
 def filled(model: Any, state: NamedTensors) -> Any:

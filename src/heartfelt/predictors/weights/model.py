@@ -20,7 +20,7 @@ from heartfelt.errors import DamagedError, InputError
 from heartfelt.registry import Registry
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Pretrained:
     """Weights that the package index carries inside a package, and how they become ONNX."""
 
@@ -64,7 +64,7 @@ MODELS: Registry[Pretrained] = Registry("model")
 for _name, _facts in tomllib.loads(
     (files("heartfelt.predictors.weights") / "catalogue.toml").read_text("utf-8")
 ).items():
-    MODELS.add(_name, Pretrained(_name, **_facts))
+    MODELS.add(_name, Pretrained(name=_name, **_facts))
 
 
 class Model:

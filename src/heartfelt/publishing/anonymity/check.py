@@ -314,4 +314,6 @@ def check_step(private: PrivateTexts, groups: Groups, options: PublishOptions) -
             f" {plural(groups.smallest, 'rater')}."
         )
     settings = {"k": str(options.k), "smallest": str(groups.smallest), "groups": str(groups.count)}
-    return ReleaseStep("check", "raters", None, about, 0, None, settings)
+    return ReleaseStep(
+        kind="check", table="raters", column=None, about=about, rows=0, lost=None, settings=settings
+    )

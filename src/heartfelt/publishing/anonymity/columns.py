@@ -43,7 +43,8 @@ def leave_out_columns(draft: Draft, options: PublishOptions) -> Draft:
                     )
         tables[table] = frame.drop(list(gone))
         steps += [
-            ReleaseStep("columns", table, name, about, frame.height, 1.0) for name, about in gone.items()
+            ReleaseStep(kind="columns", table=table, column=name, about=about, rows=frame.height, lost=1.0)
+            for name, about in gone.items()
         ]
     return distinct_names(draft.changed(*steps, **tables))
 
@@ -54,7 +55,9 @@ def _without_questionnaires(draft: Draft) -> Draft:
     if not answers.height:
         return draft
     about = "Answers to questionnaires between trials are left out: they are about the person, and not generalised."
-    step = ReleaseStep("columns", "questionnaires", None, about, answers.height, 1.0)
+    step = ReleaseStep(
+        kind="columns", table="questionnaires", column=None, about=about, rows=answers.height, lost=1.0
+    )
     return draft.changed(step, questionnaires=answers.clear())
 
 
@@ -86,7 +89,16 @@ def distinct_names(draft: Draft) -> Draft:
             if new != name:
                 renamed[name] = new
                 about = f"Renamed from '{name}': another column has the same name but for case or spaces."
-                steps.append(ReleaseStep("columns", table, new, about, frame.height, settings={"was": name}))
+                steps.append(
+                    ReleaseStep(
+                        kind="columns",
+                        table=table,
+                        column=new,
+                        about=about,
+                        rows=frame.height,
+                        settings={"was": name},
+                    )
+                )
         tables[table] = frame.rename(renamed)
     return draft.changed(*steps, **tables)
 

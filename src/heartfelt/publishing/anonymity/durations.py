@@ -59,12 +59,18 @@ def answer_times(draft: Draft, step: float) -> Draft:
                 about, lost = f"Rounded to {step:g} s, as asked. {PUBLISHED}", None
             else:
                 tables[table], about, lost = frame.drop(name), LEFT_OUT, 1.0
-            steps.append(ReleaseStep("times", table, name, about, frame.height, lost))
+            steps.append(
+                ReleaseStep(kind="times", table=table, column=name, about=about, rows=frame.height, lost=lost)
+            )
     for table, names in _EFFORT.items():
         for name in () if step else draft.having(table, *names):
             frame = tables.get(table, draft.tables[table])
             tables[table] = frame.drop(name)
-            steps.append(ReleaseStep("times", table, name, LEFT_OUT, frame.height, 1.0))
+            steps.append(
+                ReleaseStep(
+                    kind="times", table=table, column=name, about=LEFT_OUT, rows=frame.height, lost=1.0
+                )
+            )
     draft = draft.changed(*steps, **tables)
     return draft if step else _without_figures(draft)
 
@@ -85,7 +91,7 @@ def _without_figures(draft: Draft) -> Draft:
         if changed:
             tables[table] = frame.with_columns(reasons)
             about = "Reasons are stated without the times that a rule found."
-            steps.append(ReleaseStep("times", table, "reason", about, changed))
+            steps.append(ReleaseStep(kind="times", table=table, column="reason", about=about, rows=changed))
     return draft.changed(*steps, **tables)
 
 

@@ -194,4 +194,4 @@ def _step(linked: Linked, draft: Draft) -> ReleaseStep:
             f" {plural(linked.absent[0], 'rater')} of the earlier release {'is' if linked.absent[0] == 1 else 'are'} not in this"
             f" one, in groups of {linked.absent[1]} or more: withdraw the earlier one if they should not be known to have left."
         )
-    return ReleaseStep("earlier", "raters", None, about, count)
+    return ReleaseStep(kind="earlier", table="raters", column=None, about=about, rows=count)

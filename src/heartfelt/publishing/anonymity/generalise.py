@@ -50,7 +50,7 @@ _SAID_ELSEWHERE = 0.5
 """The share of a column that another has to hold for that to be mentioned."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class GeneralisedColumn:
     """A column as it is published, and what that cost."""
 
@@ -251,11 +251,11 @@ class _Search:
         emptied = int(((self.given[column].codes != ABSENT) & (after == ABSENT)).sum())
         weight = float(self.stated[column])
         return GeneralisedColumn(
-            values,
-            hierarchy.levels[level].about,
-            int(gone.sum()),
-            1 - retained_share,
-            emptied,
-            weight,
-            also_in,
+            values=values,
+            about=hierarchy.levels[level].about,
+            suppressed=int(gone.sum()),
+            lost=1 - retained_share,
+            emptied=emptied,
+            weight=weight,
+            also_in=also_in,
         )

@@ -75,7 +75,7 @@ def take_out(draft: Draft, decided: Sequence[TextInRelease]) -> Draft:
                     "A private text that the final search found is"
                     f" {'left out with its cell' if private_text.decision == 'drop' else 'taken out'}."
                 )
-                steps.append(ReleaseStep("free-text", table, name, about, rows))
+                steps.append(ReleaseStep(kind="free-text", table=table, column=name, about=about, rows=rows))
         draft = draft.changed(*steps, **tables)
     return draft
 

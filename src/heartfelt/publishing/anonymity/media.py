@@ -49,7 +49,15 @@ def publish_media(
         where = None if link is None else stimuli[link][index]
         file = None if root is None or path is None else inside(root, path, f"stimulus {name}")
         if file is None or not file.is_file():
-            plan[name] = PublishedMedium(name, "", 0, None, None, where, "the media file was not at hand")
+            plan[name] = PublishedMedium(
+                stimulus=name,
+                sha256="",
+                bytes=0,
+                path=None,
+                source=None,
+                link=where,
+                why_absent="the media file was not at hand",
+            )
             continue
         words = None if licence is None else stimuli[licence][index]
         reason = None
@@ -87,10 +95,25 @@ def _publish(
                 for part in _parts(file, pieces):
                     digest.update(part)
                     out.write(part)
-            return PublishedMedium(name, digest.hexdigest(), pieces.size, f"{MEDIA}/{path}", target, link)
+            return PublishedMedium(
+                stimulus=name,
+                sha256=digest.hexdigest(),
+                bytes=pieces.size,
+                path=f"{MEDIA}/{path}",
+                source=target,
+                link=link,
+            )
     of_link = None if link is None else content_digest(file)
     sha256 = of_link or keyed_hash(key, ORIGINAL, sha256_of(file))
-    return PublishedMedium(name, sha256, file.stat().st_size, None, None, link, reason)
+    return PublishedMedium(
+        stimulus=name,
+        sha256=sha256,
+        bytes=file.stat().st_size,
+        path=None,
+        source=None,
+        link=link,
+        why_absent=reason,
+    )
 
 
 def content_digest(file: Path) -> str | None:
@@ -119,12 +142,12 @@ def _with_paths(draft: Draft, folder: Path, plan: Mapping[str, PublishedMedium])
         about = (
             f"{plural(len(shared), 'media file')} published without metadata (tags, comments, dates, places)."
         )
-        steps.append(ReleaseStep("media", "stimuli", "path", about, len(shared)))
+        steps.append(ReleaseStep(kind="media", table="stimuli", column="path", about=about, rows=len(shared)))
     reasons = [medium.why_absent for medium in plan.values() if medium.why_absent is not None]
     for reason in dict.fromkeys(reasons):
         count = reasons.count(reason)
         about = f"{plural(count, 'stimulus', 'stimuli')} without a media file: {reason}."
-        steps.append(ReleaseStep("media", "stimuli", "path", about, count))
+        steps.append(ReleaseStep(kind="media", table="stimuli", column="path", about=about, rows=count))
     if draft.having("stimuli", *AT_HAND):
         present = pl.col("stimulus").is_in(shared)
         if "bytes" in stimuli.columns:

@@ -45,7 +45,11 @@ def coarsen(draft: Draft, options: PublishOptions, earlier: pl.DataFrame | None 
         about = _LEFT_OUT[roles[name]]
         if roles[name] == "machine":
             about = f"{about.rstrip('.')} ({machine_fact(raters[name]) or 'as collected'})."
-        steps.append(ReleaseStep("columns", "raters", name, about, raters.height, 1.0))
+        steps.append(
+            ReleaseStep(
+                kind="columns", table="raters", column=name, about=about, rows=raters.height, lost=1.0
+            )
+        )
     raters = raters.drop(dropped)
     facts = [name for name in raters.columns if roles[name] in {"quasi-identifier", "typed"}]
     secret = [name for name in raters.columns if roles[name] == "sensitive"]
@@ -53,7 +57,16 @@ def coarsen(draft: Draft, options: PublishOptions, earlier: pl.DataFrame | None 
         texts = [name for name in raters.columns if roles[name] == "text"]
         for name in (*facts, *secret, *texts):
             about = "Nothing is published of what is known of raters."
-            steps.append(ReleaseStep("demographics", "raters", name, about, raters.height, 1.0))
+            steps.append(
+                ReleaseStep(
+                    kind="demographics",
+                    table="raters",
+                    column=name,
+                    about=about,
+                    rows=raters.height,
+                    lost=1.0,
+                )
+            )
         raters, facts, secret = raters.drop(*facts, *secret, *texts), [], []
     elif (facts or secret) and raters.height < options.k:
         raise InputError(
@@ -138,7 +151,15 @@ def _diverse(
     for name in poor:
         about = f"Left out: the column has fewer than l = {options.l} values, so whoever took part would be known by it."
         steps.append(
-            ReleaseStep("demographics", "raters", name, about, raters.height, 1.0, _settings(options))
+            ReleaseStep(
+                kind="demographics",
+                table="raters",
+                column=name,
+                about=about,
+                rows=raters.height,
+                lost=1.0,
+                settings=_settings(options),
+            )
         )
     return raters.drop(poor), [name for name in secret if name not in poor], steps
 
@@ -160,7 +181,15 @@ def _step(
         about += f" {percent(share)} of what it says is also said by {other_column if other_column != WHEN else 'the dates'}."
     changed = column.suppressed if column.about == "as given" else rows
     settings = {**_settings(options), "emptied": str(column.emptied), "weight": f"{column.weight:g}"}
-    return ReleaseStep("demographics", table, name, about, changed, round(column.lost, 6), settings)
+    return ReleaseStep(
+        kind="demographics",
+        table=table,
+        column=name,
+        about=about,
+        rows=changed,
+        lost=round(column.lost, 6),
+        settings=settings,
+    )
 
 
 # --- when -------------------------------------------------------------------------------------------------------------
@@ -221,19 +250,39 @@ def _dated(
             lost = None if column is None else round(column.lost, 6)
             steps.append(
                 ReleaseStep(
-                    "times", table, "at", about, frame.height, lost if dated else 1.0, _settings(options)
+                    kind="times",
+                    table=table,
+                    column="at",
+                    about=about,
+                    rows=frame.height,
+                    lost=lost if dated else 1.0,
+                    settings=_settings(options),
                 )
             )
     if draft.having("fields", "drafted_at"):
         frame = tables.get("fields", draft.tables["fields"])
         tables["fields"] = frame.with_columns(pl.col("drafted_at").dt.truncate("1d"))
-        steps.append(ReleaseStep("times", "fields", "drafted_at", "Dated by the day.", frame.height))
+        steps.append(
+            ReleaseStep(
+                kind="times",
+                table="fields",
+                column="drafted_at",
+                about="Dated by the day.",
+                rows=frame.height,
+            )
+        )
     if draft.having("adjudications", "history"):
         frame = tables.get("adjudications", draft.tables["adjudications"])
         texts = [None if text is None else _undated(text) for text in frame["history"]]
         tables["adjudications"] = frame.with_columns(pl.Series("history", texts, pl.String))
         steps.append(
-            ReleaseStep("times", "adjudications", "history", "Earlier decisions are not dated.", frame.height)
+            ReleaseStep(
+                kind="times",
+                table="adjudications",
+                column="history",
+                about="Earlier decisions are not dated.",
+                rows=frame.height,
+            )
         )
     return draft.changed(*steps, **tables)
 

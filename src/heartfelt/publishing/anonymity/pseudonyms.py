@@ -40,7 +40,11 @@ def pseudonymise(draft: Draft, key: bytes) -> tuple[Draft, pl.DataFrame]:
         if draft.having(table, column) and tables[table][column].null_count() < tables[table].height:
             tables[table] = _replaced(tables[table], column, people)
             about = "Ids of people are pseudonyms (HMAC-SHA256 under a key that is not published)."
-            steps.append(ReleaseStep("pseudonyms", table, column, about, tables[table].height))
+            steps.append(
+                ReleaseStep(
+                    kind="pseudonyms", table=table, column=column, about=about, rows=tables[table].height
+                )
+            )
     if draft.having("adjudications", "history"):
         names = dict(people.iter_rows())
         written = [
@@ -50,18 +54,26 @@ def pseudonymise(draft: Draft, key: bytes) -> tuple[Draft, pl.DataFrame]:
             pl.Series("history", written, pl.String)
         )
         about = "Ids of people in the history of decisions are pseudonyms."
-        steps.append(ReleaseStep("pseudonyms", "adjudications", "history", about, len(written)))
+        steps.append(
+            ReleaseStep(
+                kind="pseudonyms", table="adjudications", column="history", about=about, rows=len(written)
+            )
+        )
     for column, reason in _presentations(tables["ratings"]):
         ids = tables["ratings"][column].drop_nulls().unique().to_list()
         kind = "trial" if column == "trial" else "set"
         tables["ratings"] = _replaced(tables["ratings"], column, pseudonyms(key, kind, ids))
         steps.append(
             ReleaseStep(
-                "pseudonyms", "ratings", column, f"{reason} are pseudonyms.", tables["ratings"].height
+                kind="pseudonyms",
+                table="ratings",
+                column=column,
+                about=f"{reason} are pseudonyms.",
+                rows=tables["ratings"].height,
             )
         )
     about = f"Rows are sorted by their published key: the order in which {plural(people.height, 'person', 'people')} came is gone."
-    steps.append(ReleaseStep("pseudonyms", "ratings", None, about))
+    steps.append(ReleaseStep(kind="pseudonyms", table="ratings", column=None, about=about))
     return draft.changed(*steps, **{name: _sorted(name, frame) for name, frame in tables.items()}), people
 
 

@@ -25,7 +25,7 @@ IN_THE_RELEASE = "private, found in the release"
 _COLUMNS = ("id", "kinds", "where", "times", "text", "redacted", "decision")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuarantinedText:
     """A text that is not published as it is unless a person decides so."""
 

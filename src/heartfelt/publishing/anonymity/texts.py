@@ -78,7 +78,12 @@ def quarantine_texts(
         where = ", ".join(rows["where"].unique(maintain_order=True).to_list())
         texts.append(
             QuarantinedText(
-                name, str(text), tuple(findings.get(str(text), ())), where, int(rows["times"].sum()), decision
+                id=name,
+                text=str(text),
+                findings=tuple(findings.get(str(text), ())),
+                where=where,
+                times=int(rows["times"].sum()),
+                decision=decision,
             )
         )
     texts.sort(key=lambda text: not text.findings)
@@ -108,7 +113,17 @@ def _treatment(options: PublishOptions, typed: int) -> tuple[Texts, list[Release
         "search": f"There are {many}, more than {REVIEWED}: only those in which personal data are found wait for a decision"
         " (--texts review holds back all).",
     }[treatment]
-    return treatment, [ReleaseStep("free-text", "texts", None, about, typed, None, {"texts": treatment})]
+    return treatment, [
+        ReleaseStep(
+            kind="free-text",
+            table="texts",
+            column=None,
+            about=about,
+            rows=typed,
+            lost=None,
+            settings={"texts": treatment},
+        )
+    ]
 
 
 def _countries(draft: Draft) -> list[str]:
@@ -213,7 +228,9 @@ def _applied(draft: Draft, cells: Sequence[TextCell], texts: Sequence[Quarantine
             tables["ledger"] = draft.ledger_with(withheld(frame.filter(empty), reason))
             frame = frame.filter(~empty)
         tables[cell.table] = frame
-        steps.append(ReleaseStep("free-text", cell.table, cell.column, about, count))
+        steps.append(
+            ReleaseStep(kind="free-text", table=cell.table, column=cell.column, about=about, rows=count)
+        )
     if draft.having("adjudications", "history"):
         frame = tables.get("adjudications", draft.tables["adjudications"])
         written = [
@@ -222,7 +239,11 @@ def _applied(draft: Draft, cells: Sequence[TextCell], texts: Sequence[Quarantine
         if written != frame["history"].to_list():
             tables["adjudications"] = frame.with_columns(pl.Series("history", written, pl.String))
             about = "Texts with personal data or without a decision are left out of the history."
-            steps.append(ReleaseStep("free-text", "adjudications", "history", about, frame.height))
+            steps.append(
+                ReleaseStep(
+                    kind="free-text", table="adjudications", column="history", about=about, rows=frame.height
+                )
+            )
     if "ledger" in tables:
         tables["ledger"] = tables["ledger"].with_columns(pl.col("reason").fill_null("(left out)"))
     return draft.changed(*steps, **tables)

@@ -58,7 +58,7 @@ def without_people(
         tables[table] = frame.filter(~pl.col(column).is_in(people).fill_null(False))
         removed = frame.height - tables[table].height
         if removed:
-            steps.append(ReleaseStep(kind, table, None, about, removed))
+            steps.append(ReleaseStep(kind=kind, table=table, column=None, about=about, rows=removed))
     tables |= _without_shown(draft, people)
     rated = dict(counts.iter_rows())
     rows = [
@@ -100,16 +100,26 @@ def _without_texts(draft: Draft, people: list[str], options: PublishOptions) -> 
     texts = [name for name, role in roles.items() if role == "text" and name != "reason"]
     for name in texts:
         raters = raters.with_columns(pl.when(~theirs).then(name).alias(name))
-        steps.append(ReleaseStep("wishes", "raters", name, about, len(people)))
+        steps.append(ReleaseStep(kind="wishes", table="raters", column=name, about=about, rows=len(people)))
     for name in draft.having("ratings", "comment", "first"):
-        steps.append(ReleaseStep("wishes", "ratings", name, about, ratings.filter(theirs)[name].count()))
+        steps.append(
+            ReleaseStep(
+                kind="wishes",
+                table="ratings",
+                column=name,
+                about=about,
+                rows=ratings.filter(theirs)[name].count(),
+            )
+        )
         ratings = ratings.with_columns(pl.when(~theirs).then(name).alias(name))
     written = theirs & pl.col("question").is_in(text_questions(draft.study, "questions"))
     left_out = ratings.filter(written) if not has_sets(ratings) else ratings.clear()
     ledger = draft.tables["ledger"]
     if left_out.height:
         ratings = ratings.filter(~written)
-        steps.append(ReleaseStep("wishes", "ratings", "answer", about, left_out.height))
+        steps.append(
+            ReleaseStep(kind="wishes", table="ratings", column="answer", about=about, rows=left_out.height)
+        )
         ledger = draft.ledger_with(withheld(left_out, WITHHELD))
     fields = draft.tables["fields"]
     if draft.having("fields", "verified_by"):
@@ -118,7 +128,7 @@ def _without_texts(draft: Draft, people: list[str], options: PublishOptions) -> 
         removed = fields.filter(unwanted).height
         if removed:
             fields = fields.filter(~unwanted)
-            steps.append(ReleaseStep("wishes", "fields", None, about, removed))
+            steps.append(ReleaseStep(kind="wishes", table="fields", column=None, about=about, rows=removed))
     return draft.changed(*steps, raters=raters, ratings=ratings, ledger=ledger, fields=fields)
 
 
@@ -148,4 +158,4 @@ def gone_since(private: Path, people: pl.DataFrame) -> list[ReleaseStep]:
         f"{plural(len(gone), 'person', 'people')} of an earlier release {'is' if len(gone) == 1 else 'are'} not in the source any"
         " more (erased, or left out since) and not in this release. Withdraw the earlier one."
     )
-    return [ReleaseStep("wishes", "raters", None, about, len(gone))]
+    return [ReleaseStep(kind="wishes", table="raters", column=None, about=about, rows=len(gone))]

@@ -13,7 +13,7 @@ from heartfelt.registry import Registry
 from heartfelt.wording import data_size, plural
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Deposit:
     """What was sent, or would be."""
 

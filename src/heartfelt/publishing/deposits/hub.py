@@ -60,7 +60,7 @@ class Hub:
         repository = _repository(where)
         target = f"hub:{repository}"
         if options.dry_run:
-            return Deposit(target, files, tuple(file.name for file in files), dry_run=True)
+            return Deposit(target=target, files=files, sent=tuple(file.name for file in files), dry_run=True)
         secret = _token()
         from huggingface_hub import HfApi
 
@@ -104,7 +104,16 @@ class Hub:
         present = tuple(file.name for file in files if file.name not in set(sent))
         address = f"{api.endpoint}/datasets/{repository}"
         notes = () if public else ("The dataset is private until you make it public.",)
-        return Deposit(target, files, sent, present, removed, address, public, notes=notes)
+        return Deposit(
+            target=target,
+            files=files,
+            sent=sent,
+            present=present,
+            removed=removed,
+            address=address,
+            public=public,
+            notes=notes,
+        )
 
 
 def _token() -> str:

@@ -94,7 +94,7 @@ class Zenodo:
                 ReleaseFile(name, parts[0].path, sum(part.bytes for part in parts), "")
                 for name, parts in parcels.items()
             )
-            return Deposit(target, planned, tuple(parcels), dry_run=True)
+            return Deposit(target=target, files=planned, sent=tuple(parcels), dry_run=True)
         endpoint = (os.environ.get("ZENODO_ENDPOINT") or SITES[where]).rstrip("/")
         secret = _token(where)
         state = private_folder(folder, options.private) / STATE
@@ -124,13 +124,13 @@ class Zenodo:
             notes = ("No licence is stated: choose one on Zenodo, which fills in its own.", *notes)
         address = f"{endpoint}/deposit/{deposition.number}"
         return Deposit(
-            target,
-            tuple(sizes),
-            tuple(sent),
-            tuple(present),
-            removed,
-            address,
-            options.make_public,
+            target=target,
+            files=tuple(sizes),
+            sent=tuple(sent),
+            present=tuple(present),
+            removed=removed,
+            address=address,
+            public=options.make_public,
             notes=notes,
         )
 

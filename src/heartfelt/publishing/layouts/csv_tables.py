@@ -40,7 +40,16 @@ class CsvTables:
             _for_csv(spreadsheet_safe(table.frame)).sink_csv(path, engine="streaming")
             rows = table.frame.select(pl.len()).collect(engine="streaming").item()
             where = path.relative_to(folder).as_posix()
-            files.append(PublishedFile(where, self.name, table.name, None, rows, table.columns))
+            files.append(
+                PublishedFile(
+                    path=where,
+                    layout=self.name,
+                    table=table.name,
+                    split=None,
+                    rows=rows,
+                    columns=table.columns,
+                )
+            )
         write_text(target / "read.R", r_script(release, tables))
         return tuple(files)
 

@@ -131,7 +131,16 @@ class HuggingFace:
                     ]
                 for path, rows, columns in shards:
                     where = path.relative_to(folder).as_posix()
-                    written.append(PublishedFile(where, self.name, table.name, part, rows, columns))
+                    written.append(
+                        PublishedFile(
+                            path=where,
+                            layout=self.name,
+                            table=table.name,
+                            split=part,
+                            rows=rows,
+                            columns=columns,
+                        )
+                    )
         progress("writing Parquet files", len(tables), len(tables))
         return tuple(written)
 

@@ -84,7 +84,16 @@ class WebDataset:
                 shards.append(shard)
                 progress("writing tar shards", sum(shard.samples for shard in shards), samples.height)
                 where = f"{FOLDER}/{shard.name}"
-                files.append(PublishedFile(where, self.name, "stimuli", name, shard.samples, columns))
+                files.append(
+                    PublishedFile(
+                        path=where,
+                        layout=self.name,
+                        table="stimuli",
+                        split=name,
+                        rows=shard.samples,
+                        columns=columns,
+                    )
+                )
         write_json(target / "index.json", {"shards": shards})
         return tuple(files)
 

@@ -36,7 +36,16 @@ class SnapshotFolder:
                 for name, dtype in frame.collect_schema().items()
             )
             rows = frame.select(pl.len()).collect().item()
-            files.append(PublishedFile(f"{FOLDER}/{path.name}", self.name, path.stem, None, rows, columns))
+            files.append(
+                PublishedFile(
+                    path=f"{FOLDER}/{path.name}",
+                    layout=self.name,
+                    table=path.stem,
+                    split=None,
+                    rows=rows,
+                    columns=columns,
+                )
+            )
         return tuple(files)
 
 

@@ -342,7 +342,11 @@ def _credit(release: Release) -> Iterator[str]:
 def _files(release: Release) -> Iterator[str]:
     rows = tuple((file.path, file.layout, file.table, file.split or "", file.rows) for file in release.files)
     if rows:
-        yield _table(Grid("files", "Files", ("file", "layout", "table", "part", "rows"), rows))
+        yield _table(
+            Grid(
+                name="files", caption="Files", columns=("file", "layout", "table", "part", "rows"), rows=rows
+            )
+        )
     yield bullets(
         [
             "`snapshot/` and `benchmark/`: what heartfelt reads; `media.csv`: every media file with its hash",

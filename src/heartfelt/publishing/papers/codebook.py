@@ -97,7 +97,7 @@ TYPES = (
 READ = {".parquet", ".csv"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CodebookColumn:
     """One column of one table."""
 
@@ -178,7 +178,7 @@ def _where(parts: list[_Part], folder: Path) -> str:
     return "; ".join(out)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Facts:
     rows: int
     filled: int | None = None
@@ -220,7 +220,7 @@ def _facts(part: _Part, names: list[str]) -> dict[str, _Facts]:
         .collect()
         for name in few
     }
-    out = {name: _Facts(int(row["rows"])) for name in names}
+    out = {name: _Facts(rows=int(row["rows"])) for name in names}
     for index, name in enumerate(plain_ones):
         pairs = sorted(counted[name].iter_rows()) if name in counted else ()
         out[name] = _Facts(
@@ -249,25 +249,25 @@ def _shown(value: object) -> str:
 def _entry(
     table: str, column: PublishedColumn, facts: _Facts | None, files: str, release: Release
 ) -> CodebookColumn:
-    facts = facts or _Facts(0)
+    facts = facts or _Facts(rows=0)
     name = column.name
     empty = "never empty" if facts.filled == facts.rows else EMPTY.get(name, "not known")
     if table == "raters" and facts.filled != facts.rows and name not in EMPTY:
         empty = "not answered, or removed so that nobody can be identified"
     return CodebookColumn(
-        table,
-        name,
-        type_words(column.dtype),
-        " ".join(column.about.split()) or UNDESCRIBED,
-        _values(table, name, facts, release.snapshot.study),
-        UNITS.get(name, ""),
-        empty,
-        facts.rows,
-        facts.filled,
-        facts.distinct,
-        facts.lowest,
-        facts.highest,
-        files,
+        table=table,
+        column=name,
+        type=type_words(column.dtype),
+        meaning=" ".join(column.about.split()) or UNDESCRIBED,
+        values=_values(table, name, facts, release.snapshot.study),
+        unit=UNITS.get(name, ""),
+        empty_means=empty,
+        rows=facts.rows,
+        filled=facts.filled,
+        distinct=facts.distinct,
+        lowest=facts.lowest,
+        highest=facts.highest,
+        files=files,
     )
 
 
@@ -341,7 +341,7 @@ def questions_grid(study: Study) -> Grid:
             )
         )
     columns = ("question", "text", "answered with", "level", "emotion", "codes")
-    return Grid("questions", "Questions and scales", columns, tuple(rows))
+    return Grid(name="questions", caption="Questions and scales", columns=columns, rows=tuple(rows))
 
 
 def write_codebook(release: Release, folder: Path) -> tuple[CodebookColumn, ...]:

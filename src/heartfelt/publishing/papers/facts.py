@@ -135,7 +135,7 @@ def method_words(estimate: Estimate) -> str:
     return f"{estimate.method}; {level}{bounds}" if estimate.method else f"{level}{bounds}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RaterFact:
     """What is published about the raters in one column: how many gave each answer."""
 
@@ -162,13 +162,15 @@ def rater_facts(release: Release) -> tuple[RaterFact, ...]:
             if stated.dtype.is_numeric():
                 low, middle, high = (_short(value) for value in (stated.min(), stated.median(), stated.max()))
                 words = f"{low} to {high}, median {middle}"
-            out.append(RaterFact(name, about, (), column.null_count(), words))
+            out.append(
+                RaterFact(column=name, about=about, answers=(), missing=column.null_count(), summary=words)
+            )
             continue
         pairs = sorted(
             stated.value_counts(name="count").iter_rows(), key=lambda row: (-int(row[1]), str(row[0]))
         )
         answers = tuple((_short(a) if isinstance(a, int | float) else str(a), int(n)) for a, n in pairs)
-        out.append(RaterFact(name, about, answers, column.null_count()))
+        out.append(RaterFact(column=name, about=about, answers=answers, missing=column.null_count()))
     return tuple(out)
 
 
@@ -285,7 +287,9 @@ def published_tables(release: Release, folder: Path) -> tuple[PublishedFile, ...
             for column, dtype in frame.collect_schema().items()
         )
         rows = int(frame.select(pl.len()).collect().item())
-        out.append(PublishedFile(name, layout, table, None, rows, columns))
+        out.append(
+            PublishedFile(path=name, layout=layout, table=table, split=None, rows=rows, columns=columns)
+        )
     return tuple(out)
 
 

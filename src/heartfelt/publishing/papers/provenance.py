@@ -34,7 +34,7 @@ def provenance_grid(release: Release) -> Grid:
         for row in origins.iter_rows(named=True)
     )
     columns = tuple(name.replace("_", " ") for name in origins.columns)
-    return Grid("provenance", "Where the stimuli come from", columns, rows)
+    return Grid(name="provenance", caption="Where the stimuli come from", columns=columns, rows=rows)
 
 
 def origin_sentences(release: Release) -> tuple[str, ...]:

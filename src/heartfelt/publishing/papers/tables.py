@@ -105,10 +105,10 @@ def reliability_grid(release: Release, *, brief: bool = False) -> Grid:
             agreed_traces = {"concordance (CCC) of two raters": trace.pairwise}
             rows += _estimate_rows(spaced(trace.question), agreed_traces)
     return Grid(
-        "reliability",
-        "Reliability and agreement of the ratings, with 95% intervals",
-        ("question", "coefficient", "value", *FROM),
-        _unique(rows),
+        name="reliability",
+        caption="Reliability and agreement of the ratings, with 95% intervals",
+        columns=("question", "coefficient", "value", *FROM),
+        rows=_unique(rows),
         why_empty=reason,
     )
 
@@ -145,10 +145,10 @@ def ceiling_grid(release: Release) -> Grid:
             }
             rows += _estimate_rows(spaced(trace.question), courses)
     return Grid(
-        "ceiling",
-        "The human ceiling: what a predictor that knew every stimulus's true value can expect, with 95% intervals",
-        ("question", "limit", "value", *FROM),
-        tuple(rows),
+        name="ceiling",
+        caption="The human ceiling: what a predictor that knew every stimulus's true value can expect, with 95% intervals",
+        columns=("question", "limit", "value", *FROM),
+        rows=tuple(rows),
         why_empty=reason,
     )
 
@@ -207,11 +207,11 @@ def systems_grid(release: Release) -> Grid:
         column for column in range(len(columns)) if not rows or any(row[column] is not None for row in rows)
     ]
     return Grid(
-        "systems",
-        "Systems, with 95% intervals",
-        tuple(columns[column] for column in used),
-        tuple(tuple(row[column] for column in used) for row in rows),
-        tuple(notes) if rows else (),
+        name="systems",
+        caption="Systems, with 95% intervals",
+        columns=tuple(columns[column] for column in used),
+        rows=tuple(tuple(row[column] for column in used) for row in rows),
+        notes=tuple(notes) if rows else (),
         why_empty=empty_reason,
         decimals=2,
     )
@@ -243,10 +243,10 @@ def labels_grid(release: Release) -> Grid:
             for name, count in compared.iter_rows()
         ]
     return Grid(
-        "labels",
-        "Labels: one per stimulus and question, or per comparison",
-        ("question", "labels", "method", "ratings per label", "median standard error"),
-        tuple(rows),
+        name="labels",
+        caption="Labels: one per stimulus and question, or per comparison",
+        columns=("question", "labels", "method", "ratings per label", "median standard error"),
+        rows=tuple(rows),
         why_empty=release.why_no_benchmark or "no label could be made",
     )
 
@@ -274,7 +274,13 @@ def splits_grid(release: Release) -> Grid:
     hashes = f"Hash of the assignment: {assignment_hash(placed)}."
     benchmark = "" if frozen is None else f" Hash of the benchmark: {frozen.hash}."
     notes = (f"Stimuli are {chosen}. {hashes}{benchmark}", *(frozen.notes if frozen is not None else ()))
-    return Grid("splits", "Splits", ("part", "groups", "stimuli", "labels"), tuple(rows), notes)
+    return Grid(
+        name="splits",
+        caption="Splits",
+        columns=("part", "groups", "stimuli", "labels"),
+        rows=tuple(rows),
+        notes=notes,
+    )
 
 
 def raters_grid(release: Release) -> Grid:
@@ -287,10 +293,10 @@ def raters_grid(release: Release) -> Grid:
         if fact.missing:
             rows.append((fact.column, fact.about, "not given, or removed", fact.missing))
     return Grid(
-        "raters",
-        "Raters as published",
-        ("column", "about", "answer", "raters"),
-        tuple(rows),
+        name="raters",
+        caption="Raters as published",
+        columns=("column", "about", "answer", "raters"),
+        rows=tuple(rows),
         why_empty="nothing but an identifier is published about the raters",
     )
 
@@ -315,11 +321,11 @@ def screening_grid(release: Release) -> Grid:
             *([f"Rules that could judge nobody: {listed(idle, 20)}."] if idle else []),
         )
     return Grid(
-        "screening",
-        "Screening of raters",
-        ("rule", "what it looks for", "action", "raters judged", "flagged", "not judged"),
-        rows,
-        notes,
+        name="screening",
+        caption="Screening of raters",
+        columns=("rule", "what it looks for", "action", "raters judged", "flagged", "not judged"),
+        rows=rows,
+        notes=notes,
         why_empty="the raters were not screened, or are not known",
     )
 
@@ -328,10 +334,10 @@ def ledger_grid(release: Release) -> Grid:
     """Who and what was left out, and why."""
     rows = tuple((stage, subject, reason, count) for stage, subject, reason, count in left_out(release))
     return Grid(
-        "left-out",
-        "Left out, and why",
-        ("stage", "what", "why", "count"),
-        rows,
+        name="left-out",
+        caption="Left out, and why",
+        columns=("stage", "what", "why", "count"),
+        rows=rows,
         why_empty="nothing was left out",
     )
 
@@ -344,10 +350,10 @@ def anonymisation_grid(release: Release) -> Grid:
         lost = None if step.lost is None else percent(step.lost, 1)
         rows.append((step.about, where, step.rows or None, step.settings.get("emptied"), lost))
     return Grid(
-        "anonymisation",
-        "Steps before publishing",
-        ("step", "where", "rows changed", "cells emptied", "information lost"),
-        tuple(rows),
-        (f"k = {release.record.k}, l = {release.record.l}.",),
+        name="anonymisation",
+        caption="Steps before publishing",
+        columns=("step", "where", "rows changed", "cells emptied", "information lost"),
+        rows=tuple(rows),
+        notes=(f"k = {release.record.k}, l = {release.record.l}.",),
         why_empty="no step is recorded",
     )

@@ -56,7 +56,7 @@ class Tries:
     of_team: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rung:
     """How the score of one task is published.
 
@@ -198,7 +198,18 @@ def rungs_of(truth: Truth, tasks: Sequence[ScoringTask], step: float | None = No
         size = step or step_for(task.headline, effective, chance, ceiling)
         chance = min(math.ceil(chance / size - _NEXT_TO) * size, 1.0)
         title = METRICS[task.headline].title
-        rungs.append(Rung(task.id, task.headline, title, labels.size, effective, chance, size, ceiling))
+        rungs.append(
+            Rung(
+                task=task.id,
+                metric=task.headline,
+                title=title,
+                items=labels.size,
+                effective=effective,
+                chance=chance,
+                step=size,
+                ceiling=ceiling,
+            )
+        )
     if not rungs:
         raise InputError(
             "No task of this benchmark has two labels or more, so nothing can be scored.",

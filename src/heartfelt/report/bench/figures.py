@@ -84,7 +84,16 @@ def leaderboard(
         note += f"\nanswered {number(done)} of {number(count)} items"
         note += f"\ndoes not differ significantly from {', '.join(tied)} (Holm)" if tied else ""
         shade, cells = colours[rank.model], {"model": rank.model, "rank": rank_text(rank)}
-        items.append(Item(_labelled(rank), estimate, shade, cells, note, {"answered": done, "items": count}))
+        items.append(
+            Item(
+                label=_labelled(rank),
+                estimate=estimate,
+                colour=shade,
+                cells=cells,
+                note=note,
+                after={"answered": done, "items": count},
+            )
+        )
     levels = (
         ("chance", scores.chance(task.id)),
         ("one rater", scores.one_rater(task.id)),
@@ -124,10 +133,10 @@ def shares(scores: Scores, task: ScoringTask) -> Chart | Absent:
     """How much of the way from chance to the ceiling each model covers, as bars."""
     items = [
         Item(
-            _labelled(rank),
-            scores.headline(task.id, rank.model, "of_ceiling"),
-            COLOURS[0],
-            {"model": rank.model},
+            label=_labelled(rank),
+            estimate=scores.headline(task.id, rank.model, "of_ceiling"),
+            colour=COLOURS[0],
+            cells={"model": rank.model},
         )
         for rank in scores.ranked(task.id)
     ]
@@ -162,14 +171,16 @@ def scatter(scores: Scores, task: ScoringTask) -> Chart | Absent:
         ).iter_rows():
             words = f"{name}\nlabel {number(y, 2)}, prediction {number(x, 2)}"
             words += "".join(f"\n{fact}" for fact in facts if fact)
-            points.append(Point(x, y, "", COLOURS[0], SHAPES[0], words, stimulus=name))
+            points.append(
+                Point(x=x, y=y, label="", colour=COLOURS[0], shape=SHAPES[0], words=words, stimulus=name)
+            )
             builder.table.append({"model": rank.model, "stimulus": name, "prediction": x, "label": y})
         left_out = model_rows.height > shown.height
         panel = PlaneChart(
-            rank.model,
-            axis("prediction", [*across, *up] if on_scale else across),
-            axis("label", [*across, *up] if on_scale else up),
-            tuple(points),
+            title=rank.model,
+            x=axis("prediction", [*across, *up] if on_scale else across),
+            y=axis("label", [*across, *up] if on_scale else up),
+            points=tuple(points),
             diagonal=on_scale,
             note=f"{number(shown.height)} of {number(model_rows.height)} items" if left_out else "",
         )
@@ -206,7 +217,7 @@ def confusion(scores: Scores, task: ScoringTask) -> Chart | Absent:
 def calibration(scores: Scores, task: ScoringTask) -> Chart | Absent:
     """Of the cases given a probability, the share that came true."""
     builder = Panels()
-    ends = Axis("probability given", -0.03, 1.03, (0.0, 0.25, 0.5, 0.75, 1.0))
+    ends = Axis(label="probability given", low=-0.03, high=1.03, ticks=(0.0, 0.25, 0.5, 0.75, 1.0))
     for model in scores.models[:MOST_PANELS]:
         details = scores.details[task.id].models.get(model)
         found_calibration = _calibration_of(details)
@@ -215,7 +226,16 @@ def calibration(scores: Scores, task: ScoringTask) -> Chart | Absent:
             links = tuple((index, index + 1) for index in range(len(points) - 1))
             up, note = replace(ends, label="share true"), f"error {interval(found_calibration.error)}"
             builder.panels.append(
-                PlaneChart(model, ends, up, points, links, equal=True, diagonal=True, note=note)
+                PlaneChart(
+                    title=model,
+                    x=ends,
+                    y=up,
+                    points=points,
+                    links=links,
+                    equal=True,
+                    diagonal=True,
+                    note=note,
+                )
             )
         builder.table += [{"model": model, "probability": p.x, "share_true": p.y} for p in points]
     caption = (
@@ -241,7 +261,9 @@ def _calibration_points(calibration: Calibration) -> tuple[Point, ...]:
             words += f"\n{row.count:,} items"
             low, high = bounds(row.share_true)
             x, y = row.mean_probability, row.share_true.value
-            points.append(Point(x, y, "", COLOURS[0], SHAPES[0], words, yl=low, yh=high))
+            points.append(
+                Point(x=x, y=y, label="", colour=COLOURS[0], shape=SHAPES[0], words=words, yl=low, yh=high)
+            )
     return tuple(points)
 
 

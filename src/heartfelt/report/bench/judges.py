@@ -41,7 +41,9 @@ def judges(scores: Scores) -> Section:
     )
     if not any(task.kind == "choices" for task in scores.tasks):
         lead = ""
-    return Section("judges", "Choices and traces in detail", lead, joined(*parts), "Judges")
+    return Section(
+        id="judges", title="Choices and traces in detail", lead=lead, html=joined(*parts), short="Judges"
+    )
 
 
 def _calibrations(task: ScoringTask, rows: list[_Choice]) -> Markup:

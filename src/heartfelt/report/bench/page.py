@@ -78,9 +78,9 @@ def bench_page(scores: Scores, media: Mapping[str, str]) -> ReportPage:
         section_or_reason(verdict, scores),
         section_or_reason(leaderboards, scores, charts),
         section_or_reason(agreement_by_part, scores, charts),
-        Section("scatter", "Prediction and label", html=scatter, short="Scatter"),
+        Section(id="scatter", title="Prediction and label", html=scatter, short="Scatter"),
         section_or_reason(_misses, scores, media),
-        Section("certainty", "Confusion and calibration", html=confusion, short="Calibration"),
+        Section(id="certainty", title="Confusion and calibration", html=confusion, short="Calibration"),
         section_or_reason(judges, scores),
         *score_sections(scores),
     ]
@@ -93,7 +93,14 @@ def bench_page(scores: Scores, media: Mapping[str, str]) -> ReportPage:
         ("source", scores.hash[:12]),
     ]
     shown = [section for section in sections if section.html]
-    return ReportPage(f"{scores.title}: predictors against people", "", shown, charts, dict(media), facts)
+    return ReportPage(
+        title=f"{scores.title}: predictors against people",
+        subtitle="",
+        sections=shown,
+        charts=charts,
+        media=dict(media),
+        facts=facts,
+    )
 
 
 def stimuli_of(scores: Scores) -> set[str]:
@@ -117,7 +124,9 @@ def score_sections(scores: Scores) -> list[Section]:
 def verdict(scores: Scores, *links: Markup) -> Section:
     """The outcome in sentences."""
     outcome = bullets([sentence for task in scores.tasks for sentence in sentences(scores, task)], "verdict")
-    return Section("verdict", "What came out", html=joined(outcome, Markup(" ").join(links)), short="Verdict")
+    return Section(
+        id="verdict", title="What came out", html=joined(outcome, Markup(" ").join(links)), short="Verdict"
+    )
 
 
 def sentences(scores: Scores, task: ScoringTask) -> list[str]:
@@ -227,7 +236,7 @@ def leaderboards(scores: Scores, charts: Charts) -> Section:
         " as the task's fallback says. Ranks are ranges where models do not differ significantly (Holm's correction);"
         " a model that does not beat chance has none. The score on answered items alone is secondary."
     )
-    return Section("leaderboard", "Leaderboard", lead, joined(*parts))
+    return Section(id="leaderboard", title="Leaderboard", lead=lead, html=joined(*parts))
 
 
 def leaderboard_table(
@@ -282,7 +291,7 @@ def _misses(scores: Scores, media: Mapping[str, str]) -> Section:
         folded(f"{spaced(task.id)}: worst misses", _miss_table(scores, task, media)) for task in scores.tasks
     ]
     lead = "Listen to where models and people disagree most."
-    return Section("misses", "Worst misses", lead, joined(*parts), "Misses")
+    return Section(id="misses", title="Worst misses", lead=lead, html=joined(*parts), short="Misses")
 
 
 def _miss_table(scores: Scores, task: ScoringTask, media: Mapping[str, str]) -> Markup:

@@ -55,7 +55,10 @@ def by_system(scores: Scores, task: ScoringTask) -> Chart | Absent:
         links: tuple[tuple[int, int], ...] = ()
         if slope is not None and intercept is not None and row.of != ON_LINE and ends[0] < ends[1]:
             words = f"labels = {intercept:.2f} + {slope:.2f} × prediction"
-            line = [Point(x, intercept + slope * x, "", COLOURS[6], SHAPES[3], words) for x in ends]
+            line = [
+                Point(x=x, y=intercept + slope * x, label="", colour=COLOURS[6], shape=SHAPES[3], words=words)
+                for x in ends
+            ]
             links = ((len(points), len(points) + 1),)
             points += line
         across, up = [point.x for point in points], [v for p in points for v in (p.y, p.yl, p.yh)]
@@ -63,11 +66,11 @@ def by_system(scores: Scores, task: ScoringTask) -> Chart | Absent:
         shown = "share right" if row.of == PROBABILITIES else "mean label"
         builder.panels.append(
             PlaneChart(
-                row.model,
-                axis(quantity, [*across, *up]),
-                axis(shown, [*across, *up]),
-                tuple(points),
-                links,
+                title=row.model,
+                x=axis(quantity, [*across, *up]),
+                y=axis(shown, [*across, *up]),
+                points=tuple(points),
+                links=links,
                 named=len(row.systems) <= 8,
                 diagonal=True,
                 note=f"slope {interval(row.over_stimuli.slope, 2)}" if slope is not None else "",
@@ -91,7 +94,16 @@ def _system_point(position: int, row: SystemBias) -> Point:
     words = f"{row.system}, {row.items:,} items\nbias {interval(row.bias, 2)}"
     words += f"\n{p_value(row.p_adjusted)} (Holm)" if row.p_adjusted is not None else ""
     name, shape = row.system, SHAPES[position % len(SHAPES)]
-    return Point(row.prediction, float(row.label), name, distinct(position), shape, words, yl=low, yh=high)
+    return Point(
+        x=row.prediction,
+        y=float(row.label),
+        label=name,
+        colour=distinct(position),
+        shape=shape,
+        words=words,
+        yl=low,
+        yh=high,
+    )
 
 
 def failures(scores: Scores, task: ScoringTask) -> Chart | Absent:
@@ -106,12 +118,12 @@ def failures(scores: Scores, task: ScoringTask) -> Chart | Absent:
         most = max((cell.value for line in cells for cell in line if cell.value is not None), default=1.0)
         builder.panels.append(
             Heatmap(
-                "",
-                tuple(f"{spaced(column)}: {spaced(value)}" for column, value in parts),
-                tuple(models),
-                cells,
-                "part",
-                "model",
+                title="",
+                rows=tuple(f"{spaced(column)}: {spaced(value)}" for column, value in parts),
+                columns=tuple(models),
+                cells=cells,
+                row_label="part",
+                column_label="model",
                 high=max(most, 1e-9),
             )
         )
@@ -161,7 +173,9 @@ def worth(scores: Scores, task: ScoringTask) -> Chart | Absent:
         note = (
             f"at least {row.at_least:.1f} ratings; there is no upper end" if row.at_least is not None else ""
         )
-        items.append(Item(row.model, estimate, COLOURS[0], {"model": row.model}, note))
+        items.append(
+            Item(label=row.model, estimate=estimate, colour=COLOURS[0], cells={"model": row.model}, note=note)
+        )
     drawing = IntervalPanels(letters=False)
     lines = (Line(1.0, "one rating"),)
     drawing.add("", "ratings per stimulus", items, include=(0.0,), bars=True, lines=lines)
@@ -178,7 +192,10 @@ def stacks(scores: Scores, task: ScoringTask) -> Chart | Absent:
     for row in scores.parts.stacks:
         if row.task == task.id and row.result.stack.value is not None:
             sides = (("best single model", row.result.best), ("all combined", row.result.stack))
-            items = [Item(name, side, COLOURS[at], {"what": name}) for at, (name, side) in enumerate(sides)]
+            items = [
+                Item(label=name, estimate=side, colour=COLOURS[at], cells={"what": name})
+                for at, (name, side) in enumerate(sides)
+            ]
             drawing.add(f"for other {row.unit}", "correlation, out of fold", items)
     caption = (
         "Weights, and which model is best, are learnt on other folds than those that are predicted. The difference of the two has"
@@ -220,7 +237,7 @@ def agreement_by_part(scores: Scores, charts: Charts | None = None) -> Section:
         "How many ratings per stimulus a model's answer is worth, whether its numbers are right on average for every system, where"
         " it fails beyond what the raters' own noise explains, and whether combining models beats the best one."
     )
-    return Section("parts", "Agreement by part", lead, joined(*sections), "By part")
+    return Section(id="parts", title="Agreement by part", lead=lead, html=joined(*sections), short="By part")
 
 
 def _tables(scores: Scores, task: ScoringTask) -> Markup:

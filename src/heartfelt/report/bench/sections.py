@@ -45,7 +45,13 @@ def comparisons(scores: Scores) -> Section:
         " by the clips of a system count there. The last column of the first is for planning: how many more stimuli would"
         " show the difference four times in five, if it is as large as observed."
     )
-    return Section("comparison", "Which differences are real", lead, joined(*parts), "Comparison")
+    return Section(
+        id="comparison",
+        title="Which differences are real",
+        lead=lead,
+        html=joined(*parts),
+        short="Comparison",
+    )
 
 
 def _over_systems(task: ScoringTask, title: str, pairs: Sequence[ModelComparison]) -> Markup:
@@ -90,7 +96,9 @@ def slices(scores: Scores) -> Section:
             grid = _slice_table(scores, scores.metric_title(task.headline), column, column_slices)
             parts.append(folded(f"{spaced(task.id)} by {spaced(column)}", grid))
     lead = "The headline on the answered items of one kind, with intervals over stimuli. Small slices say little."
-    return Section("slices", "Where models do well and badly", lead, joined(*parts), "Slices")
+    return Section(
+        id="slices", title="Where models do well and badly", lead=lead, html=joined(*parts), short="Slices"
+    )
 
 
 def _slice_table(scores: Scores, title: str, column: str, slices: Sequence[Slice]) -> Markup:
@@ -123,7 +131,7 @@ def all_scores(scores: Scores) -> Section:
         grid = table_of(f"{spaced(task.id)}: every score", task_scores, columns)
         parts.append(folded(f"{spaced(task.id)}: {len(task_scores)} scores ({task.failures})", grid))
     lead = "By item, by system (means per system first, intervals over systems) and within cells of system and intent."
-    return Section("scores", "Every score", lead, joined(*parts), "Scores")
+    return Section(id="scores", title="Every score", lead=lead, html=joined(*parts), short="Scores")
 
 
 def coverage(scores: Scores) -> Section:
@@ -141,7 +149,7 @@ def coverage(scores: Scores) -> Section:
         "how it was made": lambda row: _most_frequent(row[2].notes),
     }
     grid = table_of("Coverage", rows, columns)
-    return Section("coverage", "What was answered", html=grid, short="Coverage")
+    return Section(id="coverage", title="What was answered", html=grid, short="Coverage")
 
 
 def _most_frequent(texts: Mapping[str, int]) -> str:
@@ -165,7 +173,12 @@ def models(scores: Scores) -> Section:
         "identity": lambda row: row[1].identity,
     }
     lead = f"Scored by heartfelt {scores.heartfelt_version} on source {scores.hash[:12]}."
-    return Section("models", "Models", lead, table_of("Models", list(scores.model_info.items()), columns))
+    return Section(
+        id="models",
+        title="Models",
+        lead=lead,
+        html=table_of("Models", list(scores.model_info.items()), columns),
+    )
 
 
 def usage(about: Mapping[str, ModelInfo]) -> Section:
@@ -188,7 +201,7 @@ def usage(about: Mapping[str, ModelInfo]) -> Section:
         " none were. The cost per item is that of all requests over the items answered."
     )
     grid = table_of("Requests, tokens and cost", rows, columns) if rows else Markup("")
-    return Section("usage", "Tokens and cost", lead, grid, "Cost")
+    return Section(id="usage", title="Tokens and cost", lead=lead, html=grid, short="Cost")
 
 
 def repeats(about: Mapping[str, ModelInfo]) -> Section:
@@ -210,7 +223,7 @@ def repeats(about: Mapping[str, ModelInfo]) -> Section:
         " same answer, mean over items."
     )
     grid = table_of("Self-consistency", rows, columns) if rows else Markup("")
-    return Section("repeats", "Agreement between repeats", lead, grid, "Repeats")
+    return Section(id="repeats", title="Agreement between repeats", lead=lead, html=grid, short="Repeats")
 
 
 def method(scores: Scores) -> Section:
@@ -246,7 +259,7 @@ def method(scores: Scores) -> Section:
     selection = ", ".join(f"{spaced(name)} {value}" for name, value in chosen if value)
     if selection:
         lines.append(f"Items were selected: {selection}.")
-    return Section("method", "How this was made", html=bullets(lines), short="Method")
+    return Section(id="method", title="How this was made", html=bullets(lines), short="Method")
 
 
 def _chance(scores: Scores, task: ScoringTask) -> str:

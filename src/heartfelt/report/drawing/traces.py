@@ -58,7 +58,13 @@ def _courses(axes: Axes, panel: TracePanel) -> None:
 def _spread(axes: Axes, panel: TracePanel) -> None:
     scale(axes, "x", panel.x)
     height = axis("SD", [spread for _, spread in panel.spread], include=[0.0])
-    scale(axes, "y", Axis("SD", height.low, height.high, height.ticks[:: max(1, len(height.ticks) - 1)]))
+    scale(
+        axes,
+        "y",
+        Axis(
+            label="SD", low=height.low, high=height.high, ticks=height.ticks[:: max(1, len(height.ticks) - 1)]
+        ),
+    )
     axes.plot(
         [at for at, _ in panel.spread], [spread for _, spread in panel.spread], color=SOFT, linewidth=0.9
     )

@@ -109,14 +109,14 @@ def answers(analysis: Analysis) -> Chart | Absent:
         for label, n, share in tally.answers(ALL):
             words = f"{tally.question}: {label}\n{number(n)} ratings, {100 * share:.1f}%"
             bars.append(HistogramBar(label, 100 * share, colour(index), words))
-        panels.append(Columns(tally.question, Axis("answer"), height, tuple(bars)))
+        panels.append(Columns(tally.question, Axis(label="answer"), height, tuple(bars)))
     table: list[TableRow] = [
         {"question": tally.question, "answer": label, "ratings": n}
         for tally in answered
         for label, n, _ in tally.answers(ALL)
     ]
     caption = "How often each answer was given." + first_of(len(shown), len(answered))
-    return Chart("Answers", caption, panels, table)
+    return Chart(title="Answers", caption=caption, panels=panels, rows=table)
 
 
 @figure("answers-by-system", "share of each answer per system, systems in order of their mean")
@@ -145,7 +145,15 @@ def answers_by_system(analysis: Analysis) -> Chart | Absent:
         x_label = "answer (% of a system's ratings)"
         rows = tuple(names[system] for system in systems)
         builder.panels.append(
-            Heatmap(tally.question, rows, tally.labels, tuple(cells), "", x_label, high=high)
+            Heatmap(
+                title=tally.question,
+                rows=rows,
+                columns=tally.labels,
+                cells=tuple(cells),
+                row_label="",
+                column_label=x_label,
+                high=high,
+            )
         )
         builder.table += [
             {"question": tally.question, "system": system, "answer": label, "ratings": n}
@@ -179,7 +187,16 @@ def system_ranking(analysis: Analysis) -> Chart | Absent:
             cells = {"question": question, "rank": row.rank, "system": row.system}
             after = {"tied_with": "; ".join(row.tied_with or ())}
             shade = colour(len(builder.panels))
-            items.append(Item(names[row.system], row.means.mean, shade, cells, note, after))
+            items.append(
+                Item(
+                    label=names[row.system],
+                    estimate=row.means.mean,
+                    colour=shade,
+                    cells=cells,
+                    note=note,
+                    after=after,
+                )
+            )
         bounds = analysis.snapshot.study.scale_of(question).bounds()
         label = "mean" if bounds is None else f"mean (scale {bounds[0]:g} to {bounds[1]:g})"
         builder.add(

@@ -64,7 +64,16 @@ def category_balance(analysis: Analysis) -> Chart | Absent:
                 note += f"; intended for {row.n_intended:,} ({100 * row.intended_share:.0f}%)"
                 after |= {"intended": row.n_intended, "intended_share": row.intended_share}
             cells = {"question": result.question, "category": row.category}
-            items.append(Item(spaced(row.category), row.share, look[row.category], cells, note, after))
+            items.append(
+                Item(
+                    label=spaced(row.category),
+                    estimate=row.share,
+                    colour=look[row.category],
+                    cells=cells,
+                    note=note,
+                    after=after,
+                )
+            )
         even = Line(1 / len(result.categories), "even")
         label = "share of stimuli with a label"
         builder.add(spaced(result.question), label, items, include=[0.0], bars=True, lines=(even,))
@@ -96,12 +105,12 @@ def category_map(analysis: Analysis) -> Chart | Absent:
         everything = [_marks(category_place, result) for category_place in placed]
         panels.append(
             Map(
-                title,
-                note,
-                sides[0],
-                sides[1],
-                (),
-                look,
+                title=title,
+                note=note,
+                x=sides[0],
+                y=sides[1],
+                points=(),
+                colours=look,
                 stars=tuple(mark for mark, _ in everything),
                 ellipses=tuple(shape for _, shape in everything if shape is not None),
             )
@@ -110,23 +119,23 @@ def category_map(analysis: Analysis) -> Chart | Absent:
             category_points = points.filter(pl.col("category") == category_place.category)
             panels.append(
                 Map(
-                    spaced(category_place.category),
-                    plural(category_place.n_stimuli, "stimulus", "stimuli"),
-                    sides[0],
-                    sides[1],
-                    tuple(
+                    title=spaced(category_place.category),
+                    note=plural(category_place.n_stimuli, "stimulus", "stimuli"),
+                    x=sides[0],
+                    y=sides[1],
+                    points=tuple(
                         Dot(
-                            stimulus,
-                            spaced(category_place.category),
-                            category_place.category,
-                            round(x, 3),
-                            round(y, 3),
+                            stimulus=stimulus,
+                            intent=spaced(category_place.category),
+                            group=category_place.category,
+                            x=round(x, 3),
+                            y=round(y, 3),
                         )
                         for stimulus, x, y in category_points.gather_every(step)
                         .select("stimulus", "x", "y")
                         .iter_rows()
                     ),
-                    look,
+                    colours=look,
                     stars=(mark,),
                     ellipses=() if shape is None else (shape,),
                 )
@@ -144,7 +153,13 @@ def category_map(analysis: Analysis) -> Chart | Absent:
     )
     if step > 1:
         caption += f" One in {step} stimuli is drawn; means and ellipses are over all."
-    return Chart("Categories on the map", caption, panels, table, list(legend.values()))
+    return Chart(
+        title="Categories on the map",
+        caption=caption,
+        panels=panels,
+        rows=table,
+        legend=list(legend.values()),
+    )
 
 
 def _points(analysis: Analysis, result: CategoryQuestion) -> pl.DataFrame:
@@ -166,7 +181,7 @@ def _scale_axis(analysis: Analysis, question: str) -> Axis:
         values = analysis.labels.filter(pl.col("question") == question)["value"].drop_nulls()
         return axis(spaced(question), values.to_list())
     low, high = bounds
-    return Axis(spaced(question), low, high, (low, (low + high) / 2, high))
+    return Axis(label=spaced(question), low=low, high=high, ticks=(low, (low + high) / 2, high))
 
 
 def _marks(category_place: CategoryPlace, result: CategoryQuestion) -> tuple[Spot, MapRegion | None]:
@@ -174,7 +189,11 @@ def _marks(category_place: CategoryPlace, result: CategoryQuestion) -> tuple[Spo
     words = f"{spaced(category_place.category)}: mean of {plural(category_place.n_stimuli, 'stimulus', 'stimuli')}"
     words += f"\n{spaced(result.axes[0])} {interval(x, 2)}\n{spaced(result.axes[1])} {interval(y, 2)}"
     spot = Spot(
-        x.value or 0.0, y.value or 0.0, category_place.category, words, spaced(category_place.category)
+        x=x.value or 0.0,
+        y=y.value or 0.0,
+        group=category_place.category,
+        words=words,
+        label=spaced(category_place.category),
     )
     shape = category_place.ellipse
     if shape is None or shape.semi_axes is None or shape.angle is None:
@@ -209,10 +228,10 @@ def category_consistency(analysis: Analysis) -> Chart | Absent:
     for result in _results(analysis):
         explained = [
             Item(
-                spaced(row.question),
-                row.eta_squared,
-                BASE_COLOUR,
-                {"question": result.question, "figure": "eta squared", "of": row.question},
+                label=spaced(row.question),
+                estimate=row.eta_squared,
+                colour=BASE_COLOUR,
+                cells={"question": result.question, "figure": "eta squared", "of": row.question},
             )
             for row in result.explained
         ]
@@ -225,10 +244,10 @@ def category_consistency(analysis: Analysis) -> Chart | Absent:
         fits = [("all", fit.share), *fit.by_category.items()]
         items = [
             Item(
-                spaced(name),
-                share,
-                look.get(name, SOFT),
-                {"question": result.question, "figure": "valence on the category's side", "of": name},
+                label=spaced(name),
+                estimate=share,
+                colour=look.get(name, SOFT),
+                cells={"question": result.question, "figure": "valence on the category's side", "of": name},
             )
             for name, share in fits
         ]
@@ -293,12 +312,12 @@ def _confused(
     )
     builder.panels.append(
         Heatmap(
-            panel.title,
-            panel.rows,
-            panel.columns,
-            cells,
-            panel.row_label,
-            panel.column_label,
+            title=panel.title,
+            rows=panel.rows,
+            columns=panel.columns,
+            cells=cells,
+            row_label=panel.row_label,
+            column_label=panel.column_label,
             square=panel.square,
         )
     )
@@ -335,12 +354,12 @@ def attributes(analysis: Analysis) -> Chart | Absent:
             title = lettered(len(builder.panels), spaced(table.question))
             builder.panels.append(
                 Heatmap(
-                    title,
-                    rows,
-                    columns,
-                    cells,
-                    "",
-                    spaced(result.question),
+                    title=title,
+                    rows=rows,
+                    columns=columns,
+                    cells=cells,
+                    row_label="",
+                    column_label=spaced(result.question),
                     low=-STRONGEST,
                     high=STRONGEST,
                     middle=0.0,
@@ -396,12 +415,12 @@ def field_agreement(analysis: Analysis) -> Chart | Absent:
     kinds = list(dict.fromkeys(row.answers for row in fields))
     items = [
         Item(
-            spaced(row.question),
-            row.alpha,
-            colour(kinds.index(row.answers)),
-            {"field": row.question, "answers": row.answers},
-            f"{row.answers}; {plural(row.n_answers, 'answer')} to {plural(row.n_stimuli, 'stimulus', 'stimuli')}",
-            {"jaccard": None if row.jaccard is None else row.jaccard.value, "n_answers": row.n_answers},
+            label=spaced(row.question),
+            estimate=row.alpha,
+            colour=colour(kinds.index(row.answers)),
+            cells={"field": row.question, "answers": row.answers},
+            note=f"{row.answers}; {plural(row.n_answers, 'answer')} to {plural(row.n_stimuli, 'stimulus', 'stimuli')}",
+            after={"jaccard": None if row.jaccard is None else row.jaccard.value, "n_answers": row.n_answers},
         )
         for row in fields
     ]

@@ -59,12 +59,12 @@ def strengths(analysis: Analysis) -> Chart | Absent:
         most = max(most, len(ranked))
         items = [
             Item(
-                names[c.name],
-                c.strength,
-                BASE_COLOUR,
-                {"question": comparison.question, "name": names[c.name]},
-                "" if c.rank is None else f"rank {c.rank} ({c.rank_low} to {c.rank_high})",
-                {
+                label=names[c.name],
+                estimate=c.strength,
+                colour=BASE_COLOUR,
+                cells={"question": comparison.question, "name": names[c.name]},
+                note="" if c.rank is None else f"rank {c.rank} ({c.rank_low} to {c.rank_high})",
+                after={
                     "rank": c.rank,
                     "rank_low": c.rank_low,
                     "rank_high": c.rank_high,
@@ -100,7 +100,13 @@ def win_matrix(analysis: Analysis) -> Chart | Absent:
         labels = tuple(names[name] for name in order)
         builder.panels.append(
             Heatmap(
-                spaced(comparison.question), labels, labels, cells, "preferred", "to", square=len(order) <= 12
+                title=spaced(comparison.question),
+                rows=labels,
+                columns=labels,
+                cells=cells,
+                row_label="preferred",
+                column_label="to",
+                square=len(order) <= 12,
             )
         )
         builder.table += [
@@ -136,16 +142,21 @@ def order_effect(analysis: Analysis) -> Chart | Absent:
     builder = IntervalPanels(letters=False)
     items = [
         Item(
-            spaced(comparison.question),
-            comparison.order.first_share,
-            BASE_COLOUR,
-            {"question": comparison.question},
+            label=spaced(comparison.question),
+            estimate=comparison.order.first_share,
+            colour=BASE_COLOUR,
+            cells={"question": comparison.question},
             after={"p": comparison.order.p},
         )
         for comparison in analysis.summary.comparisons or ()
         if comparison.order is not None
     ]
-    builder.add("", Axis("share of decided answers for the first", 0.0, 1.0, SHARES), items, lines=(HALF,))
+    builder.add(
+        "",
+        Axis(label="share of decided answers for the first", low=0.0, high=1.0, ticks=SHARES),
+        items,
+        lines=(HALF,),
+    )
     caption = "Share of first choices with 95% intervals. The order is random, so without an effect of order it is one half."
     return builder.chart("Order of presentation", caption, "no order of presentation of two is known")
 
@@ -161,22 +172,22 @@ def comparison_raters(analysis: Analysis) -> Chart | Absent:
             continue
         points = tuple(
             Point(
-                float(c.first_share or 0.0),
-                float(c.agreement or 0.0),
-                str(c.rater),
-                COLOURS[1] if str(c.rater) in flagged else BASE_COLOUR,
-                "diamond" if str(c.rater) in flagged else "circle",
-                f"{c.rater}\n{c.comparisons} comparisons, {c.ties} ties\n{percent(c.first_share)} for the first\n"
+                x=float(c.first_share or 0.0),
+                y=float(c.agreement or 0.0),
+                label=str(c.rater),
+                colour=COLOURS[1] if str(c.rater) in flagged else BASE_COLOUR,
+                shape="diamond" if str(c.rater) in flagged else "circle",
+                words=f"{c.rater}\n{c.comparisons} comparisons, {c.ties} ties\n{percent(c.first_share)} for the first\n"
                 f"{percent(c.agreement)} with the others\n{c.circular} of {c.triads} triads circular",
             )
             for c in judged
         )
         builder.panels.append(
             PlaneChart(
-                spaced(comparison.question),
-                Axis("share of first choices", 0.0, 1.0, SHARES, (0.5,)),
-                Axis("agreement with the others", 0.0, 1.0, SHARES, (0.5,)),
-                points,
+                title=spaced(comparison.question),
+                x=Axis(label="share of first choices", low=0.0, high=1.0, ticks=SHARES, lines=(0.5,)),
+                y=Axis(label="agreement with the others", low=0.0, high=1.0, ticks=SHARES, lines=(0.5,)),
+                points=points,
             )
         )
         builder.table += [_rater_row(comparison.question, c) for c in judged]
@@ -216,10 +227,10 @@ def best_worst(analysis: Analysis) -> Chart | Absent:
         scored = [c for c in comparison.contestants if c.score is not None]
         items = [
             Item(
-                names[c.name],
-                c.score or Estimate.missing("none"),
-                BASE_COLOUR,
-                {"question": comparison.question, "name": names[c.name]},
+                label=names[c.name],
+                estimate=c.score or Estimate.missing("none"),
+                colour=BASE_COLOUR,
+                cells={"question": comparison.question, "name": names[c.name]},
             )
             for c in scored[:MOST_ROWS]
         ]
@@ -243,7 +254,7 @@ def _mushra(analysis: Analysis) -> Iterator[tuple[str, tuple[MushraCondition, ..
 
 
 NO_MUSHRA = "no question has grades of a hidden reference"
-GRADES = Axis("grade", -2.0, 102.0, (0.0, 20.0, 40.0, 60.0, 80.0, 100.0))
+GRADES = Axis(label="grade", low=-2.0, high=102.0, ticks=(0.0, 20.0, 40.0, 60.0, 80.0, 100.0))
 
 
 @figure("mushra", "mean grades of every condition with intervals: over all items, and item by item")
@@ -253,10 +264,10 @@ def mushra(analysis: Analysis) -> Chart | Absent:
     for question, conditions in _mushra(analysis):
         items = [
             Item(
-                names[c.name],
-                c.mean,
-                ROLES.get(c.role, BASE_COLOUR),
-                {"question": question, "item": ALL, "condition": c.name},
+                label=names[c.name],
+                estimate=c.mean,
+                colour=ROLES.get(c.role, BASE_COLOUR),
+                cells={"question": question, "item": ALL, "condition": c.name},
             )
             for c in conditions
         ]
@@ -267,10 +278,10 @@ def mushra(analysis: Analysis) -> Chart | Absent:
             item_grades = [(c, next((i for i in c.items if i.item == name), None)) for c in conditions]
             items = [
                 Item(
-                    names[c.name],
-                    i.mean,
-                    ROLES.get(c.role, BASE_COLOUR),
-                    {"question": question, "item": name, "condition": c.name},
+                    label=names[c.name],
+                    estimate=i.mean,
+                    colour=ROLES.get(c.role, BASE_COLOUR),
+                    cells={"question": question, "item": name, "condition": c.name},
                 )
                 for c, i in item_grades
                 if i is not None
@@ -290,18 +301,18 @@ def mushra_medians(analysis: Analysis) -> Chart | Absent:
     for question, conditions in _mushra(analysis):
         items = [
             Item(
-                names[c.name],
-                Estimate(
+                label=names[c.name],
+                estimate=Estimate(
                     value=c.median,
                     low=c.quartiles[0],
                     high=c.quartiles[1],
                     method="median",
                     interval="quartiles",
                 ),
-                ROLES.get(c.role, BASE_COLOUR),
-                {"question": question, "condition": c.name},
-                f"from {number(c.lowest)} to {number(c.highest)}",
-                {"lowest": c.lowest, "highest": c.highest},
+                colour=ROLES.get(c.role, BASE_COLOUR),
+                cells={"question": question, "condition": c.name},
+                note=f"from {number(c.lowest)} to {number(c.highest)}",
+                after={"lowest": c.lowest, "highest": c.highest},
             )
             for c in conditions
         ]
@@ -317,10 +328,10 @@ def abx(analysis: Analysis) -> Chart | Absent:
     for comparison in analysis.summary.comparisons or ():
         items = [
             Item(
-                "all pairs" if pair.a == ALL else f"{names[pair.a]} / {names[pair.b]}",
-                pair.share,
-                SOFT if pair.a == ALL else BASE_COLOUR,
-                {"question": comparison.question, "a": pair.a, "b": pair.b},
+                label="all pairs" if pair.a == ALL else f"{names[pair.a]} / {names[pair.b]}",
+                estimate=pair.share,
+                colour=SOFT if pair.a == ALL else BASE_COLOUR,
+                cells={"question": comparison.question, "a": pair.a, "b": pair.b},
                 after={
                     "p": pair.p_corrected,
                     "d_prime": pair.d_prime.value,
@@ -331,7 +342,7 @@ def abx(analysis: Analysis) -> Chart | Absent:
         ]
         builder.add(
             spaced(comparison.question),
-            Axis("share correct", 0.0, 1.0, SHARES),
+            Axis(label="share correct", low=0.0, high=1.0, ticks=SHARES),
             items,
             lines=(Line(0.5, "guessing"),),
         )
@@ -347,10 +358,10 @@ def against_reference(analysis: Analysis) -> Chart | Absent:
         ordered = sorted(comparison.reference, key=lambda row: -(row.mean.value or 0.0))
         items = [
             Item(
-                names[row.system],
-                row.mean,
-                BASE_COLOUR,
-                {"question": comparison.question, "system": row.system},
+                label=names[row.system],
+                estimate=row.mean,
+                colour=BASE_COLOUR,
+                cells={"question": comparison.question, "system": row.system},
             )
             for row in ordered[:MOST_ROWS]
         ]

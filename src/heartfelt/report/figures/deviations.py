@@ -76,7 +76,15 @@ def deviation_by_system(analysis: Analysis) -> Chart | Absent:
             counts = f"{plural(row.means.n_stimuli, 'stimulus', 'stimuli')}, {plural(row.means.n_ratings, 'rating')}"
             cells = {"question": question, "system": row.system}
             shade = colour(len(builder.panels))
-            items.append(Item(names[row.system], row.means.deviation, shade, cells, counts))
+            items.append(
+                Item(
+                    label=names[row.system],
+                    estimate=row.means.deviation,
+                    colour=shade,
+                    cells=cells,
+                    note=counts,
+                )
+            )
         marks = brackets(
             analysis, question, "signed", "system", {s.system: names[s.system] for s in deviating}
         )
@@ -109,7 +117,13 @@ def absolute_deviation_by_quadrant(analysis: Analysis) -> Chart | Absent:
         for group in order:
             cells = {"question": question, "quadrant": group}
             items.append(
-                Item(look.short(group), by_group[group], look.colour(group), cells, look.name(group))
+                Item(
+                    label=look.short(group),
+                    estimate=by_group[group],
+                    colour=look.colour(group),
+                    cells=cells,
+                    note=look.name(group),
+                )
             )
         marks = brackets(analysis, question, "absolute", "quadrant", {g: look.short(g) for g in order})
         builder.add(question, f"absolute {question} deviation", items, include=[0.0], brackets=marks)
@@ -148,7 +162,17 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
         high = max(float(row.absolute_deviation) for row in by_cell.values())
         rows, columns = tuple(names[s] for s in systems), tuple(map(look.short, groups))
         title = lettered(len(builder.panels), question)
-        builder.panels.append(Heatmap(title, rows, columns, cells, "", "intended quadrant", high=high))
+        builder.panels.append(
+            Heatmap(
+                title=title,
+                rows=rows,
+                columns=columns,
+                cells=cells,
+                row_label="",
+                column_label="intended quadrant",
+                high=high,
+            )
+        )
         builder.table += [
             {
                 "question": question,
@@ -186,11 +210,11 @@ def slopes(analysis: Analysis) -> Chart | Absent:
         shade = colour(len(builder.panels))
         items = [
             Item(
-                names[row.system],
-                row.slope,
-                INK if row.system == "all" else shade,
-                {"question": question, "system": row.system},
-                f"intercept {interval(row.intercept, 2)}",
+                label=names[row.system],
+                estimate=row.slope,
+                colour=INK if row.system == "all" else shade,
+                cells={"question": question, "system": row.system},
+                note=f"intercept {interval(row.intercept, 2)}",
             )
             for row in analysis.summary.slopes or ()
             if row.question == question
@@ -227,7 +251,7 @@ def intended_and_perceived(analysis: Analysis) -> Chart | Absent:
         return Absent(f"{no_quadrants}; {why_missing(analysis, 'intent_confusion', 'no intents to confuse')}")
     if hits.value is not None:
         caption += f" {interval(hits, 2)} of all are where they were meant to be."
-    return Chart(title, caption, builder.panels, builder.table)
+    return Chart(title=title, caption=caption, panels=builder.panels, rows=builder.table)
 
 
 def _add_confusion(

@@ -85,7 +85,13 @@ def perceived_maps(analysis: Analysis) -> Chart | Absent:
     )
     if step > 1:
         caption += f" One in {step} stimuli is drawn; means and ellipses are over all."
-    return Chart("Intended and perceived", caption, panels, points.to_dicts(), look.legend())
+    return Chart(
+        title="Intended and perceived",
+        caption=caption,
+        panels=panels,
+        rows=points.to_dicts(),
+        legend=look.legend(),
+    )
 
 
 def _points(
@@ -130,16 +136,24 @@ def _map(
         x, y = (intent.reference.get(str(question.axis)) for question in pair)
         if intent.id in intents and x is not None and y is not None:
             words = f"{intent.id}: intended\n{across} {number(x, 2)}, {up} {number(y, 2)}"
-            crosses.append(Spot(x, y, look.of_intent.get(intent.id), words, intent.id))
+            crosses.append(Spot(x=x, y=y, group=look.of_intent.get(intent.id), words=words, label=intent.id))
     x_axis, y_axis = (_scale_axis(study, question) for question in pair)
     points = tuple(Dot(**row) for row in dots.iter_rows(named=True))
     colours = {**look.colours, "": SOFT}
-    return Map(title, f"{stimuli.height} stimuli", x_axis, y_axis, points, colours, crosses=tuple(crosses))
+    return Map(
+        title=title,
+        note=f"{stimuli.height} stimuli",
+        x=x_axis,
+        y=y_axis,
+        points=points,
+        colours=colours,
+        crosses=tuple(crosses),
+    )
 
 
 def _scale_axis(study: Study, question: Question) -> Axis:
     low, high = study.scale_of(question.id).bounds() or (0.0, 1.0)
-    return Axis(question.id, low, high, (low, (low + high) / 2, high))
+    return Axis(label=question.id, low=low, high=high, ticks=(low, (low + high) / 2, high))
 
 
 def _means(
@@ -156,7 +170,7 @@ def _means(
     for name, x, y, n in means.iter_rows():
         group = name if by == "group" else look.of_intent.get(name)
         text = f"{words(name, n)}\n{across} {number(x, 2)}, {up} {number(y, 2)}"
-        spots.append(Spot(x, y, group, text, name))
+        spots.append(Spot(x=x, y=y, group=group, words=text, label=name))
     return tuple(spots)
 
 
@@ -282,7 +296,9 @@ def intent_maps(snapshot: Snapshot, labels: pl.DataFrame, origin: str = "perceiv
         intended = {cross.label: cross for cross in panel.crosses}
         means = _means(system_points, "intent", pair, look, words)
         lines = tuple(
-            Segment(intended[mean.label].x, intended[mean.label].y, mean.x, mean.y, mean.group)
+            Segment(
+                x1=intended[mean.label].x, y1=intended[mean.label].y, x2=mean.x, y2=mean.y, group=mean.group
+            )
             for mean in means
             if mean.label in intended
         )
@@ -290,4 +306,6 @@ def intent_maps(snapshot: Snapshot, labels: pl.DataFrame, origin: str = "perceiv
     if not panels:
         return None
     key = f"✕ intended   ● {origin} mean of an intent   · one stimulus (select it to hear or see it)"
-    return Chart(f"Intended and {origin}", "", panels, (), look.legend(), key)
+    return Chart(
+        title=f"Intended and {origin}", caption="", panels=panels, rows=(), legend=look.legend(), key=key
+    )

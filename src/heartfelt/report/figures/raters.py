@@ -80,7 +80,9 @@ def raters(analysis: Analysis) -> Chart | Absent:
         look = legend[0 if name in flagged else 1]
         words = f"{name}\ninformation {number(x, 2)}, bias {number(y, 2)}\n{plural(row['n'], 'rating')}"
         words += f"\nflagged by {', '.join(flagged[name])}" if name in flagged else ""
-        points.append(Point(round(x, 4), round(y, 4), name, look.colour, look.shape, words))
+        points.append(
+            Point(x=round(x, 4), y=round(y, 4), label=name, colour=look.colour, shape=look.shape, words=words)
+        )
     shown = sorted(points, key=lambda point: point.label in flagged)[-MOST_RATERS:]
     groups = analysis.summary.screening.collusion
     index_of = {point.label: i for i, point in enumerate(shown)}
@@ -102,7 +104,13 @@ def raters(analysis: Analysis) -> Chart | Absent:
     for p in points:
         known_as = {"flagged": p.label in flagged, "group": group_of.get(p.label)}
         table.append({"rater": p.label, "information": p.x, "bias": p.y, **known_as})
-    return Chart("Raters", caption, [PlaneChart("", x, y, tuple(shown), links)], table, legend)
+    return Chart(
+        title="Raters",
+        caption=caption,
+        panels=[PlaneChart(title="", x=x, y=y, points=tuple(shown), links=links)],
+        rows=table,
+        legend=legend,
+    )
 
 
 def _mean(flags: pl.DataFrame, rule: str) -> pl.DataFrame:
@@ -154,7 +162,9 @@ def sensitivity(analysis: Analysis) -> Chart | Absent:
         }
         for row in compared
     ]
-    return Chart("With and without the flagged raters", caption, panels, table, legend)
+    return Chart(
+        title="With and without the flagged raters", caption=caption, panels=panels, rows=table, legend=legend
+    )
 
 
 def _cells(name: str, side: DumbbellEnd | None) -> dict[str, Cell]:
@@ -205,9 +215,21 @@ def rater_groups(analysis: Analysis) -> Chart | Absent:
         for row in question_rows:
             note = f"{plural(row.n_raters, 'rater')}, {plural(row.n_ratings, 'rating')}"
             cells = {"question": question, "group": row.group}
-            means.append(Item(row.group, row.mean, COLOURS[0], {**cells, "figure": "mean"}, note))
+            means.append(
+                Item(
+                    label=row.group,
+                    estimate=row.mean,
+                    colour=COLOURS[0],
+                    cells={**cells, "figure": "mean"},
+                    note=note,
+                )
+            )
             alpha = row.alpha.estimate
-            alphas.append(Item(row.group, alpha, INK, {**cells, "figure": "alpha"}, note))
+            alphas.append(
+                Item(
+                    label=row.group, estimate=alpha, colour=INK, cells={**cells, "figure": "alpha"}, note=note
+                )
+            )
         visible = index < MOST_QUESTIONS
         builder.add(f"{question}: mean", "mean", means, visible=visible)
         builder.add(f"{question}: Krippendorff alpha", "alpha", alphas, include=[0.0], visible=visible)

@@ -67,13 +67,13 @@ def reliability_by_raters(analysis: Analysis) -> Chart | Absent:
     step = 2 if last <= 12 else 5 if last <= 30 else 10
     banded = len(series) <= MOST_BANDS
     panel = Curves(
-        "",
-        Axis("raters per item", 1, last, (1, *range(step, last + 1, step))),
-        Axis("reliability of their mean", 0.0, 1.0, FIFTHS),
-        series,
-        banded,
-        tuple(Line(target, f"{target:g}") for target in TARGETS),
-        None if raters is None else Line(raters, "this study"),
+        title="",
+        x=Axis(label="raters per item", low=1, high=last, ticks=(1, *range(step, last + 1, step))),
+        y=Axis(label="reliability of their mean", low=0.0, high=1.0, ticks=FIFTHS),
+        series=series,
+        banded=banded,
+        lines=tuple(Line(target, f"{target:g}") for target in TARGETS),
+        here=None if raters is None else Line(raters, "this study"),
     )
     bands = ", with 95% intervals" if banded else ""
     caption = f"Reliability of the mean of k raters{bands}; dots where a curve reaches .8 and .9."
@@ -83,7 +83,7 @@ def reliability_by_raters(analysis: Analysis) -> Chart | Absent:
         for curve in series
         for p in curve.points
     ]
-    return Chart("Reliability and number of raters", caption, [panel], table)
+    return Chart(title="Reliability and number of raters", caption=caption, panels=[panel], rows=table)
 
 
 def _needed(part: Reliability) -> list[tuple[str, int]]:
@@ -94,7 +94,9 @@ def _needed(part: Reliability) -> list[tuple[str, int]]:
 
 def _series(question: str, part: Reliability, shade: str, last: int) -> Series:
     needed = [
-        CurvePoint(count, float(target), f"{question}: {count} raters for a reliability of {target}")
+        CurvePoint(
+            x=count, y=float(target), words=f"{question}: {count} raters for a reliability of {target}"
+        )
         for target, count in _needed(part)
         if count <= last
     ]
@@ -104,7 +106,7 @@ def _series(question: str, part: Reliability, shade: str, last: int) -> Series:
         value, low, high = float(estimate), estimate.low, estimate.high
         interval = "" if low is None else f" [{number(low, 2)}, {number(high, 2)}]"
         words = f"{question}\n{raters} raters: {number(value, 2)}{interval}"
-        points.append(CurvePoint(raters, value, words, low, high))
+        points.append(CurvePoint(x=raters, y=value, words=words, low=low, high=high))
     return Series(question, shade, tuple(points), tuple(needed))
 
 
@@ -125,7 +127,7 @@ def ceiling(analysis: Analysis) -> Chart | Absent:
     question_count = 0
     for question, part in parts.items():
         items = _ceiling_items(question, part.ceiling, names)
-        value = Axis(f"highest {_metric(part.ceiling)} to expect", 0.0, 1.0, FIFTHS)
+        value = Axis(label=f"highest {_metric(part.ceiling)} to expect", low=0.0, high=1.0, ticks=FIFTHS)
         builder.add(question, value, items, bars=True, visible=question_count < MOST_PANELS)
         question_count += bool(items)
     caption = (
@@ -157,7 +159,7 @@ def _ceiling_items(question: str, ceilings: Ceilings, names: DisplayNames) -> li
         ("one rater", ceilings.human if correlation else ceilings.accuracy_human, SOFT),
     ]
     return [
-        Item(label, estimate, shade, {"question": question, "what": label})
+        Item(label=label, estimate=estimate, colour=shade, cells={"question": question, "what": label})
         for label, estimate, shade in entries
         if estimate is not None and estimate.value is not None
     ]
@@ -180,7 +182,12 @@ def ratings_per_item(analysis: Analysis) -> Chart | Absent:
     height = axis(f"number of {units}", [items for _, items in columns], include=[0])
     caption = f"Number of ratings per {unit}; mean {number(mean, 2)}, {number(total)} {units}."
     table: list[TableRow] = [{"ratings": label, units: items} for label, items in columns]
-    return Chart("Ratings per item", caption, [Columns("", Axis("ratings"), height, tuple(bars))], table)
+    return Chart(
+        title="Ratings per item",
+        caption=caption,
+        panels=[Columns("", Axis(label="ratings"), height, tuple(bars))],
+        rows=table,
+    )
 
 
 def _bins(counts: Mapping[int, int]) -> list[tuple[str, int]]:
@@ -215,7 +222,7 @@ def agreement(analysis: Analysis) -> Chart | Absent:
     for index, name in enumerate(estimated[:MOST_COEFFICIENTS]):
         rows = tuple(interval_row(spaced(q), coefficients[name][q], COLOURS[index]) for q in shown)
         value = axis("", [*extent(rows), 0.0], include=[1.0])
-        panels.append(Intervals(coefficient(name), rows, value, lines=(Line(0.0),)))
+        panels.append(Intervals(title=coefficient(name), rows=rows, value=value, lines=(Line(0.0),)))
     table = []
     for q in order:
         cells: dict[str, Cell] = {"question": q}
@@ -225,7 +232,7 @@ def agreement(analysis: Analysis) -> Chart | Absent:
     caption = "Agreement between raters on each question, with 95% intervals; an alpha or kappa of 0 is agreement by chance."
     if len(shown) < len(order):
         caption += f" The {half} highest and the {half} lowest of {len(order)} questions."
-    return Chart("Agreement by question", caption, panels, table)
+    return Chart(title="Agreement by question", caption=caption, panels=panels, rows=table)
 
 
 def _coefficient(part: Agreement, name: str) -> Estimate:

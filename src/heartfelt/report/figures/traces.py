@@ -85,7 +85,7 @@ def traces(analysis: Analysis) -> Chart | Absent:
     caption += f"; {len(panels)} of {every_stimulus} are drawn." if len(panels) < every_stimulus else "."
     caption += first_of(MOST_QUESTIONS, len(results))
     key = "Play a stimulus to move the cursor; select a moment to play from there."
-    return Chart("Traces over time", caption, panels, _table(analysis), key=key)
+    return Chart(title="Traces over time", caption=caption, panels=panels, rows=_table(analysis), key=key)
 
 
 def _panel(
@@ -107,18 +107,23 @@ def _panel(
         "" if agree.value is None else f", CCC of two {interval(agree)}"
     )
     return TracePanel(
-        f"{spaced(question.question)}: {stimulus.stimulus}",
-        note,
-        stimulus.stimulus,
-        question.timed,
-        Axis(label, start, end, ticks(start, end) if end > start else ()),
-        Axis(spaced(question.question), reach.low, reach.high, ticks(reach.low, reach.high)),
-        tuple(np.round(moments, 3).tolist()),
-        tuple(tuple(line) for line in np.round(lines, 4).tolist()),
-        _rounded(course["samples"][::step]),
-        _rounded(low),
-        _rounded(high),
-        tuple(zip(_rounded(stimulus.spread_moments), _rounded(stimulus.spread), strict=True)),
+        title=f"{spaced(question.question)}: {stimulus.stimulus}",
+        note=note,
+        stimulus=stimulus.stimulus,
+        timed=question.timed,
+        x=Axis(label=label, low=start, high=end, ticks=ticks(start, end) if end > start else ()),
+        y=Axis(
+            label=spaced(question.question),
+            low=reach.low,
+            high=reach.high,
+            ticks=ticks(reach.low, reach.high),
+        ),
+        moments=tuple(np.round(moments, 3).tolist()),
+        raters=tuple(tuple(line) for line in np.round(lines, 4).tolist()),
+        shared=_rounded(course["samples"][::step]),
+        low=_rounded(low),
+        high=_rounded(high),
+        spread=tuple(zip(_rounded(stimulus.spread_moments), _rounded(stimulus.spread), strict=True)),
     )
 
 
@@ -157,10 +162,10 @@ def trace_agreement(analysis: Analysis) -> Chart | Absent:
         }
         items = [
             Item(
-                label,
-                estimate,
-                COLOURS[0] if "ceiling" not in label else INK,
-                {"question": question.question, "figure": label},
+                label=label,
+                estimate=estimate,
+                colour=COLOURS[0] if "ceiling" not in label else INK,
+                cells={"question": question.question, "figure": label},
             )
             for label, estimate in rows.items()
         ]
@@ -219,4 +224,10 @@ def trace_lags(analysis: Analysis) -> Chart | Absent:
 
 def _lag(question: str, rater: str, lag: Estimate, unit: str) -> Item:
     note = plural(lag.counts.get("stimuli", 0), "stimulus", "stimuli")
-    return Item(rater, lag, COLOURS[0], {"question": question, "rater": rater, "unit": unit}, note)
+    return Item(
+        label=rater,
+        estimate=lag,
+        colour=COLOURS[0],
+        cells={"question": question, "rater": rater, "unit": unit},
+        note=note,
+    )

@@ -25,13 +25,19 @@ def _items(
     note: Callable[[DraftedField], str],
 ) -> list[Item]:
     return [
-        Item(field_name(field.field), of(field), colour, {"field": field.field}, note(field))
+        Item(
+            label=field_name(field.field),
+            estimate=of(field),
+            colour=colour,
+            cells={"field": field.field},
+            note=note(field),
+        )
         for field in drafts.fields[:MOST_FIELDS]
     ]
 
 
 def _shares(label: str) -> Axis:
-    return Axis(label, -0.03, 1.03, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
+    return Axis(label=label, low=-0.03, high=1.03, ticks=(0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
 
 
 def field_name(name: str) -> str:
@@ -134,13 +140,13 @@ def planted_errors(analysis: Analysis) -> Chart | Absent:
     stamps = stampers(analysis)
     items = [
         Item(
-            rater.rater,
-            rater.missed,
-            FLAGGED if rater.rater in stamps else BASE_COLOUR,
-            {"rater": rater.rater, "planted": rater.planted, "accepted": rater.planted_accepted},
-            f"{rater.planted_accepted} of {plural(rater.planted, 'planted draft')} accepted"
+            label=rater.rater,
+            estimate=rater.missed,
+            colour=FLAGGED if rater.rater in stamps else BASE_COLOUR,
+            cells={"rater": rater.rater, "planted": rater.planted, "accepted": rater.planted_accepted},
+            note=f"{rater.planted_accepted} of {plural(rater.planted, 'planted draft')} accepted"
             + ("\nflagged by rubber-stamping" if rater.rater in stamps else ""),
-            {"flagged": rater.rater in stamps},
+            after={"flagged": rater.rater in stamps},
         )
         for rater in met
     ]

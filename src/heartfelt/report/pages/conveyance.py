@@ -87,7 +87,14 @@ def _chart(
             if row.question == question:
                 every = row.system == "all"
                 name, shade = ("all systems", INK) if every else (row.system, colour(len(builder.panels)))
-                items.append(Item(name, _estimate(row), shade, {"question": question, "system": row.system}))
+                items.append(
+                    Item(
+                        label=name,
+                        estimate=_estimate(row),
+                        colour=shade,
+                        cells={"question": question, "system": row.system},
+                    )
+                )
         builder.add(question, key, items, lines=(Line(line),))
     return builder.chart(title, f"{title} by system with 95% intervals. {words}", "nothing could be computed")
 
@@ -116,8 +123,8 @@ def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -
     meaning = "At 1, differences between intents come across in full; at 0, intents make no difference."
     sections = [
         *_maps(conveyed, charts),
-        Section("deviation", "Predicted deviation from the intents", how, deviation),
-        Section("slopes", "Predicted slopes of perceived on intended", meaning, slopes),
+        Section(id="deviation", title="Predicted deviation from the intents", lead=how, html=deviation),
+        Section(id="slopes", title="Predicted slopes of perceived on intended", lead=meaning, html=slopes),
     ]
     if result.quadrants is not None:
         sections.append(_quadrants(result.quadrants))
@@ -128,7 +135,9 @@ def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -
     ]
     media = media_sources(conveyed.snapshot, target / "report.html")
     title = f"Predicted conveyance: {conveyed.snapshot.source.name}"
-    return ReportPage(title, headline(result), sections, charts, media, facts)
+    return ReportPage(
+        title=title, subtitle=headline(result), sections=sections, charts=charts, media=media, facts=facts
+    )
 
 
 def _estimate(row: SystemDeviation | SystemSlope) -> Estimate:
@@ -164,7 +173,7 @@ def _maps(conveyed: Conveyed, charts: dict[str, Chart | Absent]) -> list[Section
     title = "Predicted next to rated" if len(names) == 2 else "Intended and predicted"
     lead = "Lines lead from where each intent is meant to be to where it is perceived. Select a point to play it."
     html = joined(*(figure_block(name, charts, files=False, numbers=False) for name in names))
-    return [Section("map", title, lead, html, "Map")]
+    return [Section(id="map", title=title, lead=lead, html=html, short="Map")]
 
 
 def _quadrants(quadrants: PredictedQuadrants) -> Section:
@@ -179,4 +188,4 @@ def _quadrants(quadrants: PredictedQuadrants) -> Section:
             "Counts of predictions: a clip near a midline may well be perceived on the other side of it."
         ),
     )
-    return Section("quadrants", "Intended and predicted quadrants", html=html)
+    return Section(id="quadrants", title="Intended and predicted quadrants", html=html)

@@ -70,10 +70,10 @@ def _distances_chart(result: SystemDistances) -> Chart | Absent:
     for metric in dict.fromkeys(row.metric for row in result.systems):
         items = [
             Item(
-                row.system,
-                row.distance,
-                colour(len(builder.panels)),
-                {"metric": metric, "system": row.system},
+                label=row.system,
+                estimate=row.distance,
+                colour=colour(len(builder.panels)),
+                cells={"metric": metric, "system": row.system},
             )
             for row in result.systems
             if row.metric == metric
@@ -97,16 +97,16 @@ def _plane(result: SystemDistances) -> Chart | Absent:
             x, y, look = row.distance.value, mean.value, len(points)
             points.append(
                 Point(
-                    x,
-                    y,
-                    row.system,
-                    COLOURS[look % len(COLOURS)],
-                    SHAPES[look % len(SHAPES)],
-                    words,
-                    xl,
-                    xh,
-                    yl,
-                    yh,
+                    x=x,
+                    y=y,
+                    label=row.system,
+                    colour=COLOURS[look % len(COLOURS)],
+                    shape=SHAPES[look % len(SHAPES)],
+                    words=words,
+                    xl=xl,
+                    xh=xh,
+                    yl=yl,
+                    yh=yh,
                 )
             )
             cells = {"metric": metric, "question": question, "system": row.system}
@@ -120,7 +120,9 @@ def _plane(result: SystemDistances) -> Chart | Absent:
         if points:
             across = axis(metric, [end for point in points for end in (point.x, point.xl, point.xh)])
             up = axis(f"mean {question}", [end for point in points for end in (point.y, point.yl, point.yh)])
-            builder.panels.append(PlaneChart(f"{metric}, {question}", across, up, tuple(points), named=True))
+            builder.panels.append(
+                PlaneChart(title=f"{metric}, {question}", x=across, y=up, points=tuple(points), named=True)
+            )
     caption = "Each point is a system: its distance across, people's mean up. Bars are 95% intervals."
     return builder.chart(
         "Distance and people's means", caption, "People's means of the systems are not known."
@@ -154,10 +156,10 @@ def _page(result: SystemDistances, charts: dict[str, Chart | Absent]) -> ReportP
     )
     sections = [
         Section(
-            "distances",
-            "Distance from the reference set",
-            lead,
-            joined(
+            id="distances",
+            title="Distance from the reference set",
+            lead=lead,
+            html=joined(
                 figure_block("distances", charts),
                 table_of("Distances by system", result.systems, of_systems),
                 bullets(result.notes),
@@ -173,11 +175,13 @@ def _page(result: SystemDistances, charts: dict[str, Chart | Absent]) -> ReportP
             figure_block("distances-and-means", charts),
             table_of("Correlation of closeness with people's means", result.closeness, of_closeness),
         )
-        sections.append(Section("people", "Distance and people's means", about, shown))
+        sections.append(Section(id="people", title="Distance and people's means", lead=about, html=shown))
     facts = [
         ("embedding", result.embedding),
         ("dimensions", number(result.dimensions)),
         ("reference", result.reference),
         ("files left out", number(result.ledger.height)),
     ]
-    return ReportPage(f"Distances: {result.source}", ABOUT, sections, charts, facts=facts)
+    return ReportPage(
+        title=f"Distances: {result.source}", subtitle=ABOUT, sections=sections, charts=charts, facts=facts
+    )

@@ -56,27 +56,34 @@ def _intervals(experiment: Experiment) -> Chart | Absent:
         rows = [row for row in experiment.rows if row.question == question]
         items = [
             Item(
-                row.condition,
-                row.score,
-                COLOURS[1] if row.baseline else COLOURS[0],
-                {"question": question, "condition": row.condition},
-                f"{plural(round(row.training_stimuli), 'training stimulus', 'training stimuli')}, tested on {row.n:,}",
+                label=row.condition,
+                estimate=row.score,
+                colour=COLOURS[1] if row.baseline else COLOURS[0],
+                cells={"question": question, "condition": row.condition},
+                note=f"{plural(round(row.training_stimuli), 'training stimulus', 'training stimuli')}, tested on {row.n:,}",
             )
             for row in rows
         ]
         items += [
             Item(
-                f"best of {selection.variants} on its own folds",
-                selection.inner_best,
-                COLOURS[2],
-                {"question": question, "condition": "inner best"},
+                label=f"best of {selection.variants} on its own folds",
+                estimate=selection.inner_best,
+                colour=COLOURS[2],
+                cells={"question": question, "condition": "inner best"},
             )
             for selection in experiment.selections
             if selection.question == question
         ]
         for part, row in {row.tested_on: row for row in rows}.items():
             name = "ceiling" if len({row.tested_on for row in rows}) == 1 else f"ceiling: {part}"
-            items.append(Item(name, row.ceiling, SOFT, {"question": question, "condition": name}))
+            items.append(
+                Item(
+                    label=name,
+                    estimate=row.ceiling,
+                    colour=SOFT,
+                    cells={"question": question, "condition": name},
+                )
+            )
         builder.add(question, SCORES[rows[0].metric][0], items, reach=(0.0, 1.0))
     return builder.chart(
         TITLES[experiment.kind],
@@ -105,12 +112,12 @@ def _matrix(experiment: Experiment) -> Chart | Absent:
         )
         panels.append(
             Heatmap(
-                question,
-                (*trained, "ceiling"),
-                tuple(parts),
-                tuple(cells),
-                "trained on",
-                "tested on",
+                title=question,
+                rows=(*trained, "ceiling"),
+                columns=tuple(parts),
+                cells=tuple(cells),
+                row_label="trained on",
+                column_label="tested on",
                 square=len(parts) <= 8,
             )
         )
@@ -126,7 +133,9 @@ def _matrix(experiment: Experiment) -> Chart | Absent:
         ]
     if not panels:
         return Absent("no score is defined")
-    return Chart("Trained on rows, tested on columns", experiment.about, panels, table)
+    return Chart(
+        title="Trained on rows, tested on columns", caption=experiment.about, panels=panels, rows=table
+    )
 
 
 def _heat(row: ScoreRow | None, trained: str, tested: str) -> HeatCell:
@@ -152,7 +161,12 @@ def _shares(experiment: Experiment) -> Chart | Absent:
         series = Series(SCORES[rows[0].metric][0], COLOURS[0], _points(rows, experiment.axis))
         panels.append(_curves(question, experiment, rows, (series,)))
         table += _numbers(question, experiment.axis, rows)
-    return Chart(TITLES["mix"], f"{experiment.about} Bands: 95% intervals; dashed: ceiling.", panels, table)
+    return Chart(
+        title=TITLES["mix"],
+        caption=f"{experiment.about} Bands: 95% intervals; dashed: ceiling.",
+        panels=panels,
+        rows=table,
+    )
 
 
 def _law(experiment: Experiment) -> Chart | Absent:
@@ -177,7 +191,7 @@ def _law(experiment: Experiment) -> Chart | Absent:
             ]
         panels.append(_curves(question, experiment, rows, tuple(series), laws.get(question)))
     caption = f"{experiment.about} Bands: 95% intervals; dashed: ceiling. Beyond the last measured point: extrapolation."
-    return Chart(TITLES["learning-curve"], caption, panels, table)
+    return Chart(title=TITLES["learning-curve"], caption=caption, panels=panels, rows=table)
 
 
 def _points(rows: Sequence[ScoreRow], label: str) -> tuple[CurvePoint, ...]:
@@ -197,7 +211,7 @@ def _fitted(curve: Curve, rows: Sequence[ScoreRow]) -> tuple[CurvePoint, ...]:
     limit, scale, power = float(curve.limit), curve.scale or 0.0, curve.power or 1.0
     levels = [row.level for row in rows if row.level]
     within = [
-        CurvePoint(level, limit - scale * level**-power, f"power law at {number(level, 0)}")
+        CurvePoint(x=level, y=limit - scale * level**-power, words=f"power law at {number(level, 0)}")
         for level in levels
     ]
     return (*within, *(_extrapolated(prediction) for prediction in curve.ahead))
@@ -230,10 +244,10 @@ def _curves(
         else Line(max(row.level or 0.0 for row in rows), "all data")
     )
     return Curves(
-        question,
-        axis(experiment.axis, [point.x for point in every], include=(0.0,)),
-        axis(SCORES[rows[0].metric][0], [*tops, top]),
-        series,
+        title=question,
+        x=axis(experiment.axis, [point.x for point in every], include=(0.0,)),
+        y=axis(SCORES[rows[0].metric][0], [*tops, top]),
+        series=series,
         lines=lines,
         here=reached,
     )

@@ -120,7 +120,13 @@ def _score_grid(experiment: Experiment) -> Grid:
         for row in experiment.rows
     )
     caption = f"{TITLES[experiment.kind]}: {listed([source.name for source in experiment.sources])}"
-    return Grid(f"experiment-{experiment.kind}", caption, columns, rows, _notes(experiment))
+    return Grid(
+        name=f"experiment-{experiment.kind}",
+        caption=caption,
+        columns=columns,
+        rows=rows,
+        notes=_notes(experiment),
+    )
 
 
 def _matrix_grids(experiment: Experiment) -> tuple[Grid, ...]:
@@ -136,7 +142,15 @@ def _matrix_grids(experiment: Experiment) -> tuple[Grid, ...]:
         rows.append((CEILING, *(_cell(tops[part]) for part in parts)))
         columns = (TRAINED, *(f"{TESTED} {part}" for part in parts))
         caption = f"Transfer of {question}: {first}, trained on rows, tested on columns"
-        grids.append(Grid(f"transfer-{index}", caption, columns, tuple(rows), _notes(experiment)))
+        grids.append(
+            Grid(
+                name=f"transfer-{index}",
+                caption=caption,
+                columns=columns,
+                rows=tuple(rows),
+                notes=_notes(experiment),
+            )
+        )
     return tuple(grids)
 
 

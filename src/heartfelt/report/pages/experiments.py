@@ -94,10 +94,10 @@ def _page(experiment: Experiment, charts: dict[str, Chart | Absent]) -> ReportPa
     figures = joined(*(figure_block(name, charts) for name in charts))
     sections = [
         Section(
-            "scores",
-            "Scores",
-            experiment.about,
-            joined(figures, table_of("Scores", experiment.rows, scores), paragraph(HOW)),
+            id="scores",
+            title="Scores",
+            lead=experiment.about,
+            html=joined(figures, table_of("Scores", experiment.rows, scores), paragraph(HOW)),
         )
     ]
     lines = [*_curve_lines(experiment), *_selection_lines(experiment.selections)]
@@ -110,10 +110,26 @@ def _page(experiment: Experiment, charts: dict[str, Chart | Absent]) -> ReportPa
         }
         tried = table_of("Variants on the validation folds", experiment.tried, columns)
         lead = f"{experiment.variants} variants were compared on validation folds only; no variant has a score on test parts."
-        sections.append(Section("choice", "What was chosen", lead, joined(bullets(lines), tried), "Choice"))
+        sections.append(
+            Section(
+                id="choice",
+                title="What was chosen",
+                lead=lead,
+                html=joined(bullets(lines), tried),
+                short="Choice",
+            )
+        )
     elif lines:
         lead = "What a power law through the scores gives for more data than there are."
-        sections.append(Section("ahead", "What more data would buy", lead, bullets(lines), "More data"))
+        sections.append(
+            Section(
+                id="ahead",
+                title="What more data would buy",
+                lead=lead,
+                html=bullets(lines),
+                short="More data",
+            )
+        )
     sources: Columns[SourceFacts] = {
         "source": lambda row: row.name,
         "stimuli": lambda row: row.stimuli,
@@ -125,7 +141,7 @@ def _page(experiment: Experiment, charts: dict[str, Chart | Absent]) -> ReportPa
     words = [*dict.fromkeys(source.folds for source in experiment.sources), *experiment.notes]
     table = table_of("Sources", experiment.sources, sources)
     content: Markup = joined(table, bullets(words))
-    sections.append(Section("data", "Data", "", content))
+    sections.append(Section(id="data", title="Data", lead="", html=content))
     facts = [
         ("recipe", experiment.recipe),
         ("seeds", listed([str(seed) for seed in experiment.seeds])),
@@ -136,4 +152,6 @@ def _page(experiment: Experiment, charts: dict[str, Chart | Absent]) -> ReportPa
         ("heartfelt", experiment.heartfelt),
     ]
     title = f"{TITLES[experiment.kind]}: {listed([source.name for source in experiment.sources])}"
-    return ReportPage(title, "Predictions, not ratings.", sections, charts, facts=facts)
+    return ReportPage(
+        title=title, subtitle="Predictions, not ratings.", sections=sections, charts=charts, facts=facts
+    )

@@ -55,7 +55,7 @@ def curves_chart(history: Sequence[Epoch], best: int) -> Chart | Absent:
         return Absent("no epoch was finished")
     last = history[-1].epoch
     ticks = tuple(float(at) for at in range(1, last + 1, max(1, -(-last // 8))))
-    x = Axis("epoch", 1.0, max(2.0, float(last)), ticks)
+    x = Axis(label="epoch", low=1.0, high=max(2.0, float(last)), ticks=ticks)
     losses = {
         "training": [(epoch.epoch, epoch.training_loss) for epoch in history],
         "validation": [(epoch.epoch, epoch.validation_loss) for epoch in history],
@@ -63,7 +63,14 @@ def curves_chart(history: Sequence[Epoch], best: int) -> Chart | Absent:
     every = [value for points in losses.values() for _, value in points]
     mark = Line(float(best), "best epoch")
     panels = [
-        Curves("Loss", x, axis("loss", every, include=(0.0,)), _series(losses), banded=False, here=mark)
+        Curves(
+            title="Loss",
+            x=x,
+            y=axis("loss", every, include=(0.0,)),
+            series=_series(losses),
+            banded=False,
+            here=mark,
+        )
     ]
     agreed: dict[str, list[tuple[int, float]]] = {}
     for epoch in history:
@@ -74,10 +81,10 @@ def curves_chart(history: Sequence[Epoch], best: int) -> Chart | Absent:
         reached = [value for points in agreed.values() for _, value in points]
         panels.append(
             Curves(
-                "Validation",
-                x,
-                axis("r, or share correct", reached, include=(0.0, 1.0)),
-                _series(agreed),
+                title="Validation",
+                x=x,
+                y=axis("r, or share correct", reached, include=(0.0, 1.0)),
+                series=_series(agreed),
                 banded=False,
                 here=mark,
             )
@@ -95,7 +102,7 @@ def curves_chart(history: Sequence[Epoch], best: int) -> Chart | Absent:
     ]
     caption = "The weights are those of the epoch with the lowest validation loss."
     caption += " The validation part is neither trained on nor scored."
-    return Chart("How training went", caption, panels, rows)
+    return Chart(title="How training went", caption=caption, panels=panels, rows=rows)
 
 
 def _series(curves: dict[str, list[tuple[int, float]]]) -> tuple[Series, ...]:
@@ -104,7 +111,7 @@ def _series(curves: dict[str, list[tuple[int, float]]]) -> tuple[Series, ...]:
             name,
             COLOURS[index % len(COLOURS)],
             tuple(
-                CurvePoint(float(at), value, f"{name}, epoch {at}: {number(value, 3)}")
+                CurvePoint(x=float(at), y=value, words=f"{name}, epoch {at}: {number(value, 3)}")
                 for at, value in points
             ),
         )
@@ -123,10 +130,20 @@ def scores_chart(scores: Sequence[PartScore]) -> Chart | Absent:
             over = {"item": "", "system": " (systems)"}[score.aggregation]
             cells = {"part": part, "source": source, "task": task, "metric": f"{score.metric}{over}"}
             items.append(
-                Item(f"{score.metric}{over}: model", score.estimate, COLOURS[0], {**cells, "what": "model"})
+                Item(
+                    label=f"{score.metric}{over}: model",
+                    estimate=score.estimate,
+                    colour=COLOURS[0],
+                    cells={**cells, "what": "model"},
+                )
             )
             items.append(
-                Item(f"{score.metric}{over}: ceiling", score.ceiling, SOFT, {**cells, "what": "ceiling"})
+                Item(
+                    label=f"{score.metric}{over}: ceiling",
+                    estimate=score.ceiling,
+                    colour=SOFT,
+                    cells={**cells, "what": "ceiling"},
+                )
             )
         if items:
             builder.add(f"{task}, {f'{part} {source}'.strip()}", "score", items, reach=(0.0, 1.0))
@@ -151,16 +168,16 @@ def _page(result: FineTuned, charts: dict[str, Chart | Absent]) -> ReportPage:
     stopped = f"{facts.fitted.steps:,} steps on {facts.fitted.device}; {facts.fitted.stopped}."
     sections = [
         Section(
-            "scores",
-            "How well it predicts",
-            f"{facts.split} {facts.grouping}",
-            joined(figure_block(SCORES, charts), table_of("Scores", facts.scores, columns)),
+            id="scores",
+            title="How well it predicts",
+            lead=f"{facts.split} {facts.grouping}",
+            html=joined(figure_block(SCORES, charts), table_of("Scores", facts.scores, columns)),
         ),
         Section(
-            "training",
-            "How it was trained",
-            stopped,
-            joined(
+            id="training",
+            title="How it was trained",
+            lead=stopped,
+            html=joined(
                 figure_block(CURVES, charts),
                 paragraph(used),
                 bullets(facts.notes) if facts.notes else paragraph(""),
@@ -173,5 +190,9 @@ def _page(result: FineTuned, charts: dict[str, Chart | Absent]) -> ReportPage:
         ("seed", str(facts.seed)),
     ]
     return ReportPage(
-        f"Fine-tuning: {facts.core.name}", "Predictions, not ratings.", sections, charts, facts=shown
+        title=f"Fine-tuning: {facts.core.name}",
+        subtitle="Predictions, not ratings.",
+        sections=sections,
+        charts=charts,
+        facts=shown,
     )

@@ -34,7 +34,7 @@ def overview_page(snapshot: Snapshot, target: Path) -> ReportPage:
             " to play it."
         )
     html = figure_block("map", charts, files=False, numbers=False)
-    sections = [Section("map", "Intended and perceived", lead, html)]
+    sections = [Section(id="map", title="Intended and perceived", lead=lead, html=html)]
     counts, study = snapshot.counts, snapshot.study
     facts = [
         ("ratings", f"{counts['ratings']:,}"),
@@ -46,4 +46,11 @@ def overview_page(snapshot: Snapshot, target: Path) -> ReportPage:
         ("snapshot", snapshot.hash[:12]),
     ]
     title, media = say(study.title) or study.name, media_sources(snapshot, target)
-    return ReportPage(title, say(study.description), sections, charts, media, facts)
+    return ReportPage(
+        title=title,
+        subtitle=say(study.description),
+        sections=sections,
+        charts=charts,
+        media=media,
+        facts=facts,
+    )

@@ -52,7 +52,14 @@ def plan_section(plan: StudyPlan, link: str) -> Section:
         Markup('<p>All of it: <a href="{0}">{0}</a></p>').format(link),
     )
     about = f"Up to {plan.options.studies:,} simulated studies of each of {len(plan.designs)} designs"
-    return Section("plan", "What the plan said", f"{about}, before anybody rated.", html, "Plan", about)
+    return Section(
+        id="plan",
+        title="What the plan said",
+        lead=f"{about}, before anybody rated.",
+        html=html,
+        short="Plan",
+        fact=about,
+    )
 
 
 def plan_charts(plan: StudyPlan) -> dict[str, Chart | Absent]:
@@ -107,7 +114,11 @@ def _chart(
                 estimate = figure(forecast.questions[question])
                 words = f"{forecast.words}: {label} {interval(estimate)}"
                 value = float(estimate)
-                points.append(CurvePoint(forecast.ratings_given, value, words, estimate.low, estimate.high))
+                points.append(
+                    CurvePoint(
+                        x=forecast.ratings_given, y=value, words=words, low=estimate.low, high=estimate.high
+                    )
+                )
                 rows.append(
                     {
                         "question": question,
@@ -125,15 +136,15 @@ def _chart(
             tops = [point.high if point.high is not None else point.y for point in every]
             x = axis("ratings in all", [point.x for point in every], include=(0.0,))
             y = (
-                Axis(label, 0.0, 1.0, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
+                Axis(label=label, low=0.0, high=1.0, ticks=(0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
                 if label != "width"
                 else axis(label, tops, include=(0.0,))
             )
             lines = () if line is None else (Line(line, f"{percent(line)}"),)
-            panels.append(Curves(question, x, y, tuple(series), lines=lines))
+            panels.append(Curves(title=question, x=x, y=y, series=tuple(series), lines=lines))
     if not panels:
         return Absent("no design has it")
-    return Chart(title, caption, panels, rows)
+    return Chart(title=title, caption=caption, panels=panels, rows=rows)
 
 
 def _page(plan: StudyPlan, charts: dict[str, Chart | Absent]) -> ReportPage:
@@ -159,11 +170,24 @@ def _page(plan: StudyPlan, charts: dict[str, Chart | Absent]) -> ReportPage:
     precision = joined(figure_block("plan-width", charts), figure_block("plan-reliability", charts))
     every = table_of("Designs, what they take and what they find", plan.designs, designs)
     sections = [
-        Section("answers", "What to do", f"{head}: {best.words}.", advice, "Answers"),
-        Section("power", "Power", HOW, figure_block("plan-power", charts)),
-        Section("precision", "Width of intervals and reliability", "", precision, "Precision"),
-        Section("designs", "All designs", "", joined(every, *tables)),
-        Section("assumptions", "What this rests on", f"{plan.pilot.source}.", _assumptions(plan)),
+        Section(
+            id="answers", title="What to do", lead=f"{head}: {best.words}.", html=advice, short="Answers"
+        ),
+        Section(id="power", title="Power", lead=HOW, html=figure_block("plan-power", charts)),
+        Section(
+            id="precision",
+            title="Width of intervals and reliability",
+            lead="",
+            html=precision,
+            short="Precision",
+        ),
+        Section(id="designs", title="All designs", lead="", html=joined(every, *tables)),
+        Section(
+            id="assumptions",
+            title="What this rests on",
+            lead=f"{plan.pilot.source}.",
+            html=_assumptions(plan),
+        ),
     ]
     contrasts = [row for q in best.questions.values() for row in q.contrasts]
     if contrasts:
@@ -178,7 +202,9 @@ def _page(plan: StudyPlan, charts: dict[str, Chart | Absent]) -> ReportPage:
             for q in best.questions.values()
             if q.contrasts
         ]
-        sections.insert(2, Section("pairs", "Power of each pair", html=joined(*of_pairs), short="Pairs"))
+        sections.insert(
+            2, Section(id="pairs", title="Power of each pair", html=joined(*of_pairs), short="Pairs")
+        )
     facts = [
         ("designs", number(len(plan.designs))),
         ("simulated studies each, at most", number(plan.options.studies)),
@@ -186,7 +212,9 @@ def _page(plan: StudyPlan, charts: dict[str, Chart | Absent]) -> ReportPage:
         ("seed", str(plan.options.seed)),
     ]
     lead = "What the study will show, take and cost, simulated before collecting."
-    return ReportPage(f"Plan: {plan.study}", lead, sections, charts, {}, facts)
+    return ReportPage(
+        title=f"Plan: {plan.study}", subtitle=lead, sections=sections, charts=charts, media={}, facts=facts
+    )
 
 
 def _question_table(plan: StudyPlan, question: str) -> Markup:

@@ -41,7 +41,12 @@ def systems_chart(result: PreparationResult) -> Chart | Absent:
     builder = IntervalPanels()
     for difference in result.differences:
         items = [
-            Item(system, mean, colour(index), {"measure": difference.measure, "system": system})
+            Item(
+                label=system,
+                estimate=mean,
+                colour=colour(index),
+                cells={"measure": difference.measure, "system": system},
+            )
             for index, (system, mean) in enumerate(difference.means.items())
         ]
         # On one axis, or a hundredth of a decibel after would look like ten before.
@@ -63,12 +68,12 @@ def preparation_section(result: PreparationResult, link: str) -> Section:
     )
     done = f"{number(len(result.stimuli) - len(result.failed))} of {plural(len(result.stimuli), 'stimulus', 'stimuli')} prepared"
     return Section(
-        "preparation",
-        "How the stimuli were prepared",
-        "",
-        html,
-        "Preparation",
-        f"{done}; {number(remarks)} with a remark",
+        id="preparation",
+        title="How the stimuli were prepared",
+        lead="",
+        html=html,
+        short="Preparation",
+        fact=f"{done}; {number(remarks)} with a remark",
     )
 
 
@@ -109,11 +114,19 @@ def write_preparation(result: PreparationResult, folder: Path) -> Path:
     total = plural(len(result.stimuli), "stimulus", "stimuli")
     summary = f"{number(done)} of {total} prepared; {number(len(wrong))} with a remark."
     sections = [
-        Section("systems", "Do systems differ in what no system was asked for?", "", differences),
-        Section("checks", "Remarks", summary, checks),
+        Section(
+            id="systems",
+            title="Do systems differ in what no system was asked for?",
+            lead="",
+            html=differences,
+        ),
+        Section(id="checks", title="Remarks", lead=summary, html=checks),
     ]
     with whole_folder(folder) as staging, drawing(charts, staging / "figures"):
         write_text(staging / "stimuli.csv", csv_text(stimuli_table(result)))
         write_json(staging / "prepare.json", result)
-        write_text(staging / "report.html", render(ReportPage("Preparation", result.study, sections, charts)))
+        write_text(
+            staging / "report.html",
+            render(ReportPage(title="Preparation", subtitle=result.study, sections=sections, charts=charts)),
+        )
     return folder

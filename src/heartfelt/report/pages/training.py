@@ -53,7 +53,12 @@ def evaluation_chart(scores: Sequence[ProtocolScore]) -> Chart | Absent:
             ):
                 if (score.question, score.raters) == (question, side):
                     items.append(
-                        Item(f"{name}: {score_name}", estimate, shade, {**cells, "what": score_name})
+                        Item(
+                            label=f"{name}: {score_name}",
+                            estimate=estimate,
+                            colour=shade,
+                            cells={**cells, "what": score_name},
+                        )
                     )
         builder.add(f"{question}, {PANELS[side]}", "Pearson r", items, reach=(0.0, 1.0))
     caption = (
@@ -88,13 +93,20 @@ def _page(trained: Trained, charts: Charts) -> ReportPage:
     lead = "Every stimulus was predicted by a head chosen on inner folds and fitted without it. "
     lead += facts.grouping.words if facts.grouping else ""
     sections = [
-        Section("scores", "How well it predicts", lead, scored),
-        Section("labels", "The labels", "", labels),
-        Section("head", "What was trained", trained.model.look().about, joined(chosen, paragraph(used))),
+        Section(id="scores", title="How well it predicts", lead=lead, html=scored),
+        Section(id="labels", title="The labels", lead="", html=labels),
+        Section(
+            id="head",
+            title="What was trained",
+            lead=trained.model.look().about,
+            html=joined(chosen, paragraph(used)),
+        ),
     ]
     raters = (
         f"{facts.panel['retained']} of {facts.panel['raters']}" if facts.panel["raters"] else "not stated"
     )
     shown = [("study", facts.study), ("raters kept", raters)]
     title = f"Evaluation: {trained.model.name}"
-    return ReportPage(title, "Predictions, not ratings.", sections, charts, facts=shown)
+    return ReportPage(
+        title=title, subtitle="Predictions, not ratings.", sections=sections, charts=charts, facts=shown
+    )

@@ -109,7 +109,12 @@ def words_chart(result: WordStatistics) -> Chart | Absent:
     builder = IntervalPanels()
     for measure in CHART_MEASURES:
         items = [
-            Item(name, getattr(corpus, measure), colour(index), {"measure": MEASURES[measure], "texts": name})
+            Item(
+                label=name,
+                estimate=getattr(corpus, measure),
+                colour=colour(index),
+                cells={"measure": MEASURES[measure], "texts": name},
+            )
             for index, (name, corpus) in enumerate(result.corpora.items())
         ]
         builder.add(MEASURES[measure], MEASURES[measure], items)
@@ -124,18 +129,25 @@ def write_words(result: WordStatistics, folder: Path) -> Path:
     charts = {FIGURE: words_chart(result)}
     columns, rows = _grid(result)
     shown = joined(figure_block(FIGURE, charts), table("Texts", columns, rows), bullets(result.notes()))
-    sections = [Section("words", "How many words, and how varied", "", shown)]
+    sections = [Section(id="words", title="How many words, and how varied", lead="", html=shown)]
     if result.closeness is not None:
         close = [[name, getattr(result.closeness, key)] for key, name in NAMES.items()]
         first = next(iter(result.corpora))
         title = f"How close {first} is to {result.references}"
-        sections.append(Section("references", title, "", table("Metrics", ["metric", "value"], close)))
+        sections.append(
+            Section(id="references", title=title, lead="", html=table("Metrics", ["metric", "value"], close))
+        )
     with whole_folder(folder) as staging, drawing(charts, staging / "figures"):
         write_text(staging / "words.csv", csv_text(statistics_table(result)))
         write_text(staging / "words.md", markdown(result))
         write_json(staging / "words.json", result)
         write_text(
-            staging / "report.html", render(ReportPage("Words", ", ".join(result.corpora), sections, charts))
+            staging / "report.html",
+            render(
+                ReportPage(
+                    title="Words", subtitle=", ".join(result.corpora), sections=sections, charts=charts
+                )
+            ),
         )
     return folder
 

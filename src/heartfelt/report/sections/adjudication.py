@@ -37,4 +37,6 @@ def adjudication(analysis: Analysis, _: Charts) -> Section | None:
         "Decisions of senior raters: shares of items with Wilson's 95% interval; differences with Student's t"
     )
     html = joined(paragraph(words), table_of(caption, result.questions, columns))
-    return Section("adjudication", "Decided by senior raters", LEAD, html, "Adjudication")
+    return Section(
+        id="adjudication", title="Decided by senior raters", lead=LEAD, html=html, short="Adjudication"
+    )

@@ -39,7 +39,9 @@ def categories(analysis: Analysis, charts: Charts) -> Section | None:
         *(_contact_sheet(analysis, result) for result in results),
     )
     lead = "The category of a stimulus is the answer most raters gave; where two are tied it has none."
-    return Section("categories", "Categories, and what goes with them", lead, html, "Categories")
+    return Section(
+        id="categories", title="Categories, and what goes with them", lead=lead, html=html, short="Categories"
+    )
 
 
 def _tables(result: CategoryQuestion) -> Markup:
@@ -165,4 +167,4 @@ def fields(analysis: Analysis, charts: Charts) -> Section | None:
         note if drafted else Markup(""),
     )
     lead = "Krippendorff's alpha: 1 is perfect agreement, 0 is chance."
-    return Section("fields", "Agreement on every field", lead, html, "Fields")
+    return Section(id="fields", title="Agreement on every field", lead=lead, html=html, short="Fields")

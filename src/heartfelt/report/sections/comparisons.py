@@ -62,7 +62,7 @@ def comparisons(analysis: Analysis, charts: Charts) -> Section | None:
         *(_raters(comparison) for comparison in every),
     )
     lead = LEAD if compared else ""
-    return Section("comparisons", "How stimuli compare", lead, html, "Comparisons")
+    return Section(id="comparisons", title="How stimuli compare", lead=lead, html=html, short="Comparisons")
 
 
 def _sides(charts: Charts, every: list[ComparisonQuestion]) -> Markup:
@@ -83,7 +83,7 @@ def mushra(analysis: Analysis, charts: Charts) -> Section | None:
         *(_conditions(analysis, comparison) for comparison in every),
         *(_listeners(comparison) for comparison in every),
     )
-    return Section("mushra", "MUSHRA grades", MUSHRA_LEAD, html, "MUSHRA")
+    return Section(id="mushra", title="MUSHRA grades", lead=MUSHRA_LEAD, html=html, short="MUSHRA")
 
 
 def _question(analysis: Analysis, comparison: ComparisonQuestion) -> Markup:

@@ -44,4 +44,4 @@ def instruments(analysis: Analysis, _: Charts) -> Section | None:
         bullets(list(dict.fromkeys(cited))),
         paragraph("Compare groups of raters by a score with --by and its column."),
     )
-    return Section("instruments", "Questionnaires", LEAD, html, "Questionnaires")
+    return Section(id="instruments", title="Questionnaires", lead=LEAD, html=html, short="Questionnaires")

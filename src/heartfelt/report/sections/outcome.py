@@ -59,7 +59,9 @@ def conclusions(analysis: Analysis, _: Charts) -> Section:
             )
     count = len(groups.sentences) - 1
     fact = f"{plural(count, 'finding')} on systems, reliability and raters"
-    return Section("conclusions", "All conclusions", html=joined(*parts), short="Conclusions", fact=fact)
+    return Section(
+        id="conclusions", title="All conclusions", html=joined(*parts), short="Conclusions", fact=fact
+    )
 
 
 def preregistration(analysis: Analysis, _: Charts) -> Section | None:
@@ -78,7 +80,11 @@ def preregistration(analysis: Analysis, _: Charts) -> Section | None:
         folded("Registered analyses", bullets(registered.analyses)),
     )
     return Section(
-        "preregistration", "Preregistration and deviations", registered.words, html, "Preregistration"
+        id="preregistration",
+        title="Preregistration and deviations",
+        lead=registered.words,
+        html=html,
+        short="Preregistration",
     )
 
 
@@ -92,7 +98,9 @@ def related(analysis: Analysis, folder: str, charts: Charts) -> Section:
         Markup('<p>All of it: <a href="{0}/report.html">{0}/report.html</a></p>').format(folder),
     )
     title, short = say(study.title) or study.name, spaced(folder).capitalize()
-    return Section(folder, title, say(study.description), html, short, groups.bottom_line)
+    return Section(
+        id=folder, title=title, lead=say(study.description), html=html, short=short, fact=groups.bottom_line
+    )
 
 
 def published(analysis: Analysis, _: Charts) -> Section | None:
@@ -113,7 +121,7 @@ def published(analysis: Analysis, _: Charts) -> Section | None:
         else f"{agree} of {len(figures)} published numbers are reproduced from the ratings."
     )
     html = table_of("Published numbers, and the same numbers recomputed from these ratings", figures, columns)
-    return Section("published", "Published and recomputed", lead, html, "Published")
+    return Section(id="published", title="Published and recomputed", lead=lead, html=html, short="Published")
 
 
 def _numbers(value: float | tuple[float | None, ...] | None) -> CellValue:
@@ -142,7 +150,7 @@ def paper(analysis: Analysis, _: Charts) -> Section | None:
                 ).format(name.capitalize(), name, joined(*paragraphs))
             )
     lead = "Check the paragraphs against your own conventions."
-    return Section("paper", "For your paper", lead, joined(*parts)) if parts else None
+    return Section(id="paper", title="For your paper", lead=lead, html=joined(*parts)) if parts else None
 
 
 def files(analysis: Analysis, charts: Charts) -> Section:
@@ -165,7 +173,7 @@ def files(analysis: Analysis, charts: Charts) -> Section:
         folded("Figures this study has no data for", table("Not drawn", ["figures", "why"], missing)),
     )
     fact = f"{len(tables)} tables and {plural(figure_count, 'figure')}"
-    return Section("files", "Files", html=html, fact=fact)
+    return Section(id="files", title="Files", html=html, fact=fact)
 
 
 def stimuli(_analysis: Analysis, _charts: Charts) -> Section:
@@ -176,7 +184,7 @@ def stimuli(_analysis: Analysis, _charts: Charts) -> Section:
         '<p class="files">File: <a href="labels.csv" download>labels.csv</a></p>'
     )
     lead = "Find, sort and play the stimuli. A label is the panel's estimate."
-    return Section("stimuli", "Stimuli and their labels", lead, html, "Stimuli")
+    return Section(id="stimuli", title="Stimuli and their labels", lead=lead, html=html, short="Stimuli")
 
 
 def stimuli_list(analysis: Analysis) -> dict[str, object]:

@@ -47,7 +47,7 @@ def raters(analysis: Analysis, charts: Charts) -> Section:
         _held_out(analysis),
         _changed_pairs(analysis) if compared else Markup(""),
     )
-    return Section("raters", "The raters", LEAD, html, "Raters")
+    return Section(id="raters", title="The raters", lead=LEAD, html=html, short="Raters")
 
 
 def _count(analysis: Analysis) -> Markup:
@@ -233,7 +233,11 @@ def rater_groups(analysis: Analysis, charts: Charts) -> Section | None:
     if groups is None:
         reason = why_missing(analysis, "by", "--by")
         html = absent(f"No groups: {reason}.")
-        return None if "--by" in reason else Section("rater-groups", "Groups of raters", "", html, "Groups")
+        return (
+            None
+            if "--by" in reason
+            else Section(id="rater-groups", title="Groups of raters", lead="", html=html, short="Groups")
+        )
     counted = ", ".join(f"{row.group} ({plural(row.raters, 'rater')})" for row in groups.groups)
     words = f"By {spaced(groups.column)}: {counted}."
     if groups.column == ARM:
@@ -275,4 +279,4 @@ def rater_groups(analysis: Analysis, charts: Charts) -> Section | None:
             table_of("Differences by system", by_system, compared),
         ),
     )
-    return Section("rater-groups", "Groups of raters", GROUPS_LEAD, html, "Groups")
+    return Section(id="rater-groups", title="Groups of raters", lead=GROUPS_LEAD, html=html, short="Groups")

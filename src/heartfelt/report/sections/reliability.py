@@ -66,7 +66,9 @@ def trust(analysis: Analysis, charts: Charts) -> Section:
         "Reliability: how much of the differences between stimuli the raters share. Ceiling: what that leaves for a"
         " predictor, human or machine."
     )
-    return Section("trust", "How far the ratings can be trusted", lead, html, "Trust")
+    return Section(
+        id="trust", title="How far the ratings can be trusted", lead=lead, html=html, short="Trust"
+    )
 
 
 def _coefficients(parts: Mapping[str, Reliability], whom: str) -> Markup:
@@ -163,7 +165,7 @@ def agreement(analysis: Analysis, charts: Charts) -> Section | None:
         _breakdown(analysis),
     )
     lead = "Agreement beyond chance, plain, and of each vote with the majority of the others."
-    return Section("agreement", "Where raters agree", lead, html, "Agreement")
+    return Section(id="agreement", title="Where raters agree", lead=lead, html=html, short="Agreement")
 
 
 def _breakdown(analysis: Analysis) -> Markup:

@@ -27,7 +27,13 @@ def maps(analysis: Analysis, charts: Charts) -> Section:
     playable = "found" in stimuli.columns and bool(stimuli["found"].any())
     lead = "Where raters placed each stimulus, and where it was meant to be."
     lead += " Select a dot to hear or see it." if playable else ""
-    return Section("maps", "Intended and perceived", lead, figure_block("perceived-maps", charts), "Maps")
+    return Section(
+        id="maps",
+        title="Intended and perceived",
+        lead=lead,
+        html=figure_block("perceived-maps", charts),
+        short="Maps",
+    )
 
 
 def deviations(analysis: Analysis, charts: Charts) -> Section:
@@ -42,11 +48,11 @@ def deviations(analysis: Analysis, charts: Charts) -> Section:
         _ordinal(analysis),
     )
     return Section(
-        "systems",
-        "How systems differ",
-        "Deviation: perceived minus intended, in scale points.",
-        html,
-        "Systems",
+        id="systems",
+        title="How systems differ",
+        lead="Deviation: perceived minus intended, in scale points.",
+        html=html,
+        short="Systems",
     )
 
 
@@ -58,7 +64,7 @@ def quadrants(analysis: Analysis, charts: Charts) -> Section:
         _overlap(analysis),
         _intents(analysis),
     )
-    return Section("intents", "Which intents come across", html=html, short="Intents")
+    return Section(id="intents", title="Which intents come across", html=html, short="Intents")
 
 
 def ranking(analysis: Analysis, charts: Charts) -> Section:
@@ -66,13 +72,13 @@ def ranking(analysis: Analysis, charts: Charts) -> Section:
     tests = (_anova(analysis), _pairwise(analysis), _mixed(analysis), _ordinal(analysis))
     lead = "Systems in order of their mean; those that do not differ significantly (Holm) are marked."
     html = joined(figure_block("system-ranking", charts), *tests)
-    return Section("systems", "Which systems are ahead", lead, html, "Systems")
+    return Section(id="systems", title="Which systems are ahead", lead=lead, html=html, short="Systems")
 
 
 def answers(_: Analysis, charts: Charts) -> Section:
     """How often each answer was given."""
     html = figure_blocks(charts, "answers", "answers-by-system")
-    return Section("answers", "What raters answered", html=html, short="Answers")
+    return Section(id="answers", title="What raters answered", html=html, short="Answers")
 
 
 def _rounded(value: float | None, decimals: int) -> float | None:

@@ -38,7 +38,7 @@ def traces(analysis: Analysis, charts: Charts) -> Section | None:
         _lags(results),
         _left_out(results),
     )
-    return Section("traces", "Ratings over time", LEAD, html, "Traces")
+    return Section(id="traces", title="Ratings over time", lead=LEAD, html=html, short="Traces")
 
 
 def _stimuli(analysis: Analysis, results: tuple[TraceQuestion, ...]) -> Markup:

@@ -39,7 +39,7 @@ def verification(analysis: Analysis, charts: Charts) -> Section | None:
         _raters(analysis, drafts),
         _notes(drafts),
     )
-    return Section("drafts", "Drafts and verification", LEAD, html, "Drafts")
+    return Section(id="drafts", title="Drafts and verification", lead=LEAD, html=html, short="Drafts")
 
 
 def _verdicts(drafts: DraftVerification) -> Markup:

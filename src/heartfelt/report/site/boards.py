@@ -46,7 +46,7 @@ _ITEMS: dict[str, type[pl.DataType]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SiteBoard:
     """One source: the scores of all its models under their display names, with the items that are public."""
 
@@ -64,7 +64,7 @@ class SiteBoard:
     """The run of each model, by display name."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Site:
     """Everything a site shows."""
 
@@ -92,7 +92,15 @@ def site_of(
     names = list(dict.fromkeys(model for board in boards for model in board.scores.models))
     colours = {name: distinct(index) for index, name in enumerate(names)}
     only = f"{boards[0].scores.title}: leaderboard" if len(boards) == 1 else "Leaderboard"
-    return Site(title or only, boards, tuple(runs), published, file_names(names), colours, submit_to)
+    return Site(
+        title=title or only,
+        boards=boards,
+        runs=tuple(runs),
+        published=published,
+        models=file_names(names),
+        colours=colours,
+        submit_to=submit_to,
+    )
 
 
 def _site_board(board: Leaderboard, runs: Sequence[ScoredRun], published: PublicFacts) -> SiteBoard:
@@ -124,7 +132,15 @@ def _site_board(board: Leaderboard, runs: Sequence[ScoredRun], published: Public
     if hidden:
         original, scores = _without_oracles(original), _without_oracles(scores)
     runs_of = {names[model]: run for model, (run, _) in board.origin.items()}
-    return SiteBoard(scores, original, board.notes, hidden, frozenset(gone), examples, runs_of)
+    return SiteBoard(
+        scores=scores,
+        asked_for=original,
+        notes=board.notes,
+        hidden=hidden,
+        hidden_stimuli=frozenset(gone),
+        examples=examples,
+        runs=runs_of,
+    )
 
 
 def _without_oracles(scores: Scores) -> Scores:

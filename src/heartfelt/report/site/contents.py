@@ -33,7 +33,7 @@ class AnswerBar:
     width: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAnswer:
     """What a model answered; ``at`` is its place on the scale in percent, ``sort`` and ``absolute_error`` numbers to sort by."""
 
@@ -48,7 +48,7 @@ class ModelAnswer:
     failed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionShown:
     """One question about a stimulus."""
 
@@ -178,15 +178,15 @@ class Contents:
                 for row in pair_rows
             )
             yield QuestionShown(
-                f"{spaced(question)}: compared with {opponent}",
-                words,
-                label,
-                "",
-                (),
-                answers,
-                None,
-                None,
-                None,
+                name=f"{spaced(question)}: compared with {opponent}",
+                words=words,
+                label=label,
+                note="",
+                bars=(),
+                rows=answers,
+                ends=None,
+                at=None,
+                band=None,
             )
 
     def _single(self, name: str, question: str, words: str, rows: Sequence[_Row]) -> QuestionShown:
@@ -227,7 +227,17 @@ class Contents:
         if not any(answer.at is not None for answer in answers):
             shown = None
         bars = self._bars(name, question, names)
-        return QuestionShown(spaced(question), words, text, note, bars, tuple(answers), shown, at, band)
+        return QuestionShown(
+            name=spaced(question),
+            words=words,
+            label=text,
+            note=note,
+            bars=bars,
+            rows=tuple(answers),
+            ends=shown,
+            at=at,
+            band=band,
+        )
 
     def _note(self, label: Mapping[str, Any], bounded: bool) -> str:
         """How many people a label is from, how many of them agree with it, and what its interval is."""
@@ -281,23 +291,23 @@ class Contents:
         by_rank = row.code is None and row.kind in ("numbers", "ordinal", "strengths")
         text = text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 1] + "…"
         return ModelAnswer(
-            row.model,
-            self._answers[row.model],
-            self.site.colours[row.model],
-            text,
-            answered if row.answered else None,
-            None if by_rank else absolute_error,
-            "–"
+            model=row.model,
+            page=self._answers[row.model],
+            colour=self.site.colours[row.model],
+            answer=text,
+            sort=answered if row.answered else None,
+            absolute_error=None if by_rank else absolute_error,
+            off_text="–"
             if absolute_error is None
             else _ranks(absolute_error)
             if by_rank
             else number(absolute_error, 2),
-            _at(answered, ends) if row.answered else None,
-            not row.answered,
+            at=_at(answered, ends) if row.answered else None,
+            failed=not row.answered,
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
     """One model's answer to one question about a stimulus or a set."""
 

@@ -49,7 +49,7 @@ def model_page(site: Site, model: str, addresses: Mapping[Key, str]) -> ReportPa
             _task(site, board, board_index, task, model, charts, addresses) for task in board.scores.tasks
         ]
         title = board.scores.title if len(boards) > 1 else "Scores"
-        sections.append(Section(f"board-{board_index}", title, html=joined(*parts), short=title))
+        sections.append(Section(id=f"board-{board_index}", title=title, html=joined(*parts), short=title))
         sections.append(_failures(board, board_index, model, addresses, len(boards) > 1))
         sections.append(_comparisons(board, board_index, model, len(boards) > 1))
     sections.append(_identity(boards, model))
@@ -68,7 +68,7 @@ def model_page(site: Site, model: str, addresses: Mapping[Key, str]) -> ReportPa
         if worth is not None and worth.ratings.value is not None:
             facts.append((f"worth, {spaced(task.id)}", worth.words))
     shown = [section for section in sections if section.html]
-    return ReportPage(model, "", shown, charts, facts=facts)
+    return ReportPage(title=model, subtitle="", sections=shown, charts=charts, facts=facts)
 
 
 def _task(
@@ -144,12 +144,12 @@ def _slice_chart(scores: Scores, task: ScoringTask, model: str, column: str, col
     left_out = max(0, len(model_slices) - MOST_SLICES)
     items = [
         Item(
-            spaced(row.value),
-            row.estimate,
-            colour,
-            {column: row.value},
-            f"{plural(row.items, 'item')}",
-            {"items": row.items},
+            label=spaced(row.value),
+            estimate=row.estimate,
+            colour=colour,
+            cells={column: row.value},
+            note=f"{plural(row.items, 'item')}",
+            after={"items": row.items},
         )
         for row in model_slices[:MOST_SLICES]
         if row.estimate.value is not None
@@ -257,7 +257,7 @@ def _failures(
     title = f"Failures: {scores.title}" if several else "Failures"
     if not reasons:
         html = absent("It answered everything it was asked.")
-    return Section(f"failures-{board_index}", title, html=html, short="Failures")
+    return Section(id=f"failures-{board_index}", title=title, html=html, short="Failures")
 
 
 def _comparisons(board: SiteBoard, board_index: int, model: str, several: bool) -> Section:
@@ -280,7 +280,9 @@ def _comparisons(board: SiteBoard, board_index: int, model: str, several: bool) 
         )
     title = f"Other models: {scores.title}" if several else "Compared with other models"
     lead = "Above 0 this model has the larger number. Pairs are compared on the items both were asked about, failures counted."
-    return Section(f"others-{board_index}", title, lead, joined(*parts), "Comparison")
+    return Section(
+        id=f"others-{board_index}", title=title, lead=lead, html=joined(*parts), short="Comparison"
+    )
 
 
 def _towards(pair: ModelComparison, model: str) -> Estimate:
@@ -304,4 +306,10 @@ def _identity(boards: Sequence[SiteBoard], model: str) -> Section:
         lines.append([run, about.spec, about.predictor, about.version, about.hash, about.identity])
     columns = ["bench", "asked for as", "predictor", "version", "hash", "identity"]
     lead = "Which weights and settings answered, as far as they are known."
-    return Section("identity", "What it is", lead, table("Which model answered", columns, lines), "Identity")
+    return Section(
+        id="identity",
+        title="What it is",
+        lead=lead,
+        html=table("Which model answered", columns, lines),
+        short="Identity",
+    )

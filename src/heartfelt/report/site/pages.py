@@ -45,7 +45,9 @@ def index_page(site: Site, pages: Mapping[str, str], stimuli: int) -> ReportPage
         notes = (*board.notes, *_hidden_note(board))
         lead = " ".join(notes)
         heading = scores.title if len(site.boards) > 1 else "Leaderboard"
-        sections.append(Section(f"board-{index}", heading, lead, joined(*parts), scores.title))
+        sections.append(
+            Section(id=f"board-{index}", title=heading, lead=lead, html=joined(*parts), short=scores.title)
+        )
     sections.append(_runs_section(site, pages))
     facts = [
         ("benches", number(len(site.runs))),
@@ -57,7 +59,7 @@ def index_page(site: Site, pages: Mapping[str, str], stimuli: int) -> ReportPage
         "Predictors against people, between chance and the ceiling set by their labels. Ranked with failures counted: a"
         " failed or missing prediction counts as the task's fallback. A model that does not beat chance has no rank."
     )
-    return ReportPage(site.title, lead, sections, charts, facts=facts)
+    return ReportPage(title=site.title, subtitle=lead, sections=sections, charts=charts, facts=facts)
 
 
 def _hidden_note(board: SiteBoard) -> list[str]:
@@ -76,7 +78,7 @@ def _runs_section(site: Site, pages: Mapping[str, str]) -> Section:
         "source": lambda run: run.scores.hash[:12],
     }
     lead = "Benches of one source are compared with each other; those of different sources are not."
-    return Section("benches", "Benches", lead, table_of("Every bench", site.runs, columns))
+    return Section(id="benches", title="Benches", lead=lead, html=table_of("Every bench", site.runs, columns))
 
 
 def models_page(site: Site) -> ReportPage:
@@ -115,7 +117,9 @@ def models_page(site: Site) -> ReportPage:
     ]
     grid = table("Every model", ["model", *names, "answered", "asked for as", "version", "hash"], rows)
     lead = "Headline scores with failures counted and 95% intervals. A model's page has everything else."
-    return ReportPage("Models", "", [Section("models", "All models", lead, grid)])
+    return ReportPage(
+        title="Models", subtitle="", sections=[Section(id="models", title="All models", lead=lead, html=grid)]
+    )
 
 
 def run_page(run: ScoredRun, site: Site, home: Path, target: Path) -> ReportPage:
@@ -141,7 +145,9 @@ def run_page(run: ScoredRun, site: Site, home: Path, target: Path) -> ReportPage
         sections.insert(2, agreement_by_part(scores, charts))
     facts = [("models", number(len(scores.models))), ("source", scores.hash[:12])]
     shown = [section for section in sections if section.html]
-    return ReportPage(f"{scores.title}: {run.name}", "", shown, charts, facts=facts)
+    return ReportPage(
+        title=f"{scores.title}: {run.name}", subtitle="", sections=shown, charts=charts, facts=facts
+    )
 
 
 def submit_page(site: Site) -> ReportPage:
@@ -149,12 +155,16 @@ def submit_page(site: Site) -> ReportPage:
     sections = []
     for index, board in enumerate(site.boards):
         title = board.scores.title if len(site.boards) > 1 else "The file"
-        sections.append(Section(f"file-{index}", title, html=_file(site, board)))
+        sections.append(Section(id=f"file-{index}", title=title, html=_file(site, board)))
     sections.append(
-        Section("send", "Where to send it" if site.submit_to else "How to score it", html=_sending(site))
+        Section(
+            id="send", title="Where to send it" if site.submit_to else "How to score it", html=_sending(site)
+        )
     )
     return ReportPage(
-        "Submit predictions", "Any system can take part: what counts is a table of predictions.", sections
+        title="Submit predictions",
+        subtitle="Any system can take part: what counts is a table of predictions.",
+        sections=sections,
     )
 
 

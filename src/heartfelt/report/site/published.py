@@ -38,7 +38,7 @@ LABELS = {
 COUNTS = {"stimulus": pl.String, "question": pl.String, "value": pl.Float64, "votes": pl.Int64}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PublicFacts:
     """What is public. ``study`` is None where only benches are known: labels then are those that models were scored against."""
 
@@ -100,13 +100,13 @@ def read_published(folder: Path, hold_out: str | None = None) -> PublicFacts:
         ]
         items.append(pl.concat(sides).filter(visible))
     return PublicFacts(
-        study,
-        _with_parts(stimuli, benchmark),
-        table.cast(LABELS),  # type: ignore[arg-type]  # polars' own alias is narrower
-        counts,
-        pl.concat(items).unique(maintain_order=True),
-        media_paths(stimuli, root),
-        confidence,
+        study=study,
+        stimuli=_with_parts(stimuli, benchmark),
+        labels=table.cast(LABELS),  # type: ignore[arg-type]  # polars' own alias is narrower
+        counts=counts,
+        items=pl.concat(items).unique(maintain_order=True),
+        media=media_paths(stimuli, root),
+        confidence=confidence,
     )
 
 

@@ -69,11 +69,16 @@ def read_run(home: Path, name: str) -> ScoredRun:
         schema = {**_COLUMNS, **{key: kind for key, kind in _FURTHER.items() if key in items.columns}}
         items = items.select(list(schema)).cast(schema)  # type: ignore[arg-type]  # polars' own alias is narrower
     except (OSError, pl.exceptions.PolarsError):
-        return ScoredRun(name, scores, pl.DataFrame(schema=_COLUMNS), f"{name} has no readable {ITEMS}")
+        return ScoredRun(
+            name=name,
+            scores=scores,
+            items=pl.DataFrame(schema=_COLUMNS),
+            why_no_items=f"{name} has no readable {ITEMS}",
+        )
     if "counted" not in items.columns:
         reason = f"{name} was scored by an earlier version: its pairs are compared on answered items; score it again"
-        return ScoredRun(name, scores, items, why_answered_only=reason)
-    return ScoredRun(name, scores, items)
+        return ScoredRun(name=name, scores=scores, items=items, why_answered_only=reason)
+    return ScoredRun(name=name, scores=scores, items=items)
 
 
 def read_scores(path: Path) -> Scores:

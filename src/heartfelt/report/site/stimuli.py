@@ -168,5 +168,8 @@ def _list(site: Site, addresses: Mapping[Key, str], contents: Sequence[Contents]
         " percent of the scale."
     )
     return ReportPage(
-        "Stimuli", "", [Section("stimuli", "All stimuli", lead, html)], more={"stimuli": listed}
+        title="Stimuli",
+        subtitle="",
+        sections=[Section(id="stimuli", title="All stimuli", lead=lead, html=html)],
+        more={"stimuli": listed},
     )

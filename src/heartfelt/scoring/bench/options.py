@@ -17,11 +17,11 @@ class BenchOptions:
 
     layout: Annotated[
         str | None,
-        Option("Also write the files of a published system.", flags=("--as",), metavar="LAYOUT"),
+        Option(help="Also write the files of a published system.", flags=("--as",), metavar="LAYOUT"),
     ] = None
     questions: Annotated[
         tuple[str, ...] | None,
-        Option("Ask only this question.", flags=("--question",), panel="Which items"),
+        Option(help="Ask only this question.", flags=("--question",), panel="Which items"),
     ] = None
     score: ScoreOptions = field(default_factory=ScoreOptions)
     run: RunOptions = field(default_factory=RunOptions)

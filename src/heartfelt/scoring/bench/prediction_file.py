@@ -27,7 +27,7 @@ from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.wording import listed, plural
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class FileAnswers:
     """What a file says about every item that is scored."""
 
@@ -111,13 +111,21 @@ class FileScorer:
         notes += _unused(answered.ledger, path)
         if isinstance(predictor, File) and predictor.lower_is_better:
             notes.append(LOWER_IS_BETTER.format(name))
-        return FileAnswers(name, table, answered.ledger, content, tuple(notes))
+        return FileAnswers(
+            name=name, predictions=table, unused=answered.ledger, content_hash=content, notes=tuple(notes)
+        )
 
     def score(self, *read: FileAnswers, file_hash: str = "") -> ScoredFile:
         """Score what was read from a file, of one model or several."""
         predictions = pl.concat([answers.predictions for answers in read], how="diagonal")
         about = {
-            answers.name: ModelInfo(answers.name, answers.name, "file", None, answers.content_hash)
+            answers.name: ModelInfo(
+                spec=answers.name,
+                display_name=answers.name,
+                predictor="file",
+                version=None,
+                hash=answers.content_hash,
+            )
             for answers in read
         }
         scores = score(self.truth, predictions, self.options, about=about)

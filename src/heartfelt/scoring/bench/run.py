@@ -249,15 +249,15 @@ def model_info(predictor: Predictor, done: Run) -> ModelInfo:
         digest = re.search(r"\b(?:sha256:)?([0-9a-f]{16,64})\b", model_identity)
         hashed = digest[1] if digest else None
     return ModelInfo(
-        info.spec,
-        info.display_name,
-        info.predictor,
-        version,
-        hashed,
-        done.identity,
-        claimed,
-        done.usage,
-        {} if done.repeated is None else self_consistency(done.repeated),
+        spec=info.spec,
+        display_name=info.display_name,
+        predictor=info.predictor,
+        version=version,
+        hash=hashed,
+        identity=done.identity,
+        interval_confidence=claimed,
+        usage=done.usage,
+        consistency={} if done.repeated is None else self_consistency(done.repeated),
     )
 
 

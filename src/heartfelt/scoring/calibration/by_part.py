@@ -104,7 +104,7 @@ def stimulus_groups(truth: Truth) -> StimulusGroups | None:
     return StimulusGroups(dict(zip(stimuli["stimulus"].cast(pl.String), codes, strict=True)), by)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ByPart:
     """Works out agreement by part; ratings are coded once per task."""
 
@@ -117,7 +117,7 @@ class ByPart:
     @classmethod
     def of(cls, truth: Truth, options: ScoreOptions) -> ByPart:
         """For a truth, with the groups of its stimuli."""
-        return cls(truth, options, stimulus_groups(truth))
+        return cls(truth=truth, options=options, grouping=stimulus_groups(truth))
 
     def columns(self, task: ScoringTask) -> list[str]:
         """The columns errors are given by: system, intent, loudness, length, and what slices were asked for."""

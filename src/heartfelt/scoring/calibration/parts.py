@@ -353,7 +353,7 @@ def _error(compared: ModelErrors, inside_rows: Ints, mean: float, confidence: fl
     sizes = np.bincount(codes)
     counts = {"items": inside_rows.size, "stimuli": int(np.unique(compared.stimulus[inside_rows]).size)}
     shown = math.sqrt(mean) if compared.squared else mean
-    estimate = Estimate(shown, method=name, confidence=confidence, counts=counts)
+    estimate = Estimate(value=shown, method=name, confidence=confidence, counts=counts)
     if sizes.size < FEWEST_IN_PART:
         return estimate.without_interval(
             f"{_counted(sizes.size, compared.unit)}; at least {FEWEST_IN_PART} are needed"
@@ -431,7 +431,7 @@ def _excess(
     if inside.all():
         return Estimate.missing("there are no other items", name, counts), None
     difference = float(values[inside].mean() - values[~inside].mean())
-    estimate = Estimate(difference, method=name, counts=counts)
+    estimate = Estimate(value=difference, method=name, counts=counts)
     fewest = min(np.unique(group[side]).size for side in sides)
     if fewest < FEWEST_IN_PART:
         reason = f"{_counted(fewest, compared.unit)}; at least {FEWEST_IN_PART} are needed on both sides"
@@ -485,7 +485,7 @@ def _mean(
     codes = np.unique(group, return_inverse=True)[1]
     sizes, mean = np.bincount(codes), float(values.mean())
     estimate = Estimate(
-        mean,
+        value=mean,
         method=name,
         counts={"items": values.size, "stimuli" if unit == STIMULI else "groups": sizes.size},
     )

@@ -90,12 +90,12 @@ def convey(
     bounds = {name: snapshot.study.scale_of(name).bounds() or (1.0, 9.0) for name in references}
     errors = {name: _known_error(predictor, name, bounds[name]) for name in references}
     evidence = Evidence(
-        snapshot.stimuli,
-        answered.table,
-        references,
-        {name: sum(ends) / 2 for name, ends in bounds.items()},
-        _rated(snapshot, ratings, list(references)),
-        {name: error for name, error in errors.items() if error is not None},
+        stimuli=snapshot.stimuli,
+        predictions=answered.table,
+        references=references,
+        midpoints={name: sum(ends) / 2 for name, ends in bounds.items()},
+        ratings=_rated(snapshot, ratings, list(references)),
+        errors={name: error for name, error in errors.items() if error is not None},
     )
     return Conveyed(snapshot, answered, predicted_conveyance(evidence))
 
@@ -127,7 +127,7 @@ def clips_of(
     return Snapshot.build(
         intended.model_copy(update={"systems": systems}),
         stimuli=clips.select(stimulus="path", path="path", intent="intent", system="system"),
-        source=Source("clips", folder.name, media_root=folder),
+        source=Source(format="clips", name=folder.name, media_root=folder),
     )
 
 

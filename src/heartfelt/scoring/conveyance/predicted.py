@@ -45,7 +45,7 @@ class KnownError:
     systems: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Evidence:
     """What predicted conveyance is computed from."""
 
@@ -62,7 +62,7 @@ class Evidence:
     confidence: float = 0.95
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SystemDeviation:
     """How far a system's clips are predicted from their intents on one question; ``all`` is every system."""
 
@@ -74,7 +74,7 @@ class SystemDeviation:
     tuning: float | None = field(default=None, metadata={"omit": True})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CellDeviation(SystemDeviation):
     """The same for one intent of a system."""
 
@@ -102,7 +102,7 @@ class PredictedQuadrants:
     """The share of predictions in the intended quadrant, by system."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PredictedConveyance:
     """Predicted conveyance."""
 
@@ -151,13 +151,13 @@ def predicted_conveyance(evidence: Evidence) -> PredictedConveyance:
                     )
                 )
     return PredictedConveyance(
-        "predicted",
-        table["stimulus"].n_unique(),
-        0 if evidence.ratings is None else evidence.ratings["stimulus"].n_unique(),
-        tuple(deviations),
-        tuple(cells),
-        tuple(slopes),
-        _quadrants(table, evidence, names, systems),
+        marked="predicted",
+        stimuli=table["stimulus"].n_unique(),
+        rated=0 if evidence.ratings is None else evidence.ratings["stimulus"].n_unique(),
+        deviation_by_system=tuple(deviations),
+        deviation_by_cell=tuple(cells),
+        slopes=tuple(slopes),
+        quadrants=_quadrants(table, evidence, names, systems),
     )
 
 
@@ -225,7 +225,7 @@ def _by_known_error(part: pl.DataFrame, gaps: Floats, evidence: Evidence, name: 
     counts = {"predicted": gaps.size}
     if not gaps.size:
         return Estimate.missing("no stimuli", method, counts)
-    mean_gap = Estimate(float(gaps.mean()), method=method, counts=counts)
+    mean_gap = Estimate(value=float(gaps.mean()), method=method, counts=counts)
     error = evidence.errors.get(name)
     if error is None:
         return _bounds.bounded(mean_gap, None, "", evidence.confidence, _UNKNOWN_ERROR)
@@ -277,7 +277,7 @@ def _known_slope(part: pl.DataFrame, evidence: Evidence, name: str) -> Estimate:
     if value.size < 3 or spread <= 1e-12:
         return Estimate.missing("the intents' references do not vary", method, counts)
     slope = float(centred @ value) / spread
-    estimate = Estimate(slope, method=method, counts=counts)
+    estimate = Estimate(value=slope, method=method, counts=counts)
     error = evidence.errors.get(name)
     if error is None:
         return _bounds.bounded(estimate, None, "", evidence.confidence, _UNKNOWN_ERROR)
@@ -332,5 +332,5 @@ def _quadrants(
 def _share(hits: list[bool]) -> Estimate:
     method, n = "share of predictions in the intended quadrant", len(hits)
     interval = "Wilson; of the predictions, not of what people would say"
-    estimate = Estimate(sum(hits) / n, method=method, counts={"predicted": n})
+    estimate = Estimate(value=sum(hits) / n, method=method, counts={"predicted": n})
     return estimate.with_interval(*_bounds.wilson(sum(hits), n, 0.95), interval)

@@ -62,23 +62,28 @@ def binary(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     why_not = None if np.isfinite(probability).any() else "the model gives no probabilities"
     wrong, worst = 1.0 - x, _worst(order, x)
     pairings = [
-        *(LabelsAndPredictions(name, x, answers, _filled(answers, wrong), at=at) for name in DECISIONS),
+        *(
+            LabelsAndPredictions(metric=name, x=x, y=answers, filled=_filled(answers, wrong), at=at)
+            for name in DECISIONS
+        ),
         *(
             LabelsAndPredictions(
-                name,
-                x,
-                cross_validated.answers,
-                _filled(cross_validated.answers, wrong),
+                metric=name,
+                x=x,
+                y=cross_validated.answers,
+                filled=_filled(cross_validated.answers, wrong),
                 at=HELD_OUT,
                 why_none=why_not_held,
             )
             for name in DECISIONS
         ),
         *(
-            LabelsAndPredictions(name, x, order, _filled(order, worst))
+            LabelsAndPredictions(metric=name, x=x, y=order, filled=_filled(order, worst))
             for name in ("auroc", "average_precision")
         ),
-        LabelsAndPredictions("brier", x, probability, _filled(probability, wrong), why_none=why_not),
+        LabelsAndPredictions(
+            metric="brier", x=x, y=probability, filled=_filled(probability, wrong), why_none=why_not
+        ),
     ]
     rows = sheet.answered & np.isfinite(answers)
     words = np.array(["absent", "present"], dtype=object)
@@ -98,13 +103,20 @@ def binary(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     sliced = {"balanced_accuracy": answers, "accuracy": answers, "auroc": order}
     decided = answers[sheet.answered]
     if decided.size < 2 or at == OWN_ANSWER or decided.min() < decided.max():
-        return Marked(scores, details, answers, wrong, sliced)
+        return Marked(scores=scores, details=details, predicted=answers, fallback=wrong, sliced=sliced)
     side = "above" if decided[0] else "at or below"
     always_the_same = (
         f"Every score of {sheet.model} on {sheet.task.id} lies {side} the threshold {options.threshold:g}, so its answer is always"
         " the same; see its scores at the held-out threshold, or choose another."
     )
-    return Marked(scores, details, answers, wrong, sliced, (always_the_same,))
+    return Marked(
+        scores=scores,
+        details=details,
+        predicted=answers,
+        fallback=wrong,
+        sliced=sliced,
+        notes=(always_the_same,),
+    )
 
 
 def _filled(values: Floats, worst: Floats) -> Floats:

@@ -29,7 +29,7 @@ NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaptionScores:
     """The metrics of one set of texts against its references."""
 
@@ -77,7 +77,7 @@ def caption_scores(
     if bert_model is None:
         estimates["bert_score"] = Estimate.missing("no model was named", NAMES["bert_score"])
     return CaptionScores(
-        len(candidates), bleu_1=corpus_wide(order=1), bleu_4=corpus_wide(order=4), **estimates
+        items=len(candidates), bleu_1=corpus_wide(order=1), bleu_4=corpus_wide(order=4), **estimates
     )
 
 
@@ -99,7 +99,7 @@ def _mean(
     if not values.size:
         return Estimate.missing("no item has a value", name, {"items": 0})
     estimate = Estimate(
-        float(values.mean()), method=f"{name}, mean over items", counts={"items": values.size}
+        value=float(values.mean()), method=f"{name}, mean over items", counts={"items": values.size}
     )
     bounds, most = _bounds.t_mean(values, confidence), 10.0 if name == NAMES["cider"] else 1.0
     if bounds is not None:

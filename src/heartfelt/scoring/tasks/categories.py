@@ -24,7 +24,7 @@ def categories(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     wrong = codes[(index + 1) % codes.size]
     filled = np.where(np.isfinite(sheet.code), sheet.code, wrong)
     pairings = [
-        LabelsAndPredictions(name, x, sheet.code, filled)
+        LabelsAndPredictions(metric=name, x=x, y=sheet.code, filled=filled)
         for name in ("accuracy", "balanced_accuracy", "macro_f1")
     ]
     shares = sheet.shares
@@ -47,7 +47,13 @@ def categories(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     answers = np.searchsorted(codes, np.clip(sheet.code[rows], codes[0], codes[-1]))
     details = CategoryDetails(confusion(names[index[rows]], names[answers]))
     scores = [measure.score(sheet, pairing) for pairing in pairings]
-    return Marked(scores, details, sheet.code, wrong, {"accuracy": sheet.code, "macro_f1": sheet.code})
+    return Marked(
+        scores=scores,
+        details=details,
+        predicted=sheet.code,
+        fallback=wrong,
+        sliced={"accuracy": sheet.code, "macro_f1": sheet.code},
+    )
 
 
 def _divergence(sheet: PredictionSheet, votes: pl.DataFrame, why_none: str | None) -> LabelsAndPredictions:
@@ -86,8 +92,16 @@ def ordinal(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     scores = [
         measure.score(
             sheet,
-            LabelsAndPredictions(metric, x, y, np.where(np.isfinite(y), y, furthest), why_none=why_none),
+            LabelsAndPredictions(
+                metric=metric, x=x, y=y, filled=np.where(np.isfinite(y), y, furthest), why_none=why_none
+            ),
         )
         for metric, y in (("quadratic_kappa", nearest), ("spearman", order))
     ]
-    return Marked(scores, OrdinalDetails(), nearest, furthest, {"quadratic_kappa": sheet.code})
+    return Marked(
+        scores=scores,
+        details=OrdinalDetails(),
+        predicted=nearest,
+        fallback=furthest,
+        sliced={"quadratic_kappa": sheet.code},
+    )

@@ -169,7 +169,16 @@ def choices(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     own_hits, all_hits = (
         _by_pair(answer_hits, answers) for answer_hits in (hits(answers.lean, answers.value), right)
     )
-    return Marked(scores, details, own_hits, all_hits, {}, (), right, lambda inside: _slice(answers, inside))
+    return Marked(
+        scores=scores,
+        details=details,
+        predicted=own_hits,
+        fallback=all_hits,
+        sliced={},
+        notes=(),
+        right=right,
+        slice_of=lambda inside: _slice(answers, inside),
+    )
 
 
 def _always_first(answers: PairAnswers) -> Estimate:
@@ -210,7 +219,11 @@ def _without_answers(
     none = NoCalibration(why_missing=NO_PROBABILITIES)
     by_pair = np.full(sheet.rows.height, np.nan) if right is None else right
     return Marked(
-        scores, ChoiceDetails(_decided_by(sheet), none, None, _always_first(answers)), by_pair, by_pair, {}
+        scores=scores,
+        details=ChoiceDetails(_decided_by(sheet), none, None, _always_first(answers)),
+        predicted=by_pair,
+        fallback=by_pair,
+        sliced={},
     )
 
 

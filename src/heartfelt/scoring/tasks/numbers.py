@@ -53,7 +53,10 @@ def numbers(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
         furthest = np.where(x - low > high - x, low, high)
     filled = {name: np.where(sheet.answered, y, furthest if name in ERRORS else nothing) for name in NUMBERS}
     scores = [
-        measure.score(sheet, LabelsAndPredictions(name, x, y, filled[name], why_none=_why_none(sheet, name)))
+        measure.score(
+            sheet,
+            LabelsAndPredictions(metric=name, x=x, y=y, filled=filled[name], why_none=_why_none(sheet, name)),
+        )
         for name in NUMBERS
     ]
     scores += _by_system(sheet, measure, y, filled)
@@ -63,7 +66,11 @@ def numbers(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     off_scale = np.full(x.size, np.nan)
     sliced = {"pearson": predicted, "spearman": predicted, "rmse": predicted if sheet.on_scale else off_scale}
     return Marked(
-        scores + of_intervals, details, predicted, nothing if answered_values.size else off_scale, sliced
+        scores=scores + of_intervals,
+        details=details,
+        predicted=predicted,
+        fallback=nothing if answered_values.size else off_scale,
+        sliced=sliced,
     )
 
 
@@ -75,14 +82,20 @@ def strengths(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     nothing = np.full(x.size, middle)
     filled = np.where(sheet.answered, y, nothing)
     scores = [
-        measure.score(sheet, LabelsAndPredictions(name, x, y, filled, why_none=_why_none(sheet, name)))
+        measure.score(
+            sheet, LabelsAndPredictions(metric=name, x=x, y=y, filled=filled, why_none=_why_none(sheet, name))
+        )
         for name in RANKS
     ]
     if measure.truth.contestants(sheet.task) == "stimulus":
         scores += _by_system(sheet, measure, y, dict.fromkeys(RANKS, filled))
     details = NumberDetails(middle if answered_values.size else None)
     return Marked(
-        scores, details, sheet.code, nothing if answered_values.size else np.full(x.size, np.nan), {}
+        scores=scores,
+        details=details,
+        predicted=sheet.code,
+        fallback=nothing if answered_values.size else np.full(x.size, np.nan),
+        sliced={},
     )
 
 
@@ -109,7 +122,9 @@ def _by_system(
         means = answered if complete else system_means(sheet, filled[name], every_row, labelled)
         full, spread = _over_systems(measure, name, means, why_none)
         of_answered = full if complete else _over_systems(measure, name, answered, why_none)[0]
-        pairing = LabelsAndPredictions(name, means[0], means[1], means[1], SYSTEM)
+        pairing = LabelsAndPredictions(
+            metric=name, x=means[0], y=means[1], filled=means[1], aggregation=SYSTEM
+        )
         scores.append(measure.score(sheet, pairing, Forms(of_answered, full, full, spread)))
     return scores
 
@@ -162,7 +177,7 @@ def _within_cells(
             estimate, spread = _in_cells(measure, name, full)
             of_answered = estimate if full is answered else _in_cells(measure, name, answered)[0]
         missing = Estimate.missing("cells lie inside systems; see the interval over cells", name)
-        pairing = LabelsAndPredictions(name, full[0], full[1], full[1], WITHIN)
+        pairing = LabelsAndPredictions(metric=name, x=full[0], y=full[1], filled=full[1], aggregation=WITHIN)
         scores.append(measure.score(sheet, pairing, Forms(of_answered, estimate, missing, spread), full[2]))
     return scores
 

@@ -34,7 +34,7 @@ NO_ORDER = "the order of presentation was not recorded"
 _PLACES = {FIRST: 1.0, SECOND: -1.0}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class PredictedPair:
     """What is predicted of a pair: ``lean`` is above 0 where ``one``, whose name comes first, is to be chosen.
 
@@ -85,7 +85,7 @@ def pair_sheet(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, model
         pl.lit(None, pl.String).alias("answer"),
         pl.lit(None, pl.String).alias("shares"),
     )
-    return PredictionSheet(model, task, scale, rows, 0)
+    return PredictionSheet(model=model, task=task, scale=scale, rows=rows, unlabelled=0)
 
 
 def _of_sets(predictions: pl.DataFrame, scale: Scale) -> Iterator[tuple[str, PredictedPair]]:
@@ -147,7 +147,7 @@ def _mean(verdicts: list[PredictedPair]) -> PredictedPair:
     lean, chance, tie = (
         float(np.mean([getattr(verdict, name) for verdict in verdicts])) for name in ("lean", "chance", "tie")
     )
-    return PredictedPair(lean, chance, tie, note=f"the mean over {len(verdicts)} sets")
+    return PredictedPair(lean=lean, chance=chance, tie=tie, note=f"the mean over {len(verdicts)} sets")
 
 
 def _orders(text: str | None) -> tuple[float, float] | None:

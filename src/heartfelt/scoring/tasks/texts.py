@@ -66,7 +66,13 @@ def texts(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
         )
     scores += [_bleu(sheet, measure, order, answered, (predicted, references)) for order in (1, 4)]
     people = lexical([text for texts_ in references for text in texts_])
-    return Marked(scores, TextDetails(lexical(answered[0]), people), by_item["cider"], by_item["cider"], {})
+    return Marked(
+        scores=scores,
+        details=TextDetails(lexical(answered[0]), people),
+        predicted=by_item["cider"],
+        fallback=by_item["cider"],
+        sliced={},
+    )
 
 
 def _bert_score() -> tuple[Callable[..., Floats] | None, str]:
@@ -95,5 +101,14 @@ def _bleu(
     full = of_answered if sheet.answered.all() else compute(*everything)
     ceiling, missing = measure.ceiling(sheet.task, name), Estimate.missing("not computed for texts", name)
     return ModelScore(
-        sheet.model, sheet.task.id, "item", name, "", of_answered, full, missing, ceiling, missing
+        model=sheet.model,
+        task=sheet.task.id,
+        aggregation="item",
+        metric=name,
+        at="",
+        estimate=of_answered,
+        with_failures=full,
+        over_systems=missing,
+        ceiling=ceiling,
+        of_ceiling=missing,
     )

@@ -83,7 +83,11 @@ def trace_sheet(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, mode
         *(pl.lit(None, pl.String).alias(name) for name in ("answer", "shares")),
     )
     return PredictionSheet(
-        model, task, truth.study.scale_of(task.questions[0]), rows, items.height - rows.height if flat else 0
+        model=model,
+        task=task,
+        scale=truth.study.scale_of(task.questions[0]),
+        rows=rows,
+        unlabelled=items.height - rows.height if flat else 0,
     )
 
 
@@ -162,7 +166,14 @@ def traces(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     def slice_of(inside: Flags) -> Estimate:
         return _slice(after, inside & sheet.answered, options.confidence)
 
-    return Marked(scores, details, after, np.zeros(after.size), {}, slice_of=slice_of)
+    return Marked(
+        scores=scores,
+        details=details,
+        predicted=after,
+        fallback=np.zeros(after.size),
+        sliced={},
+        slice_of=slice_of,
+    )
 
 
 def _slice(values: Floats, rows: Flags, confidence: float) -> Estimate:

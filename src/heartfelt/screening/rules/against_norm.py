@@ -104,7 +104,14 @@ def _agreement_measure(view: RatingsView, q: int) -> RaterMeasure:
         )
 
     return RaterMeasure(
-        question, raters, value, 1 / np.sqrt(np.maximum(n - 3, 1)), n, reasons, sentence, np.tanh
+        question=question,
+        asked=raters,
+        value=value,
+        error=1 / np.sqrt(np.maximum(n - 3, 1)),
+        n=n,
+        why=reasons,
+        sentence=sentence,
+        shown=np.tanh,
     )
 
 
@@ -143,7 +150,15 @@ def _bias_measure(view: RatingsView, q: int) -> RaterMeasure:
         )
 
     reasons = too_few(n, LEAST_ANSWERS, "answers to stimuli that others rated")
-    return RaterMeasure(question, raters, mean, np.sqrt(variance / np.maximum(n, 1)), n, reasons, sentence)
+    return RaterMeasure(
+        question=question,
+        asked=raters,
+        value=mean,
+        error=np.sqrt(variance / np.maximum(n, 1)),
+        n=n,
+        why=reasons,
+        sentence=sentence,
+    )
 
 
 def _spread(view: RatingsView, options: RuleOptions) -> Sequence[RuleVerdicts] | str:
@@ -190,7 +205,16 @@ def _spread_measure(view: RatingsView, q: int) -> RaterMeasure:
         )
 
     reasons = too_few(n, LEAST_ANSWERS, "answers")
-    return RaterMeasure(question, np.flatnonzero(n), spread, error, n, reasons, sentence, np.exp)
+    return RaterMeasure(
+        question=question,
+        asked=np.flatnonzero(n),
+        value=spread,
+        error=error,
+        n=n,
+        why=reasons,
+        sentence=sentence,
+        shown=np.exp,
+    )
 
 
 def _response_time(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
@@ -261,35 +285,44 @@ def _time_measure(view: RatingsView, rater: pl.Series, seconds: Floats, about: s
         )
 
     reasons = too_few(n, LEAST_ANSWERS, "response times")
-    return RaterMeasure(None, np.flatnonzero(n), middle, error, n, reasons, sentence, np.exp)
+    return RaterMeasure(
+        question=None,
+        asked=np.flatnonzero(n),
+        value=middle,
+        error=error,
+        n=n,
+        why=reasons,
+        sentence=sentence,
+        shown=np.exp,
+    )
 
 
 AGREEMENT = ScreeningRule(
-    "agreement",
-    "correlation with the mean of the other raters, compared with the panel's norm",
-    "correlation with the leave-one-out mean",
-    _by_question(_agreement_measure, "low"),
+    name="agreement",
+    about="correlation with the mean of the other raters, compared with the panel's norm",
+    statistic="correlation with the leave-one-out mean",
+    judge=_by_question(_agreement_measure, "low"),
 )
 BIAS = ScreeningRule(
-    "bias",
-    "mean difference to the other raters, compared with the panel's norm; a report, not a fault",
-    "mean difference to the leave-one-out means",
-    _by_question(_bias_measure, "both"),
+    name="bias",
+    about="mean difference to the other raters, compared with the panel's norm; a report, not a fault",
+    statistic="mean difference to the leave-one-out means",
+    judge=_by_question(_bias_measure, "both"),
     careless=False,
     error_controlled=False,
 )
 SPREAD = ScreeningRule(
-    "spread",
-    "the standard deviation of a rater's answers, compared with the panel's norm",
-    "standard deviation of the answers",
-    _spread,
+    name="spread",
+    about="the standard deviation of a rater's answers, compared with the panel's norm",
+    statistic="standard deviation of the answers",
+    judge=_spread,
 )
 RESPONSE_TIME = ScreeningRule(
-    "response-time",
-    "median time for a trial net of its clips, compared with the panel's norm",
-    "median seconds for an answer",
-    _response_time,
-    {
+    name="response-time",
+    about="median time for a trial net of its clips, compared with the panel's norm",
+    statistic="median seconds for an answer",
+    judge=_response_time,
+    settings={
         "seconds": (
             "auto",
             "whether the recorded seconds are net of the clip, gross, or to be detected from the data (auto)",

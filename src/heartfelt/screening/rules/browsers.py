@@ -22,9 +22,9 @@ def _shared_browser(view: RatingsView, options: RuleOptions) -> list[RuleVerdict
     rater = np.flatnonzero(before)
     return [
         RuleVerdicts(
-            rater,
-            1,
-            lambda row: (
+            rater=rater,
+            n=1,
+            words=lambda row: (
                 f"Came from a browser in which {plural(int(before[rater[row]]), 'rater')} had taken part before."
             ),
             value=before[rater],
@@ -36,11 +36,11 @@ def _shared_browser(view: RatingsView, options: RuleOptions) -> list[RuleVerdict
 
 
 SHARED_BROWSER = ScreeningRule(
-    "shared-browser",
-    "whether somebody else had taken part in the same browser before",
-    "raters before in the same browser",
-    _shared_browser,
-    {"at_most": (0.25, "the share of raters with a shared browser above which nobody is judged")},
+    name="shared-browser",
+    about="whether somebody else had taken part in the same browser before",
+    statistic="raters before in the same browser",
+    judge=_shared_browser,
+    settings={"at_most": (0.25, "the share of raters with a shared browser above which nobody is judged")},
     error_controlled=False,
     examines="browsers",
 )

@@ -141,11 +141,11 @@ def _change(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts]:
     value = [parts[rater].difference if rater in parts else np.nan for rater in range(p.size)]
     return [
         RuleVerdicts(
-            None,
-            view.ratings_of,
-            lambda rater: _sentence(parts[rater], float(p[rater])),
-            reasons,
-            value,
+            rater=None,
+            n=view.ratings_of,
+            words=lambda rater: _sentence(parts[rater], float(p[rater])),
+            why=reasons,
+            value=value,
             p=p,
             flagged=changes & (p < limit),
             evidence=np.where(changes, evidence_of(p), 0.0),
@@ -250,9 +250,11 @@ def _sentence(part: SessionParts, p: float) -> str:
 
 
 CHANGE = ScreeningRule(
-    "change",
-    "answers that follow the stimuli in only one part of the session",
-    "difference between the parts' correlations",
-    _change,
-    {"order": ("known", "'rows' uses the order of the rows where the order of presentation is not known")},
+    name="change",
+    about="answers that follow the stimuli in only one part of the session",
+    statistic="difference between the parts' correlations",
+    judge=_change,
+    settings={
+        "order": ("known", "'rows' uses the order of the rows where the order of presentation is not known")
+    },
 )

@@ -71,7 +71,7 @@ PAIR_COLUMNS = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ParallelPairs:
     """The result of comparing all pairs. ``best[i]`` is the highest score of ``rater[i]`` with anybody, ``copy[i]`` the score
     of an exact copy of their answers.
@@ -286,7 +286,20 @@ def _collusion(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | 
         for rater in range(size)
     ]
     weight = np.where(flagged, evidence_of(p), 0.0)
-    return [RuleVerdicts(None, trials, words, reasons, best, needed, p, flagged, weight, group=groups)]
+    return [
+        RuleVerdicts(
+            rater=None,
+            n=trials,
+            words=words,
+            why=reasons,
+            value=best,
+            threshold=needed,
+            p=p,
+            flagged=flagged,
+            evidence=weight,
+            group=groups,
+        )
+    ]
 
 
 def _why_not(view: RatingsView, rater: int) -> str:
@@ -309,11 +322,11 @@ def _sentence(partners: list[str], pair: Mapping[str, Any]) -> str:
 
 
 COLLUSION = ScreeningRule(
-    "collusion",
-    "answer sequences that match another rater's, position by position, about different stimuli",
-    "best alignment score with another rater",
-    _collusion,
-    {
+    name="collusion",
+    about="answer sequences that match another rater's, position by position, about different stimuli",
+    statistic="best alignment score with another rater",
+    judge=_collusion,
+    settings={
         "band": (6, "largest offset, in trials, between two sequences"),
         "gap": (3.0, "price of a trial lost from one sequence, in nats"),
         "rho": (0.7, "correlation of a copy's answers"),

@@ -156,14 +156,14 @@ def _sides(answers: QuestionComparisons, n: Ints, limit: float, at_least: float,
         )
 
     return RuleVerdicts(
-        raters,
-        n[raters],
-        words,
-        [None if n[r] >= LEAST else f"fewer than {LEAST} decided comparisons" for r in raters],
-        share[raters],
-        np.where(share >= 0.5, at_least, 1.0 - at_least)[raters],
-        p[raters],
-        ((p < limit) & (one_sided >= at_least))[raters],
+        rater=raters,
+        n=n[raters],
+        words=words,
+        why=[None if n[r] >= LEAST else f"fewer than {LEAST} decided comparisons" for r in raters],
+        value=share[raters],
+        threshold=np.where(share >= 0.5, at_least, 1.0 - at_least)[raters],
+        p=p[raters],
+        flagged=((p < limit) & (one_sided >= at_least))[raters],
         question=answers.question,
     )
 
@@ -221,14 +221,14 @@ def _ties(answers: QuestionComparisons, limit: float, at_least: float, size: int
         return f"Answered '{answers.question}' with a tie {times} ({p_value(p[r])} for a careful rater)."
 
     return RuleVerdicts(
-        raters,
-        n[raters],
-        words,
-        [None if n[r] >= LEAST else f"fewer than {LEAST} comparisons" for r in raters],
-        share[raters],
-        at_least,
-        p[raters],
-        ((share >= at_least) & (p < limit))[raters],
+        rater=raters,
+        n=n[raters],
+        words=words,
+        why=[None if n[r] >= LEAST else f"fewer than {LEAST} comparisons" for r in raters],
+        value=share[raters],
+        threshold=at_least,
+        p=p[raters],
+        flagged=((share >= at_least) & (p < limit))[raters],
         question=answers.question,
     )
 
@@ -280,7 +280,9 @@ def _effects(view: RatingsView, answers: QuestionComparisons) -> Effects:
         for count in n
     ]
     p = 2.0 * ndtr(-np.abs(r) * np.sqrt(n))
-    return Effects(np.asarray(r), np.maximum(n - 1.0, 1.0), np.asarray(p), answers.count(size), reasons)
+    return Effects(
+        r=np.asarray(r), weight=np.maximum(n - 1.0, 1.0), p=np.asarray(p), n=answers.count(size), why=reasons
+    )
 
 
 def _is_small(view: RatingsView, answers: QuestionComparisons) -> bool:
@@ -359,7 +361,16 @@ def _triad_measure(answers: QuestionComparisons, triads: Ints, circular: Ints) -
 
     raters = np.flatnonzero(answers.count(triads.size))
     error = 0.5 / np.sqrt(np.maximum(triads, 1))
-    return RaterMeasure(answers.question, raters, _arcsine(share), error, triads, reasons, sentence, _share)
+    return RaterMeasure(
+        question=answers.question,
+        asked=raters,
+        value=_arcsine(share),
+        error=error,
+        n=triads,
+        why=reasons,
+        sentence=sentence,
+        shown=_share,
+    )
 
 
 # --- MUSHRA -----------------------------------------------------------------------------------------------------------
@@ -392,9 +403,9 @@ def _listeners(view: RatingsView, question: str) -> RuleVerdicts | None:
     flagged = (share > MOST_ITEMS) & (missed > 1 if alone else missed > 0)
     limit = "the limit is" if alone else "ITU-R BS.1534 allows"
     return RuleVerdicts(
-        rater[order],
-        n,
-        lambda row: (
+        rater=rater[order],
+        n=n,
+        words=lambda row: (
             f"Graded the hidden reference below {number(below)} in {int(missed[row])} of {int(n[row])} items of '{question}'"
             f" ({limit} {percent(MOST_ITEMS)})."
         ),
@@ -407,44 +418,44 @@ def _listeners(view: RatingsView, question: str) -> RuleVerdicts | None:
 
 
 SIDE_BIAS = ScreeningRule(
-    "side-bias",
-    "choices of one side of two, whatever is presented there",
-    "share of first choices",
-    _side_bias,
-    {"at_least": (0.8, "the share of decided answers that one side must have")},
+    name="side-bias",
+    about="choices of one side of two, whatever is presented there",
+    statistic="share of first choices",
+    judge=_side_bias,
+    settings={"at_least": (0.8, "the share of decided answers that one side must have")},
     examines="sets",
 )
 ALWAYS_TIE = ScreeningRule(
-    "always-tie",
-    "nearly all comparisons answered with a tie",
-    "share of ties",
-    _always_tie,
-    {"at_least": (0.95, "the share of ties from which a rater is looked at")},
+    name="always-tie",
+    about="nearly all comparisons answered with a tie",
+    statistic="share of ties",
+    judge=_always_tie,
+    settings={"at_least": (0.95, "the share of ties from which a rater is looked at")},
     examines="sets",
 )
 CHOICE_AGREEMENT = ScreeningRule(
-    "choice-agreement",
-    "whether comparisons go with those of the other raters at all",
-    "correlation with what the others' answers predict",
-    _choice_agreement,
-    {
+    name="choice-agreement",
+    about="whether comparisons go with those of the other raters at all",
+    statistic="correlation with what the others' answers predict",
+    judge=_choice_agreement,
+    settings={
         "posterior": (0.9, "chance of no information from which a rater is flagged"),
         "rescue": (RESCUE, "p-value of any dependence below which a rater is never flagged"),
     },
     examines="sets",
 )
 CIRCULAR_TRIADS = ScreeningRule(
-    "circular-triads",
-    "comparisons that contradict each other, compared with the panel's norm",
-    "share of circular triads",
-    _circular_triads,
+    name="circular-triads",
+    about="comparisons that contradict each other, compared with the panel's norm",
+    statistic="share of circular triads",
+    judge=_circular_triads,
     examines="sets",
 )
 MUSHRA = ScreeningRule(
-    "mushra",
-    "grades of the hidden reference outside the limits of ITU-R BS.1534",
-    "share of items with the hidden reference below 90",
-    _mushra,
+    name="mushra",
+    about="grades of the hidden reference outside the limits of ITU-R BS.1534",
+    statistic="share of items with the hidden reference below 90",
+    judge=_mushra,
     careless=False,
     error_controlled=False,
     examines="sets",

@@ -142,14 +142,14 @@ def _pattern(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | st
     reasons: Reasons = [None if ok else FEW for ok in judged[raters]]
     return [
         RuleVerdicts(
-            raters,
-            n[raters],
-            words,
-            reasons,
-            share[raters],
-            options.number("at_least"),
-            np.where(follows, 1.0, p)[raters],
-            (regular & ~follows)[raters],
+            rater=raters,
+            n=n[raters],
+            words=words,
+            why=reasons,
+            value=share[raters],
+            threshold=options.number("at_least"),
+            p=np.where(follows, 1.0, p)[raters],
+            flagged=(regular & ~follows)[raters],
         )
     ]
 
@@ -203,9 +203,9 @@ def _parallel_sets(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts
 
     return [
         RuleVerdicts(
-            judged,
-            n[judged],
-            words,
+            rater=judged,
+            n=n[judged],
+            words=words,
             value=share,
             p=np.where(equal & ~flagged, 1.0, adjusted),
             flagged=flagged,
@@ -243,21 +243,23 @@ def _closest(answers: GivenAnswers, judged: Ints) -> tuple[Floats, Floats, Float
 
 
 PATTERN = ScreeningRule(
-    "pattern",
-    "answers that repeat themselves after a few trials, whatever is presented",
-    "share of answers equal to the one a period before",
-    _pattern,
-    {
+    name="pattern",
+    about="answers that repeat themselves after a few trials, whatever is presented",
+    statistic="share of answers equal to the one a period before",
+    judge=_pattern,
+    settings={
         "longest": (10, "the longest period, in trials"),
         "at_least": (0.9, "the share of answers that must fit the period"),
     },
     examines="answers",
 )
 PARALLEL_SETS = ScreeningRule(
-    "parallel-sets",
-    "answers to sets that equal another rater's trial by trial, although other stimuli were presented",
-    "share of trials with the other's answer",
-    _parallel_sets,
-    {"at_least": (0.9, "the share of trials answered before the other, from which a rater is not flagged")},
+    name="parallel-sets",
+    about="answers to sets that equal another rater's trial by trial, although other stimuli were presented",
+    statistic="share of trials with the other's answer",
+    judge=_parallel_sets,
+    settings={
+        "at_least": (0.9, "the share of trials answered before the other, from which a rater is not flagged")
+    },
     examines="sets",
 )

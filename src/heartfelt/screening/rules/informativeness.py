@@ -60,7 +60,7 @@ _ROUNDS = 300
 _QUANTILES = 400
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Effects:
     """Per rater: mean correlation, its weight on Fisher's scale, p of any dependence, ratings, and why there is none."""
 
@@ -90,7 +90,7 @@ def effects(view: RatingsView, seed: int, draws: int = DRAWS) -> Effects:
         else:
             r[block.rater], weight[block.rater], p[block.rater] = result
             reasons[block.rater] = None
-    return Effects(r, weight, p, view.ratings_of, reasons)
+    return Effects(r=r, weight=weight, p=p, n=view.ratings_of, why=reasons)
 
 
 def _effect(block: RaterBlock, draws: int, seed: int, *, compiled: bool) -> tuple[float, float, float] | str:
@@ -257,7 +257,7 @@ def judged_as_two_kinds(
     reasons = _reasons(effect)
     judged = is_judged(reasons)
     if not judged.any():
-        return RuleVerdicts(None, effect.n, why=reasons, question=question)
+        return RuleVerdicts(rater=None, n=effect.n, why=reasons, question=question)
     rescue, needed = options.number("rescue"), options.number("posterior")
     kinds, posterior = _mixture(effect, judged, rescue)
     limit = np.full(judged.size, np.nan)
@@ -271,16 +271,16 @@ def judged_as_two_kinds(
         )
 
     return RuleVerdicts(
-        None,
-        effect.n,
-        words,
-        reasons,
-        effect.r,
-        limit,
-        effect.p,
-        (posterior >= needed) & (effect.p >= rescue),
-        np.clip(odds, 0.0, MOST_EVIDENCE),
-        question,
+        rater=None,
+        n=effect.n,
+        words=words,
+        why=reasons,
+        value=effect.r,
+        threshold=limit,
+        p=effect.p,
+        flagged=(posterior >= needed) & (effect.p >= rescue),
+        evidence=np.clip(odds, 0.0, MOST_EVIDENCE),
+        question=question,
         power=_power_against_random(effect, judged, rescue, needed),
     )
 
@@ -298,11 +298,11 @@ def _power_against_random(effect: Effects, judged: Bools, rescue: float, posteri
 
 
 INFORMATIVENESS = ScreeningRule(
-    "informativeness",
-    "whether the answers depend on what was played, jointly over the questions",
-    "mean correlation with what others' answers predict",
-    _informativeness,
-    {
+    name="informativeness",
+    about="whether the answers depend on what was played, jointly over the questions",
+    statistic="mean correlation with what others' answers predict",
+    judge=_informativeness,
+    settings={
         "posterior": (POSTERIOR, "chance of no information from which a rater is flagged"),
         "rescue": (RESCUE, "p-value of the permutation test below which a rater is never flagged"),
         "draws": (DRAWS, "permutations for each rater"),

@@ -60,11 +60,11 @@ def _impossible(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] |
 
 
 HEARD = ScreeningRule(
-    "heard",
-    "share of trials in which less was heard than the study's listening rule asks for",
-    "share of trials heard too little",
-    _heard,
-    {
+    name="heard",
+    about="share of trials in which less was heard than the study's listening rule asks for",
+    statistic="share of trials heard too little",
+    judge=_heard,
+    settings={
         "enough": (
             HEARD_ENOUGH,
             "the share of a clip that counts as heard to the end, under listening: full",
@@ -74,10 +74,10 @@ HEARD = ScreeningRule(
     examines="trials",
 )
 IMPOSSIBLE_LISTENING = ScreeningRule(
-    "impossible",
-    "share of trials whose listening was impossible, by its report or by the time that passed",
-    "share of trials with impossible listening",
-    _impossible,
-    {"at_most": (0.05, "the share of impossible trials that clocks and players may explain")},
+    name="impossible",
+    about="share of trials whose listening was impossible, by its report or by the time that passed",
+    statistic="share of trials with impossible listening",
+    judge=_impossible,
+    settings={"at_most": (0.05, "the share of impossible trials that clocks and players may explain")},
     examines="listening",
 )

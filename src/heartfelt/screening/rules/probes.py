@@ -79,9 +79,9 @@ def _beyond_limit(
     figures = [float(worst(rater_values)) for rater_values in values]
     missed = np.array([limit.beyond(figure) > 0 for figure in figures], dtype=bool)
     return RuleVerdicts(
-        groups["rater"].to_numpy(),
-        [len(rater_values) for rater_values in values],
-        lambda row: words(values[row], figures[row]),
+        rater=groups["rater"].to_numpy(),
+        n=[len(rater_values) for rater_values in values],
+        words=lambda row: words(values[row], figures[row]),
         value=figures,
         threshold=[limit.nearest(figure) for figure in figures],
         flagged=missed,
@@ -157,7 +157,9 @@ def _anchor_verdicts(
         return verdicts
     reasons: Reasons = [NO_LIMITS] * groups.height
     batch = groups["batch"].to_list()
-    return [RuleVerdicts(groups["rater"].to_numpy(), 0, why=reasons, question=probe.question, batch=batch)]
+    return [
+        RuleVerdicts(rater=groups["rater"].to_numpy(), n=0, why=reasons, question=probe.question, batch=batch)
+    ]
 
 
 def repeats(view: RatingsView) -> tuple[Ints, Floats]:
@@ -213,16 +215,23 @@ def _repeat_measure(view: RatingsView, rater: Ints, difference: Floats) -> Rater
         )
 
     return RaterMeasure(
-        None, np.flatnonzero(n), np.sqrt(mean), error, n, [None] * n.size, sentence, np.square
+        question=None,
+        asked=np.flatnonzero(n),
+        value=np.sqrt(mean),
+        error=error,
+        n=n,
+        why=[None] * n.size,
+        sentence=sentence,
+        shown=np.square,
     )
 
 
 ANCHOR = ScreeningRule(
-    "anchor",
-    "answers to the study's anchor probes, compared with the limits the study sets",
-    "answer to an anchor",
-    _anchor,
-    {
+    name="anchor",
+    about="answers to the study's anchor probes, compared with the limits the study sets",
+    statistic="answer to an anchor",
+    judge=_anchor,
+    settings={
         "mean_at_least": (-np.inf, "least mean of a rater's answers to a probe's anchors"),
         "mean_at_most": (np.inf, "largest mean of a rater's answers to a probe's anchors"),
         "sum_at_least": (-np.inf, "least sum of a rater's answers to a probe's anchors"),
@@ -231,8 +240,8 @@ ANCHOR = ScreeningRule(
     error_controlled=False,
 )
 REPEAT_DIFFERENCE = ScreeningRule(
-    "repeat-difference",
-    "how far apart the answers to a repeated stimulus lie",
-    "difference between repeated answers",
-    _repeat_difference,
+    name="repeat-difference",
+    about="how far apart the answers to a repeated stimulus lie",
+    statistic="difference between repeated answers",
+    judge=_repeat_difference,
 )

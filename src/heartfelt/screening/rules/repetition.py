@@ -117,7 +117,7 @@ def narrow_share(times: Floats, n: Floats) -> float:
     return float(1 / (1 + np.exp(-(centre + NARROW * max(spread, LEAST_SPREAD)))))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class StraightLines:
     """Per rater: the smallest modal share over the questions, p, whether (nearly) constant, and why not judged."""
 
@@ -153,7 +153,9 @@ def straight_lines(view: RatingsView, alpha: float, seed: int) -> StraightLines:
     posterior, _ = no_information(view, seed)
     follows = (is_judged(effect.why) & (effect.p < FOLLOWS)) | (posterior < LIKELY)
     flagged = candidate & is_judged(reasons) & ~follows & (p < alpha / max(int(judgeable.sum()), 1))
-    return StraightLines(np.where(judgeable, share, np.nan), p, candidate, flagged, reasons)
+    return StraightLines(
+        share=np.where(judgeable, share, np.nan), p=p, candidate=candidate, flagged=flagged, why=reasons
+    )
 
 
 def _chances(view: RatingsView, candidate: Bools) -> tuple[Floats, bool]:
@@ -203,15 +205,15 @@ def _straight_lining(view: RatingsView, options: RuleOptions) -> list[RuleVerdic
 
     return [
         RuleVerdicts(
-            None,
-            view.ratings_of,
-            words,
-            lines.why,
-            lines.share,
-            NEARLY_ALL,
-            lines.p,
-            lines.flagged,
-            np.where(lines.flagged, evidence_of(lines.p), 0.0),
+            rater=None,
+            n=view.ratings_of,
+            words=words,
+            why=lines.why,
+            value=lines.share,
+            threshold=NEARLY_ALL,
+            p=lines.p,
+            flagged=lines.flagged,
+            evidence=np.where(lines.flagged, evidence_of(lines.p), 0.0),
         )
     ]
 
@@ -313,7 +315,9 @@ def _runs_of_question(
             f" ({p_value(p[row])} by this rater's other answers)."
         )
 
-    return RuleVerdicts(raters, n, words, reasons, longest, p=p, flagged=p < limit, question=question)
+    return RuleVerdicts(
+        rater=raters, n=n, words=words, why=reasons, value=longest, p=p, flagged=p < limit, question=question
+    )
 
 
 def _identical_answers(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
@@ -370,7 +374,14 @@ def _identical_measure(view: RatingsView, members: list[int]) -> RaterMeasure:
     ]
     error = 1 / np.sqrt((n + 1.0) * share * (1 - share))
     return RaterMeasure(
-        None, np.flatnonzero(n), np.log(share / (1 - share)), error, n, reasons, sentence, back
+        question=None,
+        asked=np.flatnonzero(n),
+        value=np.log(share / (1 - share)),
+        error=error,
+        n=n,
+        why=reasons,
+        sentence=sentence,
+        shown=back,
     )
 
 
@@ -393,20 +404,20 @@ def _equal_by_itself(view: RatingsView, members: list[int]) -> Floats:
 
 
 STRAIGHT_LINING = ScreeningRule(
-    "straight-lining",
-    "one answer throughout to every question, where careful raters' answers vary",
-    "share of the most frequent answer",
-    _straight_lining,
+    name="straight-lining",
+    about="one answer throughout to every question, where careful raters' answers vary",
+    statistic="share of the most frequent answer",
+    judge=_straight_lining,
 )
 LONGEST_RUN = ScreeningRule(
-    "longest-run",
-    "the most equal answers in a row, compared with the rater's own habits",
-    "longest run of equal answers",
-    _longest_run,
+    name="longest-run",
+    about="the most equal answers in a row, compared with the rater's own habits",
+    statistic="longest run of equal answers",
+    judge=_longest_run,
 )
 IDENTICAL_ANSWERS = ScreeningRule(
-    "identical-answers",
-    "how often all questions of a trial get the same answer, compared with the panel's norm",
-    "share of trials with identical answers",
-    _identical_answers,
+    name="identical-answers",
+    about="how often all questions of a trial get the same answer, compared with the panel's norm",
+    statistic="share of trials with identical answers",
+    judge=_identical_answers,
 )

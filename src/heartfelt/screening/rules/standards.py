@@ -53,10 +53,10 @@ def _verdicts(view: RatingsView, q: int, method: Callable[..., Aggregate], stand
         return f"{outlying[row]:.1%} of the answers to '{question}' lie outside the limits of {standard}{uneven}.{note}"
 
     return RuleVerdicts(
-        raters,
-        n,
-        words,
-        reasons,
+        rater=raters,
+        n=n,
+        words=words,
+        why=reasons,
         value=outlying,
         threshold=OUTLYING,
         flagged=result.rejected,
@@ -65,18 +65,18 @@ def _verdicts(view: RatingsView, q: int, method: Callable[..., Aggregate], stand
 
 
 BT500 = ScreeningRule(
-    "bt500",
-    "ratings outside the limits of ITU-R BT.500",
-    "share of outlying ratings",
-    _by_standard(bt500, "ITU-R BT.500"),
+    name="bt500",
+    about="ratings outside the limits of ITU-R BT.500",
+    statistic="share of outlying ratings",
+    judge=_by_standard(bt500, "ITU-R BT.500"),
     careless=False,
     error_controlled=False,
 )
 P913 = ScreeningRule(
-    "p913",
-    "ratings outside the limits of ITU-T P.913 once biases are removed",
-    "share of outlying ratings",
-    _by_standard(p913, "ITU-T P.913"),
+    name="p913",
+    about="ratings outside the limits of ITU-T P.913 once biases are removed",
+    statistic="share of outlying ratings",
+    judge=_by_standard(p913, "ITU-T P.913"),
     careless=False,
     error_controlled=False,
 )

@@ -45,22 +45,22 @@ def _away(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
 
 
 FLAT_TRACE = ScreeningRule(
-    "flat-trace",
-    "traces that stay at one value from start to end, or have no sample",
-    "share of flat traces",
-    _flat,
-    {
+    name="flat-trace",
+    about="traces that stay at one value from start to end, or have no sample",
+    statistic="share of flat traces",
+    judge=_flat,
+    settings={
         "within": (0.02, "the share of the scale's length that a flat trace stays within"),
         "at_most": (0.1, "the share of flat traces that clips without change may explain"),
     },
     examines="traces",
 )
 AWAY = ScreeningRule(
-    "away",
-    "traces drawn while the page was in the background for a good part of the clip",
-    "share of interrupted traces",
-    _away,
-    {
+    name="away",
+    about="traces drawn while the page was in the background for a good part of the clip",
+    statistic="share of interrupted traces",
+    judge=_away,
+    settings={
         "share": (0.25, "the share of a clip's time in the background that makes a trace interrupted"),
         "at_most": (0.1, "the share of interrupted traces that a phone call may explain"),
     },

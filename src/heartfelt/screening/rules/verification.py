@@ -62,7 +62,18 @@ def _rubber_stamping(view: RatingsView, options: RuleOptions) -> list[RuleVerdic
             f" somebody who misses {percent(at_most)} of them, or as many as the others do)."
         )
 
-    return [RuleVerdicts(raters, n.astype(np.int64), words, reasons, k / n, limits, p, p < least)]
+    return [
+        RuleVerdicts(
+            rater=raters,
+            n=n.astype(np.int64),
+            words=words,
+            why=reasons,
+            value=k / n,
+            threshold=limits,
+            p=p,
+            flagged=p < least,
+        )
+    ]
 
 
 def _tolerated(at_most: float) -> pl.Expr:
@@ -158,22 +169,31 @@ def _hasty(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
 
     raters = np.unique(view.codes_of(visible["rater"]))
     reasons = too_few(n, LEAST_ANSWERS, "stimuli with times")
-    measure = RaterMeasure(None, raters, middle, error, n, reasons, sentence, np.exp)
+    measure = RaterMeasure(
+        question=None,
+        asked=raters,
+        value=middle,
+        error=error,
+        n=n,
+        why=reasons,
+        sentence=sentence,
+        shown=np.exp,
+    )
     return compare_with_norm([measure], "low", options.alpha)
 
 
 RUBBER_STAMPING = ScreeningRule(
-    "rubber-stamping",
-    "share of planted drafts, which belong to other stimuli, that a rater accepts",
-    "share of planted drafts accepted",
-    _rubber_stamping,
-    {"at_most": (0.2, "the share of planted drafts that somebody who looks may miss")},
+    name="rubber-stamping",
+    about="share of planted drafts, which belong to other stimuli, that a rater accepts",
+    statistic="share of planted drafts accepted",
+    judge=_rubber_stamping,
+    settings={"at_most": (0.2, "the share of planted drafts that somebody who looks may miss")},
     examines="drafts",
 )
 HASTY_VERIFICATION = ScreeningRule(
-    "hasty-verification",
-    "median time for a draft, compared with the panel's norm",
-    "median seconds for a draft",
-    _hasty,
+    name="hasty-verification",
+    about="median time for a draft, compared with the panel's norm",
+    statistic="median seconds for a draft",
+    judge=_hasty,
     examines="drafts",
 )

@@ -52,7 +52,13 @@ def mean(rater: Ids, item: Ids, value: Values) -> Aggregate:
     s = sorted_ratings(rater, item, value, repeats=False)
     means, sds = kernels.item_means(s.starts, s.value)
     return Aggregate(
-        s.items, means, sds / np.sqrt(s.counts), s.counts, "mean", raters=s.raters, left_out=s.left_out
+        items=s.items,
+        values=means,
+        standard_errors=sds / np.sqrt(s.counts),
+        counts=s.counts,
+        method="mean",
+        raters=s.raters,
+        left_out=s.left_out,
     )
 
 
@@ -64,12 +70,12 @@ def median(rater: Ids, item: Ids, value: Values) -> Aggregate:
     ordered = kernels.sort_items(s.starts, s.value)
     medians, errors = kernels.median_moments(s.starts, ordered, *_tables(s.counts))
     return Aggregate(
-        s.items,
-        medians,
-        errors,
-        s.counts,
-        "median",
-        s.raters,
+        items=s.items,
+        values=medians,
+        standard_errors=errors,
+        counts=s.counts,
+        method="median",
+        raters=s.raters,
         left_out=s.left_out,
         why_no_error="a median of so few ratings has no interval at this confidence (six ratings for 95%)",
         order_bounds=partial(_order_bounds, s.starts, ordered),
@@ -164,15 +170,15 @@ def mode(
         support[named, chosen[named]] = 1.0
     shares = votes / np.maximum(s.counts, 1)
     return CategoryConsensus(
-        s.items,
-        values,
-        shares,
-        np.sqrt(shares * (1.0 - shares) / np.maximum(s.counts, 1)),
-        s.counts,
-        s.categories,
-        support,
-        f"mode, ties {ties}",
-        s.raters,
+        items=s.items,
+        values=values,
+        shares=shares,
+        standard_errors=np.sqrt(shares * (1.0 - shares) / np.maximum(s.counts, 1)),
+        counts=s.counts,
+        categories=s.categories,
+        support=support,
+        method=f"mode, ties {ties}",
+        raters=s.raters,
         left_out=s.left_out,
         notes=tuple(notes),
         why_missing=TIED,

@@ -83,7 +83,14 @@ def p910(
     s = sorted_ratings(rater, item, value, repeats=True)
     if s.value.size == 0:
         none = np.zeros(0)
-        return Aggregate(s.items, none, none, s.counts, METHOD, left_out=s.left_out)
+        return Aggregate(
+            items=s.items,
+            values=none,
+            standard_errors=none,
+            counts=s.counts,
+            method=METHOD,
+            left_out=s.left_out,
+        )
     raters = len(s.raters)
     centre = float(s.value.mean())
     if shrinkage:
@@ -105,15 +112,15 @@ def p910(
     elif spread.max() > 0.0:
         standard_errors = 1.0 / np.sqrt(np.bincount(s.item, weight[s.rater]))
     return Aggregate(
-        s.items,
-        quality + centre,
-        standard_errors,
-        s.counts,
-        METHOD + (", leverage-corrected" if leverage else "") + ON_LEVEL,
-        s.raters,
-        _own(bias, several),
-        _own(1.0 / np.sqrt(per_rater * weight), several),
-        _own(spread, several),
+        items=s.items,
+        values=quality + centre,
+        standard_errors=standard_errors,
+        counts=s.counts,
+        method=METHOD + (", leverage-corrected" if leverage else "") + ON_LEVEL,
+        raters=s.raters,
+        bias=_own(bias, several),
+        bias_standard_errors=_own(1.0 / np.sqrt(per_rater * weight), several),
+        inconsistency=_own(spread, several),
         iterations=iterations,
         converged=bool(change < tolerance),
         left_out=s.left_out,
@@ -133,7 +140,14 @@ def _shrunken(s: SortedRatings, centre: float) -> Aggregate:
     if np.abs(s.value - means[s.item]).max() <= 1e-10 * max(float(np.abs(s.value).max()), 1e-300):
         none = np.full(means.size, np.nan)
         return Aggregate(
-            s.items, means, none, s.counts, method, s.raters, left_out=s.left_out, why_no_error=NO_NOISE
+            items=s.items,
+            values=means,
+            standard_errors=none,
+            counts=s.counts,
+            method=method,
+            raters=s.raters,
+            left_out=s.left_out,
+            why_no_error=NO_NOISE,
         )
     value, variance = s.value - centre, np.ones(raters)
     step = 1e-9 * max(float(np.ptp(value)), 1e-300)
@@ -167,15 +181,15 @@ def _shrunken(s: SortedRatings, centre: float) -> Aggregate:
     elif total < LEAST_OVERALL:
         reason = "too few ratings are left after items and raters are fitted to tell the noise"
     return Aggregate(
-        s.items,
-        quality + shift + centre,
-        np.sqrt(errors),
-        s.counts,
-        method,
-        s.raters,
-        _own(bias - shift, several),
-        _own(np.sqrt(np.maximum(spread, 0.0)), several),
-        _own(np.sqrt(variance), several),
+        items=s.items,
+        values=quality + shift + centre,
+        standard_errors=np.sqrt(errors),
+        counts=s.counts,
+        method=method,
+        raters=s.raters,
+        bias=_own(bias - shift, several),
+        bias_standard_errors=_own(np.sqrt(np.maximum(spread, 0.0)), several),
+        inconsistency=_own(np.sqrt(variance), several),
         iterations=rounds,
         converged=converged,
         left_out=s.left_out,

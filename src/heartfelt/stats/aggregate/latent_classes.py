@@ -64,14 +64,29 @@ def dawid_skene(
     if s.value.size == 0:
         none = np.zeros(0)
         return CategoryConsensus(
-            s.items, (), none, none, s.counts, s.categories, np.zeros((0, k)), METHOD, left_out=s.left_out
+            items=s.items,
+            values=(),
+            shares=none,
+            standard_errors=none,
+            counts=s.counts,
+            categories=s.categories,
+            support=np.zeros((0, k)),
+            method=METHOD,
+            left_out=s.left_out,
         )
     if raters * k * k > TABLE_CELLS:
         raise InputError(
             f"Dawid-Skene keeps a {k} x {k} table for each of {raters} raters, which is too large.",
             "Use it for answers in a few categories; group the answers first.",
         )
-    em = _Em(s, raters, float(smoothing), _vote_shares(s, k), tolerance, limit)
+    em = _Em(
+        s=s,
+        raters=raters,
+        smoothing=float(smoothing),
+        posterior=_vote_shares(s, k),
+        tolerance=tolerance,
+        limit=limit,
+    )
     em.run()
     posterior = em.posterior
     notes = [] if em.converged else [em.unsettled]
@@ -83,22 +98,22 @@ def dawid_skene(
     best = posterior.argmax(axis=1)
     p = posterior[np.arange(best.size), best]
     return CategoryConsensus(
-        s.items,
-        [s.categories[c] for c in best],
-        p,
-        np.sqrt(np.maximum(p * (1.0 - p), 0.0)),
-        s.counts,
-        s.categories,
-        posterior,
-        METHOD + (f", smoothing {smoothing:g}" if smoothing else ""),
-        s.raters,
-        np.ascontiguousarray(em.table.transpose(0, 2, 1)),
-        em.shares,
-        tuple(em.trace),
-        len(em.trace),
-        em.converged,
-        s.left_out,
-        tuple(notes),
+        items=s.items,
+        values=[s.categories[c] for c in best],
+        shares=p,
+        standard_errors=np.sqrt(np.maximum(p * (1.0 - p), 0.0)),
+        counts=s.counts,
+        categories=s.categories,
+        support=posterior,
+        method=METHOD + (f", smoothing {smoothing:g}" if smoothing else ""),
+        raters=s.raters,
+        confusion=np.ascontiguousarray(em.table.transpose(0, 2, 1)),
+        priors=em.shares,
+        log_likelihoods=tuple(em.trace),
+        iterations=len(em.trace),
+        converged=em.converged,
+        left_out=s.left_out,
+        notes=tuple(notes),
     )
 
 
@@ -108,7 +123,7 @@ def _vote_shares(s: SortedRatings, k: int) -> Floats:
     return np.asarray(votes / s.counts[:, None])
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Em:
     """EM on one set of answers: posteriors, parameters, and the log likelihood at each step."""
 
@@ -145,7 +160,14 @@ class _Em:
         if self.posterior.shape[1] < 2:
             return False
         start = (1.0 - NUDGE) * self.posterior + NUDGE * _vote_shares(self.s, self.posterior.shape[1])
-        tried = _Em(self.s, self.raters, self.smoothing, start, 1e-9, NUDGE_STEPS)
+        tried = _Em(
+            s=self.s,
+            raters=self.raters,
+            smoothing=self.smoothing,
+            posterior=start,
+            tolerance=1e-9,
+            limit=NUDGE_STEPS,
+        )
         tried._step()
         tried._climb()
         if tried.trace[-1] <= self.trace[-1] + max(self.tolerance * abs(self.trace[-1]), 1e-6):

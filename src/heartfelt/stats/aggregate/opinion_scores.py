@@ -105,11 +105,11 @@ def _screened_means(
     means, sds = kernels.item_means(np.concatenate([[0], np.cumsum(counts)]), value[retained])
     errors = np.divide(sds, np.sqrt(counts), out=np.full(sds.size, np.nan), where=counts > 1)
     return Aggregate(
-        s.items,
-        means,
-        errors,
-        counts,
-        method,
+        items=s.items,
+        values=means,
+        standard_errors=errors,
+        counts=counts,
+        method=method,
         raters=s.raters,
         bias=bias,
         rejected=rejected,

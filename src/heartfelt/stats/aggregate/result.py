@@ -29,7 +29,7 @@ EQUAL = 1e-12
 ALL_EQUAL = "the ratings are all equal, so there is no spread to measure"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Aggregate(ShortRepr):
     """A number per item. ``rejected``, ``bias`` and ``inconsistency`` are per rater, where the method has
     them.
@@ -98,7 +98,7 @@ class Aggregate(ShortRepr):
         value = float(self.values[i])
         if not np.isfinite(value):
             return Estimate.missing(self.why_missing, self.method, counts)
-        point_estimate = Estimate(value, method=self.method, confidence=confidence, counts=counts)
+        point_estimate = Estimate(value=value, method=self.method, confidence=confidence, counts=counts)
         low, high = (float(ends[i]) for ends in self.bounds(confidence))
         if not np.isfinite(low):
             return point_estimate.without_interval(self.why_unbounded(i))
@@ -129,7 +129,7 @@ class Aggregate(ShortRepr):
         return _summary(self, items, raters)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class CategoryConsensus(ShortRepr):
     """A category per item (None where there is none). ``shares`` is the support of it, ``standard_errors``
     its error.

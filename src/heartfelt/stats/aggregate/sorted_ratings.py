@@ -14,7 +14,7 @@ from heartfelt.stats.ratings import refuse_repeats, triples
 from heartfelt.stats.triples import Ids, Ints, Values, as_array
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SortedRatings:
     """Ratings in order of item: ``starts[i] : starts[i + 1]`` are item i's.
 
@@ -48,7 +48,14 @@ def sorted_ratings(rater: Ids, item: Ids, value: Values, *, repeats: bool) -> So
     if not repeats:
         refuse_repeats(t)
     starts, order = group(t.item, len(t.items))
-    return SortedRatings(starts, t.rater[order], t.value[order], t.items, t.raters, t.left_out)
+    return SortedRatings(
+        starts=starts,
+        rater=t.rater[order],
+        value=t.value[order],
+        items=t.items,
+        raters=t.raters,
+        left_out=t.left_out,
+    )
 
 
 def sorted_categories(

@@ -130,7 +130,7 @@ def _coefficient(votes: Grouped, name: str, gwet: str | None, plan: Interval | N
     if counts["paired_items"] == 1:
         return Estimate.missing(ONE_ITEM, method, counts)
     value = (pa - pe) / (1 - pe)
-    estimate = Estimate(value, method=method, counts=counts)
+    estimate = Estimate(value=value, method=method, counts=counts)
     if plan is None:
         return estimate
     facts = (float(items), float(paired), pa, pe, value)

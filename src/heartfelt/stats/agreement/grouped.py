@@ -31,7 +31,7 @@ Prior: TypeAlias = Mapping[Any, Any] | tuple[Any, Any] | None
 PRIOR_NAME = "prior"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grouped:
     """Item ``i`` has the ratings ``start[i]:start[i + 1]``; ``value`` holds numbers or category codes.
 
@@ -137,7 +137,15 @@ def grouped(
         if i >= 0:
             raise duplicate(names[r], items.names[i])
     return Grouped(
-        start, grouped_rater, grouped_code, names, items.names, kinds, left_out, prior_code, unused
+        start=start,
+        rater=grouped_rater,
+        value=grouped_code,
+        raters=names,
+        items=items.names,
+        categories=kinds,
+        left_out=left_out,
+        prior=prior_code,
+        prior_unused=unused,
     )
 
 
@@ -158,7 +166,13 @@ def differences_in(ratings: Grouped) -> RaterDifferences:
     if ratings.categories is None:
         # On the scale of their spread no square overflows.
         value = (value - value[0]) / max(float(np.ptp(value)), 1e-300)
-    d = Ratings(people[rater], item, value, range(int(people[-1]) + 1), range(int(item[-1]) + 1))
+    d = Ratings(
+        rater=people[rater],
+        item=item,
+        value=value,
+        raters=range(int(people[-1]) + 1),
+        items=range(int(item[-1]) + 1),
+    )
     return differences_of(d) if ratings.categories is None else differences_of_votes(d)
 
 

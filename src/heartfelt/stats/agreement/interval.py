@@ -52,7 +52,7 @@ RESAMPLES = ("both", "items")
 FUTURE_RATERS = get_args(FutureRaters)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
     """How an interval is made; ``resamples`` is for a bootstrap, ``future_raters`` for the jackknife of a coefficient."""
 
@@ -86,7 +86,7 @@ def wanted(
     """Read an ``interval`` argument; ``only`` names the one method a statistic offers."""
     if interval is None:
         return None
-    plan = interval if isinstance(interval, Interval) else Interval(str(interval))
+    plan = interval if isinstance(interval, Interval) else Interval(method=str(interval))
     if resample is not None:
         plan = replace(plan, resample=resample)
     if future_raters is not None:
@@ -125,11 +125,19 @@ def leave_out(
         reason = "without one of the raters nothing is left"
     items, item_count = jackknife_variance(by_item), effective(item_sizes)
     if reason or by_rater is None or rater_sizes is None:
-        return TwoWaySpread(items, 0.0, 0.0, item_count, 1.0 if by_rater is None else by_rater.size), reason
+        return TwoWaySpread(
+            items=items,
+            raters=0.0,
+            ratings=0.0,
+            item_count=item_count,
+            rater_count=1.0 if by_rater is None else by_rater.size,
+        ), reason
     count, first, second = cells
     ratings = max(second - first * first / count, 0.0) if count > 1 else 0.0
     raters = jackknife_variance(by_rater)
-    return TwoWaySpread(items, raters, ratings, item_count, effective(rater_sizes)), ""
+    return TwoWaySpread(
+        items=items, raters=raters, ratings=ratings, item_count=item_count, rater_count=effective(rater_sizes)
+    ), ""
 
 
 def with_bounds(
@@ -152,7 +160,12 @@ def with_bounds(
     two_way, why_items_only = spread
     name, both = "two-way jackknife over items and raters", False
     if plan.resample == "items":
-        name, two_way = "jackknife over items", TwoWaySpread(two_way.items, 0.0, 0.0, two_way.item_count, 1.0)
+        name, two_way = (
+            "jackknife over items",
+            TwoWaySpread(
+                items=two_way.items, raters=0.0, ratings=0.0, item_count=two_way.item_count, rater_count=1.0
+            ),
+        )
     elif scale == "coefficient" and (not why_items_only or two_way.rater_count == 2):
         both = True
         if why_items_only:

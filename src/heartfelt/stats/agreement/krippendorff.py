@@ -114,7 +114,7 @@ def _estimate(counts: dict[str, int], within: float, across: float, method: str)
     if counts["items"] == 1:
         return Estimate.missing(ONE_ITEM, method, counts)
     n = counts["ratings"] + counts.get("priors", 0)
-    return Estimate(1 - (n - 1) * within / across, method=method, counts=counts)
+    return Estimate(value=1 - (n - 1) * within / across, method=method, counts=counts)
 
 
 def _jackknife(

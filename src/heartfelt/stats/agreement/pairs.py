@@ -42,7 +42,7 @@ _REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class PairTable(ShortRepr):
     """One row per pair of raters that shares an item; ``value`` is NaN exactly where ``why`` is not 0."""
 
@@ -218,7 +218,7 @@ def _over_pairs(
                 Estimate.missing(reason if len(pairs) else "no two raters share an item", method, counts)
             )
             continue
-        estimate = Estimate(overall[column] / overall[column + 1], method=method, counts=counts)
+        estimate = Estimate(value=overall[column] / overall[column + 1], method=method, counts=counts)
         typical = float(np.median(pairs.n_shared[pairs.why == 0]))
         if plan is not None and typical < shared_for_interval:
             estimate = estimate.without_interval(

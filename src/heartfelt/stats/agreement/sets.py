@@ -33,7 +33,7 @@ MOST_PAIRS = 30_000_000
 FEWEST_SAMPLED = 2_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetDistances:
     """Distances as in ``distance.Distances``; ``sampled`` is how many of the ``kinds`` of sets stand for all, 0 if all do."""
 
@@ -110,7 +110,7 @@ def set_distances(ratings: Grouped, distance: str, raters: bool, seed: int) -> S
                 weights = times[own_pairs].astype(np.float64)
                 alike, _ = likeness(pairs[own_pairs] - rater * kinds, weights, MOST_PAIRS / people)
                 rater_sums[rater, 3] = weights.sum() ** 2 - weights @ alike
-    return SetDistances(inside, across, rater_sums, sampled, every.size)
+    return SetDistances(inside=inside, across=across, own=rater_sums, sampled=sampled, kinds=every.size)
 
 
 def _coded(sets: list[frozenset[Any]]) -> tuple[Ints, Ints, int]:

@@ -181,7 +181,7 @@ def share(
     if total <= 0:
         return Estimate.missing(reason, method, counts), ties
     value, slopes = _balanced(hit, trial) if balanced else _plain(hit, trial)
-    estimate = Estimate(value, method=method, counts=counts)
+    estimate = Estimate(value=value, method=method, counts=counts)
     if plan is None:
         return estimate, ties
     if min(value, 1 - value) < 1e-12:

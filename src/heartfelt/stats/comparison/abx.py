@@ -33,7 +33,7 @@ GUESSING = 0.5
 _METHOD = "ABX"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Abx:
     """The result of an ABX test."""
 
@@ -76,7 +76,7 @@ def abx(rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: 
         counts["left_out"] = left_out
     if not trials:
         none = Estimate.missing("there are no answers", _METHOD, counts)
-        return Abx(none, none, None, margin, None, {})
+        return Abx(share=none, d_prime=none, p_value=None, margin=margin, equivalence_p_value=None, raters={})
     per_rater = np.bincount(raters.codes)
     share = exact_share(right, trials, _METHOD, confidence, counts)
     rights = np.bincount(raters.codes, values)
@@ -94,12 +94,12 @@ def abx(rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: 
         answers = int(per_rater[number])
         single[name] = exact_share(int(rights[number]), answers, _METHOD, confidence, {"answers": answers})
     return Abx(
-        share,
-        _d_prime(share),
-        binomial_upper(right, trials, GUESSING),
-        margin,
-        equivalence,
-        single,
+        share=share,
+        d_prime=_d_prime(share),
+        p_value=binomial_upper(right, trials, GUESSING),
+        margin=margin,
+        equivalence_p_value=equivalence,
+        raters=single,
     )
 
 
@@ -170,10 +170,23 @@ def _d_prime(share: Estimate) -> Estimate:
     if value is None:
         return Estimate.missing("every answer was correct; d' is not finite", method, share.counts)
     if share.low is None or share.high is None:
-        return Estimate(value, method=method, counts=share.counts, why_no_interval=share.why_no_interval)
+        return Estimate(
+            value=value, method=method, counts=share.counts, why_no_interval=share.why_no_interval
+        )
     low, high = d_prime_of_share(share.low), d_prime_of_share(share.high)
     if high is None:
         return Estimate(
-            value, method=method, counts=share.counts, why_no_interval="the upper bound of the share is 1"
+            value=value,
+            method=method,
+            counts=share.counts,
+            why_no_interval="the upper bound of the share is 1",
         )
-    return Estimate(value, low, high, method, share.interval, share.confidence, share.counts)
+    return Estimate(
+        value=value,
+        low=low,
+        high=high,
+        method=method,
+        interval=share.interval,
+        confidence=share.confidence,
+        counts=share.counts,
+    )

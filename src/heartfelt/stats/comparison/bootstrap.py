@@ -66,7 +66,15 @@ def bootstrap_strengths(
     names = [name for name, unit in (("raters", rater), ("stimuli", stimulus)) if unit is not None]
     interval = f"bootstrap over {' and '.join(names) or 'comparisons'}, percentiles"
     strengths = tuple(
-        Estimate(strength.value, float(a), float(b), strength.method, interval, confidence, counts)
+        Estimate(
+            value=strength.value,
+            low=float(a),
+            high=float(b),
+            method=strength.method,
+            interval=interval,
+            confidence=confidence,
+            counts=counts,
+        )
         for strength, a, b in zip(result.strengths, low, high, strict=True)
     )
     return replace(result, strengths=strengths, counts=counts)

@@ -81,7 +81,7 @@ def choice_ceilings(
     # Without raters every answer is taken as another person's.
     rater_of = np.arange(data.size) if data.rater is None else data.rater
     names = range(data.size) if data.rater is None else data.rater_names
-    d = Ratings(rater_of, sets.codes, votes, names, range(sets.count))
+    d = Ratings(rater=rater_of, item=sets.codes, value=votes, raters=names, items=range(sets.count))
     per_pair = d.per_item
     if not data.size or per_pair.max() < 2:
         reason = "no pair was judged twice" if data.size else "there are no comparisons"
@@ -177,7 +177,15 @@ def _of_mixture(
     value = quantity(mixture.spread)[0]
     low, high = (mixture.bound(quantity, drop, side) for side in (-1.0, 1.0))
     low, high = min(low, value), max(high, value)
-    return Estimate(value, low, high, method, INTERVAL, confidence, counts)
+    return Estimate(
+        value=value,
+        low=low,
+        high=high,
+        method=method,
+        interval=INTERVAL,
+        confidence=confidence,
+        counts=counts,
+    )
 
 
 # --- strengths --------------------------------------------------------------------------------------------------------
@@ -222,7 +230,15 @@ def strength_ceiling(
     tail = (1.0 - confidence) / 2.0
     low, high = (float(bound) for bound in np.quantile(ceilings, [tail, 1.0 - tail]))
     interval = f"draws of strengths, their variance by noncentral F ({free:.3g} and {noise_freedom:.3g} df)"
-    return Estimate(value, min(low, value), max(high, value), method, interval, confidence, counts)
+    return Estimate(
+        value=value,
+        low=min(low, value),
+        high=max(high, value),
+        method=method,
+        interval=interval,
+        confidence=confidence,
+        counts=counts,
+    )
 
 
 def _ratios(f: float, free: float, noise_freedom: float) -> Floats:

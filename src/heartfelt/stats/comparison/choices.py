@@ -27,7 +27,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array, as_floats, code
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Choices:
     """Choices out of sets, one after another; the chosen item stands first in its set."""
 
@@ -60,7 +60,7 @@ class Choices:
         return counts | ({"left_out": self.left_out} if self.left_out else {})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Answers:
     """The rows of a long table of sets, grouped by answer: where each begins, and its rows in the order given by a key."""
 
@@ -105,16 +105,16 @@ def _answers(
             "Give each item of a set one row.",
         )
     return _Answers(
-        np.append(starts, values.size).astype(np.int64),
-        order,
-        items.codes[order],
-        values[order],
-        items.names,
-        raters.codes[order][starts] if values.size else np.zeros(0, np.int64),
-        raters.count,
-        stimuli.codes[order][starts] if values.size and stimulus is not None else None,
-        stimuli.count,
-        int(keep.size - keep.sum()),
+        starts=np.append(starts, values.size).astype(np.int64),
+        order=order,
+        item=items.codes[order],
+        value=values[order],
+        names=items.names,
+        rater=raters.codes[order][starts] if values.size else np.zeros(0, np.int64),
+        raters=raters.count,
+        stimulus=stimuli.codes[order][starts] if values.size and stimulus is not None else None,
+        stimuli=stimuli.count,
+        left_out=int(keep.size - keep.sum()),
     )
 
 
@@ -152,17 +152,17 @@ def plackett_luce(
                 weight.append(1.0 if same < end else 1.0 - 1.0 / (same - position))
             position = same
     choices = Choices(
-        np.array(starts, np.int64),
-        np.array(items, np.int64),
-        np.ones(len(starts) - 1),
-        np.array(weight),
-        np.array(answer, np.int64),
-        data.names,
-        data.rater,
-        data.raters,
-        data.stimulus,
-        data.stimuli,
-        data.left_out + alone,
+        starts=np.array(starts, np.int64),
+        items=np.array(items, np.int64),
+        sign=np.ones(len(starts) - 1),
+        weight=np.array(weight),
+        answer=np.array(answer, np.int64),
+        names=data.names,
+        rater=data.rater,
+        raters=data.raters,
+        stimulus=data.stimulus,
+        stimuli=data.stimuli,
+        left_out=data.left_out + alone,
     )
     return _fit("Plackett-Luce", choices, penalty, confidence)
 
@@ -198,17 +198,17 @@ def best_worst(
                 sign.append(direction)
                 answer.append(number)
     choices = Choices(
-        np.array(starts, np.int64),
-        np.array(items, np.int64),
-        np.array(sign),
-        np.ones(len(sign)),
-        np.array(answer, np.int64),
-        data.names,
-        data.rater,
-        data.raters,
-        data.stimulus,
-        data.stimuli,
-        data.left_out + incomplete,
+        starts=np.array(starts, np.int64),
+        items=np.array(items, np.int64),
+        sign=np.array(sign),
+        weight=np.ones(len(sign)),
+        answer=np.array(answer, np.int64),
+        names=data.names,
+        rater=data.rater,
+        raters=data.raters,
+        stimulus=data.stimulus,
+        stimuli=data.stimuli,
+        left_out=data.left_out + incomplete,
     )
     return _fit("best-worst logit", choices, penalty, confidence)
 
@@ -237,7 +237,7 @@ def best_worst_counts(
     out = []
     for index in range(size):
         counts = {"shown": int(times[index]), "raters": int((shown[:, index] > 0).sum())}
-        score = Estimate(float(totals[index] / times[index]), method=method, counts=counts)
+        score = Estimate(value=float(totals[index] / times[index]), method=method, counts=counts)
         if counts["raters"] < 2:
             out.append(score.without_interval("one rater saw it"))
             continue

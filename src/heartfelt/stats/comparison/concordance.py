@@ -73,7 +73,7 @@ def rank_concordance(
         w, correlation = missing
         return RankConcordance(w=w, correlation=correlation, chi_square=None, df=0, p_value=None)
     w = Estimate(
-        spread / most, method=_W, counts=counts, why_no_interval="it depends on the number of raters"
+        value=spread / most, method=_W, counts=counts, why_no_interval="it depends on the number of raters"
     )
     return RankConcordance(
         w=w,
@@ -122,7 +122,7 @@ def _mean_ranks(values: Floats) -> Floats:
 def _correlation(above: Floats, below: Floats, counts: dict[str, int], confidence: float) -> Estimate:
     """The mean over pairs of raters, with a jackknife over raters; each pair is in the sums of both."""
     top, bottom = above.sum() / 2.0, below.sum() / 2.0
-    estimate = Estimate(float(top / bottom), method=_CORRELATION, counts=counts)
+    estimate = Estimate(value=float(top / bottom), method=_CORRELATION, counts=counts)
     present = below > 0
     remaining = bottom - below[present]
     if counts["raters"] < 3 or (remaining <= 1e-9).any():

@@ -43,7 +43,7 @@ TRIADS_AT_MOST = 2_000_000
 """Triads of one rater up to which they are counted."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RaterConsistency:
     """What one rater's comparisons say about the rater."""
 
@@ -90,17 +90,17 @@ def rater_consistency(
         agreement, p_chance = _with_others(data, strengths, decided_rows)
         out.append(
             RaterConsistency(
-                data.rater_names[number],
-                int(rows.size),
-                int(rows.size - decided_rows.size),
-                triads,
-                circular,
-                zeta(data, decided_rows, circular),
-                p_guessing,
-                share,
-                _side(firsts, decisions, number) if ordered else None,
-                agreement,
-                p_chance,
+                rater=data.rater_names[number],
+                comparisons=int(rows.size),
+                ties=int(rows.size - decided_rows.size),
+                triads=triads,
+                circular=circular,
+                zeta=zeta(data, decided_rows, circular),
+                p_guessing=p_guessing,
+                first_share=share,
+                p_side=_side(firsts, decisions, number) if ordered else None,
+                agreement=agreement,
+                p_chance=p_chance,
             )
         )
     return out
@@ -218,7 +218,11 @@ def strengths_without_each(data: Comparisons) -> Iterator[Floats | None]:
             yield None
             continue
         cells = Cells(pairs[compared] // size, pairs[compared] % size, sums[compared])
-        yield fit(StrengthProblem(cells, BRADLEY_TERRY, size, False, False, penalty=1.0)).strengths
+        yield fit(
+            StrengthProblem(
+                cells=cells, link=BRADLEY_TERRY, size=size, with_order=False, with_tie=False, penalty=1.0
+            )
+        ).strengths
 
 
 def _with_others(
@@ -238,7 +242,7 @@ def _with_others(
     return agrees / total, 1.0 if agrees == 0 else float(bdtrc(agrees - 1, total, 0.5))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Transitivity:
     """The test whether one line of strengths describes all pairs."""
 
@@ -266,11 +270,23 @@ def transitivity(
     df = 0 if cells is None else cells.first.size - size + 1
     if cells is None or df < 1:
         reason = "there are no more pairs than a line of strengths fits exactly"
-        return Transitivity(None, 0 if cells is None else int(cells.first.size), max(df, 0), None, reason)
+        return Transitivity(
+            deviance=None,
+            pairs=0 if cells is None else int(cells.first.size),
+            df=max(df, 0),
+            p_value=None,
+            why_missing=reason,
+        )
     won, lost = cells.sums[:, 0] + cells.sums[:, 1] / 2, cells.sums[:, 2] + cells.sums[:, 1] / 2
     if not connection(cells.first, cells.second, won, lost, data.names).complete:
-        return Transitivity(None, int(cells.first.size), df, None, "some strengths have no finite estimate")
-    problem = StrengthProblem(cells, BRADLEY_TERRY, size, False, False)
+        return Transitivity(
+            deviance=None,
+            pairs=int(cells.first.size),
+            df=df,
+            p_value=None,
+            why_missing="some strengths have no finite estimate",
+        )
+    problem = StrengthProblem(cells=cells, link=BRADLEY_TERRY, size=size, with_order=False, with_tie=False)
     result = fit(problem)
     total = won + lost
     probability = expit(problem.differences(result.strengths, 0.0))
@@ -282,12 +298,19 @@ def transitivity(
         wins = rng.binomial(np.rint(total).astype(np.int64), probability).astype(np.float64)
         sums = np.column_stack([wins, np.zeros_like(wins), np.rint(total) - wins])
         again = StrengthProblem(
-            type(cells)(cells.first, cells.second, sums), BRADLEY_TERRY, size, False, False, penalty=1e-6
+            cells=type(cells)(cells.first, cells.second, sums),
+            link=BRADLEY_TERRY,
+            size=size,
+            with_order=False,
+            with_tie=False,
+            penalty=1e-6,
         )
         refit = fit(again)
         fitted = expit(again.differences(refit.strengths, 0.0))
         larger += _deviance(wins, np.rint(total), fitted) >= tested - 1e-9
-    return Transitivity(observed, int(cells.first.size), df, (1 + larger) / (1 + draws))
+    return Transitivity(
+        deviance=observed, pairs=int(cells.first.size), df=df, p_value=(1 + larger) / (1 + draws)
+    )
 
 
 def _design_effect(data: Comparisons) -> float:
@@ -326,4 +349,12 @@ def first_choices(value: Values, *, confidence: float = 0.95) -> Estimate:
         return Estimate.missing("no comparison was decided", "share of first choices", counts)
     low, high = wilson(float((decided > 0.5).sum()), decided.size, confidence)
     share = float((decided > 0.5).mean())
-    return Estimate(share, low, high, "share of first choices", "Wilson", confidence, counts)
+    return Estimate(
+        value=share,
+        low=low,
+        high=high,
+        method="share of first choices",
+        interval="Wilson",
+        confidence=confidence,
+        counts=counts,
+    )

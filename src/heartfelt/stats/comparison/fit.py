@@ -28,7 +28,7 @@ CLOSE = 1e-6
 """A step so small leaves an error of the order of its square, and of ``ACCURACY`` times its size."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class StrengthFit:
     """Strengths with mean zero, order effect and tie parameter at the maximum, or how the search failed."""
 
@@ -39,7 +39,7 @@ class StrengthFit:
     converged: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class StrengthProblem:
     """What is fitted: the cells, the model, whether an order effect belongs to it, and the penalty.
 
@@ -201,7 +201,7 @@ def ascend(
     return point, False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Point:
     """Strengths and bordering parameters with the slopes and the information there."""
 
@@ -229,7 +229,13 @@ def fit(problem: StrengthProblem) -> StrengthFit:
     strengths, order, tie = _parameters(problem, point.at)
     if converged:
         strengths = strengths - strengths.mean()
-    return StrengthFit(strengths, order, tie, _likelihood(problem, strengths, order, tie), converged)
+    return StrengthFit(
+        strengths=strengths,
+        order=order,
+        tie=tie,
+        likelihood=_likelihood(problem, strengths, order, tie),
+        converged=converged,
+    )
 
 
 def _likelihood(problem: StrengthProblem, strengths: Floats, order: float, tie: float) -> float:
@@ -267,7 +273,7 @@ def _point(problem: StrengthProblem, at: Floats) -> _Point:
         slope, matrix = scatter(problem, parts.slope), laplacian(cells, parts.curvature, problem.size)
         slopes, crosses, border = border_columns(problem, parts)
     slope, matrix = regularised(problem.penalty, strengths, slope, matrix)
-    return _Point(at, np.concatenate([slope, slopes]), matrix, crosses, border)
+    return _Point(at=at, slope=np.concatenate([slope, slopes]), matrix=matrix, crosses=crosses, own=border)
 
 
 def _start(problem: StrengthProblem) -> Floats:

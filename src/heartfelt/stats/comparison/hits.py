@@ -42,14 +42,14 @@ def mean_hits(
     moved = np.asarray(score - other_score, np.float64)
     if not moved.size:
         missing = Estimate.missing("there are no comparisons", name, {"comparisons": 0})
-        return MetricDifference(missing, missing, None, 0)
+        return MetricDifference(estimate=missing, p=missing, standard_error=None, units=0)
     data = as_comparisons(rater, first, second, np.ones(moved.size))
     pairs = judged_sets(data)
     counts = {"comparisons": int(moved.size), "pairs": pairs.count}
     counts |= {} if data.rater is None else {"raters": data.raters}
     spread = _spread(moved, data, pairs)
     value = float(moved.mean())
-    point_estimate = Estimate(value, method=name, counts=counts)
+    point_estimate = Estimate(value=value, method=name, counts=counts)
     units = min(pairs.count, counts.get("raters", pairs.count))
     test = f"p-value of the {name}"
     reason = None
@@ -60,15 +60,28 @@ def mean_hits(
         reason = "the two predictions do not differ" if value == 0 else "the difference does not vary"
     if reason is not None:
         return MetricDifference(
-            point_estimate.without_interval(reason), Estimate.missing(reason, test, counts), None, pairs.count
+            estimate=point_estimate.without_interval(reason),
+            p=Estimate.missing(reason, test, counts),
+            standard_error=None,
+            units=pairs.count,
         )
     how = "jackknife over pairs" + ("" if rater is None else " and raters")
-    result = JackknifeError(value, "identity", units, math.sqrt(spread.variance), spread.df, how=how)
+    result = JackknifeError(
+        value=value, scale="identity", units=units, error=math.sqrt(spread.variance), df=spread.df, how=how
+    )
     p = float(result.p(0.0) or 0.0)
-    tested = Estimate(p, method=f"{test}, {result.name}", counts=counts, why_no_interval="a p-value")
+    tested = Estimate(value=p, method=f"{test}, {result.name}", counts=counts, why_no_interval="a p-value")
     metric = METRICS["accuracy"]
     estimate = result.estimate(point_estimate, confidence)
-    return MetricDifference(estimate, tested, result.error, pairs.count, result.df, result, metric)
+    return MetricDifference(
+        estimate=estimate,
+        p=tested,
+        standard_error=result.error,
+        units=pairs.count,
+        df=result.df,
+        spread=result,
+        metric=metric,
+    )
 
 
 def _spread(moved: Floats, data: Comparisons, pairs: PairSets) -> TwoWaySpread:
@@ -81,7 +94,13 @@ def _spread(moved: Floats, data: Comparisons, pairs: PairSets) -> TwoWaySpread:
     of_pairs = shared_members(variance(pairs.codes, pairs.count), variance(members, len(data.names)))
     units = min(effective(np.bincount(part)) for part in (pairs.codes, members.ravel()))
     if data.rater is None:
-        return TwoWaySpread(of_pairs, 0.0, 0.0, units, 1.0)
+        return TwoWaySpread(items=of_pairs, raters=0.0, ratings=0.0, item_count=units, rater_count=1.0)
     answers = variance(np.arange(moved.size), moved.size)
     raters = effective(np.bincount(data.rater))
-    return TwoWaySpread(of_pairs, variance(data.rater, data.raters), answers, units, raters)
+    return TwoWaySpread(
+        items=of_pairs,
+        raters=variance(data.rater, data.raters),
+        ratings=answers,
+        item_count=units,
+        rater_count=raters,
+    )

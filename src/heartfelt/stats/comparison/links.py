@@ -26,7 +26,7 @@ from heartfelt.stats.triples import Floats
 Evaluate: TypeAlias = "Callable[[Floats, Floats, float], Derivatives]"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Derivatives:
     """Log-likelihood of each row, its slope by d, and the negative second derivatives; those by the tie parameter where it
     has one.
@@ -40,7 +40,7 @@ class Derivatives:
     tie_curvature: Floats | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
     """A model of paired comparison. ``evaluate`` takes d, rows of sums (won, tied, lost) and the tie parameter."""
 
@@ -82,7 +82,7 @@ def _bradley_terry(d: Floats, sums: Floats, _: float) -> Derivatives:
     p = _logistic(d)
     total = won + lost
     likelihood = won * _log_logistic(d) + lost * _log_logistic(-d)
-    return Derivatives(likelihood, won - total * p, total * p * (1 - p))
+    return Derivatives(likelihood=likelihood, slope=won - total * p, curvature=total * p * (1 - p))
 
 
 def _thurstone(d: Floats, sums: Floats, _: float) -> Derivatives:
@@ -93,7 +93,9 @@ def _thurstone(d: Floats, sums: Floats, _: float) -> Derivatives:
     log_density = -d * d / 2 - np.log(2 * np.pi) / 2
     win, loss = np.exp(log_density - log_win), np.exp(log_density - log_loss)
     curvature = won * win * (win + d) + lost * loss * (loss - d)
-    return Derivatives(won * log_win + lost * log_loss, won * win - lost * loss, curvature)
+    return Derivatives(
+        likelihood=won * log_win + lost * log_loss, slope=won * win - lost * loss, curvature=curvature
+    )
 
 
 def _davidson(d: Floats, sums: Floats, tie: float) -> Derivatives:
@@ -103,12 +105,12 @@ def _davidson(d: Floats, sums: Floats, tie: float) -> Derivatives:
     win, loss, draw = np.exp(d / 2 - log_z), np.exp(-d / 2 - log_z), np.exp(tie - log_z)
     lead = win - loss
     return Derivatives(
-        (won - lost) * d / 2 + tied * tie - total * log_z,
-        (won - lost - total * lead) / 2,
-        total * (win + loss - lead * lead) / 4,
-        tied - total * draw,
-        -total * lead * draw / 2,
-        total * draw * (1 - draw),
+        likelihood=(won - lost) * d / 2 + tied * tie - total * log_z,
+        slope=(won - lost - total * lead) / 2,
+        curvature=total * (win + loss - lead * lead) / 4,
+        tie_slope=tied - total * draw,
+        tie_cross=-total * lead * draw / 2,
+        tie_curvature=total * draw * (1 - draw),
     )
 
 
@@ -119,22 +121,24 @@ def _rao_kupper(d: Floats, sums: Floats, tie: float) -> Derivatives:
     grown = np.expm1(2 * tie)
     likelihood = won * _log_logistic(d - tie) + lost * _log_logistic(-d - tie) + tied * np.log(grown)
     return Derivatives(
-        likelihood,
-        won * (1 - win) - lost * (1 - loss),
-        by_win + by_loss,
-        -won * (1 - win) - lost * (1 - loss) + tied * 2 * (grown + 1) / grown,
-        by_loss - by_win,
-        by_win + by_loss + tied * 4 * (grown + 1) / grown**2,
+        likelihood=likelihood,
+        slope=won * (1 - win) - lost * (1 - loss),
+        curvature=by_win + by_loss,
+        tie_slope=-won * (1 - win) - lost * (1 - loss) + tied * 2 * (grown + 1) / grown,
+        tie_cross=by_loss - by_win,
+        tie_curvature=by_win + by_loss + tied * 4 * (grown + 1) / grown**2,
     )
 
 
 def _graded(d: Floats, sums: Floats, _: float) -> Derivatives:
     count, grades, squares = sums[:, 0], sums[:, 1], sums[:, 2]
-    return Derivatives(d * grades - (squares + count * d * d) / 2, grades - count * d, count)
+    return Derivatives(
+        likelihood=d * grades - (squares + count * d * d) / 2, slope=grades - count * d, curvature=count
+    )
 
 
-BRADLEY_TERRY = Link("Bradley-Terry", _bradley_terry, logistic=True)
-THURSTONE = Link("Thurstone, Case V", _thurstone)
-DAVIDSON = Link("Davidson", _davidson, ties=True)
-RAO_KUPPER = Link("Rao-Kupper", _rao_kupper, ties=True, start=0.5, least=0.0)
-GRADED = Link("graded comparisons, least squares", _graded, far=np.inf)
+BRADLEY_TERRY = Link(name="Bradley-Terry", evaluate=_bradley_terry, logistic=True)
+THURSTONE = Link(name="Thurstone, Case V", evaluate=_thurstone)
+DAVIDSON = Link(name="Davidson", evaluate=_davidson, ties=True)
+RAO_KUPPER = Link(name="Rao-Kupper", evaluate=_rao_kupper, ties=True, start=0.5, least=0.0)
+GRADED = Link(name="graded comparisons, least squares", evaluate=_graded, far=np.inf)

@@ -25,7 +25,7 @@ MOST_ITEMS = 0.15
 LOWEST, HIGHEST = 0.0, 100.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
     """One listener's hidden references and mid-range anchors, and whether post-screening leaves the listener out."""
 
@@ -41,7 +41,7 @@ class Listener:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionGrades:
     """The grades of one condition after post-screening."""
 
@@ -66,7 +66,7 @@ class Mushra:
     """Items in which a listener gave no grade to the hidden reference; they are not used for screening."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Grades:
     listener: Ints
     item: Ints
@@ -99,13 +99,13 @@ def _grades(rater: Ids, item: Ids, condition: Ids, grade: Values) -> _Grades:
             "Keep one grade per listener, item and condition.",
         )
     return _Grades(
-        listeners.codes,
-        items.codes,
-        conditions.codes,
-        grades,
-        listeners.names,
-        items.names,
-        conditions.names,
+        listener=listeners.codes,
+        item=items.codes,
+        condition=conditions.codes,
+        grade=grades,
+        listeners=listeners.names,
+        items=items.names,
+        conditions=conditions.names,
     )
 
 
@@ -164,13 +164,13 @@ def _listener(data: _Grades, number: int, hidden: int, anchor: int | None) -> Li
     if anchors.size and above / anchors.size > MOST_ITEMS:
         reasons.append(f"graded the mid-range anchor above 90 in {above} of {anchors.size} items")
     return Listener(
-        data.listeners[number],
-        int(references.size),
-        below,
-        int(anchors.size),
-        above,
-        bool(reasons),
-        " and ".join(reasons) or None,
+        name=data.listeners[number],
+        items=int(references.size),
+        reference_below=below,
+        anchor_items=int(anchors.size),
+        anchor_above=above,
+        excluded=bool(reasons),
+        reason=" and ".join(reasons) or None,
     )
 
 
@@ -197,13 +197,13 @@ def _condition(data: _Grades, number: int, hidden: int, used: Any, confidence: f
     else:
         below = crossed_mean(data.listener[both], data.item[both], gaps, method, confidence)
     return ConditionGrades(
-        data.conditions[number],
-        mean,
-        middle,
-        (quarter, three),
-        float(grades.min()),
-        float(grades.max()),
-        below,
+        name=data.conditions[number],
+        mean=mean,
+        median=middle,
+        quartiles=(quarter, three),
+        lowest=float(grades.min()),
+        highest=float(grades.max()),
+        below_reference=below,
     )
 
 
@@ -221,7 +221,7 @@ def crossed_mean(
     counts = {"ratings": int(values.size), "raters": raters.count, "items": items.count}
     if not values.size:
         return Estimate.missing("there are no ratings", method, counts)
-    estimate = Estimate(float(values.mean()), method=method, counts=counts)
+    estimate = Estimate(value=float(values.mean()), method=method, counts=counts)
     if raters.count < 2 or items.count < 2:
         return estimate.without_interval("fewer than two raters or items")
     answers = np.ones(values.size)

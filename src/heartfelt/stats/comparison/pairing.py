@@ -137,7 +137,15 @@ class PairSchedule:
         method = "Bradley-Terry, normal distribution of strengths with estimated variance"
         counts = {"comparisons": round(float(self._won.sum())), "contestants": self.size}
         return tuple(
-            Estimate(value, value - wide, value + wide, method, "posterior, Student t", confidence, counts)
+            Estimate(
+                value=value,
+                low=value - wide,
+                high=value + wide,
+                method=method,
+                interval="posterior, Student t",
+                confidence=confidence,
+                counts=counts,
+            )
             for value, wide in zip(strengths.tolist(), half.tolist(), strict=True)
         )
 

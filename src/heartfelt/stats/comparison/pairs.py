@@ -27,7 +27,7 @@ DENSE_AT_MOST = 3_000
 """Contestants up to which a square table of pairs is small."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Comparisons:
     """Comparisons with coded contestants. ``rater`` and ``stimulus`` are None where every comparison stands for itself."""
 
@@ -90,15 +90,15 @@ def as_comparisons(
     raters = None if rater is None else code(columns["rater"])
     stimuli = None if stimulus is None else code(columns["stimulus"])
     return Comparisons(
-        first_codes,
-        right,
-        values,
-        names,
-        None if raters is None else raters.codes,
-        () if raters is None else raters.names,
-        None if stimuli is None else stimuli.codes,
-        0 if stimuli is None else stimuli.count,
-        left_out,
+        first=first_codes,
+        second=right,
+        value=values,
+        names=names,
+        rater=None if raters is None else raters.codes,
+        rater_names=() if raters is None else raters.names,
+        stimulus=None if stimuli is None else stimuli.codes,
+        stimuli=0 if stimuli is None else stimuli.count,
+        left_out=left_out,
     )
 
 

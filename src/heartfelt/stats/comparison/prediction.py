@@ -43,7 +43,7 @@ NO_PROBABILITIES = "the prediction gives no probabilities"
 NO_TIES = "the prediction gives no probability of a tie"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceScores:
     """Scores of predicted choices, or the best that can be expected of them (``choice_ceilings``)."""
 
@@ -57,7 +57,7 @@ class ChoiceScores:
     outcome_brier: Estimate
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Predicted:
     """Comparisons with their predictions, in the order of presentation. NaN probabilities: none were given."""
 
@@ -184,7 +184,14 @@ def predictions(
     columns = {name: column[complete] for name, column in columns.items()}
     if difference is not None:
         none = np.full(data.size, np.nan)
-        return Predicted(data, judged_sets(data), columns["difference"], none, None, confidence)
+        return Predicted(
+            data=data,
+            sets=judged_sets(data),
+            lean=columns["difference"],
+            first=none,
+            tie=None,
+            confidence=confidence,
+        )
     chance, ties = columns["probability"], columns.get("tie")
     second_chance = 1.0 - chance - (0.0 if ties is None else ties)
     parts = [chance, second_chance] if ties is None else [chance, second_chance, ties]
@@ -195,7 +202,9 @@ def predictions(
         )
     # 0.4, 0.2 and what is left of 1 are two sides as likely as each other, but for rounding.
     lean = np.where(np.abs(chance - second_chance) > 1e-12, chance - second_chance, 0.0)
-    return Predicted(data, judged_sets(data), lean, chance, ties, confidence)
+    return Predicted(
+        data=data, sets=judged_sets(data), lean=lean, first=chance, tie=ties, confidence=confidence
+    )
 
 
 def _outcomes(predicted: Predicted, with_ties: bool) -> tuple[Floats, Floats]:
@@ -227,7 +236,7 @@ def _mean(predicted: Predicted, name: str, top: Floats, bottom: Floats, scale: T
     total = float(bottom.sum())
     if total <= 0:
         return Estimate.missing("no comparison was decided", name, predicted.counts)
-    point_estimate = Estimate(float(top.sum()) / total, method=name, counts=predicted.counts)
+    point_estimate = Estimate(value=float(top.sum()) / total, method=name, counts=predicted.counts)
 
     def without(codes: Ints, count: int) -> Floats:
         return without_units(top, bottom, codes, count)
@@ -248,14 +257,14 @@ def crossed(predicted: Predicted, without: Any, used: Any) -> TwoWaySpread:
         effective(np.bincount(part)) for part in (predicted.sets.codes[rows], members[:, rows].ravel())
     )
     if predicted.data.rater is None:
-        return TwoWaySpread(pairs, 0.0, 0.0, units, 1.0)
+        return TwoWaySpread(items=pairs, raters=0.0, ratings=0.0, item_count=units, rater_count=1.0)
     rater, raters = predicted.data.rater, predicted.data.raters
     return TwoWaySpread(
-        pairs,
-        jackknife_variance(without(rater, raters)),
-        jackknife_variance(without(np.arange(predicted.data.size), predicted.data.size)),
-        units,
-        effective(np.bincount(rater[rows])),
+        items=pairs,
+        raters=jackknife_variance(without(rater, raters)),
+        ratings=jackknife_variance(without(np.arange(predicted.data.size), predicted.data.size)),
+        item_count=units,
+        rater_count=effective(np.bincount(rater[rows])),
     )
 
 
@@ -280,11 +289,19 @@ def with_spread(
     if scale == "logit":
         size = units if at_end else value * (1 - value) / error**2
         result = JackknifeError(
-            value, scale, int(units), error, units - 1.0 if at_end else spread.df, size, how
+            value=value,
+            scale=scale,
+            units=int(units),
+            error=error,
+            df=units - 1.0 if at_end else spread.df,
+            effective=size,
+            how=how,
         )
     else:
         on_scale = error / value if scale == "log" else error
-        result = JackknifeError(value, scale, int(units), on_scale, spread.df, how=how)
+        result = JackknifeError(
+            value=value, scale=scale, units=int(units), error=on_scale, df=spread.df, how=how
+        )
     return result.estimate(point_estimate, predicted.confidence)
 
 
@@ -318,7 +335,7 @@ def _majority(predicted: Predicted, name: str) -> Estimate:
         remaining = label.sum() + fewer
         return np.asarray((hit.sum() + moved)[remaining > 0] / remaining[remaining > 0])
 
-    point_estimate = Estimate(float(hit.sum() / label.sum()), method=name, counts=counts)
+    point_estimate = Estimate(value=float(hit.sum() / label.sum()), method=name, counts=counts)
     return with_spread(point_estimate, crossed(predicted, without, label[sets.codes] > 0), "logit", predicted)
 
 

@@ -77,7 +77,7 @@ def choice_calibration(
         return ChoiceCalibration(slope, intercept, table)
     intercept, slope = (
         with_spread(
-            Estimate(float(result.at[k]), method=names[1 - k], counts=counts),
+            Estimate(value=float(result.at[k]), method=names[1 - k], counts=counts),
             crossed(predicted, lambda codes, count, k=k: result.without(codes, count)[:, k], decided),
             "identity",
             predicted,

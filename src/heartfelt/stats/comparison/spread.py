@@ -30,7 +30,7 @@ STEPS_AT_MOST = 3e8
 """Floating-point steps that may go into leaving units out one by one."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Covariance:
     """Covariances by what is a sample; None where that is not known.
 
@@ -64,7 +64,13 @@ class Covariance:
             )
             # Where stimuli vary less than independent answers would, the answers are what the variance is known from.
             count = self.stimulus_count if stimuli >= alone else max(self.answer_count, self.stimulus_count)
-            spread = TwoWaySpread(max(stimuli, alone), raters, alone, count, self.rater_count)
+            spread = TwoWaySpread(
+                items=max(stimuli, alone),
+                raters=raters,
+                ratings=alone,
+                item_count=count,
+                rater_count=self.rater_count,
+            )
             return spread.variance, spread.df
         if self.raters is not None:
             return _form(self.raters, contrast), max(self.rater_count - 1.0, 1.0)

@@ -61,7 +61,7 @@ class TestedEffect:
     p_value: float | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Strengths:
     """The strength of each contestant, on the scale of the model, mean zero."""
 
@@ -101,7 +101,7 @@ class Strengths:
                     Estimate.missing(f"{self.names[contestant]}: {reason}", self.model, self.counts)
                 )
         value = float(self.strengths[a]) - float(self.strengths[b])
-        estimate = Estimate(value, method=f"{self.model}, difference of strengths", counts=self.counts)
+        estimate = Estimate(value=value, method=f"{self.model}, difference of strengths", counts=self.counts)
         if self.covariance is None:
             return TestedEffect(
                 estimate.without_interval(self.strengths[a].why_no_interval or "no covariance")
@@ -245,7 +245,9 @@ def _estimate(
         return no_strengths(link.name, method, data.names, data.counts, "", tied)
     # Without ties both models of ties are Bradley and Terry's.
     used = BRADLEY_TERRY if link.ties and not with_tie else link
-    problem = StrengthProblem(cells, used, core.size, with_order, with_tie, penalty)
+    problem = StrengthProblem(
+        cells=cells, link=used, size=core.size, with_order=with_order, with_tie=with_tie, penalty=penalty
+    )
     if with_order and not penalty and _order_is_fixed(problem):
         reason = (
             "the order of presentation and the strengths explain the same answers: "
@@ -311,7 +313,15 @@ def no_strengths(
     by_reason = {text: Estimate.missing(text, method, counts) for text in dict.fromkeys(texts)}
     missing = [by_reason[text] for text in texts]
     none = Estimate.missing(overall_reason or "there are no strengths", method, counts)
-    return Strengths(model, tuple(names), tuple(missing), TestedEffect(none), none, None, counts)
+    return Strengths(
+        model=model,
+        names=tuple(names),
+        strengths=tuple(missing),
+        order_effect=TestedEffect(none),
+        tie=none,
+        log_likelihood=None,
+        counts=counts,
+    )
 
 
 def gather(
@@ -339,7 +349,16 @@ def gather(
     tie = Estimate.missing(f"{model} has no tie parameter", method, counts)
     where = tuple(core.tolist())
     return Strengths(
-        model, tuple(names), tuple(strengths), order, tie, likelihood, counts, penalty, spread, where
+        model=model,
+        names=tuple(names),
+        strengths=tuple(strengths),
+        order_effect=order,
+        tie=tie,
+        log_likelihood=likelihood,
+        counts=counts,
+        penalty=penalty,
+        covariance=spread,
+        core=where,
     )
 
 
@@ -354,10 +373,10 @@ def bounded(
     """The estimate of one parameter with its interval."""
     if spread is None:
         reason = f"intervals were not asked for, or there are more than {COVARIANCE_AT_MOST:,} contestants"
-        return Estimate(value, method=method, counts=counts, why_no_interval=reason)
+        return Estimate(value=value, method=method, counts=counts, why_no_interval=reason)
     bounds = spread.bounds(value, {position: 1.0}, confidence)
     if bounds is None:
-        return Estimate(value, method=method, counts=counts, why_no_interval="nothing varies")
+        return Estimate(value=value, method=method, counts=counts, why_no_interval="nothing varies")
     low, high = bounds
     return Estimate(
         value=value,
@@ -414,7 +433,7 @@ def _result(
         out = replace(out, tie=replace(log_tie, value=value, low=low, high=high))
     elif link.ties:
         none = 0.0 if link is DAVIDSON else 1.0
-        tie = Estimate(none, method=method, counts=counts, why_no_interval="no comparison was a tie")
+        tie = Estimate(value=none, method=method, counts=counts, why_no_interval="no comparison was a tie")
         out = replace(out, tie=tie)
     return out
 
@@ -433,7 +452,9 @@ def _covariance(problem: StrengthProblem, result: StrengthFit, data: Comparisons
     d = result.strengths[data.first] - result.strengths[data.second] + result.order
     columns = graded_columns(data.value) if problem.link is GRADED else outcome_columns(data.value)
     single = problem.link.evaluate(d, np.column_stack(columns), result.tie)
-    scores = ScoreContributions(data, size, single, problem.with_order, problem.with_tie)
+    scores = ScoreContributions(
+        data=data, size=size, parts=single, with_order=problem.with_order, with_tie=problem.with_tie
+    )
     rater = None if data.rater is None else (data.rater, data.raters)
     stimulus = None if data.stimulus is None else (data.stimulus, data.stimuli)
     if problem.link is not GRADED:
@@ -443,7 +464,7 @@ def _covariance(problem: StrengthProblem, result: StrengthFit, data: Comparisons
     return covariance(scores, matrix, data.size, rater, stimulus, residual, df)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ScoreContributions:
     """What each comparison adds to slope and information: by its difference of strengths, then by each border."""
 

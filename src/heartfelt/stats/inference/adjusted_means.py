@@ -32,7 +32,7 @@ DIFFERENCE = "difference of adjusted means"
 NOT_ESTIMABLE = "empty cells leave it without a single least-squares answer"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MarginalMeans:
     """The adjusted means of one factor's levels and all their differences."""
 
@@ -65,8 +65,16 @@ def marginal_means(
     if gone is not None:
         means = {name: Estimate.missing(gone, MEAN, data.counts) for name in levels}
         nothing = Estimate.missing(gone, DIFFERENCE, data.counts)
-        pairs = tuple(Pair(a, b, nothing) for a, b in combinations(levels, 2))
-        return MarginalMeans(of, means, Pairwise(pairs, METHOD, confidence, counts, gone), 0, None)
+        pairs = tuple(Pair(a=a, b=b, estimate=nothing) for a, b in combinations(levels, 2))
+        return MarginalMeans(
+            factor=of,
+            means=means,
+            pairs=Pairwise(
+                pairs=pairs, method=METHOD, confidence=confidence, counts=counts, why_missing=gone
+            ),
+            residual_df=0,
+            residual_mean_square=None,
+        )
     model = linear_model.reduced(data)
     residual, rank = linear_model.residual(model, data.terms)
     free = data.rows - rank
@@ -74,9 +82,11 @@ def marginal_means(
     fit = _Fit(data, model, of, None if reason else residual / free, free, reason or "", confidence)
     indices = range(len(levels))
     pairs = tuple(fit.pair(i, j) for i, j in combinations(indices, 2))
-    table = Pairwise(pairs, METHOD, confidence, counts, reason)
+    table = Pairwise(pairs=pairs, method=METHOD, confidence=confidence, counts=counts, why_missing=reason)
     means = {levels[index]: fit.mean(index) for index in indices}
-    return MarginalMeans(of, means, table, free, fit.mean_square)
+    return MarginalMeans(
+        factor=of, means=means, pairs=table, residual_df=free, residual_mean_square=fit.mean_square
+    )
 
 
 class _Fit:
@@ -121,7 +131,9 @@ class _Fit:
         # Only means weigh the intercept.
         value = float(inside @ self.scores) + weights[0] * self.grand
         factor = float(np.sum((inside * self.inverse) ** 2))
-        return Estimate(value, method=method, counts={"rows": rows}, why_no_interval=self.why or None), factor
+        return Estimate(
+            value=value, method=method, counts={"rows": rows}, why_no_interval=self.why or None
+        ), factor
 
     def _weights(self, index: int, intercept: float) -> Floats:
         """Coefficients of a level's mean: under sum-to-zero coding every term with another factor averages to zero."""
@@ -145,6 +157,6 @@ class _Fit:
             self._weights(i, 0.0) - self._weights(j, 0.0), DIFFERENCE, rows
         )
         if point_estimate.value is None or self.mean_square is None:
-            return Pair(self.levels[i], self.levels[j], point_estimate)
+            return Pair(a=self.levels[i], b=self.levels[j], estimate=point_estimate)
         scale = math.sqrt(self.mean_square * factor / 2)
         return self.compare.pair(self.levels[i], self.levels[j], point_estimate, scale, float(self.free))

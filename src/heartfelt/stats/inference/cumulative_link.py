@@ -115,7 +115,13 @@ class CumulativeLinkResult:
         """All pairs of a factor's levels, ``a`` minus ``b``, simultaneous by the studentized range (Tukey)."""
         _bounds.check_confidence(confidence)
         if self.model is None:
-            return Pairwise((), self.method, confidence, self.counts, self.why_missing)
+            return Pairwise(
+                pairs=(),
+                method=self.method,
+                confidence=confidence,
+                counts=self.counts,
+                why_missing=self.why_missing,
+            )
         return self.model.differences(factor, self.method, confidence)
 
 
@@ -152,13 +158,15 @@ class _Fitted:
         for a, b in combinations(range(len(levels)), 2):
             row = rows[a] - rows[b]
             variance = float(row @ self.inference.covariance @ row)
-            point_estimate = Estimate(float(row @ self.beta), method=method, counts=self.data.counts)
+            point_estimate = Estimate(value=float(row @ self.beta), method=method, counts=self.data.counts)
             if variance > 0:
                 scale, df = math.sqrt(variance / 2), self.inference.df(row)
                 pairs.append(compare.pair(levels[a], levels[b], point_estimate, scale, df))
             else:
-                pairs.append(Pair(levels[a], levels[b], point_estimate.without_interval(NO_ERROR)))
-        return Pairwise(tuple(pairs), TUKEY, confidence, self.data.counts)
+                pairs.append(
+                    Pair(a=levels[a], b=levels[b], estimate=point_estimate.without_interval(NO_ERROR))
+                )
+        return Pairwise(pairs=tuple(pairs), method=TUKEY, confidence=confidence, counts=self.data.counts)
 
 
 @one_blas_thread()
@@ -338,7 +346,7 @@ def _report(
             index = end + likelihood.effects.names.index(name)
             value, spread = math.exp(2 * fit.parameters[index]), 4 * float(fit.covariance[index, index])
         method = f"variance of {name} ({task.method})"
-        point_estimate = Estimate(value, method=method, confidence=task.confidence, counts=data.counts)
+        point_estimate = Estimate(value=value, method=method, confidence=task.confidence, counts=data.counts)
         variances[name] = chi_square_interval(point_estimate, spread, task.confidence)
     fitted = _Fitted(
         data=data, names=columns.names[1:], coding=task.coding, beta=values[cuts:], inference=inference
@@ -369,7 +377,7 @@ def _coefficient(name: str, value: float, variance: float, task: _Task) -> Ordin
 
     error = math.sqrt(variance)
     half = _bounds.normal_quantile(task.confidence) * error
-    estimate = Estimate(value, method=task.method, counts=task.data.counts)
+    estimate = Estimate(value=value, method=task.method, counts=task.data.counts)
     return OrdinalCoefficient(
         name=name,
         estimate=estimate.with_interval(value - half, value + half, "Wald", task.confidence),

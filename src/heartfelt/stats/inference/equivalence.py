@@ -26,7 +26,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, as_floats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Equivalence:
     """The effect (the headline) with its 1 - 2 alpha interval, the margins and the two one-sided tests.
 
@@ -56,7 +56,7 @@ class Equivalence:
         return None if self.p is None else self.p < self.alpha
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MeanDifference:
     """A mean difference with its standard error, or the reason there is none."""
 
@@ -72,7 +72,7 @@ class MeanDifference:
         """The difference with its t interval."""
         if self.why_missing:
             return Estimate.missing(self.why_missing, self.method, self.counts)
-        point_estimate = Estimate(self.value, method=self.method, counts=self.counts)
+        point_estimate = Estimate(value=self.value, method=self.method, counts=self.counts)
         if self.why_no_error:
             return point_estimate.without_interval(self.why_no_error)
         named = "Welch t" if self.method == "difference of means" else "Student t"
@@ -90,7 +90,7 @@ def independent(a: Column, b: Column) -> tuple[tuple[Floats, Floats], MeanDiffer
 def welch(a: Floats, b: Floats, left_out: int = 0) -> MeanDifference:
     """Mean of ``a`` minus mean of ``b``, each with its own variance."""
     counts = {"a": a.size, "b": b.size, **({"left_out": left_out} if left_out else {})}
-    difference = MeanDifference("difference of means", counts)
+    difference = MeanDifference(method="difference of means", counts=counts)
     if a.size == 0 or b.size == 0:
         return replace(difference, why_missing="a group is empty")
     difference = replace(difference, value=float(a.mean() - b.mean()))
@@ -108,7 +108,7 @@ def paired(a: Column, b: Column) -> tuple[Floats, MeanDifference]:
     """The differences of pairs, and their mean."""
     data = paired_rows(a, b)
     gaps = data.x - data.y
-    difference = MeanDifference("mean of paired differences", data.counts)
+    difference = MeanDifference(method="mean of paired differences", counts=data.counts)
     if data.n == 0:
         return gaps, replace(difference, why_missing="no pairs")
     difference = replace(difference, value=float(gaps.mean()))
@@ -130,12 +130,29 @@ def equivalence_mean(
     estimate = effect.estimate(1 - 2 * alpha)
     reason = effect.why_missing or effect.why_no_error
     if reason:
-        return Equivalence(estimate, (low, high), None, None, None, alpha, method, reason)
+        return Equivalence(
+            estimate=estimate,
+            margins=(low, high),
+            p_above_low=None,
+            p_below_high=None,
+            df=None,
+            alpha=alpha,
+            method=method,
+            why_missing=reason,
+        )
     from scipy.special import stdtr
 
     above = float(stdtr(effect.df, -(effect.value - low) / effect.error))
     below = float(stdtr(effect.df, (effect.value - high) / effect.error))
-    return Equivalence(estimate, (low, high), above, below, effect.df, alpha, method)
+    return Equivalence(
+        estimate=estimate,
+        margins=(low, high),
+        p_above_low=above,
+        p_below_high=below,
+        df=effect.df,
+        alpha=alpha,
+        method=method,
+    )
 
 
 def equivalence_correlation(
@@ -156,7 +173,16 @@ def equivalence_correlation(
     method = f"two one-sided tests, {estimate.interval or 'Fisher z'}"
     reason = estimate.why_missing or estimate.why_no_interval
     if estimate.value is None or reason:
-        return Equivalence(estimate, (low, high), None, None, None, alpha, method, reason)
+        return Equivalence(
+            estimate=estimate,
+            margins=(low, high),
+            p_above_low=None,
+            p_below_high=None,
+            df=None,
+            alpha=alpha,
+            method=method,
+            why_missing=reason,
+        )
     n, value = estimate.counts["pairs"], estimate.value
     # Fisher's z with the sample's own error, as in the interval: test and interval then always agree.
     factor = 1.0 if kind == "pearson" else 1 + value * value / 2
@@ -165,7 +191,15 @@ def equivalence_correlation(
 
     above = float(ndtr(-(math.atanh(value) - math.atanh(low)) / error)) if low > -1 else 0.0
     below = float(ndtr((math.atanh(value) - math.atanh(high)) / error)) if high < 1 else 0.0
-    return Equivalence(estimate, (low, high), above, below, None, alpha, method)
+    return Equivalence(
+        estimate=estimate,
+        margins=(low, high),
+        p_above_low=above,
+        p_below_high=below,
+        df=None,
+        alpha=alpha,
+        method=method,
+    )
 
 
 def _check(low: float, high: float, alpha: float, least: float, most: float) -> None:

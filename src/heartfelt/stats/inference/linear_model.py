@@ -55,7 +55,7 @@ class Term:
         return set(smaller.parts) <= set(self.parts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelData:
     """Usable rows: outcome, factors, centred covariates, the terms in order, and which rows were ``used``."""
 
@@ -114,7 +114,7 @@ def model_data(
         coded_factors[name] = CodedFactor(codes, tuple(levels))
     centred = {name: number - number.mean() if number.size else number for name, number in numbers.items()}
     order = terms(list(numbers), list(columns), interactions)
-    return ModelData(values, coded_factors, centred, order, usable)
+    return ModelData(outcome=values, factors=coded_factors, covariates=centred, terms=order, used=usable)
 
 
 def terms(covariates: Sequence[str], factors: Sequence[str], interactions: Interactions) -> tuple[Term, ...]:

@@ -74,7 +74,7 @@ _METHOD = "linear mixed model, REML"
 TUKEY = "Tukey, mixed model"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Coefficient:
     """One fixed coefficient; without a standard error there is no test."""
 
@@ -86,7 +86,7 @@ class Coefficient:
     p: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MixedEffect:
     """The joint test of a term's coefficients, or why there is none."""
 
@@ -98,7 +98,7 @@ class MixedEffect:
     why_missing: str | None = field(default=None, metadata={"omit": True})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MixedResult:
     """A fitted model. ``variances`` holds each random factor's and ``residual``; the headline is the intercept."""
 
@@ -207,7 +207,7 @@ def _marginal_means(
         if float(np.abs(gram @ inside - weights).max()) > 1e-6:
             return Estimate.missing(NOT_ESTIMABLE, method, data.counts), None
         row = inside @ onto
-        return Estimate(float(row @ beta), method=f"{method} ({_METHOD})", counts=data.counts), row
+        return Estimate(value=float(row @ beta), method=f"{method} ({_METHOD})", counts=data.counts), row
 
     def weights(index: int, intercept: float) -> Floats:
         out = np.zeros(summed.shape[1])
@@ -228,11 +228,11 @@ def _marginal_means(
     for i, j in combinations(range(len(levels)), 2):
         point_estimate, row = combination(weights(i, 0.0) - weights(j, 0.0), DIFFERENCE)
         if row is None:
-            pairs.append(Pair(levels[i], levels[j], point_estimate))
+            pairs.append(Pair(a=levels[i], b=levels[j], estimate=point_estimate))
             continue
         scale = math.sqrt(float(row @ inference.covariance @ row) / 2)
         pairs.append(compare.pair(levels[i], levels[j], point_estimate, scale, inference.df(row)))
-    return means, Pairwise(tuple(pairs), TUKEY, confidence, data.counts)
+    return means, Pairwise(pairs=tuple(pairs), method=TUKEY, confidence=confidence, counts=data.counts)
 
 
 def _report(
@@ -255,11 +255,11 @@ def _report(
         for index, name in enumerate(columns.names)
     ]
     gone = Estimate.missing("the other columns already span it", f"coefficient ({_METHOD})", data.counts)
-    coefficients += [Coefficient(name, gone) for name in columns.aliased]
+    coefficients += [Coefficient(name=name, estimate=gone) for name in columns.aliased]
     methods = {name: f"variance of {name} ({_METHOD})" for name in groups}
     methods["residual"] = f"residual variance ({_METHOD})"
     variances = {
-        name: Estimate(value, method=method, confidence=confidence, counts=data.counts)
+        name: Estimate(value=value, method=method, confidence=confidence, counts=data.counts)
         for (name, method), value in zip(methods.items(), step.variances, strict=True)
     }
     if len(groups) == 2:
@@ -277,7 +277,13 @@ def _report(
     deviance = step.deviance + system.df * math.log(2 * math.pi)
     effects = _effects(data, columns, beta, inference)
     result = MixedResult(
-        tuple(coefficients), effects, variances, -0.5 * deviance, _METHOD, tuple(notes), data.counts
+        coefficients=tuple(coefficients),
+        effects=effects,
+        variances=variances,
+        log_likelihood=-0.5 * deviance,
+        method=_METHOD,
+        notes=tuple(notes),
+        counts=data.counts,
     )
     if means_of is None:
         return result
@@ -331,13 +337,20 @@ def _coefficient(
     row = np.eye(beta.size)[index]
     value, variance = float(beta[index]), float(inference.covariance[index, index])
     point_estimate = Estimate(
-        value, method=f"coefficient ({_METHOD})", confidence=confidence, counts=data.counts
+        value=value, method=f"coefficient ({_METHOD})", confidence=confidence, counts=data.counts
     )
     if not (variance > 0 and math.isfinite(variance)):
-        return Coefficient(name, point_estimate.without_interval(NO_ERROR))
+        return Coefficient(name=name, estimate=point_estimate.without_interval(NO_ERROR))
     error, df = math.sqrt(variance), inference.df(row)
     bounded = _bounds.with_t(point_estimate, error, df, "Satterthwaite t", confidence)
-    return Coefficient(name, bounded, error, df, value / error, float(2 * stdtr(df, -abs(value / error))))
+    return Coefficient(
+        name=name,
+        estimate=bounded,
+        standard_error=error,
+        df=df,
+        t=value / error,
+        p=float(2 * stdtr(df, -abs(value / error))),
+    )
 
 
 def chi_square_interval(point_estimate: Estimate, spread: float | None, confidence: float) -> Estimate:
@@ -363,7 +376,7 @@ def _jackknifed(
     rater = "rater" if "rater" in groups else list(groups)[1]
     item = next(name for name in groups if name != rater)
     (raters, n_raters), (items, n_items) = groups[rater], groups[item]
-    d = Ratings(raters, items, residuals, range(n_raters), range(n_items))
+    d = Ratings(rater=raters, item=items, value=residuals, raters=range(n_raters), items=range(n_items))
     source_of = {item: "item", rater: "rater", "residual": "residual"}
     values = np.array([float(variances[name]) for name in source_of])
     bounds = component_bounds(d, values, confidence)
@@ -391,10 +404,14 @@ def _effects(
         else:
             tested = inference.f_test(rows, beta)
         if tested is None:
-            out.append(MixedEffect(term.name, 0, why_missing=reason))
+            out.append(MixedEffect(effect=term.name, df=0, why_missing=reason))
             continue
         f, df = tested
-        out.append(MixedEffect(term.name, rows.shape[0], df, f, float(fdtrc(rows.shape[0], df, f))))
+        out.append(
+            MixedEffect(
+                effect=term.name, df=rows.shape[0], df_residual=df, f=f, p=float(fdtrc(rows.shape[0], df, f))
+            )
+        )
     return tuple(out)
 
 
@@ -402,5 +419,14 @@ def _nothing(data: ModelData, random: Iterable[str], reason: str) -> MixedResult
     variances = {
         name: Estimate.missing(reason, f"variance of {name}", data.counts) for name in [*random, "residual"]
     }
-    effects = tuple(MixedEffect(term.name, 0, why_missing=reason) for term in data.terms)
-    return MixedResult((), effects, variances, None, _METHOD, (), data.counts, reason)
+    effects = tuple(MixedEffect(effect=term.name, df=0, why_missing=reason) for term in data.terms)
+    return MixedResult(
+        coefficients=(),
+        effects=effects,
+        variances=variances,
+        log_likelihood=None,
+        method=_METHOD,
+        notes=(),
+        counts=data.counts,
+        why_missing=reason,
+    )

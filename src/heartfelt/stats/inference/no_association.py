@@ -265,7 +265,7 @@ def no_association_over_systems(earnings: Earnings, *, confidence: float = 0.95,
         below = int(np.sum(np.searchsorted(flipped, total - between + slack, side="right")))
         upper = total >= centre
         p = min(2 * (above if upper else below) / (flipped.size * between.size), 1.0)
-        return Estimate(p, method=SYSTEMS, counts=counts, why_no_interval="exact")
+        return Estimate(value=p, method=SYSTEMS, counts=counts, why_no_interval="exact")
     flips = _flipped(system_sums, RESAMPLES, seed, "systems") if system_sums.size else np.zeros(RESAMPLES)
     return _p_value(total, flips + between, SYSTEMS, counts)
 
@@ -297,7 +297,7 @@ def _p_value(
     hits = int(np.count_nonzero(values >= observed - slack if upper else values <= observed + slack))
     total = int(values.size)
     if exact:
-        return Estimate(min(2 * hits / total, 1.0), method=name, counts=counts, why_no_interval="exact")
+        return Estimate(value=min(2 * hits / total, 1.0), method=name, counts=counts, why_no_interval="exact")
     with_resamples = {**counts, "resamples": total}
     p = min(2 * (hits + 1) / (total + 1), 1.0)
-    return Estimate(p, method=name, counts=with_resamples, why_no_interval="a p-value")
+    return Estimate(value=p, method=name, counts=with_resamples, why_no_interval="a p-value")

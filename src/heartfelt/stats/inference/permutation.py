@@ -33,7 +33,7 @@ Alternative = Literal["two-sided", "greater", "less"]
 EXACT_LIMIT = 200_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PermutationTest:
     """The observed effect (the headline) and its p-value.
 
@@ -238,7 +238,9 @@ def _check(
 
 def _none(estimate: Estimate, reason: str, alternative: Alternative, method: str) -> PermutationTest:
     p = Estimate.missing(reason, f"p-value, {method}", estimate.counts)
-    return PermutationTest(estimate, p, alternative, 0, False, method)
+    return PermutationTest(
+        estimate=estimate, p=p, alternative=alternative, arrangements=0, exact=False, method=method
+    )
 
 
 def _result(
@@ -252,12 +254,16 @@ def _result(
     hits, total = int(np.count_nonzero(values >= observed - slack)), int(values.size)
     name = f"p-value, {method}"
     if exact:
-        p = Estimate(hits / total, method=name, counts=estimate.counts, why_no_interval="exact")
-        return PermutationTest(estimate, p, alternative, total, True, method)
+        p = Estimate(value=hits / total, method=name, counts=estimate.counts, why_no_interval="exact")
+        return PermutationTest(
+            estimate=estimate, p=p, alternative=alternative, arrangements=total, exact=True, method=method
+        )
     low, high = (
         float(end[0]) for end in clopper_pearson(np.array([hits * 1.0]), np.array([total * 1.0]), 0.025)
     )
     value = (hits + 1) / (total + 1)
-    p = Estimate(value, method=name, counts={**estimate.counts, "resamples": total})
+    p = Estimate(value=value, method=name, counts={**estimate.counts, "resamples": total})
     p = p.with_interval(min(low, value), max(high, value), "Clopper-Pearson over resamples")
-    return PermutationTest(estimate, p, alternative, total + 1, False, method)
+    return PermutationTest(
+        estimate=estimate, p=p, alternative=alternative, arrangements=total + 1, exact=False, method=method
+    )

@@ -33,7 +33,7 @@ from heartfelt.stats.triples import Floats, as_array, as_floats
 _REACH = 8.4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
     """One comparison; ``p`` and ``significant`` are None where the estimate has no interval."""
 
@@ -52,7 +52,7 @@ class Pair:
         return self.estimate.value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pairwise:
     """All comparisons of a set of groups."""
 
@@ -79,7 +79,7 @@ class Pairwise:
         return {(pair.a, pair.b): pair for pair in self.pairs}[names]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Adjusted:
     """P-values corrected for their number, in the order given; None stays None and does not count."""
 
@@ -90,7 +90,7 @@ class Adjusted:
     method: str = "Holm"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Groups:
     names: list[Any]
     sizes: Floats
@@ -102,11 +102,17 @@ class _Groups:
         """Two groups and their difference, without an interval."""
         counts = {"rows": int(self.sizes[i] + self.sizes[j])}
         value = float(self.means[i] - self.means[j])
-        return self.names[i], self.names[j], Estimate(value, method="difference of means", counts=counts)
+        return (
+            self.names[i],
+            self.names[j],
+            Estimate(value=value, method="difference of means", counts=counts),
+        )
 
     def untested(self, method: str, confidence: float, reason: str) -> Pairwise:
         """No comparison, and why."""
-        return Pairwise((), method, confidence, self.counts, reason)
+        return Pairwise(
+            pairs=(), method=method, confidence=confidence, counts=self.counts, why_missing=reason
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +132,14 @@ class PairwiseComparison:
             difference - half, difference + half, self.method, self.confidence
         )
         return Pair(
-            a, b, bounded, q / math.sqrt(2), float(df), p, p < 1 - self.confidence, scale * math.sqrt(2)
+            a=a,
+            b=b,
+            estimate=bounded,
+            statistic=q / math.sqrt(2),
+            df=float(df),
+            p=p,
+            significant=p < 1 - self.confidence,
+            standard_error=scale * math.sqrt(2),
         )
 
 
@@ -156,14 +169,18 @@ def tukey(
     if not error > 0:
         reason = "no variation within the groups"
         differences = (groups.difference(i, j) for i, j in combinations(range(len(groups.names)), 2))
-        pairs = [Pair(a, b, difference.without_interval(reason)) for a, b, difference in differences]
-        return Pairwise(tuple(pairs), method, confidence, groups.counts, reason)
+        pairs = [
+            Pair(a=a, b=b, estimate=difference.without_interval(reason)) for a, b, difference in differences
+        ]
+        return Pairwise(
+            pairs=tuple(pairs), method=method, confidence=confidence, counts=groups.counts, why_missing=reason
+        )
     compare = PairwiseComparison(method, len(groups.names), confidence)
     pairs = []
     for i, j in combinations(range(len(groups.names)), 2):
         scale = math.sqrt(error / 2 * (1 / groups.sizes[i] + 1 / groups.sizes[j]))
         pairs.append(compare.pair(*groups.difference(i, j), scale, free))
-    return Pairwise(tuple(pairs), method, confidence, groups.counts)
+    return Pairwise(pairs=tuple(pairs), method=method, confidence=confidence, counts=groups.counts)
 
 
 def games_howell(outcome: Column, group: Column, *, confidence: float = 0.95) -> Pairwise:
@@ -183,13 +200,15 @@ def games_howell(outcome: Column, group: Column, *, confidence: float = 0.95) ->
         a, b, difference = groups.difference(i, j)
         total = shares[i] + shares[j]
         if not (able[i] and able[j]):
-            pairs.append(Pair(a, b, difference.without_interval("a group has a single row")))
+            pairs.append(Pair(a=a, b=b, estimate=difference.without_interval("a group has a single row")))
         elif not total > 0:
-            pairs.append(Pair(a, b, difference.without_interval("no variation within either group")))
+            pairs.append(
+                Pair(a=a, b=b, estimate=difference.without_interval("no variation within either group"))
+            )
         else:
             parts = shares[i] ** 2 / (groups.sizes[i] - 1) + shares[j] ** 2 / (groups.sizes[j] - 1)
             pairs.append(compare.pair(a, b, difference, math.sqrt(total / 2), float(total**2 / parts)))
-    return Pairwise(tuple(pairs), method, confidence, groups.counts)
+    return Pairwise(pairs=tuple(pairs), method=method, confidence=confidence, counts=groups.counts)
 
 
 def holm(p: Sequence[float | None], *, confidence: float = 0.95) -> Adjusted:
@@ -210,7 +229,7 @@ def holm(p: Sequence[float | None], *, confidence: float = 0.95) -> Adjusted:
     cut = (1 - confidence) * (1 + 1e-12)
     significant = tuple(None if value is None else value <= cut for value in adjusted)
     p_values = tuple(None if value is None else float(value) for value in p)
-    return Adjusted(p_values, tuple(adjusted), significant, confidence)
+    return Adjusted(p=p_values, adjusted=tuple(adjusted), significant=significant, confidence=confidence)
 
 
 def _groups(outcome: Column, group: Column) -> _Groups:
@@ -227,7 +246,7 @@ def _groups(outcome: Column, group: Column) -> _Groups:
     squares[squares <= 1e-26 * sizes * means**2] = 0.0
     left_out = int(usable.size - values.size)
     counts = {"rows": values.size, "groups": len(names), **({"left_out": left_out} if left_out else {})}
-    return _Groups(names, sizes, means, squares, counts)
+    return _Groups(names=names, sizes=sizes, means=means, squares=squares, counts=counts)
 
 
 def _too_few(groups: _Groups) -> str | None:

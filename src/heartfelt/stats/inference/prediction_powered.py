@@ -30,7 +30,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints, as_floats, code
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionPowered:
     """An estimate from ratings and predictions, next to what the ratings alone and the predictions alone
     give.
@@ -105,7 +105,7 @@ class _Ask:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Rows:
     """Clean rated rows, each with its weight (a rated item weighs 1 over all) and clusters."""
 
@@ -133,12 +133,26 @@ def _rows(rated: Rated, x: Column | None) -> _Rows:
     if rater is not None:
         rater = np.unique(rater[usable], return_inverse=True)[1].astype(np.int64)
     value, prediction, x_column = (column[usable] for column in (value, prediction, x_column))
-    return _Rows(value, prediction, x_column, 1.0 / per_item[item], item, rater, int((~usable).sum()))
+    return _Rows(
+        value=value,
+        prediction=prediction,
+        x=x_column,
+        weight=1.0 / per_item[item],
+        item=item,
+        rater=rater,
+        left_out=int((~usable).sum()),
+    )
 
 
 def _missing(reason: str, ask: _Ask, counts: dict[str, int]) -> PredictionPowered:
     gone = Estimate.missing(reason, f"prediction-powered {ask.what}", counts)
-    return PredictionPowered(gone, Estimate.missing(reason, ask.what, counts), None, None, None)
+    return PredictionPowered(
+        estimate=gone,
+        ratings_alone=Estimate.missing(reason, ask.what, counts),
+        predictions_alone=None,
+        tuning=None,
+        offset=None,
+    )
 
 
 def _powered(rows: _Rows, design: Floats, other_design: Floats, more: Floats, ask: _Ask) -> PredictionPowered:
@@ -151,12 +165,14 @@ def _powered(rows: _Rows, design: Floats, other_design: Floats, more: Floats, as
         return _missing(f"{items} rated items; at least {columns + 1} are needed", ask, counts)
     alone = _solve(design, rows.value, rows.weight)
     of_value = _influence(rows, design, rows.value, at, tuned=False)
-    point_estimate = Estimate(float(alone[at]), method=ask.what, counts=counts)
+    point_estimate = Estimate(value=float(alone[at]), method=ask.what, counts=counts)
     point_estimate = _bounded(point_estimate, rows, columns, of_value, np.zeros(0), ask, "Student t")
     if more.size < columns + 1 or (columns > 1 and is_constant(other_design[:, 1])):
         reason = f"{more.size} predictions of unrated items: too few to add anything"
         gone = Estimate.missing(reason, f"prediction-powered {ask.what}", counts)
-        return PredictionPowered(gone, point_estimate, None, None, None)
+        return PredictionPowered(
+            estimate=gone, ratings_alone=point_estimate, predictions_alone=None, tuning=None, offset=None
+        )
     predicted = _solve(other_design, more, np.ones(more.size))
     offset = _solve(design, rows.prediction, rows.weight) - alone
     weight = ask.tuning
@@ -169,10 +185,16 @@ def _powered(rows: _Rows, design: Floats, other_design: Floats, more: Floats, as
     if weight:
         beyond = more - other_design @ predicted
         of_others = (other_design @ np.linalg.inv(other_design.T @ other_design)[at]) * beyond * weight
-    estimate = Estimate(float(powered[at]), method=f"prediction-powered {ask.what}", counts=counts)
+    estimate = Estimate(value=float(powered[at]), method=f"prediction-powered {ask.what}", counts=counts)
     influence = _influence(rows, design, corrected, at, tuned=bool(weight))
     estimate = _bounded(estimate, rows, columns, influence, of_others, ask, "prediction-powered, Student t")
-    return PredictionPowered(estimate, point_estimate, float(predicted[at]), float(weight), float(offset[at]))
+    return PredictionPowered(
+        estimate=estimate,
+        ratings_alone=point_estimate,
+        predictions_alone=float(predicted[at]),
+        tuning=float(weight),
+        offset=float(offset[at]),
+    )
 
 
 def _solve(design: Floats, value: Floats, weight: Floats) -> Floats:

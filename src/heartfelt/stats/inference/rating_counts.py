@@ -155,5 +155,5 @@ def _tested(layout: _Layout, column: Floats, quantity: str, confidence: float) -
     free = effective - 1.0
     # Counts that follow from the answers without exception leave no error to divide by.
     p = float(2 * stdtr(free, -abs(slope) / error)) if error > 1e-12 * abs(slope) else 0.0
-    change = Estimate(slope, method=method, counts=counts)
+    change = Estimate(value=slope, method=method, counts=counts)
     return CountTest(_bounds.with_t(change, error, free, "CR3 by item, Student's t", confidence), p)

@@ -46,7 +46,7 @@ _ROMAN = {1: "I", 2: "II", 3: "III"}
 _NORMAL = NormalDist()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnovaRow:
     """One effect; where a number is None, ``why_missing`` gives the reason."""
 
@@ -63,7 +63,7 @@ class AnovaRow:
     why_missing: str | None = field(default=None, metadata={"omit": True})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnovaResult:
     """The table. The headline is ``r_squared``, the share of the total all effects together explain.
 
@@ -82,7 +82,7 @@ class AnovaResult:
         return {row.effect: row for row in self.rows}[effect]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Frame:
     """What every row of the table is compared with."""
 
@@ -123,10 +123,24 @@ def anova(
     df = data.rows - rank
     untested = linear_model.why_no_test(residual, df, model.total)
     table = residual + sum(square for square, _, _ in squares if square is not None)
-    frame = _Frame(residual, df, model.total, table, data.counts, untested, confidence)
+    frame = _Frame(
+        residual=residual,
+        residual_df=df,
+        total=model.total,
+        table=table,
+        counts=data.counts,
+        why_no_test=untested,
+        confidence=confidence,
+    )
     rows = tuple(_row(term.name, *square, frame) for term, square in zip(data.terms, squares, strict=True))
     return AnovaResult(
-        rows, frame.residual_df, residual, model.total, _r_squared(frame, rank - 1), method, tuple(notes)
+        rows=rows,
+        residual_df=frame.residual_df,
+        residual_sum_sq=residual,
+        total_sum_sq=model.total,
+        r_squared=_r_squared(frame, rank - 1),
+        method=method,
+        notes=tuple(notes),
     )
 
 
@@ -173,11 +187,23 @@ def _row(effect: str, square: float | None, df: int, why_missing: str | None, fr
     if square is None or why_missing is not None:
         reason = why_missing or ""
         a, b, c, d = (Estimate.missing(reason, name, frame.counts) for name in names)
-        return AnovaRow(effect, df, None, None, None, None, a, b, c, d, reason)
+        return AnovaRow(
+            effect=effect,
+            df=df,
+            sum_sq=None,
+            mean_sq=None,
+            f=None,
+            p=None,
+            eta_squared=a,
+            eta_squared_of_total=b,
+            partial_eta_squared=c,
+            omega_squared=d,
+            why_missing=reason,
+        )
     shares = [square / frame.table, square / frame.total, square / (square + frame.residual)]
     no_interval = "intervals are given for the partial form"
     eta, of_total, partial = (
-        Estimate(share, method=name, counts=frame.counts, why_no_interval=no_interval)
+        Estimate(value=share, method=name, counts=frame.counts, why_no_interval=no_interval)
         for share, name in zip(shares, names, strict=False)
     )
     mean = square / df
@@ -185,14 +211,35 @@ def _row(effect: str, square: float | None, df: int, why_missing: str | None, fr
         omega = Estimate.missing(frame.why_no_test, names[3], frame.counts)
         partial = partial.without_interval(frame.why_no_test)
         return AnovaRow(
-            effect, df, square, mean, None, None, eta, of_total, partial, omega, frame.why_no_test
+            effect=effect,
+            df=df,
+            sum_sq=square,
+            mean_sq=mean,
+            f=None,
+            p=None,
+            eta_squared=eta,
+            eta_squared_of_total=of_total,
+            partial_eta_squared=partial,
+            omega_squared=omega,
+            why_missing=frame.why_no_test,
         )
     error = frame.residual / frame.residual_df
     omega_share = (square - df * error) / (frame.total + error)
-    omega = Estimate(omega_share, method=names[3], counts=frame.counts, why_no_interval=no_interval)
+    omega = Estimate(value=omega_share, method=names[3], counts=frame.counts, why_no_interval=no_interval)
     f = mean / error
     partial, p = _share_interval(partial, f, df, frame), float(fdtrc(df, frame.residual_df, f))
-    return AnovaRow(effect, df, square, mean, f, p, eta, of_total, partial, omega)
+    return AnovaRow(
+        effect=effect,
+        df=df,
+        sum_sq=square,
+        mean_sq=mean,
+        f=f,
+        p=p,
+        eta_squared=eta,
+        eta_squared_of_total=of_total,
+        partial_eta_squared=partial,
+        omega_squared=omega,
+    )
 
 
 def _share_interval(share: Estimate, f: float, df: int, frame: _Frame) -> Estimate:
@@ -204,7 +251,9 @@ def _share_interval(share: Estimate, f: float, df: int, frame: _Frame) -> Estima
 
 
 def _r_squared(frame: _Frame, df: int) -> Estimate:
-    share = Estimate(max(1 - frame.residual / frame.total, 0.0), method="R squared", counts=frame.counts)
+    share = Estimate(
+        value=max(1 - frame.residual / frame.total, 0.0), method="R squared", counts=frame.counts
+    )
     if frame.why_no_test or df == 0:
         return share.without_interval(frame.why_no_test or "no effect has a column")
     f = (frame.total - frame.residual) / df / (frame.residual / frame.residual_df)
@@ -212,9 +261,25 @@ def _r_squared(frame: _Frame, df: int) -> Estimate:
 
 
 def _nothing(data: ModelData, method: str, reason: str) -> AnovaResult:
-    frame = _Frame(0.0, 0, 0.0, 0.0, data.counts, reason, 0.95)
+    frame = _Frame(
+        residual=0.0,
+        residual_df=0,
+        total=0.0,
+        table=0.0,
+        counts=data.counts,
+        why_no_test=reason,
+        confidence=0.95,
+    )
     rows = tuple(_row(term.name, None, 0, reason, frame) for term in data.terms)
-    return AnovaResult(rows, 0, 0.0, 0.0, Estimate.missing(reason, "R squared", data.counts), method, ())
+    return AnovaResult(
+        rows=rows,
+        residual_df=0,
+        residual_sum_sq=0.0,
+        total_sum_sq=0.0,
+        r_squared=Estimate.missing(reason, "R squared", data.counts),
+        method=method,
+        notes=(),
+    )
 
 
 def share_bounds(

@@ -73,7 +73,7 @@ QUANTITIES = {
 _LEAST = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VarianceComponents:
     """Components, their shares of the total, the mean and the log restricted likelihood."""
 
@@ -117,7 +117,20 @@ def variance_components(
     fit = fit_crossed(d, seed=seed)
     if isinstance(fit, str):
         gone = Estimate.missing(fit, REML, d.counts)
-        return VarianceComponents(gone, gone, gone, gone, gone, gone, gone, gone, None, REML, 0, (fit,))
+        return VarianceComponents(
+            item=gone,
+            rater=gone,
+            residual=gone,
+            error=gone,
+            item_share=gone,
+            rater_share=gone,
+            residual_share=gone,
+            mean=gone,
+            log_likelihood=None,
+            method=REML,
+            iterations=0,
+            notes=(fit,),
+        )
     if interval == "auto" or interval == "jackknife":
         parts = {name: fit.estimate(quantity, confidence, "none") for name, quantity in QUANTITIES.items()}
         bounded = bounded_components(parts, component_bounds(d, fit.variances, confidence), confidence)
@@ -138,7 +151,9 @@ def variance_components(
 def _mean(fit: CrossedFit, d: Ratings, confidence: float) -> Estimate:
     """Generalised least-squares mean; t interval with the levels of the smaller side less one as degrees of freedom."""
     step, df = fit.fit.step, max(min(len(d.items), len(d.raters)) - 1.0, 1.0)
-    point_estimate = Estimate(float(step.fixed[0]), method="generalised least squares", counts=fit.counts)
+    point_estimate = Estimate(
+        value=float(step.fixed[0]), method="generalised least squares", counts=fit.counts
+    )
     error = math.sqrt(float(step.fixed_covariance[0, 0]))
     return _bounds.with_t(point_estimate, error, df, "Wald, t quantile", confidence)
 
@@ -269,12 +284,24 @@ def _at_least(spread: TwoWaySpread) -> TwoWaySpread:
     """A spread of raters' levels: no less than normal effects of so many raters would give."""
     least = 2.0 / max(spread.rater_count - 1.0, 1.0)
     raters = max(spread.raters, spread.ratings + least)
-    return TwoWaySpread(spread.items, raters, spread.ratings, spread.item_count, spread.rater_count)
+    return TwoWaySpread(
+        items=spread.items,
+        raters=raters,
+        ratings=spread.ratings,
+        item_count=spread.item_count,
+        rater_count=spread.rater_count,
+    )
 
 
 def _as_items(spread: TwoWaySpread) -> TwoWaySpread:
     """A spread of raters' levels as one of items: nothing is made up for few raters, whose number bounds it."""
-    return TwoWaySpread(spread.plain_variance, 0.0, 0.0, spread.rater_count, spread.item_count)
+    return TwoWaySpread(
+        items=spread.plain_variance,
+        raters=0.0,
+        ratings=0.0,
+        item_count=spread.rater_count,
+        rater_count=spread.item_count,
+    )
 
 
 def _chi_square(variance: float, df: float, levels: float, confidence: float) -> Bounds:

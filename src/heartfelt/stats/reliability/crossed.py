@@ -71,7 +71,7 @@ class Quantity:
         return 1.0 / (1.0 + (1.0 - value) / value * float(np.exp(-by)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CrossedFit:
     """A fitted model: its variances (item, rater, residual), their covariance and intervals of quantities.
 
@@ -130,7 +130,10 @@ class CrossedFit:
         if reason is not None:
             return Estimate.missing(reason, self.method, self.counts)
         point_estimate = Estimate(
-            quantity.value(self.variances), method=self.method, confidence=confidence, counts=self.counts
+            value=quantity.value(self.variances),
+            method=self.method,
+            confidence=confidence,
+            counts=self.counts,
         )
         if interval == "none":
             return point_estimate.without_interval("no interval was requested")
@@ -313,7 +316,9 @@ def _fitted(d: Ratings, cells: Ints | None, seed: int) -> CrossedFit | str:
     if fit.exact or fit.step.residual <= 1e-12 * float(d.value.var()):
         return EXACT
     reason = _undetermined(fit) if len(order) == 2 else None
-    return CrossedFit(system, fit, (*order, 2), d.counts) if reason is None else reason
+    return (
+        CrossedFit(system=system, fit=fit, order=(*order, 2), counts=d.counts) if reason is None else reason
+    )
 
 
 def _starting_ratios(d: Ratings) -> Floats:

@@ -82,7 +82,7 @@ def split_half(
         return Estimate.missing(
             f"the halves correlate at {r:.3f}, which cannot be stepped up", METHOD, counts
         )
-    point_estimate = Estimate(full, method=METHOD, confidence=confidence, counts=counts)
+    point_estimate = Estimate(value=full, method=METHOD, confidence=confidence, counts=counts)
     bounds = _z_bounds(r, [s / splits for s in sums], d, confidence)
     if isinstance(bounds, str):
         return point_estimate.without_interval(bounds)
@@ -118,7 +118,9 @@ def _z_bounds(
     units = [on_z[0][shared], on_z[1][used > 0], on_z[2][np.repeat(shared, d.per_item)]]
     item_count, rater_count = effective(d.per_item[shared]), effective(used)
     of_items, of_raters, of_ratings = (jackknife_variance(part) for part in units)
-    spread = TwoWaySpread(of_items, of_raters, of_ratings, item_count, rater_count)
+    spread = TwoWaySpread(
+        items=of_items, raters=of_raters, ratings=of_ratings, item_count=item_count, rater_count=rater_count
+    )
     z = float(np.arctanh(r))
     unseen = float(np.arctanh(attentive_pairs(rater_count) * max(r, 0.0)))
     differences, response = differences_of(d), max(r, 0.0) / (1.0 + r)

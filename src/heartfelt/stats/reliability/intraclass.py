@@ -60,7 +60,7 @@ CONSISTENCY = Quantity((1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
 NOT_COMPLETE = "the F interval of a two-way form needs every rater to have rated every item"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Icc:
     """Six intraclass correlations; ``k`` is the number of ratings the averaged forms refer to."""
 
@@ -93,7 +93,7 @@ class Icc:
         return single
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OneWay:
     """Between and within mean squares of a one-way layout of items."""
 
@@ -105,7 +105,7 @@ class OneWay:
     item_means: Floats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TwoWay:
     """Mean squares of a complete layout of n items x k raters with one rating per cell."""
 
@@ -187,7 +187,14 @@ def one_way(d: Ratings) -> OneWay:
     between = max(between - float(centred.sum()) ** 2 / d.size, 0.0)
     df_between, df_within = n.size - 1, d.size - n.size
     n0 = (d.size - _product(n, n) / d.size) / df_between
-    return OneWay(between / df_between, within / df_within, df_between, df_within, n0, means + grand)
+    return OneWay(
+        between=between / df_between,
+        within=within / df_within,
+        df_between=df_between,
+        df_within=df_within,
+        n0=n0,
+        item_means=means + grand,
+    )
 
 
 def two_way(d: Ratings, table: OneWay) -> TwoWay:
@@ -198,7 +205,9 @@ def two_way(d: Ratings, table: OneWay) -> TwoWay:
     sums = np.bincount(d.rater, d.value - float(d.value.mean()), minlength=k)
     raters = _clean(float(sums @ sums) / n, total, d.size)
     residual = _clean(max(within - raters, 0.0), total, d.size)
-    return TwoWay(table.between, raters / (k - 1), residual / ((n - 1) * (k - 1)), n, k)
+    return TwoWay(
+        items=table.between, raters=raters / (k - 1), residual=residual / ((n - 1) * (k - 1)), n=n, k=k
+    )
 
 
 def _product(a: Floats | Ints, b: Floats | Ints) -> float:
@@ -222,7 +231,7 @@ def _one_way_icc(t: OneWay, d: Ratings, confidence: float) -> Estimate:
     if below <= 0:
         return Estimate.missing("there is no variance between or within items", method, d.counts)
     value = (t.between - t.within) / below
-    point_estimate = Estimate(value, method=method, confidence=confidence, counts=d.counts)
+    point_estimate = Estimate(value=value, method=method, confidence=confidence, counts=d.counts)
     if t.within == 0.0:
         return point_estimate.without_interval(NO_ERROR)
     alpha = (1.0 - confidence) / 2.0
@@ -295,7 +304,7 @@ def _complete_iccs(t: TwoWay, d: Ratings, confidence: float) -> tuple[Estimate, 
     r = (t.items - t.residual) / below_a
     if t.residual == 0.0 and t.raters == 0.0:
         return replace(consistency, value=r), consistency
-    point_estimate = Estimate(r, method=method, counts=d.counts)
+    point_estimate = Estimate(value=r, method=method, counts=d.counts)
     low, high = _agreement_bounds(t, r, 0.5 + confidence / 2.0)
     return point_estimate.with_interval(
         low, high, "F, Satterthwaite degrees of freedom", confidence
@@ -308,7 +317,7 @@ def _consistency(t: TwoWay, d: Ratings, confidence: float, method: str) -> Estim
 
     n, k = t.n, t.k
     value = (t.items - t.residual) / (t.items + (k - 1) * t.residual)
-    point_estimate = Estimate(value, method=method, confidence=confidence, counts=d.counts)
+    point_estimate = Estimate(value=value, method=method, confidence=confidence, counts=d.counts)
     if t.residual == 0.0:
         return point_estimate.without_interval(NO_ERROR)
     df, tail = (n - 1) * (k - 1), 0.5 + confidence / 2.0

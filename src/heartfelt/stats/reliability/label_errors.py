@@ -21,7 +21,7 @@ _FLOOR = 0.1
 """The share of the best weights in those a fit begins with; the rest are nearly as likely and more even."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LabelErrors:
     """The mixture of the votes of some items, and what each says of every item."""
 
@@ -48,12 +48,12 @@ class LabelErrors:
         shares = largest / largest.sum(axis=1, keepdims=True)
         likelihood = votes_likelihood(rows, points)
         return cls(
-            likelihood,
-            kind.astype(np.int64),
-            shares[:, pairs[:, 1]].T,
-            pair.astype(np.int64),
-            pairs[:, 0],
-            weights,
+            likelihood=likelihood,
+            kind=kind.astype(np.int64),
+            right=shares[:, pairs[:, 1]].T,
+            pair=pair.astype(np.int64),
+            kind_of_pair=pairs[:, 0],
+            weights=weights,
         )
 
     def chances(self, items: Flags) -> Floats:

@@ -84,7 +84,9 @@ def number_ceiling(
     variances = fit.variances
     variances[2] -= min((1.0 - levels / noise) * gain_variance(d), 0.9 * variances[2])
     value = quantity.value(variances)
-    point_estimate = Estimate(float(np.sqrt(value)), method=method, confidence=confidence, counts=d.counts)
+    point_estimate = Estimate(
+        value=float(np.sqrt(value)), method=method, confidence=confidence, counts=d.counts
+    )
     blocks = 1 if cells is None else int(cells.max(initial=0)) + 1
     if min(len(d.items) - blocks + 1, len(d.raters)) < 3:
         return point_estimate.without_interval(TOO_FEW)
@@ -184,7 +186,7 @@ def _of_agreed(agreed: Agreed, d: Ratings, cells: Ints | None, metric: NumberMet
         labels = labels - (np.bincount(cells, labels) / np.maximum(np.bincount(cells), 1))[cells]
     variance = float(labels.var())
     best = 1.0 if metric == "correlation" else 0.0
-    point_estimate = Estimate(best, method=method, confidence=agreed.confidence, counts=d.counts)
+    point_estimate = Estimate(value=best, method=method, confidence=agreed.confidence, counts=d.counts)
     if metric == "correlation" and variance <= EQUAL * max(float(np.abs(d.value).max()), 1.0) ** 2:
         reason = "all ratings are equal" if cells is None else "items of one cell do not differ"
         return Estimate.missing(reason, method, d.counts)
@@ -209,7 +211,7 @@ def ceiling_from_means(
     if size < 2:
         reason = "fewer than two items have a mean, a spread and a count of two or more"
         return Estimate.missing(reason, method, counts)
-    best = Estimate(float(metric == "correlation"), method=method, confidence=confidence, counts=counts)
+    best = Estimate(value=float(metric == "correlation"), method=method, confidence=confidence, counts=counts)
     if not (s > 0).any():
         if float(y.var()) <= 0.0:
             return Estimate.missing("all means are equal and all spreads are zero", method, counts)
@@ -218,7 +220,7 @@ def ceiling_from_means(
     value, without = _from_noise(y, s**2 / k, metric)
     correlation = metric == "correlation"
     shown = float(np.sqrt(max(1.0 - 1.0 / value, 0.0))) if correlation else value
-    point_estimate = Estimate(shown, method=method, confidence=confidence, counts=counts)
+    point_estimate = Estimate(value=shown, method=method, confidence=confidence, counts=counts)
     if size < 5:
         return point_estimate.without_interval("fewer than five items are too few to leave one out")
     half = half_width(jackknife_variance(np.log(without)), size - 1, confidence)

@@ -119,7 +119,7 @@ def _checked(single: Estimate | float) -> Estimate:
             "Pass an intraclass correlation of single ratings, such as icc(...).icc2.",
         )
     reason = "the reliability was given without an interval"
-    return Estimate(float(single), method="a given reliability", why_no_interval=reason)
+    return Estimate(value=float(single), method="a given reliability", why_no_interval=reason)
 
 
 def _interval(start: Estimate) -> str:

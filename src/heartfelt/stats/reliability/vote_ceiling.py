@@ -72,7 +72,7 @@ LEAST_RATINGS = 15
 INTERVAL = "profile likelihood of the mixture, widened for raters and for chance in the labels"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HalfPanels:
     """How often the winners of two halves of an item's votes agree, where both halves have one."""
 
@@ -127,7 +127,9 @@ def vote_ceiling(
     else:
         clearness = fit_clearness(thinned(counts, votes, seed))
         fits = by_rows is None or by_rows.fits
-        both = _Both(clearness, rows, of_rows, counts.shape[1], fits)
+        both = _Both(
+            clearness=clearness, rows=rows, of_rows=of_rows, categories=counts.shape[1], rows_fit=fits
+        )
         value, low, high = both.accuracy(panels, drop)
         checked = None if halves is None else replace(halves, predicted=both.same_winner(halves.panels))
         if metric != "accuracy":
@@ -136,11 +138,11 @@ def vote_ceiling(
     value = min(max(value, low), high)
     value, high = min(value + gain / 2.0, 1.0), min(high + gain, 1.0)
     low, high = with_chance(value, low, high, labels, confidence)
-    estimate = Estimate(value, method=metric).with_interval(low, high, INTERVAL, confidence)
+    estimate = Estimate(value=value, method=metric).with_interval(low, high, INTERVAL, confidence)
     return VoteCeiling(estimate, labels, checked)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Both:
     """The fits to the two largest counts and to whole rows, together."""
 
@@ -299,7 +301,13 @@ def _halves(counts: Matrix, inflation: float, seed: int) -> HalfPanels | None:
         return None
     observed = float(agree.sum() / both.sum())
     error = float(np.sqrt(((agree - observed * both) ** 2).sum()) / both.sum() * np.sqrt(inflation))
-    return HalfPanels(observed, observed, error, int((both > 0).sum()), panel_sizes(half))
+    return HalfPanels(
+        observed=observed,
+        predicted=observed,
+        standard_error=error,
+        items=int((both > 0).sum()),
+        panels=panel_sizes(half),
+    )
 
 
 def _same_winner(points: Matrix, rows: Mixture, panels: Panels) -> float:

@@ -160,7 +160,7 @@ def smooth_ceiling(
     value = min(value + gain / 2.0, 1.0)
     low, high = with_chance(value, low, high, labels, confidence)
     method = f"{METHOD}: undecided {family.best[0]:.1f}, lean {family.best[1]:.2f}, concentration {np.exp(family.best[2]):.3g}"
-    estimate = Estimate(value, method=f"{metric}, {method}", confidence=confidence)
+    estimate = Estimate(value=value, method=f"{metric}, {method}", confidence=confidence)
     inflation = max(critical / float(ndtri(0.5 + confidence / 2)) ** 2, 1.0)
     p = _fit_p(counts, votes, family.draw(family.best, seed), inflation, seed)
     if p is not None and p < LEAST_P:

@@ -102,7 +102,7 @@ def candidates(rows: Matrix, items: Floats) -> Matrix:
     return np.concatenate(parts)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Mixture:
     """A fitted mixture: weights of the candidates, and each kind of item's likelihood under each of them.
 
@@ -176,7 +176,7 @@ def fit_mixture(likelihood: Matrix, items: Floats, start: Floats | None = None) 
     items = items * min(1.0, MOST_ITEMS / float(items.sum()))
     spread = _spread(likelihood, items, start)
     weights, best = _climb(likelihood, items, spread, _no_quantity, 0.0)
-    return Mixture(likelihood, items, weights, spread, best)
+    return Mixture(likelihood=likelihood, items=items, weights=weights, spread=spread, log_likelihood=best)
 
 
 def _no_quantity(weights: Floats) -> tuple[float, Floats]:

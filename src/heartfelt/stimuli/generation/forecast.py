@@ -18,7 +18,7 @@ from heartfelt.stimuli.generation.state import SystemState, leftover_words, read
 from heartfelt.stimuli.generation.system_run import survey_words, waiting_words
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SystemForecast:
     """What is left to do for one system."""
 
@@ -42,7 +42,7 @@ class SystemForecast:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationForecast:
     """What is left to do."""
 
@@ -87,7 +87,13 @@ def forecast_make(folder: Path | str, options: MakeOptions | None = None) -> Gen
     spent = sum(row.cost for row in rows)
     notes = (*plan.notes, *leftover_words(whole_plan, rows))
     return GenerationForecast(
-        plan.study.name, plan.folder, systems, spent, options.budget, tuple(notices(plan)), notes
+        study=plan.study.name,
+        folder=plan.folder,
+        systems=systems,
+        spent=spent,
+        budget=options.budget,
+        licences=tuple(notices(plan)),
+        notes=notes,
     )
 
 

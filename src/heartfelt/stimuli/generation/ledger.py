@@ -26,7 +26,7 @@ LEDGER_FILE = "make-ledger.csv"
 MADE, FAILED = "made", "failed"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRow:
     """One attempt."""
 

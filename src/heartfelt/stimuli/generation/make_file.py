@@ -77,7 +77,7 @@ class PlannedStimulus:
         return derived_seed(seed, "generate", self.prompt.system, self.prompt.stimulus, attempt) % 2**31
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PlannedSystem:
     """One system: its generator with settings, and what it is to make."""
 
@@ -121,7 +121,7 @@ class PlannedSystem:
         return _hash([settings, prompt.text, prompt.intent, source or stimulus.seed(seed)])[:16]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MakePlan:
     """Everything ``make.yaml`` asks for."""
 
@@ -177,11 +177,11 @@ def load_make(folder: Path | str) -> MakePlan:
     stems = _stems(prompts)
     systems = tuple(
         PlannedSystem(
-            name,
-            kind,
-            system_settings,
-            (system_settings.attempts or make_file.attempts) if kind.retries else 1,
-            tuple(
+            name=name,
+            kind=kind,
+            settings=system_settings,
+            attempts=(system_settings.attempts or make_file.attempts) if kind.retries else 1,
+            stimuli=tuple(
                 PlannedStimulus(prompt, stem)
                 for prompt, stem in zip(prompts, stems, strict=True)
                 if prompt.system == name
@@ -192,12 +192,12 @@ def load_make(folder: Path | str) -> MakePlan:
     unmade = [system.id for system in study.systems if system.id not in settings]
     notes = (f"make.yaml has no generator for {', '.join(unmade)}: their stimuli are not made here.",)
     return MakePlan(
-        home,
-        study,
-        study.seed if make_file.seed is None else make_file.seed,
-        make_file.tolerance,
-        systems,
-        notes if unmade else (),
+        folder=home,
+        study=study,
+        seed=study.seed if make_file.seed is None else make_file.seed,
+        tolerance=make_file.tolerance,
+        systems=systems,
+        notes=notes if unmade else (),
     )
 
 
@@ -268,9 +268,9 @@ def _prompts(
                 for number in range(1, make_file.per_cell + 1):
                     numbered = [*parts, str(number)] if intent or make_file.per_cell > 1 else parts
                     yield StimulusPrompt(
-                        "_".join(numbered), name, intent.id if intent else "",
-                        fill(text, {"intent": intent.id}) if intent else text,
-                        dict(intent.reference) if intent else {}, identifier, number,
+                        stimulus="_".join(numbered), system=name, intent=intent.id if intent else "",
+                        text=fill(text, {"intent": intent.id}) if intent else text,
+                        coordinates=dict(intent.reference) if intent else {}, prompt=identifier, index=number,
                     )  # fmt: skip
 
 
@@ -330,13 +330,13 @@ def _listed_prompts(
             raise InputError(f"{source}: {row['stimulus']} has no text.", "Fill in the column 'text'.")
         counts[system, intent, identifier] += 1
         yield StimulusPrompt(
-            str(row["stimulus"]),
-            system,
-            intent,
-            text,
-            dict(references.get(intent, {})),
-            identifier,
-            counts[system, intent, identifier],
+            stimulus=str(row["stimulus"]),
+            system=system,
+            intent=intent,
+            text=text,
+            coordinates=dict(references.get(intent, {})),
+            prompt=identifier,
+            index=counts[system, intent, identifier],
         )
 
 

@@ -68,7 +68,7 @@ def make_study(
         states = read_state(plan, ledger.rows, record)
         check_budget(states, options, spent=sum(row.cost for row in ledger.rows))
         settings = {system.settings_hash: system.deciding for system in plan.systems}
-        run = RunRecord(started, _versions())
+        run = RunRecord(started=started, versions=_versions())
         record = replace(record, heartfelt=__version__, settings={**record.settings, **settings})
         runner = _Runner(plan, ledger, options, progress, replace(record, runs=(*record.runs, run)))
         try:
@@ -101,7 +101,9 @@ def make_study(
         write_json(plan.folder / RECORD_FILE, replace(runner.record, runs=(*record.runs, ended)))
         spent = sum(row.cost for row in ledger.rows)
         notes = (*plan.notes, *leftover_words(whole_plan, ledger.rows))
-    return Making(plan.study.name, plan.folder, results, seconds, spent, notes)
+    return Making(
+        study=plan.study.name, folder=plan.folder, systems=results, seconds=seconds, cost=spent, notes=notes
+    )
 
 
 def chosen_systems(plan: MakePlan, names: Sequence[str]) -> MakePlan:
@@ -197,15 +199,15 @@ class _Runner:
         system, begun = state.system, clock.timer()
         todo = state.to_make(self.options.replace)[: self.options.limit]
         self._forget({pending.planned.prompt.stimulus for pending in todo if pending.row is not None})
-        run = SystemRun(state, {pending.planned.prompt.stimulus: pending for pending in todo})
+        run = SystemRun(state=state, todo={pending.planned.prompt.stimulus: pending for pending in todo})
         work = GenerateWork(
-            system.kind,
-            system.settings,
-            Expectation(
+            kind=system.kind,
+            settings=system.settings,
+            expected=Expectation(
                 self.plan.media_kind, system.settings.seconds, system.settings.size, self.plan.tolerance
             ),
-            self.options.device,
-            self.options.keep_failed,
+            device=self.options.device,
+            keep_failed=self.options.keep_failed,
         )
         before, spent = len(self.new), self.spent
         try:
@@ -322,12 +324,12 @@ class _Runner:
         )
         run.attempts += 1
         return LedgerRow(
-            now(),
-            system.name,
-            request.prompt.stimulus,
-            request.attempt,
-            request.seed,
-            FAILED,
+            at=now(),
+            system=system.name,
+            stimulus=request.prompt.stimulus,
+            attempt=request.attempt,
+            seed=request.seed,
+            outcome=FAILED,
             source=outcome.source,
             seconds=round(outcome.seconds, 4),
             batch=outcome.batch,

@@ -27,29 +27,32 @@ def _cost_limit(budget: str | float) -> float:
 class MakeOptions(EngineOptions):
     """How a study's stimuli are made."""
 
-    systems: Annotated[tuple[str, ...], Option("Only this system.", flags=("--system",), metavar="NAME")] = ()
+    systems: Annotated[
+        tuple[str, ...], Option(help="Only this system.", flags=("--system",), metavar="NAME")
+    ] = ()
     limit: Annotated[
-        int | None, Option("At most so many stimuli of each system in this run; 1 measures the time.", low=1)
+        int | None,
+        Option(help="At most so many stimuli of each system in this run; 1 measures the time.", low=1),
     ] = None
     replace: Annotated[
-        bool, Option("Make again what was made with other settings, was edited, or lies in the way.")
+        bool, Option(help="Make again what was made with other settings, was edited, or lies in the way.")
     ] = False
     device: Annotated[
-        str, Option("auto, cpu, cuda, or several such as cuda:0,cuda:1 (one process each).")
+        str, Option(help="auto, cpu, cuda, or several such as cuda:0,cuda:1 (one process each).")
     ] = "auto"
     budget: Annotated[
         float | None,
         Option(
-            "What all attempts of the study may cost, as 5, earlier runs included.",
+            help="What all attempts of the study may cost, as 5, earlier runs included.",
             metavar="AMOUNT",
             parse=_cost_limit,
         ),
     ] = None
-    keep_failed: Annotated[bool, Option("Put what failed a check into make-failed/.")] = False
-    accept_licences: Annotated[bool, Option("Accept the licences of the models without asking.")] = False
+    keep_failed: Annotated[bool, Option(help="Put what failed a check into make-failed/.")] = False
+    accept_licences: Annotated[bool, Option(help="Accept the licences of the models without asking.")] = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SystemResult:
     """What became of one system."""
 
@@ -74,7 +77,7 @@ class SystemResult:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Making:
     """What one run of ``heartfelt make`` did."""
 

@@ -60,7 +60,7 @@ class Expectation:
     tolerance: float = 0.1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Examined:
     """A result that may become a stimulus."""
 
@@ -97,7 +97,13 @@ def examine(content: bytes, suffix: str, expected: Expectation) -> Examined:
     ones = 0 if bits is None else int(np.bitwise_count(bits).sum())
     informative = bits is not None and _INFORMATIVE <= ones <= 8 * bits.size - _INFORMATIVE
     fingerprint = bits.tobytes().hex() if bits is not None and informative else ""
-    return Examined(content, suffix, hashlib.sha256(content).hexdigest(), fingerprint, seconds)
+    return Examined(
+        content=content,
+        suffix=suffix,
+        sha256=hashlib.sha256(content).hexdigest(),
+        fingerprint=fingerprint,
+        seconds=seconds,
+    )
 
 
 def _sound(

@@ -27,7 +27,7 @@ SCRATCH = ".make"
 Standing: TypeAlias = Literal["complete", "absent", "changed", "edited", "foreign"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
     """One run of ``heartfelt make``."""
 
@@ -61,7 +61,7 @@ def now() -> str:
     return clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StimulusState:
     """One stimulus of the plan."""
 
@@ -169,21 +169,34 @@ def _state(
         present_file = present.get(planned.stem)
         reason = f"{present_file} was not made by heartfelt make" if present_file else ""
         return StimulusState(
-            planned, digest, "foreign" if present_file else "absent", attempts=attempts, why=reason
+            planned=planned,
+            digest=digest,
+            standing="foreign" if present_file else "absent",
+            attempts=attempts,
+            why=reason,
         )
     path = inside(plan.media_root, last_made.path, f"stimulus {planned.prompt.stimulus}")
     if not path.is_file():
         same = last_made if last_made.digest == digest else None
-        return StimulusState(planned, digest, "absent", same, attempts)
+        return StimulusState(planned=planned, digest=digest, standing="absent", row=same, attempts=attempts)
     if content_hash(path) != last_made.sha256:
         reason = f"{last_made.path} was changed after it was made"
-        return StimulusState(planned, digest, "edited", last_made, attempts, reason)
+        return StimulusState(
+            planned=planned, digest=digest, standing="edited", row=last_made, attempts=attempts, why=reason
+        )
     # Where its source is gone, there is nothing to compare with: what was taken from it stays.
     if last_made.digest != digest and planned.prompt.stimulus not in survey.missing:
         return StimulusState(
-            planned, digest, "changed", last_made, attempts, _difference(system, last_made, record)
+            planned=planned,
+            digest=digest,
+            standing="changed",
+            row=last_made,
+            attempts=attempts,
+            why=_difference(system, last_made, record),
         )
-    return StimulusState(planned, digest, "complete", last_made, attempts)
+    return StimulusState(
+        planned=planned, digest=digest, standing="complete", row=last_made, attempts=attempts
+    )
 
 
 def _present(plan: MakePlan, system: PlannedSystem) -> dict[str, str]:

@@ -12,7 +12,7 @@ GIVE_UP_AFTER = 12
 """A system is stopped when this many attempts in a row failed and none has succeeded in this run."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class SystemRun:
     """Where one system's run stands."""
 

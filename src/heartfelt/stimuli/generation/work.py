@@ -47,7 +47,7 @@ class StimulusRequest:
     attempt: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptOutcome:
     """What became of one attempt: a result that passed every check, or the problem."""
 
@@ -72,7 +72,7 @@ class AttemptOutcome:
     """What did not pass the checks and its suffix, where that is to be looked at."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class GenerateWork:
     """A generator with what its results must be like. Call it with a batch of requests."""
 
@@ -100,7 +100,13 @@ class GenerateWork:
 
     def on(self, device: str) -> GenerateWork:
         """The same work on another device."""
-        return GenerateWork(self.kind, self.settings, self.expected, device, self.keep_failed)
+        return GenerateWork(
+            kind=self.kind,
+            settings=self.settings,
+            expected=self.expected,
+            device=device,
+            keep_failed=self.keep_failed,
+        )
 
     def __call__(self, batch: Sequence[StimulusRequest]) -> list[AttemptOutcome]:
         """The outcome of every request, in order."""
@@ -118,7 +124,9 @@ class GenerateWork:
 
     def lost(self, batch: Sequence[StimulusRequest], times: int) -> list[AttemptOutcome]:
         """The outcomes of a batch whose worker was lost repeatedly."""
-        return [AttemptOutcome(request, problem=f"its worker was lost {times} times") for request in batch]
+        return [
+            AttemptOutcome(request=request, problem=f"its worker was lost {times} times") for request in batch
+        ]
 
     def close(self) -> None:
         """Release the generator."""
@@ -180,7 +188,7 @@ class GenerateWork:
         if too_large or type(error).__name__ == "OutOfMemoryError":
             if len(batch) == 1:
                 problem = f"it does not fit into memory, even alone: {error_line(error)}"
-                yield AttemptOutcome(batch[0], problem=problem, final=True, seconds=seconds)
+                yield AttemptOutcome(request=batch[0], problem=problem, final=True, seconds=seconds)
                 return
             half = len(batch) // 2
             self._limit = min(self._limit or half, half)
@@ -194,7 +202,15 @@ class GenerateWork:
             final, problem = isinstance(error, NoStimulus), shortened(error_line(error), 400)
             paid = _lost_requests(generator) + (not isinstance(error, GenerationRefused | NotReached))
             facts = self._facts(generator)
-            yield AttemptOutcome(batch[0], None, problem, final, paid=paid, seconds=seconds, facts=facts)
+            yield AttemptOutcome(
+                request=batch[0],
+                made=None,
+                problem=problem,
+                final=final,
+                paid=paid,
+                seconds=seconds,
+                facts=facts,
+            )
 
     def _examined(self, request: StimulusRequest, media: GeneratedMedium, suffix: str) -> AttemptOutcome:
         content, wanted, source = b"", self.expected.kind, getattr(media, "source", "")
@@ -204,15 +220,17 @@ class GenerateWork:
                     f"It makes {media.kind}; the study's raters get {wanted}.", "Use another generator."
                 )
             content, suffix = encoded(media, suffix)
-            return AttemptOutcome(request, examine(content, suffix, self.expected), source=source)
+            return AttemptOutcome(
+                request=request, made=examine(content, suffix, self.expected), source=source
+            )
         except CannotGenerate as error:
-            return AttemptOutcome(request, problem=error.problem, stopped=True, note=error.fix)
+            return AttemptOutcome(request=request, problem=error.problem, stopped=True, note=error.fix)
         except Exception as error:  # noqa: BLE001 - the edge: one stimulus's failure is its outcome's problem
             _raise_if_full(error)
             report_bug(f"the generator {self.kind.name}", error)
             problem = shortened(error_line(error), 400)
             rejected = (content, suffix) if self.keep_failed else None
-            return AttemptOutcome(request, problem=problem, source=source, rejected=rejected)
+            return AttemptOutcome(request=request, problem=problem, source=source, rejected=rejected)
 
     def _facts(self, generator: Generator) -> GeneratorFacts:
         facts = generator.facts() if isinstance(generator, BatchGenerator) else GeneratorFacts()
@@ -241,7 +259,7 @@ def _lost_requests(generator: Generator) -> int:
 
 def _stopped(request: StimulusRequest, problem: str, fix: str | None) -> AttemptOutcome:
     """A generator that cannot work at all: nothing was made, and nothing paid."""
-    return AttemptOutcome(request, problem=problem, stopped=True, paid=0, note=fix)
+    return AttemptOutcome(request=request, problem=problem, stopped=True, paid=0, note=fix)
 
 
 def _raise_if_full(error: BaseException | None) -> None:

@@ -177,10 +177,10 @@ def _build(settings: CommandSettings, device: str) -> CommandGenerator:
 
 register(
     GeneratorKind(
-        "command",
-        "any program that writes a file, run once per stimulus",
-        CommandSettings,
-        _build,
+        name="command",
+        about="any program that writes a file, run once per stimulus",
+        settings=CommandSettings,
+        build=_build,
         where="here",
         check=_check,
         survey=survey,

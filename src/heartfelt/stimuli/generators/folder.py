@@ -205,7 +205,7 @@ def survey(settings: FolderSettings, prompts: Sequence[StimulusPrompt]) -> Sourc
     """Which stimuli have a file, which have none, and which files belong to none."""
     if not Path(settings.folder).is_dir():
         reason = f"there is no folder {settings.folder}"
-        return SourceSurvey({prompt.stimulus: reason for prompt in prompts})
+        return SourceSurvey(missing={prompt.stimulus: reason for prompt in prompts})
     files, root = _files(settings), Path(settings.folder)
     matched, surplus = match_files(settings, prompts, files)
     stated, table = ClipProvenance.of(settings), _table(settings)
@@ -216,22 +216,22 @@ def survey(settings: FolderSettings, prompts: Sequence[StimulusPrompt]) -> Sourc
     }
     where = f"make.yaml, or to {settings.table or CLIPS_TABLE} in {root.name}"
     return SourceSurvey(
-        {
+        missing={
             prompt.stimulus: f"there is no file {_name(settings, prompt)} in {root.name}"
             for prompt in prompts
             if prompt.stimulus not in matched
         },
-        tuple(path.relative_to(root).as_posix() for path in surplus),
-        {name: content_hash(path) for name, path in matched.items()},
-        {name: clip.columns() for name, clip in clips.items()},
-        (
+        surplus=tuple(path.relative_to(root).as_posix() for path in surplus),
+        sources={name: content_hash(path) for name, path in matched.items()},
+        provenance={name: clip.columns() for name, clip in clips.items()},
+        notes=(
             *missing_words(clips.values(), where),
             *(unused_rows(described, list(files), table.name) if table else ()),
         ),
     )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class FolderGenerator:
     """Takes every stimulus from its file."""
 
@@ -264,15 +264,15 @@ def _build(settings: FolderSettings, device: str) -> FolderGenerator:
             "Files of a folder are copied as they are; they cannot be given another format.",
             "Leave out 'suffix'; 'heartfelt prepare --format' converts them.",
         )
-    return FolderGenerator(settings, _files(settings))
+    return FolderGenerator(settings=settings, files=_files(settings))
 
 
 register(
     GeneratorKind(
-        "folder",
-        "files made elsewhere, such as by Suno or Udio, matched by a pattern",
-        FolderSettings,
-        _build,
+        name="folder",
+        about="files made elsewhere, such as by Suno or Udio, matched by a pattern",
+        settings=FolderSettings,
+        build=_build,
         where="here",
         survey=survey,
         retries=False,

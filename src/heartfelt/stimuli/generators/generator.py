@@ -60,7 +60,7 @@ class Licence:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratorFacts:
     """The provenance of what a generator makes."""
 
@@ -135,7 +135,7 @@ def no_licence(settings: GeneratorSettings) -> Licence | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSurvey:
     """What a generator that takes stimuli from somewhere has, before anything is made."""
 
@@ -162,7 +162,7 @@ def no_survey(settings: GeneratorSettings, prompts: Sequence[StimulusPrompt]) ->
     return SourceSurvey()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratorKind(Generic[S]):
     """One kind of generator: its settings, how to build it, and what is known before it is built."""
 

@@ -47,7 +47,7 @@ _PICTURES = {".png", ".jpg", ".jpeg", ".webp"}
 _MIB = 2**20
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class HttpGenerator:
     """Asks the service for one stimulus at a time, from several threads."""
 
@@ -61,7 +61,7 @@ class HttpGenerator:
     _lost: threading.local = field(init=False, default_factory=threading.local)
 
     def __post_init__(self) -> None:
-        self._retry = Retry(self.settings.retries, self.settings.wait)
+        self._retry = Retry(retries=self.settings.retries, first_wait=self.settings.wait)
 
     def generate(self, prompt: StimulusPrompt, seed: int = 0) -> FileMedia:
         """Ask for the stimulus and fetch it."""
@@ -94,7 +94,9 @@ class HttpGenerator:
     def facts(self) -> GeneratorFacts:
         """The names that ``make.yaml`` gives."""
         settings = self.settings
-        return GeneratorFacts(settings.model or "", settings.revision or "", settings.licence or "")
+        return GeneratorFacts(
+            model=settings.model or "", revision=settings.revision or "", licence=settings.licence or ""
+        )
 
     def close(self) -> None:
         """Close the connections."""
@@ -304,15 +306,20 @@ def _build(settings: HttpSettings, device: str) -> HttpGenerator:
         longest=round(settings.max_mib * _MIB),
     )
     suffix = settings.suffix or (".png" if settings.size is not None else ".wav")
-    return HttpGenerator(settings, connections, "image" if suffix in _PICTURES else "audio", suffix)
+    return HttpGenerator(
+        settings=settings,
+        connections=connections,
+        kind="image" if suffix in _PICTURES else "audio",
+        suffix=suffix,
+    )
 
 
 register(
     GeneratorKind(
-        "http",
-        "any web service: a file, base64 in JSON, an address, or a job",
-        HttpSettings,
-        _build,
+        name="http",
+        about="any web service: a file, base64 in JSON, an address, or a job",
+        settings=HttpSettings,
+        build=_build,
         where="network",
         check=_check,
         at_once=4,

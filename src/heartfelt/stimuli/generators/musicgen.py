@@ -162,6 +162,10 @@ class MusicGen(ModelGenerator):
 
 register(
     GeneratorKind(
-        "musicgen", "music from text: MusicGen of Transformers", MusicGenSettings, MusicGen, model_licence
+        name="musicgen",
+        about="music from text: MusicGen of Transformers",
+        settings=MusicGenSettings,
+        build=MusicGen,
+        licence=model_licence,
     )
 )

@@ -302,10 +302,10 @@ def _lent(name: str) -> ModelFolder:
 
 register(
     GeneratorKind(
-        "mustango",
-        "music from text: Mustango's published checkpoint",
-        MustangoSettings,
-        Mustango,
-        model_licence,
+        name="mustango",
+        about="music from text: Mustango's published checkpoint",
+        settings=MustangoSettings,
+        build=Mustango,
+        licence=model_licence,
     )
 )

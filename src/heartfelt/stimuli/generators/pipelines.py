@@ -287,19 +287,19 @@ def _product(numbers: Sequence[int]) -> int:
 
 register(
     GeneratorKind(
-        "audioldm2",
-        "music and sound from text: AudioLDM 2 of Diffusers",
-        AudioLdm2Settings,
-        AudioLdm2,
-        model_licence,
+        name="audioldm2",
+        about="music and sound from text: AudioLDM 2 of Diffusers",
+        settings=AudioLdm2Settings,
+        build=AudioLdm2,
+        licence=model_licence,
     )
 )
 register(
     GeneratorKind(
-        "stable-audio",
-        "music and sound from text: Stable Audio Open of Diffusers",
-        StableAudioSettings,
-        StableAudio,
-        model_licence,
+        name="stable-audio",
+        about="music and sound from text: Stable Audio Open of Diffusers",
+        settings=StableAudioSettings,
+        build=StableAudio,
+        licence=model_licence,
     )
 )

@@ -36,7 +36,7 @@ class PythonSettings(GeneratorSettings):
     licence: Annotated[str | None, Field(description="the terms of use, for the provenance")] = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PythonGenerator:
     """What the user's class or function made, as a batch generator."""
 
@@ -110,11 +110,16 @@ def _build(settings: PythonSettings, device: str) -> PythonGenerator:
         )
     kind = str(getattr(maker, "kind", "audio"))
     suffix = str(getattr(maker, "suffix", ".png" if kind == "image" else ".wav"))
-    return PythonGenerator(maker, settings, kind, suffix)
+    return PythonGenerator(maker=maker, settings=settings, kind=kind, suffix=suffix)
 
 
 register(
     GeneratorKind(
-        "python", "a class or function of your own", PythonSettings, _build, where="device", check=_check
+        name="python",
+        about="a class or function of your own",
+        settings=PythonSettings,
+        build=_build,
+        where="device",
+        check=_check,
     )
 )

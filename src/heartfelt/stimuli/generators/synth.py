@@ -55,12 +55,16 @@ def _styled(maker: Generator, settings: SynthSettings) -> Generator:
 
 def _music(settings: SynthSettings, device: str) -> Generator:
     del device
-    return _styled(SynthMusic() if settings.seconds is None else SynthMusic(settings.seconds), settings)
+    return _styled(
+        SynthMusic() if settings.seconds is None else SynthMusic(seconds=settings.seconds), settings
+    )
 
 
 def _voice(settings: SynthSettings, device: str) -> Generator:
     del device
-    return _styled(SynthVoice() if settings.seconds is None else SynthVoice(settings.seconds), settings)
+    return _styled(
+        SynthVoice() if settings.seconds is None else SynthVoice(seconds=settings.seconds), settings
+    )
 
 
 def _image(settings: SynthSettings, device: str) -> Generator:
@@ -70,16 +74,30 @@ def _image(settings: SynthSettings, device: str) -> Generator:
 
 register(
     GeneratorKind(
-        "synth-music", "short clips by a built-in synthesiser", SynthSettings, _music, where="cpu", at_once=4
+        name="synth-music",
+        about="short clips by a built-in synthesiser",
+        settings=SynthSettings,
+        build=_music,
+        where="cpu",
+        at_once=4,
     )
 )
 register(
     GeneratorKind(
-        "synth-voice", "babbled speech by a built-in synthesiser", SynthSettings, _voice, where="cpu"
+        name="synth-voice",
+        about="babbled speech by a built-in synthesiser",
+        settings=SynthSettings,
+        build=_voice,
+        where="cpu",
     )
 )
 register(
     GeneratorKind(
-        "synth-image", "abstract images drawn with Pillow", SynthSettings, _image, where="cpu", at_once=4
+        name="synth-image",
+        about="abstract images drawn with Pillow",
+        settings=SynthSettings,
+        build=_image,
+        where="cpu",
+        at_once=4,
     )
 )

@@ -121,10 +121,10 @@ def _picture(pixels: Any, flagged: bool) -> GeneratedMedium:
 
 register(
     GeneratorKind(
-        "text-to-image",
-        "images from text: any text-to-image pipeline of Diffusers",
-        TextToImageSettings,
-        TextToImage,
-        model_licence,
+        name="text-to-image",
+        about="images from text: any text-to-image pipeline of Diffusers",
+        settings=TextToImageSettings,
+        build=TextToImage,
+        licence=model_licence,
     )
 )

@@ -205,10 +205,10 @@ def _vector(file: str, size: int) -> Any:
 
 register(
     GeneratorKind(
-        "text-to-speech",
-        "speech from text: VITS, SpeechT5 and Bark of Transformers",
-        SpeechSettings,
-        TextToSpeech,
-        model_licence,
+        name="text-to-speech",
+        about="speech from text: VITS, SpeechT5 and Bark of Transformers",
+        settings=SpeechSettings,
+        build=TextToSpeech,
+        licence=model_licence,
     )
 )

@@ -47,7 +47,7 @@ VERSIONS: Mapping[str, Callable[[Samples, int], Samples]] = {
 """What each system of a quality test does to the sound."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Versions:
     """A generator of versions of the same sound: the prompt's intent names the instrument or voice, its system the version.
 

@@ -53,8 +53,8 @@ def cmos(per_cell: int) -> Sketch:
     maker = SmallClips(SynthVoice(seconds=SPEECH_SECONDS))
     stimuli = _by_prompt(VOICE_STYLES, UTTERANCES, maker, per_cell, lambda name, _: (name, name))
     return Sketch(
-        VOICE_STYLES,
-        stimuli,
+        systems=VOICE_STYLES,
+        stimuli=stimuli,
         notes=(
             f"Babbled speech of {SPEECH_SECONDS:g} s by three built-in voices. Cellar stands for the reference system: "
             "every trial compares another voice with it on the same utterance."
@@ -66,8 +66,8 @@ def cmos(per_cell: int) -> Sketch:
 def mushra(per_cell: int) -> Sketch:
     """Every version of ``per_cell`` excerpts per prompt."""
     return Sketch(
-        VERSION_STYLES,
-        _excerpts(VERSION_STYLES, Versions(seconds=MUSHRA_SECONDS), per_cell),
+        systems=VERSION_STYLES,
+        stimuli=_excerpts(VERSION_STYLES, Versions(seconds=MUSHRA_SECONDS), per_cell),
         notes=(
             f"Excerpts of {MUSHRA_SECONDS:g} s by the built-in synthesiser, each in five versions of equal length: the "
             "original, two to be graded, and the anchors low-passed at 3.5 and 7 kHz that BS.1534 asks for. They are "
@@ -84,7 +84,9 @@ def abx(per_cell: int) -> Sketch:
         f"Excerpts of {MUSIC_SECONDS:g} s by the built-in synthesiser: the original, and two versions that differ from it "
         "audibly. They are FLAC files of equal length, so that nothing else changes the sound."
     )
-    return Sketch(systems, _excerpts(systems, Versions(seconds=MUSIC_SECONDS), per_cell), notes=notes)
+    return Sketch(
+        systems=systems, stimuli=_excerpts(systems, Versions(seconds=MUSIC_SECONDS), per_cell), notes=notes
+    )
 
 
 @STARTERS.register("preference")
@@ -93,7 +95,7 @@ def preference(per_cell: int) -> Sketch:
     maker = SmallClips(SynthVoice(seconds=SPEECH_SECONDS))
     stimuli = _by_prompt(VOICE_STYLES, UTTERANCES, maker, per_cell, lambda name, _: (name, name))
     notes = f"Babbled speech of {SPEECH_SECONDS:g} s by three built-in voices. Every two voices meet on each utterance."
-    return Sketch(VOICE_STYLES, stimuli, notes=notes)
+    return Sketch(systems=VOICE_STYLES, stimuli=stimuli, notes=notes)
 
 
 @STARTERS.register("dcr")
@@ -107,7 +109,7 @@ def dcr(per_cell: int) -> Sketch:
         f"Babbled speech of {SPEECH_SECONDS:g} s by a built-in voice: the reference, called original, and three degraded "
         "versions. They are FLAC files, so that nothing else changes the sound."
     )
-    return Sketch(DEGRADATIONS, stimuli, notes=notes)
+    return Sketch(systems=DEGRADATIONS, stimuli=stimuli, notes=notes)
 
 
 @STARTERS.register("ranking")
@@ -193,4 +195,4 @@ def _music(recipe: str, maker: ClipMaker, per_cell: int, notes: str, template: s
         )
         for ask in prompts
     )
-    return Sketch(MUSIC_STYLES, tuple(rows), notes=notes)
+    return Sketch(systems=MUSIC_STYLES, stimuli=tuple(rows), notes=notes)

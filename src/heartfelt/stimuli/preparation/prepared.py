@@ -14,7 +14,7 @@ VocalCheck: TypeAlias = Callable[[Samples, int], "VocalsHeard"]
 """Listens for voices in samples at a rate."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedStimulus:
     """One stimulus, prepared or not; fields are columns of the manifest where they are known."""
 
@@ -56,7 +56,7 @@ class VocalsHeard:
     likely: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PreparationResult:
     """What became of every stimulus of a study."""
 

@@ -138,7 +138,13 @@ def prepare(
         done = _with_rates(_with_lengths(done, chosen.seconds))
     columns = frame.get_column("system").cast(pl.String).to_list() if "system" in frame.columns else []
     systems = {name: system for (name, _), system in zip(jobs, columns, strict=False) if system is not None}
-    preparation = PreparationResult(study.name, chosen, tuple(done), _differences(done, systems), systems)
+    preparation = PreparationResult(
+        study=study.name,
+        options=chosen,
+        stimuli=tuple(done),
+        differences=_differences(done, systems),
+        systems=systems,
+    )
     table = _manifest(frame, done)
     if manifest.suffix.lower() in PARQUET:
         with whole_file(manifest) as file:
@@ -169,13 +175,15 @@ def _attempt(
 ) -> Result:
     """One stimulus; what fails becomes its problem, and leaves no prepared file behind."""
     if original is None:
-        return PreparedStimulus(name, "", problem="the manifest names no file"), None
+        return PreparedStimulus(stimulus=name, original="", problem="the manifest names no file"), None
     try:
         source = inside(settings.root, original, f"stimulus {name}")
         return step(_Job(name, original, source, target), settings)
     except HeartfeltError as error:
         (settings.root / target).unlink(missing_ok=True)
-        return PreparedStimulus(name, original, problem=f"{error.problem} {error.fix}".strip()), None
+        return PreparedStimulus(
+            stimulus=name, original=original, problem=f"{error.problem} {error.fix}".strip()
+        ), None
 
 
 # --- sound ------------------------------------------------------------------------------------------------------------
@@ -230,8 +238,8 @@ def _prepare_sound(job: _Job, settings: _Settings) -> Result:
     )
     path = audio.write_audio(settings.root / job.target, samples, rate)
     prepared = PreparedStimulus(
-        job.stimulus,
-        job.original,
+        stimulus=job.stimulus,
+        original=job.original,
         crop_start=round(start, 6),
         seconds=samples.shape[0] / rate,
         gain_db=gain,
@@ -293,7 +301,11 @@ def _prepare_picture(job: _Job, settings: _Settings) -> Result:
     path = PictureFile(image).save(settings.root / job.target)
     brightness = measure_image(image).brightness
     prepared = PreparedStimulus(
-        job.stimulus, job.original, brightness=brightness, width=image.width, height=image.height
+        stimulus=job.stimulus,
+        original=job.original,
+        brightness=brightness,
+        width=image.width,
+        height=image.height,
     )
     return _written(prepared, job, path, notes), image_hash(image)
 

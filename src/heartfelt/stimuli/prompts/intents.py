@@ -50,7 +50,7 @@ class Norms:
     """How the table is cited."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Columns:
     layout: str
     word: Sequence[str]
@@ -62,13 +62,46 @@ class _Columns:
 
 _OWN, _NRC = "own table", "NRC VAD"
 _LAYOUTS = (
-    _Columns("Warriner", ("Word",), "V.Mean.Sum", "A.Mean.Sum", "V.SD.Sum", "A.SD.Sum"),
     _Columns(
-        "ANEW", ("Description", "Word", "word"), "Valence Mean", "Arousal Mean", "Valence SD", "Arousal SD"
+        layout="Warriner",
+        word=("Word",),
+        valence="V.Mean.Sum",
+        arousal="A.Mean.Sum",
+        valence_sd="V.SD.Sum",
+        arousal_sd="A.SD.Sum",
     ),
-    _Columns("ANEW", ("Word", "word"), "ValMn", "AroMn", "ValSD", "AroSD"),
-    _Columns(_OWN, ("term", "Word", "word"), "valence", "arousal", None, None),
-    _Columns(_OWN, ("Word", "term", "word"), "Valence", "Arousal", None, None),
+    _Columns(
+        layout="ANEW",
+        word=("Description", "Word", "word"),
+        valence="Valence Mean",
+        arousal="Arousal Mean",
+        valence_sd="Valence SD",
+        arousal_sd="Arousal SD",
+    ),
+    _Columns(
+        layout="ANEW",
+        word=("Word", "word"),
+        valence="ValMn",
+        arousal="AroMn",
+        valence_sd="ValSD",
+        arousal_sd="AroSD",
+    ),
+    _Columns(
+        layout=_OWN,
+        word=("term", "Word", "word"),
+        valence="valence",
+        arousal="arousal",
+        valence_sd=None,
+        arousal_sd=None,
+    ),
+    _Columns(
+        layout=_OWN,
+        word=("Word", "term", "word"),
+        valence="Valence",
+        arousal="Arousal",
+        valence_sd=None,
+        arousal_sd=None,
+    ),
 )
 
 
@@ -148,7 +181,7 @@ def published_norms(recipe: str | None = None) -> Norms:
     return Norms(table, f"recipe {name}", source=NormsTable(name=credit))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenIntents:
     """The words chosen, and what was left out on the way."""
 
@@ -211,12 +244,12 @@ def choose_intents(
         for row in chosen.iter_rows(named=True)
     )
     return ChosenIntents(
-        intents,
-        chosen.drop("away"),
-        counts,
-        table.height - clear.height,
-        unknown,
-        tuple(_notes(chosen, unknown)),
+        intents=intents,
+        table=chosen.drop("away"),
+        candidates=counts,
+        between=table.height - clear.height,
+        unknown=unknown,
+        notes=tuple(_notes(chosen, unknown)),
     )
 
 

@@ -20,7 +20,7 @@ class Rendering(TypedDict):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StimulusPrompt:
     """One stimulus to be made: by which system, from which text, to convey what.
 
@@ -83,7 +83,13 @@ def prompts_for(
         for intent, coordinates in intents.items():
             words = text.replace("{intent}", intent)
             prompts += [
-                StimulusPrompt(f"{system}_{intent}_{number}", system, intent, words, dict(coordinates))
+                StimulusPrompt(
+                    stimulus=f"{system}_{intent}_{number}",
+                    system=system,
+                    intent=intent,
+                    text=words,
+                    coordinates=dict(coordinates),
+                )
                 for number in range(1, per_cell + 1)
             ]
     return prompts

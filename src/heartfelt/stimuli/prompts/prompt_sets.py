@@ -153,7 +153,7 @@ def read_aspects(path: Path) -> dict[str, tuple[str, ...]]:
     }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PromptCoverage:
     """What a set of prompts covers."""
 

@@ -30,7 +30,7 @@ Colour = tuple[int, int, int]
 NAME = "synth-image"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImageSystem:
     """One style of drawing, and its conveyance. ``blur`` and ``outline`` are shares of the width."""
 
@@ -43,17 +43,17 @@ class ImageSystem:
 
 IMAGE_SYSTEMS: Mapping[str, ImageSystem] = MappingProxyType(
     {
-        "Gouache": ImageSystem(profile(0.90, 0.2, 0.85, -0.3, 0.35), blur=0.004, opacity=0.8),
-        "Linocut": ImageSystem(profile(0.70, -0.8, 0.90, 0.4, 0.45), outline=0.006),
-        "Papercut": ImageSystem(profile(0.45, 0.6, 0.70, 0.0, 0.45), shadow=True),
+        "Gouache": ImageSystem(conveyance=profile(0.90, 0.2, 0.85, -0.3, 0.35), blur=0.004, opacity=0.8),
+        "Linocut": ImageSystem(conveyance=profile(0.70, -0.8, 0.90, 0.4, 0.45), outline=0.006),
+        "Papercut": ImageSystem(conveyance=profile(0.45, 0.6, 0.70, 0.0, 0.45), shadow=True),
         "Neonlight": ImageSystem(
-            profile(0.60, 0.0, 0.50, 1.2, 0.60), blur=0.002, outline=0.008, opacity=0.55
+            conveyance=profile(0.60, 0.0, 0.50, 1.2, 0.60), blur=0.002, outline=0.008, opacity=0.55
         ),
     }
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
     """The visual means that carry one feeling; shares from 0 to 1."""
 

@@ -102,7 +102,10 @@ def _sound(note: Note, means: MusicalMeans, style: MusicSystem, rate: int, rng: 
         return drum(note.part, 0.55 * note.velocity, rate, rng)
     hertz = 440.0 * 2.0 ** ((note.pitch - 69) / 12)
     part_brightness = means.brightness * (0.7 if note.part == "chord" else 1.0)
-    wave = style.voice(Tone(hertz, note.seconds, rate, part_brightness, means.legato), rng)
+    wave = style.voice(
+        Tone(hertz=hertz, seconds=note.seconds, rate=rate, brightness=part_brightness, softness=means.legato),
+        rng,
+    )
     return wave * (note.velocity * _BALANCE[note.part])
 
 
@@ -116,7 +119,7 @@ def _finish(mix: Wave, rate: int, level_db: float) -> Samples:
     return mix.astype(np.float32)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SynthMusic:
     """The generator ``synth-music``: clips of ``seconds`` at ``rate``."""
 

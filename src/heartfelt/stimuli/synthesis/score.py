@@ -32,7 +32,7 @@ _PROGRESSIONS: dict[str, tuple[tuple[int, ...], ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MusicalMeans:
     """The musical means that carry one feeling. Shares run from 0 to 1; pitches are MIDI numbers."""
 
@@ -48,7 +48,7 @@ class MusicalMeans:
     lift: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
     """One sounding note: ``part`` is melody, chord, bass, kick, snare or hat; times are in seconds."""
 
@@ -114,11 +114,25 @@ def _chords(
             length = span / hits * beat * means.legato
             strum = 0.012 * (1.0 + means.legato)
             notes += [
-                Note("chord", start + index * strum, length, pitch, 0.5 if hit == 0 else 0.42)
+                Note(
+                    part="chord",
+                    start=start + index * strum,
+                    seconds=length,
+                    pitch=pitch,
+                    velocity=0.5 if hit == 0 else 0.42,
+                )
                 for index, pitch in enumerate(voices)
             ]
             if rubs:
-                notes.append(Note("chord", start, length, voices[0] + 13, 0.12 + 0.2 * means.tension))
+                notes.append(
+                    Note(
+                        part="chord",
+                        start=start,
+                        seconds=length,
+                        pitch=voices[0] + 13,
+                        velocity=0.12 + 0.2 * means.tension,
+                    )
+                )
     return notes
 
 
@@ -129,11 +143,13 @@ def _bass(means: MusicalMeans, beat: float, span: int, roots: list[int]) -> list
     length = span / per_bar
     return [
         Note(
-            "bass",
-            (bar * span + index * length) * beat,
-            length * beat * max(means.legato, 0.6),
-            pitch_of(means, root, -1) - (12 if root > 4 else 0) + (12 if per_bar > span and index % 2 else 0),
-            0.75 if index == 0 else 0.6,
+            part="bass",
+            start=(bar * span + index * length) * beat,
+            seconds=length * beat * max(means.legato, 0.6),
+            pitch=pitch_of(means, root, -1)
+            - (12 if root > 4 else 0)
+            + (12 if per_bar > span and index % 2 else 0),
+            velocity=0.75 if index == 0 else 0.6,
         )
         for bar, root in enumerate(roots)
         for index in range(per_bar)
@@ -167,11 +183,11 @@ def _melody(
             gap = max(1.0 / max(count, 1), 1.0 / means.density if means.density < 1 else 0.0)
             notes.append(
                 Note(
-                    "melody",
-                    (index + part / count) * beat,
-                    gap * beat * means.legato,
-                    pitch,
-                    0.85 if strong else 0.6 + 0.15 * float(rng.random()),
+                    part="melody",
+                    start=(index + part / count) * beat,
+                    seconds=gap * beat * means.legato,
+                    pitch=pitch,
+                    velocity=0.85 if strong else 0.6 + 0.15 * float(rng.random()),
                 )
             )
     return notes
@@ -187,12 +203,20 @@ def _percussion(means: MusicalMeans, beat: float, beats: int) -> list[Note]:
     notes, level = [], 0.25 + 0.5 * means.percussion
     for index in range(beats):
         if index % 2 == 0:
-            notes.append(Note("kick", index * beat, 0.25, 0.0, level))
+            notes.append(Note(part="kick", start=index * beat, seconds=0.25, pitch=0.0, velocity=level))
         elif means.percussion > 0.3:
-            notes.append(Note("snare", index * beat, 0.18, 0.0, 0.6 * level))
+            notes.append(
+                Note(part="snare", start=index * beat, seconds=0.18, pitch=0.0, velocity=0.6 * level)
+            )
         steps = 1 if means.percussion < 0.3 else (2 if means.percussion < 0.8 else 4)
         notes += [
-            Note("hat", (index + step / steps) * beat, 0.05, 0.0, level * (0.35 if step == 0 else 0.22))
+            Note(
+                part="hat",
+                start=(index + step / steps) * beat,
+                seconds=0.05,
+                pitch=0.0,
+                velocity=level * (0.35 if step == 0 else 0.22),
+            )
             for step in range(steps)
         ]
     return notes

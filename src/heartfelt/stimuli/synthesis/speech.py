@@ -99,7 +99,7 @@ def _finish(wave: Wave, frames: int, rate: int, level_db: float) -> Samples:
     return wave.astype(np.float32)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SynthVoice:
     """The generator ``synth-voice``: clips of ``seconds`` at ``rate``."""
 

@@ -30,7 +30,7 @@ VOWELS: dict[str, Formants] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sound:
     """A stretch of speech: the strengths of voice and noise, the noise's band, and the formants (hertz)."""
 
@@ -43,24 +43,42 @@ class Sound:
 
 
 CONSONANTS: dict[str, tuple[Sound, ...]] = {
-    "m": (Sound(0.07, 0.35, (250, 1000, 2200)),),
-    "n": (Sound(0.06, 0.35, (250, 1500, 2500)),),
-    "l": (Sound(0.06, 0.55, (350, 1150, 2600)),),
-    "w": (Sound(0.06, 0.50, (300, 700, 2200)),),
-    "y": (Sound(0.06, 0.50, (280, 2200, 2900)),),
-    "b": (Sound(0.05, 0.12, (220, 900, 2200)), Sound(0.010, 0.30, (350, 900, 2200), 0.25, 700, 700)),
-    "d": (Sound(0.05, 0.12, (220, 1750, 2600)), Sound(0.012, 0.30, (350, 1750, 2600), 0.30, 3600, 1400)),
-    "g": (Sound(0.05, 0.12, (220, 2000, 2400)), Sound(0.016, 0.30, (350, 2000, 2400), 0.30, 1900, 700)),
-    "p": (Sound(0.06, 0.00, (300, 900, 2200)), Sound(0.030, 0.00, (400, 900, 2200), 0.25, 1000, 1200)),
-    "t": (Sound(0.06, 0.00, (300, 1750, 2600)), Sound(0.035, 0.00, (400, 1750, 2600), 0.40, 4200, 1600)),
-    "k": (Sound(0.06, 0.00, (300, 2000, 2400)), Sound(0.040, 0.00, (400, 2000, 2400), 0.35, 2000, 900)),
-    "s": (Sound(0.10, 0.00, (320, 1600, 2600), 0.45, 6400, 1700),),
-    "sh": (Sound(0.10, 0.00, (320, 1800, 2500), 0.45, 3300, 1200),),
-    "z": (Sound(0.08, 0.25, (320, 1600, 2600), 0.25, 6200, 1700),),
+    "m": (Sound(seconds=0.07, voice=0.35, formants=(250, 1000, 2200)),),
+    "n": (Sound(seconds=0.06, voice=0.35, formants=(250, 1500, 2500)),),
+    "l": (Sound(seconds=0.06, voice=0.55, formants=(350, 1150, 2600)),),
+    "w": (Sound(seconds=0.06, voice=0.50, formants=(300, 700, 2200)),),
+    "y": (Sound(seconds=0.06, voice=0.50, formants=(280, 2200, 2900)),),
+    "b": (
+        Sound(seconds=0.05, voice=0.12, formants=(220, 900, 2200)),
+        Sound(seconds=0.010, voice=0.30, formants=(350, 900, 2200), noise=0.25, centre=700, width=700),
+    ),
+    "d": (
+        Sound(seconds=0.05, voice=0.12, formants=(220, 1750, 2600)),
+        Sound(seconds=0.012, voice=0.30, formants=(350, 1750, 2600), noise=0.30, centre=3600, width=1400),
+    ),
+    "g": (
+        Sound(seconds=0.05, voice=0.12, formants=(220, 2000, 2400)),
+        Sound(seconds=0.016, voice=0.30, formants=(350, 2000, 2400), noise=0.30, centre=1900, width=700),
+    ),
+    "p": (
+        Sound(seconds=0.06, voice=0.00, formants=(300, 900, 2200)),
+        Sound(seconds=0.030, voice=0.00, formants=(400, 900, 2200), noise=0.25, centre=1000, width=1200),
+    ),
+    "t": (
+        Sound(seconds=0.06, voice=0.00, formants=(300, 1750, 2600)),
+        Sound(seconds=0.035, voice=0.00, formants=(400, 1750, 2600), noise=0.40, centre=4200, width=1600),
+    ),
+    "k": (
+        Sound(seconds=0.06, voice=0.00, formants=(300, 2000, 2400)),
+        Sound(seconds=0.040, voice=0.00, formants=(400, 2000, 2400), noise=0.35, centre=2000, width=900),
+    ),
+    "s": (Sound(seconds=0.10, voice=0.00, formants=(320, 1600, 2600), noise=0.45, centre=6400, width=1700),),
+    "sh": (Sound(seconds=0.10, voice=0.00, formants=(320, 1800, 2500), noise=0.45, centre=3300, width=1200),),
+    "z": (Sound(seconds=0.08, voice=0.25, formants=(320, 1600, 2600), noise=0.25, centre=6200, width=1700),),
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
     """The vocal means that carry one feeling.
 
@@ -137,7 +155,7 @@ def shaped(means: Delivery, shares: Mapping[str, float]) -> Delivery:
 
 def babble(means: Delivery, seconds: float, rng: np.random.Generator) -> Utterance:
     """Babble for ``seconds``: phrases of syllables with pauses between them, silence before and after."""
-    sounds = [Sound(0.06, 0.0, VOWELS["uh"])]
+    sounds = [Sound(seconds=0.06, voice=0.0, formants=VOWELS["uh"])]
     contour: list[tuple[float, float]] = []
     time = 0.06
     while True:
@@ -153,7 +171,7 @@ def babble(means: Delivery, seconds: float, rng: np.random.Generator) -> Utteran
             contour.append((time + length / 2.0, means.range * _height(means, index, len(spans), rng)))
             time += length
         pause = min(means.pause * float(rng.uniform(0.7, 1.3)), seconds - time) if spans else seconds - time
-        sounds.append(Sound(pause, 0.0, sounds[-1].formants))
+        sounds.append(Sound(seconds=pause, voice=0.0, formants=sounds[-1].formants))
         time += pause
         if not spans:
             return Utterance(sounds, contour)
@@ -189,7 +207,7 @@ def _syllable(seconds: float, weight: float, rng: np.random.Generator) -> list[S
     if rng.random() < 0.2 and remaining > 0.12:
         return [
             *consonants,
-            Sound(remaining - 0.05, weight, vowel),
-            Sound(0.05, 0.35 * weight, (250, 1500, 2500)),
+            Sound(seconds=remaining - 0.05, voice=weight, formants=vowel),
+            Sound(seconds=0.05, voice=0.35 * weight, formants=(250, 1500, 2500)),
         ]
-    return [*consonants, Sound(remaining, weight, vowel)]
+    return [*consonants, Sound(seconds=remaining, voice=weight, formants=vowel)]

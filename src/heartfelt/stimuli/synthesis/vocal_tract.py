@@ -71,7 +71,7 @@ def _blocks(wanted: npt.NDArray[np.bool_]) -> list[Places]:
     return [indices[start : start + _BLOCK] for start in range(0, indices.size, _BLOCK)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Tracks:
     voice: Wave
     noise: Wave

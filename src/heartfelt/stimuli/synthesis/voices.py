@@ -21,7 +21,7 @@ Wave: TypeAlias = npt.NDArray[np.float64]
 _TABLE = 2048
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tone:
     """One note for a voice: its frequency, length and how it is to be played (shares from 0 to 1)."""
 

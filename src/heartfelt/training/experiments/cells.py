@@ -34,7 +34,7 @@ FULL = "full"
 """The labels of all ratings that are used."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ExperimentCell:
     """One fit: the rows it is trained on and those it predicts.
 
@@ -51,7 +51,7 @@ class ExperimentCell:
     shuffled: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CellResult:
     """What a cell predicts for its test rows, by question: numbers, or codes of categories.
 

@@ -35,7 +35,12 @@ def plan_ablation(setup: Setup, fields: Sequence[str] = (), ways: Sequence[str] 
     chosen = _fields(fields, fit.fields)
     removed = Removed(setup.pool)
     conditions = [
-        ExperimentCondition(ALL, crossed(setup.pool, part, setup.options, removed, ALL), part, part)
+        ExperimentCondition(
+            name=ALL,
+            cells=crossed(setup.pool, part, setup.options, removed, ALL),
+            trained_on=part,
+            tested_on=part,
+        )
     ]
     for way in ways:
         for name, blocks in chosen.items():
@@ -47,7 +52,14 @@ def plan_ablation(setup: Setup, fields: Sequence[str] = (), ways: Sequence[str] 
                 setup.pool, part, setup.options, removed, words, settings=fit.ablated(way, blocks)
             )
             conditions.append(
-                ExperimentCondition(words, cells, part, part, reference=ALL, questions=questions)
+                ExperimentCondition(
+                    name=words,
+                    cells=cells,
+                    trained_on=part,
+                    tested_on=part,
+                    reference=ALL,
+                    questions=questions,
+                )
             )
     if len(conditions) == 1:
         raise InputError(
@@ -56,7 +68,9 @@ def plan_ablation(setup: Setup, fields: Sequence[str] = (), ways: Sequence[str] 
         )
     conditions.append(shuffled_condition(setup.pool, part, setup.options, removed))
     about = "One group of features was dropped or kept at a time; differences are from all features, on the same stimuli."
-    return ExperimentPlan("ablate", about, tuple(conditions), removed, mean_of=(ALL,))
+    return ExperimentPlan(
+        kind="ablate", about=about, conditions=tuple(conditions), removed=removed, mean_of=(ALL,)
+    )
 
 
 def _fields(texts: Sequence[str], blocks: Sequence[str]) -> dict[str, list[str]]:
@@ -103,7 +117,14 @@ def plan_mix(setup: Setup, shares: Sequence[float] = SHARES, base: str = "") -> 
         cells = crossed(pool, base, options, removed, name, extra=extra)
         trained = base if share == 0 else f"{base} + {share:g}% of {' + '.join(mixed_in)}"
         conditions.append(
-            ExperimentCondition(name, cells, trained, base, share, reference="" if share == 0 else reference)
+            ExperimentCondition(
+                name=name,
+                cells=cells,
+                trained_on=trained,
+                tested_on=base,
+                level=share,
+                reference="" if share == 0 else reference,
+            )
         )
     conditions.append(shuffled_condition(pool, base, options, removed))
     about = (
@@ -111,7 +132,14 @@ def plan_mix(setup: Setup, shares: Sequence[float] = SHARES, base: str = "") -> 
         " contain the smaller ones."
     )
     axis = "share of the other data (%)"
-    return ExperimentPlan("mix", about, tuple(conditions), removed, axis=axis, mean_of=(reference,))
+    return ExperimentPlan(
+        kind="mix",
+        about=about,
+        conditions=tuple(conditions),
+        removed=removed,
+        axis=axis,
+        mean_of=(reference,),
+    )
 
 
 def _shares(setup: Setup, mixed_in: Sequence[str], share: float, seed: int) -> Ints:
@@ -141,7 +169,10 @@ def plan_transfer(setup: Setup) -> ExperimentPlan:
     removed = Removed(pool)
     conditions = [
         ExperimentCondition(
-            arrow(part, part), crossed(pool, part, options, removed, arrow(part, part)), part, part
+            name=arrow(part, part),
+            cells=crossed(pool, part, options, removed, arrow(part, part)),
+            trained_on=part,
+            tested_on=part,
         )
         for part in pool.parts
     ]
@@ -160,7 +191,9 @@ def plan_transfer(setup: Setup) -> ExperimentPlan:
     for part in pool.parts:
         name = f"{SHUFFLED}: {part}"
         cells = crossed(pool, part, options, removed, name, shuffled=True)
-        conditions.append(ExperimentCondition(name, cells, SHUFFLED, part, baseline=True))
+        conditions.append(
+            ExperimentCondition(name=name, cells=cells, trained_on=SHUFFLED, tested_on=part, baseline=True)
+        )
     folded = any(len(cells) > 1 for condition in across for cells in condition.cells.values())
     about = (
         "Rows were trained on one source and tested on another. Within a source the test stimuli were left out by cross-validation;"
@@ -168,7 +201,9 @@ def plan_transfer(setup: Setup) -> ExperimentPlan:
         " Differences are from training within the tested source."
     )
     diagonal = tuple(arrow(part, part) for part in pool.parts)
-    return ExperimentPlan("transfer", about, tuple(conditions), removed, mean_of=diagonal)
+    return ExperimentPlan(
+        kind="transfer", about=about, conditions=tuple(conditions), removed=removed, mean_of=diagonal
+    )
 
 
 def arrow(trained: str, tested: str) -> str:
@@ -190,9 +225,14 @@ def _across(
     else:
         clean = removed.clean(train, test)
         cells = {
-            seed: (ExperimentCell(f"{name} · seed {seed}", clean, test, seed, {}),) for seed in options.seeds
+            seed: (
+                ExperimentCell(name=f"{name} · seed {seed}", train=clean, test=test, seed=seed, settings={}),
+            )
+            for seed in options.seeds
         }
-    return ExperimentCondition(name, cells, trained, tested, reference=arrow(tested, tested))
+    return ExperimentCondition(
+        name=name, cells=cells, trained_on=trained, tested_on=tested, reference=arrow(tested, tested)
+    )
 
 
 def _share_groups(pool: StimulusPool, train: Ints, test: Ints) -> bool:

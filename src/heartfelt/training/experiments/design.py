@@ -35,7 +35,7 @@ _SECOND = {"pearson": "rmse", "accuracy": "macro_f1"}
 _CATEGORIES = "the question is answered with categories"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ExperimentCondition:
     """What one row of the table compares: for every seed, cells whose test parts together are the condition's test stimuli."""
 
@@ -150,7 +150,16 @@ def crossed(
             words = f"{name} · seed {seed} · fold {fold + 1}"
             clean = removed.clean(train, test)
             order = f"fold {fold + 1}" if shuffled else ""
-            cells.append(ExperimentCell(words, clean, test, seed, dict(settings or {}), shuffled=order))
+            cells.append(
+                ExperimentCell(
+                    name=words,
+                    train=clean,
+                    test=test,
+                    seed=seed,
+                    settings=dict(settings or {}),
+                    shuffled=order,
+                )
+            )
         out[seed] = tuple(cells)
     return out
 
@@ -160,7 +169,7 @@ def shuffled_condition(
 ) -> ExperimentCondition:
     """The condition that shows what chance reaches: the same fits to labels in random order."""
     cells = crossed(pool, part, options, removed, SHUFFLED, shuffled=True)
-    return ExperimentCondition(SHUFFLED, cells, part, part, baseline=True)
+    return ExperimentCondition(name=SHUFFLED, cells=cells, trained_on=part, tested_on=part, baseline=True)
 
 
 class ConditionScorer:
@@ -299,7 +308,7 @@ def _over_seeds(repeats: Repeats) -> Estimate:
     counts = {"seeds": len(values)}
     if len(values) < 2:
         return Estimate.missing(repeats.why_undefined or "one seed", _OVER_SEEDS, counts)
-    spread = Estimate(float(np.std(values, ddof=1)), method=_OVER_SEEDS, counts=counts)
+    spread = Estimate(value=float(np.std(values, ddof=1)), method=_OVER_SEEDS, counts=counts)
     return spread.without_interval("it describes the seeds that were used")
 
 

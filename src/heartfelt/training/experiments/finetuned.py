@@ -65,7 +65,7 @@ def material_of(
     trained = labels(screened, LabelOptions(minimum_ratings=LEAST_RATINGS)).table
     tables = {"screened": labels(screened).table, "everyone": labels(snapshot).table}
     stimuli = tuple(example.stimulus for example in data.examples)
-    recipe = TrainingRecipe(name, "", "")
+    recipe = TrainingRecipe(name=name, about="", embedding="")
     votes = first_answers(screened)
     numbers = any(not output.categories for output in data.outputs)
     used = [
@@ -74,22 +74,22 @@ def material_of(
         if not output.categories or not numbers or output.question in questions
     ]
     return TrainingStimuli(
-        snapshot,
-        panel,
-        recipe,
-        stimuli,
-        tuple(example.content for example in data.examples),
-        {},
-        tuple(example.system for example in data.examples),
-        tuple(example.intent for example in data.examples),
-        tuple(
+        snapshot=snapshot,
+        panel=panel,
+        recipe=recipe,
+        stimuli=stimuli,
+        hashes=tuple(example.content for example in data.examples),
+        features={},
+        system=tuple(example.system for example in data.examples),
+        intent=tuple(example.intent for example in data.examples),
+        targets=tuple(
             category_target_of(output.question, "", snapshot, stimuli, votes, tables, 1)
             if output.categories
             else target_of(output.question, "", snapshot, stimuli, trained, tables)
             for output in used
         ),
-        data.ledger,
-        data.grouping,
+        ledger=data.ledger,
+        grouping=data.grouping,
     )
 
 
@@ -100,7 +100,7 @@ def settings_text(setting_texts: Mapping[str, str]) -> dict[str, object]:
     }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FineTuneFit:
     """A fine-tuning recipe, trained on parts of a pool."""
 
@@ -130,16 +130,21 @@ class FineTuneFit:
         study = pool.materials[0].snapshot.study
         question_by_name = {name: targets[0].question for name, targets in pool.targets.items()}
         fit = cls(
-            name,
-            pool.questions,
-            tuple(examples),
-            tuple(material.snapshot for material in pool.materials),
-            np.repeat(np.arange(len(data)), [len(source.examples) for source in data]).astype(np.int64),
-            {FULL: pool.labels},
-            {name: targets[0].scale for name, targets in pool.targets.items()},
-            {name: "prompt" in study.question(question).shows for name, question in question_by_name.items()},
-            pool.groups,
-            dict(settings),
+            name=name,
+            questions=pool.questions,
+            examples=tuple(examples),
+            sources=tuple(material.snapshot for material in pool.materials),
+            origin=np.repeat(np.arange(len(data)), [len(source.examples) for source in data]).astype(
+                np.int64
+            ),
+            labels={FULL: pool.labels},
+            scales={name: targets[0].scale for name, targets in pool.targets.items()},
+            shows_prompt={
+                name: "prompt" in study.question(question).shows
+                for name, question in question_by_name.items()
+            },
+            groups=pool.groups,
+            base=dict(settings),
         )
         fit.check({})
         return fit
@@ -217,11 +222,11 @@ class FineTuneFit:
         answers, _ = engine.answer_parts(engine.task.module, test)
         words = f"{recipe.name}, {fitted.best_epoch} epochs"
         return CellResult(
-            self.key(cell),
-            cell.name,
-            {name: self._values(name, answers[name]) for name in self.questions},
-            {target.question: self._centre(target) for target in data.targets},
-            dict.fromkeys(self.questions, words),
+            key=self.key(cell),
+            name=cell.name,
+            values={name: self._values(name, answers[name]) for name in self.questions},
+            centre={target.question: self._centre(target) for target in data.targets},
+            fitted=dict.fromkeys(self.questions, words),
         )
 
     def _values(self, question: str, answers: Floats) -> tuple[float, ...]:
@@ -251,18 +256,24 @@ class FineTuneFit:
             )
         train, validation = np.flatnonzero(plan != 0), np.flatnonzero(plan == 0)
         targets = [self._target(name, cell, rows, train) for name in self.questions]
-        parts = TrainingParts(train, validation, {"test": np.arange(count, rows.size)}, "", {})
+        parts = TrainingParts(
+            train=train,
+            validation=validation,
+            test={"test": np.arange(count, rows.size)},
+            words="",
+            dropped={},
+        )
         used = np.unique(self.origin[rows])
         return TrainingData(
-            tuple(self.sources[number] for number in used),
-            (),
-            tuple(self.examples[at] for at in rows),
-            np.searchsorted(used, self.origin[rows]),
-            tuple(targets),
-            StimulusGrouping(self.groups[rows], ""),
-            parts,
-            LEDGER.empty(),
-            cell.seed,
+            sources=tuple(self.sources[number] for number in used),
+            panels=(),
+            examples=tuple(self.examples[at] for at in rows),
+            origin=np.searchsorted(used, self.origin[rows]),
+            targets=tuple(targets),
+            grouping=StimulusGrouping(groups=self.groups[rows], by=""),
+            parts=parts,
+            ledger=LEDGER.empty(),
+            seed=cell.seed,
         )
 
     def _target(self, question: str, cell: ExperimentCell, rows: Ints, train: Ints) -> FineTuneTarget:

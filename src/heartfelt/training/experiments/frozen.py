@@ -36,7 +36,7 @@ from heartfelt.training.heads.targets import LabelTarget
 WEIGHTS = ("reliability", "equal")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FrozenSettings:
     """How heads are fitted; what is empty is left to the recipe."""
 
@@ -67,7 +67,7 @@ class FrozenSettings:
                 f"setting={setting_texts['setting']} fixes a head's own setting and needs that head alone.",
                 "Write for example heads=ridge with setting=1, or heads=kernel with setting=0.6:0.3 (width:penalty).",
             )
-        return cls(heads, sides[0], sides[1], setting, weights)
+        return cls(heads=heads, keep=sides[0], drop=sides[1], setting=setting, weights=weights)
 
 
 def _names(text: str, choices: Sequence[str], noun: str, listing: str) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def _setting(text: str) -> Setting:
     return values
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FrozenFit:
     """Heads on frozen embeddings, fitted to parts of a pool."""
 
@@ -124,24 +124,24 @@ class FrozenFit:
         first = {name: targets[0] for name, targets in pool.targets.items()}
         embedding = {name: target.embedding for name, target in first.items()}
         fit_of_pool = cls(
-            recipe,
-            pool.questions,
-            {
+            recipe=recipe,
+            questions=pool.questions,
+            features={
                 name: np.concatenate([material.features[name] for material in pool.materials])
                 for name in sorted(set(embedding.values()))
             },
-            embedding,
-            {name: EMBEDDINGS[name].blocks for name in sorted(set(embedding.values()))},
-            {name: recipe.ignored_by(target.question) for name, target in first.items()},
-            tuple(EMBEDDINGS[name]().identity for name in sorted(set(embedding.values()))),
-            {FULL: pool.labels},
-            {name: _spread(pool, name) for name in pool.questions},
-            {name: target.points for name, target in first.items()},
-            {name: target.bounds for name, target in first.items()},
-            pool.groups,
-            {name: pool.codes(name) for name in pool.questions},
-            _systems(pool),
-            dict(settings or {}),
+            embedding=embedding,
+            blocks={name: EMBEDDINGS[name].blocks for name in sorted(set(embedding.values()))},
+            ignored={name: recipe.ignored_by(target.question) for name, target in first.items()},
+            identity=tuple(EMBEDDINGS[name]().identity for name in sorted(set(embedding.values()))),
+            labels={FULL: pool.labels},
+            spread={name: _spread(pool, name) for name in pool.questions},
+            points={name: target.points for name, target in first.items()},
+            bounds={name: target.bounds for name, target in first.items()},
+            groups=pool.groups,
+            codes={name: pool.codes(name) for name in pool.questions},
+            systems=_systems(pool),
+            base=dict(settings or {}),
         )
         fit_of_pool.check({})
         return fit_of_pool
@@ -226,7 +226,7 @@ class FrozenFit:
                 predicted = np.clip(predicted, *ends)
             values[question] = tuple(float(value) for value in predicted)
             fitted[question] = words
-        return CellResult(self.key(cell), cell.name, values, centre, fitted)
+        return CellResult(key=self.key(cell), name=cell.name, values=values, centre=centre, fitted=fitted)
 
     def _heads(
         self, cell: ExperimentCell, question: str, settings: FrozenSettings
@@ -267,13 +267,13 @@ class FrozenFit:
     ) -> tuple[Head, str]:
         columns, blocks = self._columns(question, settings)
         rows = Rows(
-            self.features[self.embedding[question]][at][:, columns],
-            y,
-            weight,
-            self.spread[question][at],
-            blocks,
-            self.points[question],
-            cell.seed,
+            x=self.features[self.embedding[question]][at][:, columns],
+            y=y,
+            weight=weight,
+            spread=self.spread[question][at],
+            blocks=blocks,
+            points=self.points[question],
+            seed=cell.seed,
             components=self.recipe.components,
         )
         kinds = settings.heads or self.recipe.kinds

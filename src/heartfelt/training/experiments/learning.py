@@ -75,10 +75,10 @@ def plan_learning_curve(
         " covers the choice of stimuli and the curve's parameters, not that the law may not hold."
     )
     return ExperimentPlan(
-        "learning-curve",
-        about,
-        tuple(conditions),
-        removed,
+        kind="learning-curve",
+        about=about,
+        conditions=tuple(conditions),
+        removed=removed,
         axis=UNITS[unit],
         mean_of=(top,),
         fit=fit,
@@ -124,10 +124,10 @@ def _by_stimuli(
         for seed in setup.options.seeds:
             cells[seed] = tuple(
                 ExperimentCell(
-                    f"{share:g}% of the stimuli · seed {seed} · fold {fold + 1}",
-                    _first(*fold_parts, setup, share),
-                    fold_parts[0],
-                    seed,
+                    name=f"{share:g}% of the stimuli · seed {seed} · fold {fold + 1}",
+                    train=_first(*fold_parts, setup, share),
+                    test=fold_parts[0],
+                    seed=seed,
                 )
                 for (which, fold), fold_parts in parts.items()
                 if which == seed
@@ -136,7 +136,14 @@ def _by_stimuli(
         name = f"{share:g}% of the stimuli"
         last = f"{shares[-1]:g}% of the stimuli"
         out.append(
-            ExperimentCondition(name, cells, part, part, level, reference="" if name == last else last)
+            ExperimentCondition(
+                name=name,
+                cells=cells,
+                trained_on=part,
+                tested_on=part,
+                level=level,
+                reference="" if name == last else last,
+            )
         )
     return out
 
@@ -186,12 +193,26 @@ def _by_labels(
                 [np.isfinite(sets[key].label(question)) for question in setup.pool.questions]
             )
             cells[seed] = tuple(
-                ExperimentCell(f"{key} · fold {fold + 1}", _labelled(train, labelled), test, seed, {}, key)
+                ExperimentCell(
+                    name=f"{key} · fold {fold + 1}",
+                    train=_labelled(train, labelled),
+                    test=test,
+                    seed=seed,
+                    settings={},
+                    labels=key,
+                )
                 for fold, (train, test) in enumerate(_folded(setup, part, seed, removed))
             )
         level = float(np.mean(measured[name]))
         conditions.append(
-            ExperimentCondition(name, cells, part, part, level, reference="" if name == last else last)
+            ExperimentCondition(
+                name=name,
+                cells=cells,
+                trained_on=part,
+                tested_on=part,
+                level=level,
+                reference="" if name == last else last,
+            )
         )
     return conditions, sets
 
@@ -275,7 +296,14 @@ def _curve(
     usable = [index for index, repeat in enumerate(repeats) if not repeat.why_undefined]
     if len({amounts[index] for index in usable}) < LEAST_POINTS:
         reason = f"{LEAST_POINTS} different amounts of data are needed; there are {len(usable)}"
-        return Curve(question, Estimate.missing(reason, "limit of a power law"), None, None, (), reason)
+        return Curve(
+            question=question,
+            limit=Estimate.missing(reason, "limit of a power law"),
+            scale=None,
+            power=None,
+            ahead=(),
+            why_missing=reason,
+        )
     values = np.array([np.mean(repeats[index].values) for index in usable])
     draws = np.stack([repeats[index].draws(scorer.options.resamples) for index in usable], axis=1)
     draws = draws[np.isfinite(draws).all(axis=1)]
@@ -285,11 +313,11 @@ def _curve(
     law = fit_power_law([amounts[index] for index in usable], np.vstack([values, draws]), weight.tolist())
     largest = amounts[usable[-1]]
     return Curve(
-        question,
-        law.limits(),
-        float(law.scale[0]),
-        float(law.power[0]),
-        tuple(
+        question=question,
+        limit=law.limits(),
+        scale=float(law.scale[0]),
+        power=float(law.power[0]),
+        ahead=tuple(
             Ahead(times, times * largest, law.estimate(times * largest), law.gain(largest, times * largest))
             for times in ahead
         ),

@@ -21,16 +21,16 @@ _ablate, _amounts, _sweep, _data = (
 class ExperimentOptions(EngineOptions):
     """How an experiment is run. ``seeds`` repeat it with other folds, samples and starting weights."""
 
-    recipe: Annotated[str, Option("A recipe of 'heartfelt train': see docs/training.md.")] = "va-audio"
-    policy: Annotated[str, Option("How flagged raters are treated: see docs/screening.md.")] = "default"
+    recipe: Annotated[str, Option(help="A recipe of 'heartfelt train': see docs/training.md.")] = "va-audio"
+    policy: Annotated[str, Option(help="How flagged raters are treated: see docs/screening.md.")] = "default"
     raters: Annotated[
         Literal["screened", "everyone"],
         _data("Score against the labels of screened raters, or of everyone."),
     ] = "screened"
     seeds: Annotated[
-        tuple[int, ...], Option("Seeds to repeat everything with.", separator=",", example="0,1,2")
+        tuple[int, ...], Option(help="Seeds to repeat everything with.", separator=",", example="0,1,2")
     ] = (0, 1, 2)
-    folds: Annotated[int, Option("Outer folds.")] = 5
+    folds: Annotated[int, Option(help="Outer folds.")] = 5
     group: Annotated[
         str, _data("Stimuli with the same value stay in one fold; auto or none.", metavar="COLUMN")
     ] = "auto"
@@ -53,7 +53,7 @@ class ExperimentOptions(EngineOptions):
     settings: Annotated[
         Mapping[str, str],
         Option(
-            "A setting of the recipe, for every fit.",
+            help="A setting of the recipe, for every fit.",
             flags=("--set",),
             metavar="SETTING=VALUE",
             example="epochs=5",

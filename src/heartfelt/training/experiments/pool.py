@@ -42,7 +42,7 @@ LEAST_CLUSTERS = 10
 """Cells of system and intent that a part must have to be resampled by cell."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class StimulusPool:
     """All stimuli, with what decides which of them may be trained on."""
 
@@ -148,19 +148,19 @@ def pool_of(
         if material.grouping.by and material.grouping.count == len(material.stimuli)
     ]
     return StimulusPool(
-        tuple(materials),
-        tuple(parts),
-        part.astype(np.int64),
-        groups,
-        alike,
-        _clusters(names, materials, source_groups, part),
-        tuple(common),
-        targets,
-        {name: np.concatenate([target.truth(raters) for target in targets[name]]) for name in common},
-        tops,
-        tuple(_facts(name, material) for name, material in split.items()),
-        raters,
-        tuple(notes),
+        materials=tuple(materials),
+        parts=tuple(parts),
+        part=part.astype(np.int64),
+        groups=groups,
+        alike=alike,
+        clusters=_clusters(names, materials, source_groups, part),
+        questions=tuple(common),
+        targets=targets,
+        truth={name: np.concatenate([target.truth(raters) for target in targets[name]]) for name in common},
+        ceilings=tops,
+        facts=tuple(_facts(name, material) for name, material in split.items()),
+        raters=raters,
+        notes=tuple(notes),
         stimuli=tuple(name for material in materials for name in material.stimuli),
     )
 
@@ -357,14 +357,14 @@ def _ceiling(material: TrainingStimuli, target: LabelTarget, raters: str) -> Est
 def _facts(name: str, material: TrainingStimuli) -> SourceFacts:
     counts = material.panel.counts
     return SourceFacts(
-        name,
-        len(material.stimuli),
-        material.grouping.count,
-        counts.raters,
-        counts.retained,
-        counts.ratings_retained,
-        material.snapshot.hash,
-        material.grouping.words,
+        name=name,
+        stimuli=len(material.stimuli),
+        groups=material.grouping.count,
+        raters=counts.raters,
+        raters_used=counts.retained,
+        ratings=counts.ratings_retained,
+        snapshot=material.snapshot.hash,
+        folds=material.grouping.words,
     )
 
 

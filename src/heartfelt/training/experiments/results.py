@@ -24,7 +24,7 @@ MATRIX_ROWS = (ALL_OTHERS, SHUFFLED, CEILING, MEAN, MODE)
 """Rows of a transfer's tables that are no source."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFacts:
     """One source of stimuli (or one part of it): what it holds, and from whom its labels are."""
 
@@ -39,7 +39,7 @@ class SourceFacts:
     """What its folds are made of, in a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreRow:
     """One condition under one question. Scores are means over the seeds.
 
@@ -94,7 +94,7 @@ class Ahead:
     """Over the curve's value for all data there are."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
     """The power law through a learning curve, ``limit - scale * amount^-power``."""
 
@@ -106,7 +106,7 @@ class Curve:
     why_missing: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
     """One variant of a sweep: its settings, its score on the validation folds and how often it was chosen."""
 
@@ -118,7 +118,7 @@ class Variant:
     choices: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SweepSelection:
     """A sweep's two readings: what the search believed, and what is true of stimuli it never saw."""
 
@@ -132,7 +132,7 @@ class SweepSelection:
     """The first minus the second."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Experiment(ShortRepr):
     """The result of an experiment."""
 

@@ -33,7 +33,7 @@ class Setup:
     options: ExperimentOptions
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ExperimentPlan:
     """What an experiment will fit, and how it is to be read."""
 
@@ -179,24 +179,24 @@ def experiment_of(
     notes = [*setup.pool.notes, *plan.notes, *plan.removed.notes]
     compared = [condition for condition in plan.conditions if not condition.baseline]
     return Experiment(
-        plan.kind,
-        setup.options.recipe,
-        plan.about,
-        __version__,
-        setup.pool.facts,
-        setup.pool.questions,
-        setup.options.seeds,
-        setup.options.folds,
-        cells,
-        variants or len(compared),
-        setup.pool.raters,
-        plan.axis,
-        tuple(rows),
-        curves,
-        tried,
-        selections,
-        tuple(notes),
-        plan.removed.ledger,
+        kind=plan.kind,
+        recipe=setup.options.recipe,
+        about=plan.about,
+        heartfelt=__version__,
+        sources=setup.pool.facts,
+        questions=setup.pool.questions,
+        seeds=setup.options.seeds,
+        folds=setup.options.folds,
+        cells=cells,
+        variants=variants or len(compared),
+        raters=setup.pool.raters,
+        axis=plan.axis,
+        rows=tuple(rows),
+        curves=curves,
+        tried=tried,
+        selections=selections,
+        notes=tuple(notes),
+        ledger=plan.removed.ledger,
     )
 
 
@@ -215,7 +215,7 @@ def expected_seconds(setup: Setup, plan: ExperimentKind, folder: Path) -> tuple[
     return time.perf_counter() - begun, 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCell:
     """A cell as a dry run lists it."""
 
@@ -248,6 +248,12 @@ def listed_cells(setup: Setup, plan: ExperimentKind, folder: Path) -> list[Plann
     store = store_of(setup, plan.kind, folder)
     done = complete(cells, fit, store, fit.questions)
     return [
-        PlannedCell(cell.name, int(cell.train.size), int(cell.test.size), dict(cell.settings), ready)
+        PlannedCell(
+            name=cell.name,
+            training_stimuli=int(cell.train.size),
+            test_stimuli=int(cell.test.size),
+            settings=dict(cell.settings),
+            complete=ready,
+        )
         for cell, ready in zip(cells, done, strict=True)
     ]

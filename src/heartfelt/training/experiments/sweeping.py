@@ -111,23 +111,25 @@ def plan_sweep(
                 start = f"{variant_name(settings)} · seed {seed} · fold {fold + 1}"
                 cells[seed, fold, variant] = tuple(
                     ExperimentCell(
-                        f"{start} · inner fold {number + 1}",
-                        removed.clean(np.setdiff1d(train, part_of), part_of),
-                        part_of,
-                        seed,
-                        settings,
+                        name=f"{start} · inner fold {number + 1}",
+                        train=removed.clean(np.setdiff1d(train, part_of), part_of),
+                        test=part_of,
+                        seed=seed,
+                        settings=settings,
                     )
                     for number, part_of in enumerate(validation)
                 )
     conditions = (
-        ExperimentCondition(OWN, crossed(pool, part, options, removed, OWN), part, part),
+        ExperimentCondition(
+            name=OWN, cells=crossed(pool, part, options, removed, OWN), trained_on=part, tested_on=part
+        ),
         shuffled_condition(pool, part, options, removed),
     )
     about = (
         f"{len(variants)} variants were compared on {inner} inner folds of every outer training part; the best was fitted to"
         " that part and predicts stimuli that had no part in the choice."
     )
-    plan = ExperimentPlan("sweep", about, conditions, removed, mean_of=(OWN,))
+    plan = ExperimentPlan(kind="sweep", about=about, conditions=conditions, removed=removed, mean_of=(OWN,))
     return SweepPlan(plan, tuple(variants), tuple(outer), cells)
 
 
@@ -162,14 +164,20 @@ def run_sweep(
     for seed, fold, train, test in sweep.outer:
         for at in sorted({choice[seed, fold, question] for question in questions}):
             name = f"{variant_name(sweep.variants[at])} · seed {seed} · fold {fold + 1}"
-            wanted[seed, fold, at] = ExperimentCell(name, train, test, seed, sweep.variants[at])
+            wanted[seed, fold, at] = ExperimentCell(
+                name=name, train=train, test=test, seed=seed, settings=sweep.variants[at]
+            )
     baseline_cells = sweep.plan.cells
     fitted = run([*wanted.values(), *baseline_cells])
     results = dict(zip(wanted, fitted, strict=False))
     condition, combined = _combined(setup, sweep, choice, results)
     conditions = (condition, *sweep.plan.conditions)
     plan = ExperimentPlan(
-        "sweep", sweep.plan.about, conditions, sweep.plan.removed, mean_of=sweep.plan.mean_of
+        kind="sweep",
+        about=sweep.plan.about,
+        conditions=conditions,
+        removed=sweep.plan.removed,
+        mean_of=sweep.plan.mean_of,
     )
     result_by_cell = {
         id(cell): result for cell, result in zip(baseline_cells, fitted[len(wanted) :], strict=True)
@@ -218,21 +226,25 @@ def _combined(
     cells: dict[int, list[ExperimentCell]] = {}
     out: dict[int, CellResult] = {}
     for seed, fold, train, test in sweep.outer:
-        cell = ExperimentCell(f"{CHOSEN} · seed {seed} · fold {fold + 1}", train, test, seed)
+        cell = ExperimentCell(
+            name=f"{CHOSEN} · seed {seed} · fold {fold + 1}", train=train, test=test, seed=seed
+        )
         by_question = {
             question: results[seed, fold, choice[seed, fold, question]] for question in setup.fit.questions
         }
         out[id(cell)] = CellResult(
-            "",
-            cell.name,
-            {question: result.values[question] for question, result in by_question.items()},
-            {question: result.centre[question] for question, result in by_question.items()},
-            {question: result.fitted[question] for question, result in by_question.items()},
+            key="",
+            name=cell.name,
+            values={question: result.values[question] for question, result in by_question.items()},
+            centre={question: result.centre[question] for question, result in by_question.items()},
+            fitted={question: result.fitted[question] for question, result in by_question.items()},
         )
         cells.setdefault(seed, []).append(cell)
     part = setup.pool.parts[0]
     all_cells = {seed: tuple(seed_cells) for seed, seed_cells in cells.items()}
-    return ExperimentCondition(CHOSEN, all_cells, part, part, reference=OWN), out
+    return ExperimentCondition(
+        name=CHOSEN, cells=all_cells, trained_on=part, tested_on=part, reference=OWN
+    ), out
 
 
 def _tried(
@@ -247,7 +259,13 @@ def _tried(
             inner_scores = [scores[(seed, fold, at), question] for seed, fold, _, _ in sweep.outer]
             times = sum(choice[seed, fold, question] == at for seed, fold, _, _ in sweep.outer)
             out.append(
-                Variant(variant_name(settings), question, _mean(inner_scores), times, len(sweep.outer))
+                Variant(
+                    name=variant_name(settings),
+                    question=question,
+                    inner=_mean(inner_scores),
+                    chosen=times,
+                    choices=len(sweep.outer),
+                )
             )
     return tuple(out)
 
@@ -257,7 +275,7 @@ def _mean(values: Sequence[float]) -> Estimate:
     if not finite:
         return Estimate.missing("its predictions do not vary", "mean inner correlation")
     estimate = Estimate(
-        float(np.mean(finite)), method="mean inner correlation", counts={"outer_folds": len(finite)}
+        value=float(np.mean(finite)), method="mean inner correlation", counts={"outer_folds": len(finite)}
     )
     return estimate.without_interval(_OVERLAP)
 
@@ -277,5 +295,7 @@ def _selection(
         optimism = Estimate.missing("one of the two is missing", "inner best minus outer")
     else:
         gap = inner.value - outer.value
-        optimism = Estimate(gap, method="inner best minus outer").without_interval(_OVERLAP)
-    return SweepSelection(question, len(sweep.variants), inner, outer, optimism)
+        optimism = Estimate(value=gap, method="inner best minus outer").without_interval(_OVERLAP)
+    return SweepSelection(
+        question=question, variants=len(sweep.variants), inner_best=inner, outer=outer, optimism=optimism
+    )

@@ -40,7 +40,7 @@ class TrainingStep:
         return sum(len(piece) for piece in self.pieces)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class BatchSchedule:
     """Every step of a training run."""
 

@@ -25,7 +25,7 @@ FREE = ("workers", "checkpoint_every", "device")
 """Settings that may change between the parts of one run: they do not change what is computed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunIdentity:
     """What a checkpoint belongs to."""
 

@@ -66,7 +66,7 @@ class FineTuneTarget:
         return self.output.question
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class TrainingData:
     """Stimuli, labels, parts, and what could not be used."""
 
@@ -224,18 +224,20 @@ def _gather_all(
             ),
         ]
         return TrainingData(
-            tuple(sources),
-            tuple(source_data.panel for source_data in gathered),
-            tuple(examples),
-            np.repeat(np.arange(len(gathered)), [len(source_data.examples) for source_data in gathered]),
-            tuple(
+            sources=tuple(sources),
+            panels=tuple(source_data.panel for source_data in gathered),
+            examples=tuple(examples),
+            origin=np.repeat(
+                np.arange(len(gathered)), [len(source_data.examples) for source_data in gathered]
+            ),
+            targets=tuple(
                 _target(study, name, value, weight, parts.train) for name, (value, weight) in labelled.items()
             ),
-            grouping,
-            parts,
-            pl.DataFrame(rows, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row"),
-            seed,
-            tuple(notes),
+            grouping=grouping,
+            parts=parts,
+            ledger=pl.DataFrame(rows, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row"),
+            seed=seed,
+            notes=tuple(notes),
         )
 
     return with_parts

@@ -39,7 +39,7 @@ _CHECK_EVERY = 20
 """On a GPU, losses are looked at this often: each look waits for the GPU."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Epoch:
     """One point of the curves."""
 
@@ -52,7 +52,7 @@ class Epoch:
     learning_rate: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingResult:
     """How training went."""
 
@@ -67,7 +67,7 @@ class TrainingResult:
     """Of this process; a run that was continued took longer."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _State:
     """Where a run stands between two steps."""
 
@@ -129,7 +129,12 @@ class TrainingLoop:
         accelerator, settings = self.accelerator, self.settings
         rank, world = accelerator.process_index, accelerator.num_processes
         plan = BatchSchedule(
-            self.data.parts.train, settings.batch, settings.epochs, self.data.seed, rank, world
+            places=self.data.parts.train,
+            batch=settings.batch,
+            epochs=settings.epochs,
+            seed=self.data.seed,
+            rank=rank,
+            world=world,
         )
         self.task.prepare(self.data.examples, accelerator.device, self.progress)
         trained = sum(p.numel() for p in self.task.module.parameters() if p.requires_grad)
@@ -151,14 +156,14 @@ class TrainingLoop:
         else:
             self.task.module.load_state_dict(self._best)
         return TrainingResult(
-            tuple(state.history),
-            state.best_epoch,
-            state.step,
-            state.finished,
-            self._device_name(),
-            accelerator.mixed_precision,
-            tuple(state.notes),
-            time.monotonic() - started,
+            history=tuple(state.history),
+            best_epoch=state.best_epoch,
+            steps=state.step,
+            stopped=state.finished,
+            device=self._device_name(),
+            precision=accelerator.mixed_precision,
+            notes=tuple(state.notes),
+            seconds=time.monotonic() - started,
         )
 
     def _device_name(self) -> str:
@@ -286,7 +291,16 @@ class TrainingLoop:
         rate = float(optimizer.param_groups[0]["lr"])
         mean = state.loss_sum / max(state.loss_count, 1)
         agreement = self._agreement(answers, self.data.parts.validation)
-        state.history.append(Epoch(step.epoch + 1, state.step, mean, loss, agreement, rate))
+        state.history.append(
+            Epoch(
+                epoch=step.epoch + 1,
+                step=state.step,
+                training_loss=mean,
+                validation_loss=loss,
+                agreement=agreement,
+                learning_rate=rate,
+            )
+        )
         state.loss_sum, state.loss_count = 0.0, 0
         if not math.isfinite(loss):
             raise self._diverged(state, f"The validation loss is {loss}")

@@ -41,7 +41,7 @@ from heartfelt.training.heads.fitting import Floats
 _ONNX_TOLERANCE = 1e-3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartScore:
     """One metric on one part that was not trained on."""
 
@@ -55,7 +55,7 @@ class PartScore:
     ceiling: Estimate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
     """What a fine-tuned model's folder says of it."""
 
@@ -202,13 +202,13 @@ class LoadedModel:
         return self.of_files(
             [
                 Example(
-                    case.stimulus,
-                    case.media_file.path,
-                    case.media_file.hash,
-                    case.prompt,
-                    case.system,
-                    case.intent,
-                    case.facts,
+                    stimulus=case.stimulus,
+                    path=case.media_file.path,
+                    content=case.media_file.hash,
+                    prompt=case.prompt,
+                    system=case.system,
+                    intent=case.intent,
+                    facts=case.facts,
                 )
                 for case in cases
             ]

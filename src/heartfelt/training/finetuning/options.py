@@ -18,7 +18,7 @@ class FineTuneOptions(TrainingOptions):
     settings: Annotated[
         Mapping[str, object],
         Option(
-            "A setting of a fine-tuning recipe.",
+            help="A setting of a fine-tuning recipe.",
             flags=("--set",),
             metavar="KEY=VALUE",
             example="epochs=5",
@@ -28,7 +28,7 @@ class FineTuneOptions(TrainingOptions):
     folds: Annotated[
         int,
         Option(
-            "Cross-validate a fine-tuning recipe: N further models, each scored on the groups it has not seen; 0 scores one"
+            help="Cross-validate a fine-tuning recipe: N further models, each scored on the groups it has not seen; 0 scores one"
             " part.",
             metavar="N",
         ),

@@ -27,7 +27,7 @@ _VALIDATION_NAMES = ("dev", "val", "valid", "validation", "development")
 _Mask = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class TrainingParts:
     """Places of the stimuli of each part, and how they were chosen."""
 
@@ -134,11 +134,11 @@ def parts_of(
         words += f" Training stopped by a random part of the rest by {unit}."
     _take_out_copies(copies, stop, remaining, "the validation part", dropped)
     parts = TrainingParts(
-        np.flatnonzero(remaining),
-        np.flatnonzero(stop),
-        {name: np.flatnonzero(mask) for name, mask in tested.items()},
-        words,
-        dropped,
+        train=np.flatnonzero(remaining),
+        validation=np.flatnonzero(stop),
+        test={name: np.flatnonzero(mask) for name, mask in tested.items()},
+        words=words,
+        dropped=dropped,
     )
     if not parts.train.size or not parts.validation.size:
         lacking = "to train on" if not parts.train.size else "to stop early by"

@@ -45,7 +45,7 @@ _RESAMPLES = 2_000
 _SHOWN = ("item", "system")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class FineTuned:
     """A fine-tuned model with what it was made from and how well it does."""
 
@@ -141,7 +141,9 @@ def fine_tune(
     facts = _facts(name, options, settings_json, data, engine.task, fitted, rows)
     facts = replace(facts, intervals=error_intervals(data, predictions))
     is_main = bool(engine.accelerator.is_main_process)
-    return FineTuned(engine.task, data, facts, predictions, scored, is_main)
+    return FineTuned(
+        task=engine.task, data=data, facts=facts, predictions=predictions, scored=scored, is_main=is_main
+    )
 
 
 def _trained(
@@ -160,7 +162,10 @@ def _trained(
     if checkpoints is not None:
         settings_json = settings.model_dump(mode="json")
         store = Checkpoints(
-            checkpoints, RunIdentity(options.recipe, settings_json, data_hash(data), options.seed)
+            checkpoints,
+            RunIdentity(
+                recipe=options.recipe, settings=settings_json, data=data_hash(data), seed=options.seed
+            ),
         )
         store.check(resume=resume)
     torch.manual_seed(derived_seed(options.seed, "finetune", "weights"))
@@ -265,16 +270,16 @@ def _scored(
         scored[f"{part} {title}".strip()] = result
         rows += [
             PartScore(
-                str(part),
-                title,
-                model_score.task,
-                model_score.metric,
-                model_score.aggregation,
-                systems
+                part=str(part),
+                source=title,
+                task=model_score.task,
+                metric=model_score.metric,
+                aggregation=model_score.aggregation,
+                n=systems
                 if model_score.aggregation == "system"
                 else result.answered(model_score.task, name)[0],
-                model_score.estimate,
-                model_score.ceiling,
+                estimate=model_score.estimate,
+                ceiling=model_score.ceiling,
             )
             for model_score in result.scores
             if model_score.aggregation in _SHOWN and model_score.estimate.value is not None
@@ -301,19 +306,19 @@ def _facts(
         base_models=task.base_models,
     )
     return ModelFacts(
-        core,
-        to_json(settings),  # type: ignore[arg-type]  # a mapping stays one
-        data.outputs,
-        data.panels[0].policy.name,
-        {part: int(indices.size) for part, indices in parts.items()},
-        data.unusable,
-        tuple(sorted({example.system for example in data.examples if example.system})),
-        data.grouping.words,
-        data.parts.words,
-        options.seed,
-        fitted,
-        tuple(scores),
-        task.credit,
-        (*data.notes, *fitted.notes),
-        data.label_words,
+        core=core,
+        settings=to_json(settings),  # type: ignore[arg-type]  # a mapping stays one
+        outputs=data.outputs,
+        policy=data.panels[0].policy.name,
+        stimuli={part: int(indices.size) for part, indices in parts.items()},
+        left_out=data.unusable,
+        systems=tuple(sorted({example.system for example in data.examples if example.system})),
+        grouping=data.grouping.words,
+        split=data.parts.words,
+        seed=options.seed,
+        fitted=fitted,
+        scores=tuple(scores),
+        credit=task.credit,
+        notes=(*data.notes, *fitted.notes),
+        labels=data.label_words,
     )

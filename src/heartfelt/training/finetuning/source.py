@@ -31,7 +31,7 @@ _NO_LABEL = "it has no label: nobody rated it, or too few people did"
 LedgerRows: TypeAlias = list[LedgerRow]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class GatheredSource:
     """The stimuli of one source with both a label and a file."""
 
@@ -53,7 +53,7 @@ def gather_source(
     labelled = labels_of_raters(screened).filter(pl.col("question").is_in(questions))["stimulus"]
     answered = first_answers(screened).filter(pl.col("question").is_in(questions))["stimulus"]
     with_labels = set(labelled) | set(answered)
-    out = GatheredSource(source, panel, facts, [], [])
+    out = GatheredSource(snapshot=source, panel=panel, facts=facts, examples=[], hashes=[])
     prompts = {prompt.id: prompt.text for prompt in source.study.prompts}
     root, rows = source.source.media_root, []
     fingerprint = _fingerprint_of(source.study.media)
@@ -79,14 +79,14 @@ def gather_source(
             facts_of = {key: str(value) for key, value in row.items() if value is not None}
             out.examples.append(
                 Example(
-                    stimulus,
-                    path,
-                    read[0],
-                    prompt_of(row, prompts),
-                    row.get("system"),
-                    row.get("intent"),
-                    facts_of,
-                    name,
+                    stimulus=stimulus,
+                    path=path,
+                    content=read[0],
+                    prompt=prompt_of(row, prompts),
+                    system=row.get("system"),
+                    intent=row.get("intent"),
+                    facts=facts_of,
+                    source=name,
                 )
             )
             out.hashes.append(read[1])

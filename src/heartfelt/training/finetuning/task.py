@@ -29,7 +29,7 @@ Tensors: TypeAlias = "dict[str, torch.Tensor]"
 """Tensors by name: the inputs of a module, its outputs, or one sample."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
     """A stimulus as a task sees it."""
 
@@ -46,7 +46,7 @@ class Example:
     """The source it came from, where there are several."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionOutput:
     """What a model answers to one question, with what is known of the labels it was trained on."""
 
@@ -68,12 +68,12 @@ class QuestionOutput:
         finite = finite[np.isfinite(finite)]
         number = scale.level == "interval"
         return cls(
-            question,
-            scale.bounds() if number else None,
-            {} if number else dict(sorted(scale.codes().items(), key=lambda pair: pair[1])),
-            float(finite.mean()) if number and finite.size else 0.0,
-            (float(finite.std()) or 1.0) if number and finite.size else 1.0,
-            shows_prompt,
+            question=question,
+            bounds=scale.bounds() if number else None,
+            categories={} if number else dict(sorted(scale.codes().items(), key=lambda pair: pair[1])),
+            mean=float(finite.mean()) if number and finite.size else 0.0,
+            spread=(float(finite.std()) or 1.0) if number and finite.size else 1.0,
+            shows_prompt=shows_prompt,
         )
 
 

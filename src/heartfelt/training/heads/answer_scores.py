@@ -21,7 +21,7 @@ from heartfelt.training.heads.raters import SingleAnswers, can_model, model_rate
 _CEILING = "CRPS expected from a model of the raters"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerScore:
     """The mean CRPS of single answers, its ceiling and the blind score; predicted and observed spread.
 
@@ -50,11 +50,11 @@ def score_answers(
         below = (learned[:, None] <= points[None, :] + 1e-9).mean(axis=0)
         blind[out] = crps_of(np.tile(below, (int(out.sum()), 1)), points, answers.value[out])
     return AnswerScore(
-        mean(errors, clusters, "CRPS of single answers"),
-        _ceiling(answers, value.size, points),
-        mean(blind, clusters, "CRPS of the distribution of all answers"),
-        float(np.sqrt(np.mean(sd[stimulus] ** 2))),
-        float(np.sqrt(np.mean((answers.value - value[stimulus]) ** 2))),
+        crps=mean(errors, clusters, "CRPS of single answers"),
+        ceiling=_ceiling(answers, value.size, points),
+        blind=mean(blind, clusters, "CRPS of the distribution of all answers"),
+        spread=float(np.sqrt(np.mean(sd[stimulus] ** 2))),
+        observed=float(np.sqrt(np.mean((answers.value - value[stimulus]) ** 2))),
     )
 
 
@@ -65,7 +65,7 @@ def _ceiling(answers: SingleAnswers, stimuli: int, points: Floats) -> Estimate:
     perceived = model.perceived[answers.place]
     expected = crps_expected(perceived, model.spread.sd(perceived), points)
     return Estimate(
-        float(expected.mean()),
+        value=float(expected.mean()),
         method=_CEILING,
         counts={"answers": answers.value.size},
         why_no_interval="it is the expectation of a fitted model",

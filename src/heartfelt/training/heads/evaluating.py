@@ -59,7 +59,7 @@ def reading_of(protocol: str, unit: str = "stimulus") -> str:
     return PROTOCOLS[protocol].replace("by stimulus", f"by {unit}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolScore:
     """How well one question is predicted under one protocol, against the labels of one panel of raters."""
 
@@ -88,7 +88,7 @@ class ProtocolScore:
             object.__setattr__(self, "reading", reading_of(self.protocol))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LeftOut:
     """What was predicted of every stimulus while it was left out, under one protocol.
 
@@ -173,7 +173,14 @@ def with_published(
             value = target.on_scale(output.head.answer(material.features[target.embedding]))
             half = output.half_width * growth(output.slope, distance)
             sd = None if output.answers is None else output.answers.sd(value)
-            predicted = LeftOut(value, half, np.zeros(value.size, np.int64), (output.head.kind,), foreign, sd)
+            predicted = LeftOut(
+                value=value,
+                half_width=half,
+                fold=np.zeros(value.size, np.int64),
+                chosen=(output.head.kind,),
+                foreign=foreign,
+                answer_sd=sd,
+            )
             predictions[target.question, name] = predicted
             for side in _panels(material):
                 top = ceilings(material, target, side)
@@ -243,17 +250,17 @@ def _score(
     alone = Estimate.missing(ALONE if name == WITHIN else "no stimulus has a label", name)
     inside = np.abs(predicted.value - truth)[near] <= predicted.half_width[near]
     return ProtocolScore(
-        target.question,
-        side,
-        name,
-        label.size,
-        _pearson(label, value, cells, material.seed) if label.size else alone,
-        rmse(label, value) if label.size else alone,
-        top["within_cells" if name == WITHIN else "overall"],
-        means,
-        float(inside.mean()) if near.any() else None,
-        float(predicted.half_width[near].mean()) if near.any() else None,
-        tuple(sorted(set(predicted.chosen))),
+        question=target.question,
+        raters=side,
+        protocol=name,
+        n=label.size,
+        pearson=_pearson(label, value, cells, material.seed) if label.size else alone,
+        rmse=rmse(label, value) if label.size else alone,
+        ceiling=top["within_cells" if name == WITHIN else "overall"],
+        bare_means=means,
+        coverage=float(inside.mean()) if near.any() else None,
+        half_width=float(predicted.half_width[near].mean()) if near.any() else None,
+        heads=tuple(sorted(set(predicted.chosen))),
         reading=reading_of(name, material.grouping.unit),
         unlike_training=float(predicted.foreign[labelled].mean())
         if labelled.any() and name != WITHIN

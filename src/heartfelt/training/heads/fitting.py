@@ -41,7 +41,7 @@ _STEPS = 150
 INNER_FOLDS = 5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Rows:
     """What a head is fitted to: columns, labels, weights, the labels' spread, and the scale's points for soft labels."""
 
@@ -265,7 +265,7 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Chosen:
     """The head, how it was chosen, and what was predicted of each row while it was left out of the inner folds."""
 
@@ -322,7 +322,15 @@ def choose(rows: Rows, systems: Ints | None, kinds: Sequence[str], groups: Ints 
     rooted = {name: float(np.sqrt(error)) for name, error in tried.items()}
     head = fit(kind, view, setting).along(offset, slope)
     left_out = offset + slope * predicted[-1][kind, setting]
-    return Chosen(head, kind, setting, rooted, left_out, plans[-1], _answers(rows, left_out))
+    return Chosen(
+        head=head,
+        kind=kind,
+        setting=setting,
+        tried=rooted,
+        left_out=left_out,
+        plan=plans[-1],
+        answers=_answers(rows, left_out),
+    )
 
 
 def _answers(rows: Rows, left_out: Floats) -> AnswerSpread | None:

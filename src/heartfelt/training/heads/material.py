@@ -52,7 +52,7 @@ TRAIN = "train"
 """The part of a published split that a model is fitted to."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingRecipe:
     """Which embedding, which questions, which heads.
 
@@ -99,32 +99,36 @@ _WITH_LEVEL = ("signal", "rhythm", "roughness")
 RECIPES: Registry[TrainingRecipe] = Registry("training recipe")
 for _recipe in (
     TrainingRecipe(
-        "va-audio",
-        "valence and arousal of music",
-        "music-msd",
-        ("valence", "arousal"),
+        name="va-audio",
+        about="valence and arousal of music",
+        embedding="music-msd",
+        questions=("valence", "arousal"),
         kinds=("kernel",),
         raters=True,
         ignored={"valence": _WITH_LEVEL, "": tuple(f"{name}, levelled" for name in _WITH_LEVEL)},
         components=48,
     ),
     TrainingRecipe(
-        "va-image", "valence and arousal of pictures", "picture-stages", ("valence", "arousal"), raters=True
+        name="va-image",
+        about="valence and arousal of pictures",
+        embedding="picture-stages",
+        questions=("valence", "arousal"),
+        raters=True,
     ),
     TrainingRecipe(
-        "mos-audio",
-        "opinion of music: impression from the sound, alignment from the sound and its prompt together",
-        "music",
-        ("impression", "alignment"),
-        ("align", "fit", "match"),
-        "music-words",
-        ("ridge", "mlp", "ordinal"),
+        name="mos-audio",
+        about="opinion of music: impression from the sound, alignment from the sound and its prompt together",
+        embedding="music",
+        questions=("impression", "alignment"),
+        with_text=("align", "fit", "match"),
+        text_embedding="music-words",
+        kinds=("ridge", "mlp", "ordinal"),
     ),
 ):
     RECIPES.add(_recipe.name, _recipe)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class TrainingStimuli:
     """Stimuli with embeddings, labels and facts."""
 
@@ -223,17 +227,17 @@ class TrainingStimuli:
         spread = np.full(len(at), target.spread)
         learned = target.learned(at)
         return Rows(
-            x[at],
-            learned.label,
-            learned.weight,
-            spread,
-            blocks,
-            target.points,
-            self.seed,
-            self.recipe.ignored_by(target.question),
-            learned.variance,
-            learned.spread,
-            self.recipe.components,
+            x=x[at],
+            y=learned.label,
+            weight=learned.weight,
+            spread=spread,
+            blocks=blocks,
+            points=target.points,
+            seed=self.seed,
+            ignored=self.recipe.ignored_by(target.question),
+            variance=learned.variance,
+            answers=learned.spread,
+            components=self.recipe.components,
         )
 
 
@@ -287,15 +291,15 @@ def gather(
     hashes = tuple(embedded[name][1] for name in stimuli)
     rows += [("stimulus", None, name, None, reason, STAGE) for name, reason in problems.items()]
     material = TrainingStimuli(
-        snapshot,
-        panel,
-        recipe,
-        stimuli,
-        hashes,
-        features,
-        _texts(facts, "system"),
-        _texts(facts, "intent"),
-        tuple(
+        snapshot=snapshot,
+        panel=panel,
+        recipe=recipe,
+        stimuli=stimuli,
+        hashes=hashes,
+        features=features,
+        system=_texts(facts, "system"),
+        intent=_texts(facts, "intent"),
+        targets=tuple(
             target_of(name, recipe.embedding_of(name), snapshot, stimuli, trained, tables, answers)
             if snapshot.study.scale_of(name).level == "interval"
             else category_target_of(
@@ -303,8 +307,8 @@ def gather(
             )
             for name in questions
         ),
-        _ledger(rows),
-        grouping_of(
+        ledger=_ledger(rows),
+        grouping=grouping_of(
             facts,
             hashes,
             features[recipe.embedding],
@@ -312,9 +316,9 @@ def gather(
             cosine=EMBEDDINGS[recipe.embedding].near_duplicate,
             by=group,
         ),
-        _texts(facts, SPLIT) if split else (),
-        seed,
-        tuple(notes),
+        split=_texts(facts, SPLIT) if split else (),
+        seed=seed,
+        notes=tuple(notes),
     ).learnable()
     doubts = [note for target in material.targets for note in contradictions(target.column, hashes, stimuli)]
     return replace(material, notes=(*material.notes, *doubts))

@@ -49,7 +49,7 @@ class SingleAnswers:
         return SingleAnswers(self.rater[retained], new[self.place[retained]], self.value[retained])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RaterModel:
     """Bias, gain and noise (standard deviation) of each rater, and each stimulus's label with its variance.
 
@@ -171,17 +171,17 @@ class _Fit:
         informative = precision > 1e-9
         safe = np.where(informative, precision, 1.0)
         spread = AnswerSpread(
-            self.centre,
-            float(np.sqrt(self.bias_spread)),
-            float(np.sqrt(self.gain_spread)),
-            float(np.sqrt(self.counts @ self.noise_var / self.counts.sum())),
+            centre=self.centre,
+            bias=float(np.sqrt(self.bias_spread)),
+            gain=float(np.sqrt(self.gain_spread)),
+            noise=float(np.sqrt(self.counts @ self.noise_var / self.counts.sum())),
         )
         return RaterModel(
-            self.bias,
-            self.gain,
-            np.sqrt(self.noise_var),
-            np.where(informative, informed / safe + self.centre, np.nan),
-            np.where(informative, 1.0 / safe, np.nan),
-            self.perceived + self.centre,
-            spread,
+            bias=self.bias,
+            gain=self.gain,
+            noise=np.sqrt(self.noise_var),
+            label=np.where(informative, informed / safe + self.centre, np.nan),
+            variance=np.where(informative, 1.0 / safe, np.nan),
+            perceived=self.perceived + self.centre,
+            spread=spread,
         )

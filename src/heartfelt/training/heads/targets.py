@@ -40,7 +40,7 @@ class Learned:
     spread: AnswerSpread | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LabelTarget:
     """The labels of one question, in the order of the stimuli; NaN where there is none."""
 
@@ -125,21 +125,21 @@ def target_of(
         for side, table in tables.items()
     }
     return LabelTarget(
-        question,
-        embedding,
-        snapshot.study.scale_of(question),
-        label,
-        weight,
-        float(np.sqrt(single)) or float(np.sqrt(label[np.isfinite(label)].var())) or 1.0,
-        scored["screened"],
-        scored["everyone"],
-        None
+        question=question,
+        embedding=embedding,
+        scale=snapshot.study.scale_of(question),
+        label=label,
+        weight=weight,
+        spread=float(np.sqrt(single)) or float(np.sqrt(label[np.isfinite(label)].var())) or 1.0,
+        screened=scored["screened"],
+        everyone=scored["everyone"],
+        answers=None
         if answers is None
         else answers_in_order(answers.filter(pl.col("question") == question), stimuli),
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CategoryTarget(LabelTarget):
     """The labels of a question with categories: codes, and the share of votes for each category.
 
@@ -188,14 +188,14 @@ def category_target_of(
         for side in ("screened", "everyone")
     )
     return CategoryTarget(
-        question,
-        embedding,
-        scale,
-        np.where(enough, np.array(codes)[counts.argmax(axis=1)], np.nan),
-        vote_weights(counts),
-        1.0,
-        screened,
-        everyone,
+        question=question,
+        embedding=embedding,
+        scale=scale,
+        label=np.where(enough, np.array(codes)[counts.argmax(axis=1)], np.nan),
+        weight=vote_weights(counts),
+        spread=1.0,
+        screened=screened,
+        everyone=everyone,
         shares=shares,
     )
 

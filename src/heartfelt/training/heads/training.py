@@ -66,12 +66,14 @@ def train(
     # One model uses one embedding: the widest that any question needs.
     widest = material.widest
     model = TrainedModel(
-        options.name or f"{options.recipe} on {snapshot.study.name}",
-        options.recipe,
-        widest,
-        tuple(_widened(output, at, widest) for output, at in zip(outputs, material.targets, strict=True)),
-        _facts(material, options, evaluation, chosen),
-        _out_of_fold(material, evaluation),
+        name=options.name or f"{options.recipe} on {snapshot.study.name}",
+        recipe=options.recipe,
+        embedding=widest,
+        outputs=tuple(
+            _widened(output, at, widest) for output, at in zip(outputs, material.targets, strict=True)
+        ),
+        facts=_facts(material, options, evaluation, chosen),
+        out_of_fold=_out_of_fold(material, evaluation),
         domain=domain,
         data=(DataSource.of(snapshot.study, snapshot.hash),),
     )
@@ -102,14 +104,14 @@ def _fitted(
         width = width_of(np.abs(farthest.value - target.screened), positions, confidence)
         outputs.append(
             QuestionHead(
-                target.question,
-                best.head.stored(),
-                target.bounds,
-                width.half,
-                confidence,
-                error_parts(material, target, farthest),
-                width.slope,
-                best.answers,
+                question=target.question,
+                head=best.head.stored(),
+                bounds=target.bounds,
+                half_width=width.half,
+                confidence=confidence,
+                errors=error_parts(material, target, farthest),
+                slope=width.slope,
+                answers=best.answers,
             )
         )
     return outputs, chosen, positions.domain

@@ -55,7 +55,7 @@ class QueueCounts(NamedTuple):
     mine: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShownItem:
     """An item as it is shown to one senior rater."""
 
@@ -166,7 +166,9 @@ class AdjudicationQueue:
         Random(self._digest("options", adjudicator, id)).shuffle(options)
         rejected = sum(answer.verdict == "rejected" and answer.words is None for answer in item.answers)
         sight = self._digest("sight", repr((item.answers, item.draft)))[:12].hex()
-        return ShownItem(id, sight, self._state.change, item, tuple(options), rejected)
+        return ShownItem(
+            id=id, sight=sight, seen=self._state.change, item=item, options=tuple(options), rejected=rejected
+        )
 
     def _refresh(self, *, at_once: bool = False) -> bool:
         """Read the items again if something changed and it is time; whether that was done."""

@@ -179,15 +179,15 @@ async def decide(request: Request, adjudicator: str) -> dict[str, Any]:
     decided = await state.collection.ask(
         Adjudicate(
             adjudicator,
-            item.stimulus,
-            item.question,
-            value,
-            body.key,
-            body.seen,
-            ",".join(item.rules or (item.decisions[-1].rule.split(",") if item.decisions else ())),
-            tuple(answer.trial for answer in item.answers if not answer.planted),
-            item.draft if shows_draft and draft_words(item, study) is not None else None,
-            body.comment or None,
+            stimulus=item.stimulus,
+            question=item.question,
+            value=value,
+            key=body.key,
+            seen=body.seen,
+            rule=",".join(item.rules or (item.decisions[-1].rule.split(",") if item.decisions else ())),
+            trials=tuple(answer.trial for answer in item.answers if not answer.planted),
+            draft=item.draft if shows_draft and draft_words(item, study) is not None else None,
+            comment=body.comment or None,
         )
     )
     desk_of(request).decided(body.item, decided.seq)

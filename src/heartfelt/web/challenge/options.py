@@ -39,11 +39,11 @@ class ChallengeOptions:
 class HostOptions:
     """Where a challenge is served."""
 
-    host: Annotated[str, Option("The address to listen on.")] = "127.0.0.1"
-    port: Annotated[int, Option("The port to listen on.", low=1, high=65535)] = 8200
-    url: Annotated[str | None, Option("The public address, behind a proxy.")] = None
+    host: Annotated[str, Option(help="The address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, Option(help="The port to listen on.", low=1, high=65535)] = 8200
+    url: Annotated[str | None, Option(help="The public address, behind a proxy.")] = None
     proxy: Annotated[
-        str | None, Option("Proxies whose forwarded headers are trusted.", metavar="ADDRESSES")
+        str | None, Option(help="Proxies whose forwarded headers are trusted.", metavar="ADDRESSES")
     ] = None
 
     @property

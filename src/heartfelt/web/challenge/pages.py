@@ -80,17 +80,29 @@ def how_to_submit(challenge: Challenge, address: str) -> str:
         _what_is_published(challenge),
     )
     sections = [
-        Section("predict", "What to predict", "", joined(questions, *_lists(challenge))),
+        Section(id="predict", title="What to predict", lead="", html=joined(questions, *_lists(challenge))),
         Section(
-            "file",
-            "The file",
-            "A row per item: value for numbers, answer for categories.",
-            _code(example, "Example"),
+            id="file",
+            title="The file",
+            lead="A row per item: value for numbers, answer for categories.",
+            html=_code(example, "Example"),
         ),
-        Section("send", "How to send it", "", send),
-        Section("scores", "What comes back", "", joined(rules, _link("/leaderboard", "Leaderboard"))),
+        Section(id="send", title="How to send it", lead="", html=send),
+        Section(
+            id="scores",
+            title="What comes back",
+            lead="",
+            html=joined(rules, _link("/leaderboard", "Leaderboard")),
+        ),
     ]
-    return render(ReportPage(challenge.title, "How to submit predictions", sections, facts=_facts(challenge)))
+    return render(
+        ReportPage(
+            title=challenge.title,
+            subtitle="How to submit predictions",
+            sections=sections,
+            facts=_facts(challenge),
+        )
+    )
 
 
 def _what_is_published(challenge: Challenge) -> Markup:
@@ -119,34 +131,39 @@ def leaderboard_page(challenge: Challenge) -> str:
     final = final_of(challenge)
     running = [
         Section(
-            f"task-{number}",
-            rung.task if final is None else f"{rung.task}, running board",
-            f"{rung.title[0].upper()}{rung.title[1:]} on {plural(rung.items, 'item')} with hidden labels, in steps of"
+            id=f"task-{number}",
+            title=rung.task if final is None else f"{rung.task}, running board",
+            lead=f"{rung.title[0].upper()}{rung.title[1:]} on {plural(rung.items, 'item')} with hidden labels, in steps of"
             f" {share(rung.step, 3)}; chance is {share(rung.chance, 3)}. Two teams whose true scores are"
             f" {share(rung.resolution, 2)} apart are shown in the right order nine times in ten.",
-            _board(challenge.leaderboard(rung), rung),
+            html=_board(challenge.leaderboard(rung), rung),
         )
         for number, rung in enumerate(challenge.rungs, 1)
     ]
-    more = Section("more", "How to take part", "", _link("/", "How to submit"))
+    more = Section(id="more", title="How to take part", lead="", html=_link("/", "How to submit"))
     if final is None and challenge.ledger.fact("closed") is not None:
-        more = Section("more", "Closed", "The final ranking is being made.")
+        more = Section(id="more", title="Closed", lead="The final ranking is being made.")
     elif final is not None:
         more = Section(
-            "more",
-            "Files",
-            "",
-            joined(_link("/final.json", "final.json"), _link("/final.csv", "final.csv")),
+            id="more",
+            title="Files",
+            lead="",
+            html=joined(_link("/final.json", "final.json"), _link("/final.csv", "final.csv")),
         )
     sections = [*([] if final is None else final_sections(final)), *running, more]
-    return render(ReportPage(challenge.title, "Leaderboard", sections, facts=_facts(challenge)))
+    return render(
+        ReportPage(title=challenge.title, subtitle="Leaderboard", sections=sections, facts=_facts(challenge))
+    )
 
 
 def final_page(challenge: Challenge, final: Final) -> str:
     """The final ranking as a page of its own."""
     return render(
         ReportPage(
-            challenge.title, "Final ranking", final_sections(final), facts=[("challenge", challenge.id)]
+            title=challenge.title,
+            subtitle="Final ranking",
+            sections=final_sections(final),
+            facts=[("challenge", challenge.id)],
         )
     )
 
@@ -161,17 +178,17 @@ def final_sections(final: Final) -> list[Section]:
         counts += " An earlier version published scores on all hidden items, so this part was not entirely untouched."
     sections = [
         Section(
-            f"final-{at}",
-            f"{board.task}, final ranking",
-            f"{board.title[0].upper()}{board.title[1:]} on {plural(board.items, 'item')} that no score depended on before"
+            id=f"final-{at}",
+            title=f"{board.task}, final ranking",
+            lead=f"{board.title[0].upper()}{board.title[1:]} on {plural(board.items, 'item')} that no score depended on before"
             " the end.",
-            _final_board(board),
+            html=_final_board(board),
         )
         for at, board in enumerate(final.boards, 1)
     ]
     counts += " Ranks are what the data leave possible: teams within a range do not differ significantly."
     empty = "" if sections else absent("There is nothing to rank.")
-    return [Section("final", "Final ranking", counts, empty), *sections]
+    return [Section(id="final", title="Final ranking", lead=counts, html=empty), *sections]
 
 
 def _final_board(board: FinalBoard) -> Markup:
@@ -201,8 +218,16 @@ def own_page(challenge: Challenge, member: Member | None, submissions: Sequence[
             '<form method="post" action="mine"><p><label>Token <input type="password" name="token" required'
             ' autocomplete="off"></label> <button type="submit">Show</button></p></form>'
         )
-        sections = [Section("token", "Your token", "It shows your own team's submissions.", form)]
-        page = ReportPage(challenge.title, "Your submissions", sections, facts=_facts(challenge), forms=True)
+        sections = [
+            Section(id="token", title="Your token", lead="It shows your own team's submissions.", html=form)
+        ]
+        page = ReportPage(
+            title=challenge.title,
+            subtitle="Your submissions",
+            sections=sections,
+            facts=_facts(challenge),
+            forms=True,
+        )
         return render(page)
     today, in_all = challenge.ledger.remaining(member.team, challenge.options.limits)
     listed = table_of(
@@ -228,10 +253,17 @@ def own_page(challenge: Challenge, member: Member | None, submissions: Sequence[
     body = listed if submissions else absent("Your team has not sent anything yet.")
     sections = [
         Section(
-            "own", f"Submissions of {member.team}", lead, joined(body, _link("/leaderboard", "Leaderboard"))
+            id="own",
+            title=f"Submissions of {member.team}",
+            lead=lead,
+            html=joined(body, _link("/leaderboard", "Leaderboard")),
         )
     ]
-    return render(ReportPage(challenge.title, "Your submissions", sections, facts=_facts(challenge)))
+    return render(
+        ReportPage(
+            title=challenge.title, subtitle="Your submissions", sections=sections, facts=_facts(challenge)
+        )
+    )
 
 
 def content_policy(page: str) -> str:

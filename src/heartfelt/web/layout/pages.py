@@ -85,7 +85,7 @@ def _after(study: Study) -> Iterator[tuple[str, Step]]:
     for block in study.between:
         yield from _questionnaire(study, f"between:{block.id}")
     yield from _questionnaire(study, "after")
-    yield "end", SessionEnd("complete", "CODE1234")
+    yield "end", SessionEnd(ending="complete", code="CODE1234")
 
 
 def _questionnaire(study: Study, time: str) -> Iterator[tuple[str, Step]]:
@@ -116,7 +116,16 @@ def _trials(opened: OpenStudy) -> Iterator[tuple[str, Step]]:
 def _trial(study: Study, names: Sequence[str], **parts: Any) -> ShowTrial:
     of = max(study.design.stimuli_per_rater or 1, 100)
     media = None if parts.get("members") or parts.get("words") else _MEDIA
-    return ShowTrial("1", "rating", media, tuple(names), of, of, 600.0, **parts)
+    return ShowTrial(
+        trial="1",
+        kind="rating",
+        media=media,
+        questions=tuple(names),
+        number=of,
+        of=of,
+        lease_seconds=600.0,
+        **parts,
+    )
 
 
 def _together(study: Study) -> list[tuple[str, ...]]:

@@ -102,7 +102,15 @@ async def _enter(
     arm = request.query_params.get("arm") if state_of(request).options.preview else None
     before = earlier_raters(request)
     device = device_of(request) | ({"raters_before": len(before)} if before else {})
-    arrival = Arrive(recruiter, person, facts, request_language(request), device, before, arm)
+    arrival = Arrive(
+        recruiter=recruiter,
+        person=person,
+        facts=facts,
+        language=request_language(request),
+        device=device,
+        proven=before,
+        arm=arm,
+    )
     try:
         arrived = await state_of(request).collection.ask(arrival)
     except StudyClosed as closed:

@@ -208,7 +208,9 @@ _STEPS: dict[str, tuple[type[RaterRequest], Callable[[str, Any, Blinding], Comma
     "ready": (RaterRequest, lambda rater, _, __: Ready(rater)),
     "flag": (
         FlagRequest,
-        lambda rater, body, _: Flag(rater, body.trial, body.reason, body.comment or None, body.skip),
+        lambda rater, body, _: Flag(
+            rater, body.trial, reason=body.reason, comment=body.comment or None, skip=body.skip
+        ),
     ),
     "media-problem": (
         MediaProblemRequest,
@@ -288,7 +290,16 @@ def _answer_command(rater: str, body: AnswerRequest, blinding: Blinding) -> Answ
         log = replace(log, changes=tuple((at, names[name], value) for at, name, value in log.changes))
     values = blinding.by_question(body.trial, body.values or {})
     verdicts = blinding.by_question(body.trial, body.verdicts or {})
-    return Answer(rater, body.trial, body.key, values, verdicts, body.comment or None, log, body.go_on)
+    return Answer(
+        rater,
+        body.trial,
+        key=body.key,
+        values=values,
+        verdicts=verdicts,
+        comment=body.comment or None,
+        log=log,
+        wants_next=body.go_on,
+    )
 
 
 def _log(body: AnswerRequest, heard: TrialLogRequest, blinding: Blinding) -> TrialLog:

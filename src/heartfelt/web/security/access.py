@@ -179,7 +179,7 @@ async def is_admitted(request: HTTPConnection, adjudicator: str | None) -> bool:
 # --- tokens for programs ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
     """What is stored of a token: a hash, not its text."""
 
@@ -215,7 +215,13 @@ class Tokens:
                 "A token needs a name of 1 to 100 characters.", "Name the program that will use it."
             )
         secret, now = secrets.token_urlsafe(32), self._clock()
-        token = Token(secrets.token_hex(4), name.strip(), _token_hash(secret), now, now + days * 86400)
+        token = Token(
+            id=secrets.token_hex(4),
+            name=name.strip(),
+            hash=_token_hash(secret),
+            made=now,
+            expires=now + days * 86400,
+        )
         self._collection.set_value(_token_key(token.id), json.dumps(asdict(token)))
         self._collection.set_value(
             _TOKEN_LIST, json.dumps([*(existing.id for existing in self.all()), token.id])

@@ -52,7 +52,7 @@ def open_preview(opened: OpenStudy, store_folder: Path) -> Collection:
 def preview_options(secret: bytes, prefix: str = "", *, secure_cookies: bool = False) -> WebOptions:
     """The options of an application that previews: nobody can log in, and no visit is limited."""
     return WebOptions(
-        secret,
+        secret=secret,
         prefix=prefix,
         secure_cookies=secure_cookies,
         address_per_minute=0,

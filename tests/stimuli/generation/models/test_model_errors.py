@@ -70,7 +70,7 @@ def test_a_folder_without_all_of_its_weights_is_refused(home: Path, tmp_path: Pa
 
 @pytest.mark.slow
 def test_speech_of_letters_nobody_knows_is_no_stimulus(home: Path, tmp_path: Path) -> None:
-    made = build(home, "vits").generate(StimulusPrompt("S", "S", "joy", ""), 1)
+    made = build(home, "vits").generate(StimulusPrompt(stimulus="S", system="S", intent="joy", text=""), 1)
     with pytest.raises(InputError, match="none of the letters"):
         made.save(tmp_path / "nothing.wav")
 

@@ -208,7 +208,7 @@ def test_a_held_back_image_is_no_stimulus(home: Path, tmp_path: Path) -> None:
 def test_a_prompt_that_would_be_cut_is_no_stimulus_and_spares_its_neighbours(
     home: Path, tmp_path: Path
 ) -> None:
-    long = StimulusPrompt("S_9", "S", "joy", "sad " * 30)
+    long = StimulusPrompt(stimulus="S_9", system="S", intent="joy", text="sad " * 30)
     made = build(home, "sd").generate_many([long, prompts()[0]], [1, 1])
     with pytest.raises(InputError, match="tokens more than the model reads"):
         made[0].save(tmp_path / "long.png")

@@ -98,7 +98,10 @@ def build(home: Path, name: str, **changes: Any) -> BatchGenerator:
 
 
 def prompts() -> list[StimulusPrompt]:
-    return [StimulusPrompt(f"S_{place}", "S", "joy", text) for place, text in enumerate(TEXTS)]
+    return [
+        StimulusPrompt(stimulus=f"S_{place}", system="S", intent="joy", text=text)
+        for place, text in enumerate(TEXTS)
+    ]
 
 
 def numbers(media: GeneratedMedium) -> np.ndarray[Any, Any]:

@@ -22,7 +22,7 @@ from heartfelt.predictors.weights.conversion.readers import read_torch
 from heartfelt.predictors.weights.model import Model
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Network:
     """What the weights alone do not say: the pools behind the first convolutions, and the names of the last layers."""
 
@@ -36,9 +36,21 @@ class _Network:
 
 
 _LAYERS = (
-    _Network("pnet", "side", (2,), 3, "", "conv4_1", "conv4_2"),
-    _Network("rnet", REFINED, (3, 3), 3, "4", "dense5_1", "dense5_2"),
-    _Network("onet", SETTLED, (3, 3, 2), 4, "5", "dense6_1", "dense6_2"),
+    _Network(
+        name="pnet", side="side", pools=(2,), convolutions=3, dense="", faces="conv4_1", boxes="conv4_2"
+    ),
+    _Network(
+        name="rnet", side=REFINED, pools=(3, 3), convolutions=3, dense="4", faces="dense5_1", boxes="dense5_2"
+    ),
+    _Network(
+        name="onet",
+        side=SETTLED,
+        pools=(3, 3, 2),
+        convolutions=4,
+        dense="5",
+        faces="dense6_1",
+        boxes="dense6_2",
+    ),
 )
 
 

@@ -36,7 +36,7 @@ _TEXTS = ("answer", "reason", "note", "problem", "flag", "shares", "members", "o
 _NUMBERS = ("value", "score", "low", "high", "seconds", "spread", "agreement")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
     """One request to a server and what it answered."""
 
@@ -65,7 +65,7 @@ class Exchange:
     """Why its answer is missing or incomplete."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ViewerSample:
     """One question about one stimulus, put to one model."""
 
@@ -107,7 +107,7 @@ class ViewerSample:
     agreement: float | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RunView:
     """A run: its samples, the requests behind them, and which models answered."""
 
@@ -136,12 +136,12 @@ def read_run_folder(folder: Path) -> RunView:
     samples = tuple(_samples(joined, exchanges, by_item, names, _repeats(folder, about)))
     title = scores.title if scores is not None else folder.resolve().name
     return RunView(
-        title,
-        samples,
-        exchanges,
-        tuple(names.values()),
-        {names[name]: info for name, info in about.items() if name in names},
-        names,
+        title=title,
+        samples=samples,
+        exchanges=exchanges,
+        models=tuple(names.values()),
+        about={names[name]: info for name, info in about.items() if name in names},
+        names=names,
     )
 
 
@@ -213,18 +213,18 @@ def _exchanges(
                 for name in ("prompt", "completion", "reasoning")
             }
             exchanges[row["id"]] = Exchange(
-                row["id"],
-                row["at"],
-                row.get("status"),
-                row.get("form"),
-                texts["prompt"] if "prompt" in columns else None,
-                texts["completion"],
-                texts["reasoning"],
-                row.get("finish_reason"),
-                row.get("input_tokens"),
-                row.get("output_tokens"),
-                row.get("seconds"),
-                bool(row.get("cached")),
+                id=row["id"],
+                at=row["at"],
+                status=row.get("status"),
+                form=row.get("form"),
+                prompt=texts["prompt"] if "prompt" in columns else None,
+                completion=texts["completion"],
+                reasoning=texts["reasoning"],
+                finish_reason=row.get("finish_reason"),
+                input_tokens=row.get("input_tokens"),
+                output_tokens=row.get("output_tokens"),
+                seconds=row.get("seconds"),
+                cached=bool(row.get("cached")),
                 model=model,
                 cost=row.get("cost"),
                 questions=max(1, len(str(row["questions"] or "").split())),
@@ -289,31 +289,31 @@ def _samples(
             *(call for call in reversed(calls) if call != last_call),
         ]
         yield ViewerSample(
-            names[row["model"]],
-            row["stimulus"],
-            row["question"],
-            row["system"],
-            row["intent"],
-            row["truth"],
-            row["value"],
-            row["score"],
-            row["answer"],
-            row["low"],
-            row["high"],
-            row["reason"],
-            row["note"],
-            row["flag"],
-            row["shares"],
-            row["members"],
-            row["orders"],
-            None if row["problem"] is None else without_secrets(row["problem"]),
-            row["attempts"] or 0,
-            tuple(without_secrets(error) for error in json.loads(row["errors"] or "[]")),
-            row["seconds"],
-            None if row["error"] is None else round(row["error"], 2),
-            row["off"],
-            row["kind"] or "",
-            tuple(ordered),
+            model=names[row["model"]],
+            stimulus=row["stimulus"],
+            question=row["question"],
+            system=row["system"],
+            intent=row["intent"],
+            truth=row["truth"],
+            value=row["value"],
+            score=row["score"],
+            answer=row["answer"],
+            low=row["low"],
+            high=row["high"],
+            reason=row["reason"],
+            note=row["note"],
+            flag=row["flag"],
+            shares=row["shares"],
+            members=row["members"],
+            orders=row["orders"],
+            problem=None if row["problem"] is None else without_secrets(row["problem"]),
+            attempts=row["attempts"] or 0,
+            errors=tuple(without_secrets(error) for error in json.loads(row["errors"] or "[]")),
+            seconds=row["seconds"],
+            error=None if row["error"] is None else round(row["error"], 2),
+            off=row["off"],
+            kind=row["kind"] or "",
+            exchanges=tuple(ordered),
             input_tokens=_sum(call.input_tokens for call in paid),
             output_tokens=_sum(call.output_tokens for call in paid),
             cost=_sum(None if call.cost is None else call.cost / call.questions for call in paid),

@@ -120,13 +120,15 @@ def _page(view: RunView, published: PublicFacts, target: Path, site: Path | None
         ]
         for model, info in view.about.items()
     ]
-    infos = {name: ModelInfo(name, name, usage=usage) for name, usage in usages.items()}
+    infos = {name: ModelInfo(spec=name, display_name=name, usage=usage) for name, usage in usages.items()}
     repeated = {name: info for name, info in view.about.items() if info.consistency}
     about = table("Models", ["model", "asked for as", "version", "hash", "identity"], rows)
-    sections = [Section("samples", "Samples", lead, _HTML)]
-    sections += [Section("models", "Which models answered", html=about)] if about else []
+    sections = [Section(id="samples", title="Samples", lead=lead, html=_HTML)]
+    sections += [Section(id="models", title="Which models answered", html=about)] if about else []
     sections += [part for part in (usage(infos), repeats(repeated)) if part.html]
-    return ReportPage(f"Run: {view.title}", "", sections, media=media, facts=facts, more=more)
+    return ReportPage(
+        title=f"Run: {view.title}", subtitle="", sections=sections, media=media, facts=facts, more=more
+    )
 
 
 def _usages(view: RunView) -> dict[str, Usage]:
@@ -139,14 +141,14 @@ def _usages(view: RunView) -> dict[str, Usage]:
         costs = [call.cost for call in paid if call.cost is not None]
         if calls:
             out[model] = Usage(
-                len(paid),
-                sum(call.input_tokens or 0 for call in counted),
-                sum(call.output_tokens or 0 for call in counted),
-                len(paid) - len(counted),
-                sum(costs) if costs else None,
-                info.usage.models if (info := view.about.get(model)) and info.usage else (),
-                (),
-                sum(sample.model == model and sample.problem is None for sample in view.samples),
+                requests=len(paid),
+                input_tokens=sum(call.input_tokens or 0 for call in counted),
+                output_tokens=sum(call.output_tokens or 0 for call in counted),
+                without_counts=len(paid) - len(counted),
+                cost=sum(costs) if costs else None,
+                models=info.usage.models if (info := view.about.get(model)) and info.usage else (),
+                fingerprints=(),
+                items=sum(sample.model == model and sample.problem is None for sample in view.samples),
             )
     return out
 

@@ -26,7 +26,7 @@ _PROMPT = "\u27e6prompt\u27e7"
 _MOST_POINTS = 11
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatQuestion:
     """One question as a model is asked it, with the answers it may give."""
 
@@ -63,7 +63,14 @@ def chat_questions(data: TrainingData, levels: int) -> tuple[ChatQuestion, ...]:
             dumps(label, indent=None) for label in output.categories
         ]
         answers = tuple(f'{{"{name}": {{"answer": {word}}}}}' for word in words)
-        converted.append(ChatQuestion(output.question, questions((ask,), reasons=False), answers, values))
+        converted.append(
+            ChatQuestion(
+                question=output.question,
+                text=questions((ask,), reasons=False),
+                answers=answers,
+                values=values,
+            )
+        )
     return tuple(converted)
 
 

@@ -41,7 +41,7 @@ class ExportedPart:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatExport:
     """What was exported, and how the parts were made."""
 
@@ -107,17 +107,17 @@ def export_chat_training(
         parts[part] = ExportedPart(name, int(indices.size), len(lines), digest)
     write_text(folder / LEDGER_FILE, csv_text(data.ledger))
     export = ChatExport(
-        tuple(source.study.name for source in data.sources),
-        tuple(source.hash for source in data.sources),
-        tuple(question.question for question in questions),
-        data.panels[0].policy.name,
-        options.seed,
-        data.parts.words,
-        data.grouping.words,
-        data_hash(data),
-        parts,
-        data.unusable,
-        data.notes,
+        studies=tuple(source.study.name for source in data.sources),
+        snapshots=tuple(source.hash for source in data.sources),
+        questions=tuple(question.question for question in questions),
+        policy=data.panels[0].policy.name,
+        seed=options.seed,
+        split=data.parts.words,
+        grouping=data.grouping.words,
+        data=data_hash(data),
+        parts=parts,
+        left_out=data.unusable,
+        notes=data.notes,
     )
     write_json(folder / FACTS, export)
     return export

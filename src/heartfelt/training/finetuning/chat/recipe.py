@@ -101,7 +101,14 @@ class ChatLoraRecipe:
         if settings.gradient_checkpointing:
             recompute_activations(adapted)
         revision = getattr(model.config, "_commit_hash", None) or settings.revision
-        config = ChatConfig(base, revision, identity, medium, settings.seconds, questions)
+        config = ChatConfig(
+            base=base,
+            revision=revision,
+            identity=identity,
+            medium=medium,
+            seconds=settings.seconds,
+            questions=questions,
+        )
         labels = {
             (example.source, example.stimulus): row
             for example, row in zip(data.examples, chosen, strict=True)

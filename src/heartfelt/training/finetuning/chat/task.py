@@ -35,7 +35,7 @@ _PER_TOKEN = frozenset({"input_ids", "attention_mask", "token_type_ids", "mm_tok
 """What a processor gives for every token; anything else belongs to the image or sound."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatConfig:
     """What the folder of a trained model says besides its adapters."""
 

@@ -60,25 +60,25 @@ class ImageRecipe:
         attributes = self._fitted_attributes(data, settings)
         architecture = ARCHITECTURES[settings.architecture]
         spec = NetworkSpec(
-            architecture.name,
-            architecture.backbone or settings.backbone or EMOTION_BACKBONE,
-            settings.config,
-            len(names),
-            len(numbers),
-            group_numbers(groups),
-            tuple(attribute.columns for attribute in attributes),
-            settings.dropout,
-            settings.frozen,
+            architecture=architecture.name,
+            backbone=architecture.backbone or settings.backbone or EMOTION_BACKBONE,
+            config=settings.config,
+            categories=len(names),
+            numbers=len(numbers),
+            groups=group_numbers(groups),
+            attributes=tuple(attribute.columns for attribute in attributes),
+            dropout=settings.dropout,
+            frozen=settings.frozen,
         )
         network, weights = _network(spec, settings)
         side = settings.side or int(network.spec.config.get("image_size", 224))  # type: ignore[call-overload]  # a number
         config = ImageConfig(
-            network.spec,
-            ImagePreprocessing(side, settings.crop, settings.mirror),
-            attributes,
-            settings.stimuli if architecture.needs_stimuli else (),
-            dict(zip(names, groups, strict=True)) if groups else {},
-            weights,
+            network=network.spec,
+            preparation=ImagePreprocessing(side, settings.crop, settings.mirror),
+            attributes=attributes,
+            stimuli=settings.stimuli if architecture.needs_stimuli else (),
+            polarity=dict(zip(names, groups, strict=True)) if groups else {},
+            weights=weights,
         )
         losses = LossOptions(
             settings.number_loss, settings.number_weight, settings.smoothing, settings.penalty

@@ -50,7 +50,7 @@ CONFIG = "config.json"
 VGG_SIDE = 224
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImageConfig:
     """What config.json holds: everything but the weights."""
 

@@ -121,7 +121,7 @@ class _Embedded(Backbone):
         return Seen((), self.network(embedding))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BackboneKind:
     """How a backbone is made: from its configuration with random weights, or from published weights."""
 
@@ -176,15 +176,42 @@ def _layers(width: int, hidden: int) -> nn.Module:
 BACKBONES: Mapping[str, BackboneKind] = {
     kind.name: kind
     for kind in (
-        BackboneKind("resnet50", "ResNetModel", {}, _convolutional(_ResNet), "microsoft/resnet-50"),
         BackboneKind(
-            "convnext-t", "ConvNextModel", {}, _convolutional(_ConvNext), "facebook/convnext-tiny-224"
+            name="resnet50",
+            model="ResNetModel",
+            defaults={},
+            wrap=_convolutional(_ResNet),
+            hub="microsoft/resnet-50",
         ),
-        BackboneKind("swin-t", "SwinModel", {}, _swin, "microsoft/swin-tiny-patch4-window7-224"),
-        BackboneKind("vit-b16", "ViTModel", {}, _vit, "google/vit-base-patch16-224-in21k"),
-        BackboneKind("vgg16", "", {"widths": WIDTHS, "linear": 4096, "dropout": 0.5}, _plain),
-        BackboneKind("densenet121", "", {"blocks": BLOCKS, "growth": GROWTH, "first": FIRST}, _plain),
-        BackboneKind("efficientnet-lite2", "", {"width": DIMENSIONS, "hidden": 256}, _embedded),
+        BackboneKind(
+            name="convnext-t",
+            model="ConvNextModel",
+            defaults={},
+            wrap=_convolutional(_ConvNext),
+            hub="facebook/convnext-tiny-224",
+        ),
+        BackboneKind(
+            name="swin-t",
+            model="SwinModel",
+            defaults={},
+            wrap=_swin,
+            hub="microsoft/swin-tiny-patch4-window7-224",
+        ),
+        BackboneKind(
+            name="vit-b16", model="ViTModel", defaults={}, wrap=_vit, hub="google/vit-base-patch16-224-in21k"
+        ),
+        BackboneKind(
+            name="vgg16", model="", defaults={"widths": WIDTHS, "linear": 4096, "dropout": 0.5}, wrap=_plain
+        ),
+        BackboneKind(
+            name="densenet121",
+            model="",
+            defaults={"blocks": BLOCKS, "growth": GROWTH, "first": FIRST},
+            wrap=_plain,
+        ),
+        BackboneKind(
+            name="efficientnet-lite2", model="", defaults={"width": DIMENSIONS, "hidden": 256}, wrap=_embedded
+        ),
     )
 }
 _PLAIN: Mapping[str, Callable[..., nn.Module]] = {
