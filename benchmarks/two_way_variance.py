@@ -191,7 +191,8 @@ def changes_of(
         mean = np.bincount(study.stimulus, value, size) / n
     names = [str(number) for number in range(size)]
     data = Stimuli(
-        names=names, mean=mean[:, None], n=n[:, None], rater=study.rater, stimulus=study.stimulus, value=value[:, None], raters=study.raters,
+        names=names, mean=mean[:, None], n=n[:, None], rater=study.rater, stimulus=study.stimulus, value=value[:, None],
+        raters=study.raters,
         cell=study.system if chosen is not None else np.zeros(size, np.int64),
     )  # fmt: skip
     out = mean_changes(data, np.ones(size, bool) if chosen is None else chosen, score)

@@ -26,7 +26,7 @@ REQUIRED = dataclasses.MISSING
 _WORDS = {str: "text", int: "a whole number", float: "a number", bool: "True or False", Path: "a path"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Option:
     """What a person is told about an option, and how it is written."""
 
