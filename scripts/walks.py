@@ -193,10 +193,10 @@ def publish(recorder: Recorder, folder: Path) -> None:
 
 
 WALKS: dict[str, Walk] = {
-    "report": Walk("a CSV of ratings to its report", csv_to_report, (130, 800, 90), (198, 1105, 182)),
+    "report": Walk("a CSV of ratings to its report", csv_to_report, (130, 800, 90), (205, 1139, 237)),
     "answer": Walk("a rater's answer to the database", answer_to_database, (20, 100, 8), (30, 124, 8)),
-    "http": Walk("a model scored over HTTP", model_over_http, (80, 450, 60), (123, 776, 114)),
-    "publish": Walk("a study published", publish, (140, 900, 110), (242, 1400, 201)),
+    "http": Walk("a model scored over HTTP", model_over_http, (80, 450, 60), (131, 809, 139)),
+    "publish": Walk("a study published", publish, (140, 900, 110), (250, 1428, 255)),
 }
 
 

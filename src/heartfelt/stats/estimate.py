@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -171,4 +172,4 @@ class Estimate:
 
     def __reduce__(self) -> tuple[Any, ...]:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Estimate, tuple((values | {"counts": dict(self.counts)}).values())
+        return partial(Estimate, **values | {"counts": dict(self.counts)}), ()
