@@ -47,6 +47,10 @@ from recorded_commands import STUDIES, File, Get, Post, Program, Serve, Step
 
 ROOT = Path(__file__).resolve().parents[1]
 EPOCH = 1_760_000_000
+FOLDER = Path(tempfile.gettempdir()) / "heartfelt-recorded"
+"""Where the steps run: always the same, because paths enter hashes of what was asked. So one recording runs at a time."""
+FAKE_PORT = 47_311
+"""Of the server that answers like hosted models: addresses enter hashes too."""
 LIMIT = 600
 """Seconds that one step may take."""
 TABLES = {".csv", ".tsv"}
@@ -57,12 +61,15 @@ NUMBER = re.compile(r"(?<![\w.#])-?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![
 
 VOLATILE = re.compile(r"\.media-probes\.parquet\.table$")
 """A cache of what files hold, by the time they were written: only its presence is compared."""
-UNORDERED = re.compile(r"(make-ledger\.csv\.table|journal\.jsonl\.text)$")
+UNORDERED = re.compile(r"(make-ledger\.csv\.table|journal\.jsonl\.text|(^|\.)stderr)$")
 """Written by several threads: the order of the lines is not compared."""
 DRAWN = re.compile(
     r"""(?P<kept>"code_\w+": ")[A-Z0-9]{8}(?=")|(?<=\('store secret',')[0-9a-f]{64}|(?<="who":")[0-9a-f]{12}(?=")"""
     r"""|(?<=name="page" value=")[\w.-]{40,}(?=")|(?<='token )[0-9a-f]{8}(?=')|(?<='tokens','\[")[0-9a-f]{8}(?="\]')"""
     r"""|(?<=\{"id": ")[0-9a-f]{8}", "name": "[^"]*", "hash": "[0-9a-f]{64}(?=")"""
+    r"""|(?<="id": ")(?:[0-9a-f]{8}|[0-9a-f]{32})(?=")|(?<='id',')[0-9a-f]{16}(?=')|(?<="challenge": ")[0-9a-f]{16}(?=")"""
+    r"""|(?<=<dd>)[0-9a-f]{16}(?=</dd>)|(?<=')[0-9a-f]{64}(?=',<time>)|(?<=VALUES\(\d,')[0-9a-f]{32}(?=')"""
+    r"""|(?<=process \[)\d+(?=\])|(?<=/\.held-out\.)\w{8}(?=/)|(?<=false,\n "sha256": ")[0-9a-f]{64}(?=")"""
     r"""|(?<="media": ")[0-9a-f]{24}(?=")|(?<=^\{"crc":")[0-9a-f]{8}(?=")|(?<=\[")[0-9a-f]{32}(?=",\d)""",
     re.MULTILINE,
 )
@@ -213,15 +220,16 @@ class Recording:
     study: str
     out: Path
     source: Path
-    cache: Path | None
-    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="recorded-")))
+    cache: Path
     seen: dict[str, tuple[int, int]] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
     """What the placeholders of commands stand for: data, port, token …"""
 
     def __post_init__(self) -> None:
+        self.folder = FOLDER / self.study
+        self.folder.mkdir()
         data = os.environ.get("HEARTFELT_DATA", "")
-        self.values = {"data": data, "fake": f"http://127.0.0.1:{hosted_models()}"}
+        self.values = {"data": data, "fake": f"http://127.0.0.1:{FAKE_PORT}"}
         self.clean = Cleaner(
             {
                 str(self.folder): "<work>",
@@ -233,10 +241,10 @@ class Recording:
             }
             | ({data: "<data>"} if data else {})
         )
-        cache = self.folder.parent / f"{self.folder.name}-cache"
+        cache = FOLDER / f"{self.study}-cache"
         cache.mkdir()
         self.clean.places[str(cache)] = "<cache>"
-        if self.cache is not None and (self.cache / "models").is_dir():
+        if (self.cache / "models").is_dir():
             shutil.copytree(self.cache / "models", cache / "models")
         self.environment = {
             **{
@@ -433,11 +441,11 @@ def _wait_for(address: str, server: subprocess.Popen[bytes]) -> bool:
     return False
 
 
-def hosted_models() -> int:
-    """The port of a server on this machine that answers like hosted models: the same request gets the same answer."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _HostedModel)
+def answer_like_hosted_models() -> ThreadingHTTPServer:
+    """A server on this machine: the same request gets the same answer."""
+    server = ThreadingHTTPServer(("127.0.0.1", FAKE_PORT), _HostedModel)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    return int(server.server_address[1])
+    return server
 
 
 class _HostedModel(BaseHTTPRequestHandler):
@@ -574,20 +582,28 @@ def record(options: argparse.Namespace) -> int:
     if out.exists() and not options.study:
         print(f"{out} already exists; --study NAME records one of its studies again.", file=sys.stderr)
         return 2
+    try:
+        FOLDER.mkdir()
+    except FileExistsError:
+        print(
+            f"{FOLDER} is there: another recording runs, or was interrupted. Remove it if not.",
+            file=sys.stderr,
+        )
+        return 2
     out.mkdir(parents=True, exist_ok=True)
     for name in studies:
         shutil.rmtree(out / name, ignore_errors=True)
     cache = Path(os.environ.get("HEARTFELT_CACHE", Path.home() / ".cache" / "heartfelt"))
-    recordings = {name: Recording(name, out, source, cache) for name in studies}
+    server = answer_like_hosted_models()
     try:
+        recordings = {name: Recording(name, out, source, cache) for name in studies}
         with ThreadPoolExecutor(options.jobs) as pool:
             list(pool.map(lambda name: recordings[name].run(studies[name]), studies))
+        for name, recording in recordings.items() if options.keep else ():
+            shutil.copytree(recording.folder, options.keep / name, dirs_exist_ok=True)
     finally:
-        for name, recording in recordings.items():
-            if options.keep:
-                shutil.copytree(recording.folder, options.keep / name)
-            shutil.rmtree(recording.folder, ignore_errors=True)
-            shutil.rmtree(recording.environment["HEARTFELT_CACHE"], ignore_errors=True)
+        server.shutdown()
+        shutil.rmtree(FOLDER, ignore_errors=True)
     missing = record_interface(out, source)
     spent = os.times()
     print(f"{spent.children_user + spent.children_system:.0f} seconds of one core.")

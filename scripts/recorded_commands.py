@@ -121,6 +121,13 @@ items.with_columns(value=value).write_csv("guesses.csv")
 """
 HIDDEN_GUESSES = GUESSES.replace('"published/', '"held-out-private/').replace("guesses.csv", "hidden.csv")
 
+CHALLENGE_KEY = """
+import sqlite3
+with sqlite3.connect("held-out-private/challenge.sqlite") as ledger:
+    ledger.execute("update challenge set value = ? where name = 'key'", ("0123456789abcdef" * 4,))
+"""
+"""The key decides which hidden labels score the running board; otherwise it is drawn at random."""
+
 DEMO: list[Step] = [
     "--version",
     "schema",
@@ -220,6 +227,7 @@ DEMO: list[Step] = [
     Program(title="hidden guesses", text=HIDDEN_GUESSES),
     "site benches site --release published --title Recorded --copy-media",
     "challenge team held-out-private Lab --add member",
+    Program(title="challenge key", text=CHALLENGE_KEY),
     Serve(
         command="serve-benchmark held-out-private --port {port} --per-day 3",
         during=(
