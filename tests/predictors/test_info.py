@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from heartfelt.predictors import cases, parse_spec, predictor_from, run
+from heartfelt.predictors import Prediction, cases, parse_spec, predictor_from, run
 from tests.predictors.examples import example
 from tests.predictors.studies import snapshot
 
@@ -63,3 +63,7 @@ def test_what_stands_behind_a_predictor_is_named(name: str, tmp_path: Path) -> N
     assert info.model
     assert str(tmp_path) not in info.display_name
     assert (info.hash is None) == (name in {"chat", "endpoint"})
+
+
+def test_a_number_alone_is_a_prediction() -> None:
+    assert Prediction(4.2) == Prediction(value=4.2)

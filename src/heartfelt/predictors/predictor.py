@@ -18,7 +18,7 @@ import base64
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
@@ -230,11 +230,12 @@ class Case:
         return replace(self, asks=tuple(self.asks[index] for index in indices), together=self.all_asks)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """What a predictor answers to one question; with a ``problem``, why there is no answer."""
 
     value: float | None = None
+    _: KW_ONLY
     score: float | None = None
     answer: str | None = None
     shares: Mapping[str, float] | None = None
