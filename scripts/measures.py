@@ -1,6 +1,6 @@
 """Measure how the code reads: size, names, complexity, comments.
 
-    python scripts/measures.py [FOLDER]    src/heartfelt if left out
+    python scripts/measures.py [FOLDER]    the source folder if left out
 
 Complexity is counted as radon counts it, closures apart. A vague name is a variable, parameter or function
 called one of ``VAGUE``. Compare figures between commits; none of them is a verdict.

@@ -141,7 +141,7 @@ STAGES: tuple[tuple[tuple[str, ...], str, tuple[str, ...], tuple[str, ...]], ...
     (BENCH, "heartfelt.report.bench.page._misses", ("scores.json", "ledger.csv", "report.html"), ()),
     (BENCH, "heartfelt.scoring.scorer.tasks_of", (), ("scores.json",)),
     (ANALYZE, "heartfelt.analysis.run.prepare", (), ("report.html",)),
-    (ANALYZE, "heartfelt.labels.labels._labelled", (), ("report.html",)),
+    (ANALYZE, "heartfelt.labels.labelling._labelled", (), ("report.html",)),
     (PUBLISH, "heartfelt.analysis.run.variance_tables", ("README.md", "snapshot/manifest.json"), ()),
     (PUBLISH, "heartfelt.publishing.publish.check_release", (), ("README.md",)),
     (PUBLISH, "heartfelt.publishing.publish.write_papers", (), ("README.md",)),

@@ -44,5 +44,5 @@ def test_one_option_widens_every_figure_and_the_raters_needed() -> None:
         assert shares is not None
         assert wider is not None
         assert wider.residual.high == shares.residual.bound_if_careless
-    with pytest.raises(InputError, match="alike or careless"):
+    with pytest.raises(InputError, match="alike, careless"):
         AnalyzeOptions(future_raters="lazy")  # type: ignore[arg-type]  # the error is the point

@@ -180,7 +180,7 @@ def test_pairs_are_those_of_the_model_in_the_sentence(clips: Analysis) -> None:
 @pytest.mark.slow
 def test_chance_stands_next_to_the_hit_rate(clips: Analysis) -> None:
     chance = summary_of(clips)["quadrants"]["hit_rate_by_chance"]
-    assert 0.1 < chance["value"] < 0.45
+    assert 0.1 < chance["share"] < 0.45
     assert 0 < chance["p"] <= 1
     assert "; chance " in group(clips, "systems")
     assert set(summary_of(clips)["quadrants"]["hit_rate_by_system_by_chance"]) == {"M0", "M1", "M2"}

@@ -132,7 +132,7 @@ def test_a_snapshot_is_what_was_collected(
             clock.now += 5
             person.answer(awake if person.step.kind == "attention" else 4, comment="hm")
     collection.do(Exclude(bad.id, "did not read"))
-    never.collection.do(__import__("heartfelt.collect.commands", fromlist=["x"]).Consent(never.id, False))
+    never.collection.do(__import__("heartfelt.collect.commands", fromlist=["x"]).GiveConsent(never.id, False))
     frozen = collection.snapshot()
     ratings = frozen.ratings
     assert ratings.height == 10, "practice and attention are no ratings"

@@ -24,8 +24,8 @@ ROOT = Path(heartfelt.__file__).parent
 NAMES = ("aigiemo", "aimoclips", "emolia", "musav", "musiceval", "vgmidi")
 MAY_NAME = {  # a trained model, and a pilot that is built in, say which data their numbers come from
     "planning/builtin.py",
-    "predictors/valence_arousal/shipped/README.md",
-    "predictors/valence_arousal/shipped/model.json",
+    "predictors/trained/valence_arousal/shipped/README.md",
+    "predictors/trained/valence_arousal/shipped/model.json",
 }
 
 RUN = """

@@ -368,7 +368,8 @@ def interval_width(parts: Floats) -> float:
 
     items, df, raters, ratings, people = (parts[:, k] for k in range(1, 6))
     # As ``two_way.error_of`` has it.
-    extra = np.where(people < 3, 0.0, np.maximum(raters - ratings, 0.0))
+    factor = np.array([rater_factor(count) for count in people])
+    extra = np.where(people < 3, 0.0, factor * np.maximum(raters - ratings, 0.0))
     total = items + extra
     doubt = np.where(people < 3, 0.0, np.maximum(extra, np.minimum(raters, items)))
     below = items**2 / df + doubt**2 / np.maximum(people - 1.0, 1.0)

@@ -137,8 +137,8 @@ def assign(cell: Ints, stays: Ints, quota: int | None, rng: np.random.Generator)
     queues = [_Queue(order[start:end], rng) for start, end in itertools.pairwise(edges)]
     if len(queues) == 1:
         [alone] = queues
-        hands = (alone.take(min(stay, alone.available(quota)), rng) for stay in stays.tolist())
-        return [rng.permutation(np.array(hand, dtype=np.int64)).tolist() for hand in hands]
+        allocated = (alone.take(min(stay, alone.available(quota)), rng) for stay in stays.tolist())
+        return [rng.permutation(np.array(hand, dtype=np.int64)).tolist() for hand in allocated]
     rounds = np.zeros(len(queues), dtype=np.int64)
     free = np.array([queue.available(quota) for queue in queues], dtype=np.int64)
     handed: list[list[int]] = []

@@ -231,7 +231,7 @@ def test_what_a_killed_process_left_is_swept(fresh: Path, archives: Path) -> Non
     assert left(fresh) == [NAME]
 
 
-CODE = "from pathlib import Path; from heartfelt.predictors.weights import pull_model; pull_model({!r}, given=Path({!r}))"
+CODE = "from pathlib import Path; from heartfelt.predictors.weights import pull_model; pull_model({!r}, local_archive=Path({!r}))"
 
 
 def test_two_processes_pull_at_once(fresh: Path, archives: Path) -> None:

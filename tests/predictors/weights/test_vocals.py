@@ -67,4 +67,4 @@ def test_prepare_names_clips_with_a_voice(tmp_path: Path, capsys: pytest.Capture
     assert "voice score: eta squared" in shown
     assert "a voice is likely" in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert main(["prepare", str(tmp_path), "--content", "song"]) == 2
-    assert "Allowed: any, instrumental, speech" in capsys.readouterr().err
+    assert "any, instrumental, speech" in capsys.readouterr().err

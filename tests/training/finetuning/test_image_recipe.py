@@ -259,7 +259,7 @@ def test_settings_in_text() -> None:
 @pytest.mark.slow
 def test_every_architecture_and_recipe_has_its_section() -> None:
     """Recipes on the page, architectures in the generated reference with their source and details."""
-    page = (Path(heartfelt.__file__).parents[3] / "docs" / "training.md").read_text(encoding="utf-8")
+    page = (Path(heartfelt.__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
     assert isinstance(recipe_named("attributes"), ImageRecipe)
     for name in ("image-emotion", "attributes"):
         assert f"### `{name}`" in page, name
