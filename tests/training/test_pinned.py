@@ -36,7 +36,7 @@ GOLDEN = Path(__file__).parent / "golden.json"
 
 def plain(value: Any) -> Any:
     if isinstance(value, Estimate):
-        return [value.value, value.low, value.high, value.to_json().get("level")]
+        return [value.value, value.low, value.high, value.to_json().get("confidence")]
     return value
 
 

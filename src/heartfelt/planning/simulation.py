@@ -28,6 +28,7 @@ from heartfelt.planning.statistics import statistics, taste_variance
 from heartfelt.screening.panel import screen
 from heartfelt.screening.policy import parse_policy
 from heartfelt.stats.inference.posthoc import critical
+from heartfelt.stats.two_way_jackknife import rater_factor
 from heartfelt.streams import derived_seed, stream
 
 FIGURES = (

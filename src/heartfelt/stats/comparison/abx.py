@@ -78,7 +78,7 @@ def abx(rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: 
         none = Estimate.missing("there are no answers", _METHOD, counts)
         return Abx(share=none, d_prime=none, p_value=None, margin=margin, equivalence_p_value=None, raters={})
     per_rater = np.bincount(raters.codes)
-    share = exact_share(right, trials, _METHOD, confidence, counts)
+    share = _exact_share(right, trials, _METHOD, confidence, counts)
     rights = np.bincount(raters.codes, values)
     several = not alone and int(per_rater.max()) > 1
     if several and raters.count < 2:
@@ -92,7 +92,7 @@ def abx(rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: 
     single = {}
     for name, number in names.items():
         answers = int(per_rater[number])
-        single[name] = exact_share(int(rights[number]), answers, _METHOD, confidence, {"answers": answers})
+        single[name] = _exact_share(int(rights[number]), answers, _METHOD, confidence, {"answers": answers})
     return Abx(
         share=share,
         d_prime=_d_prime(share),
@@ -114,7 +114,7 @@ def _below(limit: float, rights: Floats, answers: Ints) -> float:
     return float(stdtr(rights.size - 1.0, (share - limit) / math.sqrt(variance)))
 
 
-def exact_share(
+def _exact_share(
     successes: int, trials: int, method: str, confidence: float, counts: dict[str, int]
 ) -> Estimate:
     """A proportion with its exact interval."""

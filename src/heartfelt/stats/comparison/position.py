@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heartfelt.stats._bounds import check_confidence
-from heartfelt.stats.comparison.abx import exact_share
+from heartfelt.stats.comparison.abx import _exact_share
 from heartfelt.stats.comparison.pairs import as_comparisons, check_choices, judged_sets
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Ids, Values
@@ -60,7 +60,7 @@ def position_bias(
         none = [Estimate.missing("no pair was judged in both orders", name, counts) for name in names]
         return PositionBias(none[0], none[1], None, single)
     shares = [
-        exact_share(hits, trials, name, confidence, n)
+        _exact_share(hits, trials, name, confidence, n)
         if trials
         else Estimate.missing("no answer changed with the order", name, n)
         for hits, trials, name, n in (
