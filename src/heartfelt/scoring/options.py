@@ -138,7 +138,7 @@ class ScoreOptions:
     selection: ItemSelection = ItemSelection()
     ties: Annotated[
         Literal["missing", "lowest"],
-        _items("Tied votes: missing (no label) or lowest (the smaller label, as emolia-bench does)."),
+        _items("Tied votes: missing (no label) or lowest (the smaller label)."),
     ] = "missing"
     part: Annotated[
         str | None,
