@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import ParamSpec, TypeVar
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from heartfelt import __version__
@@ -70,14 +70,18 @@ class ReportPage:
 
 
 @cache
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("heartfelt.report", "assets"),
+def environment() -> Environment:
+    """What renders every template of reports and sites."""
+    folders = ("site/assets", "assets", "")
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader("heartfelt.report", folder) for folder in folders]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals |= {"version": __version__}
+    return environment
 
 
 @cache
@@ -96,17 +100,10 @@ def script_json(data: object) -> str:
 
 def render(page: ReportPage) -> str:
     """The page as one HTML text."""
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            page=page,
-            style=Markup(asset("report.css")),
-            script=Markup("\n".join(asset(name) for name in SCRIPTS)),
-            data=Markup(script_json(page.data)),
-            version=__version__,
-        )
-    )
+    script = Markup("\n".join(asset(name) for name in SCRIPTS))
+    data = Markup(script_json(page.data))
+    template = environment().get_template("page.html")
+    return template.render(page=page, style=Markup(asset("report.css")), script=script, data=data)
 
 
 def figure_block(
