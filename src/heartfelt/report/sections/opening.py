@@ -18,7 +18,7 @@ from heartfelt.report.charts import Chart, Charts
 from heartfelt.report.page import opening_figure
 from heartfelt.report.templates import part
 from heartfelt.stats.estimate import Estimate
-from heartfelt.wording import interval, listed, number, percent_interval, plural, share, spaced
+from heartfelt.wording import interval, listed, number, percent_interval, share, spaced
 
 MOST_LINES = 3
 PANELS = 2
