@@ -72,9 +72,11 @@ class ReportPage:
 @cache
 def environment() -> Environment:
     """What renders every template of reports and sites."""
-    folders = ("site/assets", "assets", "")
+    folders = (("report", "site/assets"), ("report", "assets"), ("report", ""), ("", ""))
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader("heartfelt.report", folder) for folder in folders]),
+        loader=ChoiceLoader(
+            [PackageLoader(f"heartfelt.{package}".rstrip("."), folder) for package, folder in folders]
+        ),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

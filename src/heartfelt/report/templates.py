@@ -25,7 +25,7 @@ _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 
 
 def section(template: str, id: str, charts: Charts | None = None, **values: object) -> Section:
-    """A section from ``template``, a path below this package without its suffix."""
+    """A section from ``template``, a path below this package, or below heartfelt, without its suffix."""
     filled = _environment().get_template(f"{template}.html.j2").make_module({"charts": charts or {}, **values})
     words = {name: str(getattr(filled, name, "")) for name in ("title", "lead", "short", "fact")}
     return Section(id=id, html=_compact(str(filled)), **words)
