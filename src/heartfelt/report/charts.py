@@ -418,7 +418,6 @@ def bounds(estimate: Estimate | None) -> tuple[float | None, float | None]:
 
 
 def interval_row(label: str, estimate: Estimate, colour: str, note: str = "") -> Row:
-    """A row that shows an estimate."""
     low, high = bounds(estimate)
     interval = "" if low is None else f" [{number(low, 2)}, {number(high, 2)}]"
     words = f"{label}\n{number(estimate.value, 2)}{interval}" + (f"\n{note}" if note else "")
@@ -454,7 +453,6 @@ class Panels:
         self.table: list[TableRow] = []
 
     def chart(self, title: str, caption: str, why_absent: str) -> Chart | Absent:
-        """The chart, or why there is none."""
         return (
             Chart(title=title, caption=caption, panels=self.panels, rows=self.table)
             if self.panels

@@ -169,7 +169,6 @@ def figure_blocks(charts: Charts, *names: str) -> Markup:
 
 
 def file_links(name: str, chart: Chart) -> list[Markup]:
-    """A link to every file of a figure."""
     link = Markup('<a href="figures/{0}.{1}" download>{2}</a>')
     return [link.format(name, kind, kind.upper()) for kind in (KINDS if chart.pictures else KINDS[-1:])]
 
@@ -190,7 +189,6 @@ def absent(words: str) -> Markup:
 
 
 def paragraph(words: str) -> Markup:
-    """A paragraph."""
     return Markup("<p>{}</p>").format(words)
 
 

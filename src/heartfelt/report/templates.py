@@ -1,6 +1,6 @@
 """Sections of pages from templates beside the code: ``*.html.j2`` holds their words, figures and tables.
 
-A template sets ``title`` and, where it has them, ``lead``, ``short`` and ``fact``; what it prints is the section. Blank lines are left
+A template sets ``title`` and, where it has them, ``lead``, ``short`` and ``fact``; what it prints is the section, blank lines left
 out. The columns of a table are Jinja expressions by heading, in which ``row`` is the result that a line shows.
 """
 
@@ -26,7 +26,9 @@ _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 
 def section(template: str, id: str, charts: Charts | None = None, **values: object) -> Section:
     """A section from ``template``, a path below this package, or below heartfelt, without its suffix."""
-    filled = _environment().get_template(f"{template}.html.j2").make_module({"charts": charts or {}, **values})
+    filled = (
+        _environment().get_template(f"{template}.html.j2").make_module({"charts": charts or {}, **values})
+    )
     words = {name: str(getattr(filled, name, "")) for name in ("title", "lead", "short", "fact")}
     return Section(id=id, html=_compact(str(filled)), **words)
 

@@ -91,7 +91,10 @@ def repeats(about: Mapping[str, ModelInfo]) -> Section:
 
 def method(scores: Scores) -> Section:
     """How the numbers were computed."""
-    chosen = [(field.name, getattr(scores.options.selection, field.name)) for field in fields(scores.options.selection)]
+    chosen = [
+        (field.name, getattr(scores.options.selection, field.name))
+        for field in fields(scores.options.selection)
+    ]
     return section(
         "bench/method",
         "method",
@@ -104,7 +107,6 @@ def method(scores: Scores) -> Section:
 
 
 def _chance(scores: Scores, task: ScoringTask) -> str:
-    """What chance is for the headline of a task."""
     chance = scores.chance(task.id)
     if chance.value is None:
         return f"{spaced(task.id)}: no chance level: {chance.why_missing}."

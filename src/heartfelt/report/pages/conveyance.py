@@ -118,9 +118,7 @@ def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -
     ]
     media = media_sources(conveyed.snapshot, target / "report.html")
     title = f"Predicted conveyance: {conveyed.snapshot.source.name}"
-    return ReportPage(
-        title=title, subtitle=words, sections=sections, charts=charts, media=media, facts=facts
-    )
+    return ReportPage(title=title, subtitle=words, sections=sections, charts=charts, media=media, facts=facts)
 
 
 def _estimate(row: SystemDeviation | SystemSlope) -> Estimate:

@@ -61,7 +61,9 @@ def systems_chart(result: PreparationResult) -> Chart | Absent:
 def preparation_section(result: PreparationResult, link: str) -> Section:
     """The preparation on another page: how systems differed, and the way to the whole."""
     remarks = sum(bool(stimulus.problem or stimulus.checks) for stimulus in result.stimuli)
-    return section("pages/preparation_elsewhere", "preparation", link=link, remarks=remarks, **_shared(result))
+    return section(
+        "pages/preparation_elsewhere", "preparation", link=link, remarks=remarks, **_shared(result)
+    )
 
 
 def _shared(result: PreparationResult) -> dict[str, object]:

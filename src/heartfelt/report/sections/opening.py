@@ -62,7 +62,9 @@ def opening(analysis: Analysis, charts: Charts, sections: set[str]) -> Markup:
         raters_fact(summary),
         Fact(title="Next step", meaning=groups.next_step),
     )
-    shown = opening_figure(name, charts, FIGURES[name], panels=1 if name == "mushra" else PANELS) if name else ""
+    shown = (
+        opening_figure(name, charts, FIGURES[name], panels=1 if name == "mushra" else PANELS) if name else ""
+    )
     return part(
         "sections/opening",
         groups=groups,

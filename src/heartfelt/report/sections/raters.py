@@ -175,6 +175,4 @@ def instruments(analysis: Analysis, _: Charts) -> Section | None:
     norms = [(row, norm) for row in scores for norm in row.norms]
     cited = [f"{used.name}: {used.citation}" for used in analysis.snapshot.study.instruments.values()]
     citations = list(dict.fromkeys(cited))
-    return section(
-        "sections/instruments", "instruments", scores=scores, norms=norms, citations=citations
-    )
+    return section("sections/instruments", "instruments", scores=scores, norms=norms, citations=citations)

@@ -38,7 +38,6 @@ def _with_pool(single: Mapping[str, T] | None, pooled: Mapping[str, T] | None) -
 
 
 def _estimate_of(part: object, name: str) -> Estimate | None:
-    """An estimate of a part by name, where the part has it."""
     value = getattr(part, name)
     return value if isinstance(value, Estimate) else None
 
@@ -63,7 +62,10 @@ def trust(analysis: Analysis, charts: Charts) -> Section:
         careless_title=f"Lower bounds {IF_CARELESS}",
         careless_columns=[coefficient(name) for name in careless],
         careless=[
-            [question, *((estimate := _estimate_of(part, name)) and estimate.bound_if_careless for name in careless)]
+            [
+                question,
+                *((estimate := _estimate_of(part, name)) and estimate.bound_if_careless for name in careless),
+            ]
             for question, part in parts.items()
         ],
         needed=_needed(parts),
@@ -165,7 +167,9 @@ def _breakdown(analysis: Analysis) -> list[tuple[str, list[str], list[list[CellV
         for row in rows:
             counts = (row.n_items, row.n_ratings, row.n_labels, row.n_ties, row.n_single)
             estimates = (_estimate_of(row, name) for name in shown)
-            cells = (None if estimate is None or estimate.value is None else estimate for estimate in estimates)
+            cells = (
+                None if estimate is None or estimate.value is None else estimate for estimate in estimates
+            )
             lines.append([spaced(row.value), *counts, *cells])
         parts.append((fact, [spaced(fact), *counted, *(titles[name] for name in shown)], lines))
     return parts[::-1]

@@ -56,4 +56,6 @@ class Frame:
 
 def render_page(page: ReportPage, frame: Frame, name: str = "site.html") -> str:
     """A page with figures and tables as HTML."""
-    return environment().get_template(name).render(page=page, data=Markup(script_json(page.data)), **frame.parts)
+    return (
+        environment().get_template(name).render(page=page, data=Markup(script_json(page.data)), **frame.parts)
+    )

@@ -239,7 +239,6 @@ def _failures(
 
 
 def _comparisons(board: SiteBoard, board_index: int, model: str, several: bool) -> Section:
-    """How the model compares with every other."""
     pairs = [pair for pair in board.scores.comparisons if model in (pair.first, pair.second)]
     return section(
         "site/model_comparison",

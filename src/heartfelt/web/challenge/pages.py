@@ -62,9 +62,7 @@ def leaderboard_page(challenge: Challenge) -> str:
     ]
     closed = challenge.ledger.fact("closed") is not None
     more = section("web/challenge/more", "more", final=final, closed=closed)
-    return _page(
-        challenge, "Leaderboard", [*([] if final is None else final_sections(final)), *boards, more]
-    )
+    return _page(challenge, "Leaderboard", [*([] if final is None else final_sections(final)), *boards, more])
 
 
 def final_page(challenge: Challenge, final: Final) -> str:
@@ -75,9 +73,7 @@ def final_page(challenge: Challenge, final: Final) -> str:
 def final_sections(final: Final) -> list[Section]:
     """The final ranking, a section per task."""
     boards = [
-        section(
-            "web/challenge/final_board", f"final-{at}", board=board, capital=_capital, range_of=_range
-        )
+        section("web/challenge/final_board", f"final-{at}", board=board, capital=_capital, range_of=_range)
         for at, board in enumerate(final.boards, 1)
     ]
     return [section("web/challenge/final", "final", final=final), *boards]

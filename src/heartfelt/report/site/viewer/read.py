@@ -34,7 +34,19 @@ N = TypeVar("N", int, float)
 KEY = ["model", "stimulus", "question"]
 _TEXTS = ("answer", "reason", "note", "problem", "flag", "shares", "members", "orders", "errors", "call")
 _COPIED = (
-    *("stimulus", "question", "system", "intent", "truth", "value", "score", "answer", "low", "high", "reason"),
+    *(
+        "stimulus",
+        "question",
+        "system",
+        "intent",
+        "truth",
+        "value",
+        "score",
+        "answer",
+        "low",
+        "high",
+        "reason",
+    ),
     *("note", "flag", "shares", "members", "orders", "seconds", "off", "spread", "agreement"),
 )
 """What a sample has as the table of answers has it."""
@@ -215,7 +227,8 @@ def _exchanges(
         calls = pl.read_parquet(home / CALLS).sort("at")
         for row in calls.iter_rows(named=True):
             texts = {
-                name: None if row.get(name) is None else without_secrets(str(row[name])) for name in _CALL_TEXTS
+                name: None if row.get(name) is None else without_secrets(str(row[name]))
+                for name in _CALL_TEXTS
             }
             exchanges[row["id"]] = Exchange(
                 **{name: row.get(name) for name in _CALL_FACTS},
