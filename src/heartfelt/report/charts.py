@@ -417,6 +417,15 @@ def bounds(estimate: Estimate | None) -> tuple[float | None, float | None]:
     return estimate.low, estimate.high
 
 
+def estimated_point(
+    x: Estimate | float, y: Estimate, *, label: str, colour: str, shape: str, words: str
+) -> Point:
+    """A point at two estimates, with their intervals; ``x`` may be a number without one."""
+    (xl, xh), (yl, yh) = bounds(x) if isinstance(x, Estimate) else (None, None), bounds(y)
+    look = {"label": label, "colour": colour, "shape": shape, "words": words}
+    return Point(x=float(x), y=float(y), xl=xl, xh=xh, yl=yl, yh=yh, **look)
+
+
 def interval_row(label: str, estimate: Estimate, colour: str, note: str = "") -> Row:
     low, high = bounds(estimate)
     interval = "" if low is None else f" [{number(low, 2)}, {number(high, 2)}]"

@@ -15,8 +15,8 @@ from heartfelt.report.charts import (
     PlaneChart,
     Point,
     axis,
-    bounds,
     chart_or_reason,
+    estimated_point,
 )
 from heartfelt.report.page import Section
 from heartfelt.report.palette import COLOURS, SHAPES, distinct
@@ -83,20 +83,10 @@ def by_system(scores: Scores, task: ScoringTask) -> Chart | Absent:
 
 
 def _system_point(position: int, row: SystemBias) -> Point:
-    low, high = bounds(row.label)
     words = f"{row.system}, {row.items:,} items\nbias {interval(row.bias, 2)}"
     words += f"\n{p_value(row.p_adjusted)} (Holm)" if row.p_adjusted is not None else ""
-    name, shape = row.system, SHAPES[position % len(SHAPES)]
-    return Point(
-        x=row.prediction,
-        y=float(row.label),
-        label=name,
-        colour=distinct(position),
-        shape=shape,
-        words=words,
-        yl=low,
-        yh=high,
-    )
+    look = {"colour": distinct(position), "shape": SHAPES[position % len(SHAPES)]}
+    return estimated_point(row.prediction, row.label, label=row.system, words=words, **look)
 
 
 def failures(scores: Scores, task: ScoringTask) -> Chart | Absent:

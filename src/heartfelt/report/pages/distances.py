@@ -17,7 +17,7 @@ from heartfelt.report.charts import (
     PlaneChart,
     Point,
     axis,
-    bounds,
+    estimated_point,
     numbers,
 )
 from heartfelt.report.page import ReportPage, render
@@ -91,23 +91,10 @@ def _plane(result: SystemDistances) -> Chart | Absent:
             mean = means.get((question, row.system))
             if row.metric != metric or mean is None or mean.value is None or row.distance.value is None:
                 continue
-            (xl, xh), (yl, yh) = bounds(row.distance), bounds(mean)
             words = f"{row.system}\n{metric}: {interval(row.distance)}\n{question}: {interval(mean)}"
-            x, y, look = row.distance.value, mean.value, len(points)
-            points.append(
-                Point(
-                    x=x,
-                    y=y,
-                    label=row.system,
-                    colour=COLOURS[look % len(COLOURS)],
-                    shape=SHAPES[look % len(SHAPES)],
-                    words=words,
-                    xl=xl,
-                    xh=xh,
-                    yl=yl,
-                    yh=yh,
-                )
-            )
+            at = len(points)
+            look = {"colour": COLOURS[at % len(COLOURS)], "shape": SHAPES[at % len(SHAPES)]}
+            points.append(estimated_point(row.distance, mean, label=row.system, words=words, **look))
             cells = {"metric": metric, "question": question, "system": row.system}
             builder.table.append(
                 {
