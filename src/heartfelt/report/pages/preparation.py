@@ -62,7 +62,7 @@ def preparation_section(result: PreparationResult, link: str) -> Section:
     """The preparation on another page: how systems differed, and the way to the whole."""
     remarks = sum(bool(stimulus.problem or stimulus.checks) for stimulus in result.stimuli)
     return section(
-        "pages/preparation_elsewhere", "preparation", link=link, remarks=remarks, **_shared(result)
+        "pages/preparation_elsewhere", "preparation", None, link=link, remarks=remarks, **_shared(result)
     )
 
 

@@ -41,7 +41,9 @@ def categories(analysis: Analysis, charts: Charts) -> Section | None:
 def _means(result: CategoryQuestion) -> list[list[CellValue]]:
     numbers = [row.question for row in result.explained]
     places = result.places if numbers else ()
-    return [[spaced(row.category), row.n_stimuli, *map(row.means.get, numbers)] for row in places]
+    return [
+        [spaced(row.category), row.n_stimuli, *(row.means.get(name) for name in numbers)] for row in places
+    ]
 
 
 def _hidden_note(result: CategoryQuestion) -> Markup:

@@ -28,7 +28,9 @@ def conclusions(analysis: Analysis, _: Charts) -> Section:
 def preregistration(analysis: Analysis, _: Charts) -> Section | None:
     """What was registered before collecting, and every deviation from it; nothing where nothing was."""
     registered = analysis.summary.registered
-    return registered and section("sections/preregistration", "preregistration", registered=registered)
+    if registered is None:
+        return None
+    return section("sections/preregistration", "preregistration", registered=registered)
 
 
 def related(analysis: Analysis, folder: str, charts: Charts) -> Section:

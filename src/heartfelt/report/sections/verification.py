@@ -40,4 +40,6 @@ def verification(analysis: Analysis, charts: Charts) -> Section | None:
 def adjudication(analysis: Analysis, _: Charts) -> Section | None:
     """Decisions by question and rule, with the shares that agree with the majority and with the machine's draft."""
     result = analysis.summary.adjudication
-    return result and section("sections/adjudication", "adjudication", result=result, any_rule=ANY_RULE)
+    if result is None:
+        return None
+    return section("sections/adjudication", "adjudication", result=result, any_rule=ANY_RULE)

@@ -36,7 +36,8 @@ def how_to_submit(challenge: Challenge, address: str) -> str:
         "first_score": _first_score,
     }
     sections = [
-        section(f"web/challenge/{name}", name, **values) for name in ("predict", "file", "send", "scores")
+        section(f"web/challenge/{name}", name, None, **values)
+        for name in ("predict", "file", "send", "scores")
     ]
     return _page(challenge, "How to submit predictions", sections)
 

@@ -226,7 +226,7 @@ def _exchanges(
         )
         calls = pl.read_parquet(home / CALLS).sort("at")
         for row in calls.iter_rows(named=True):
-            texts = {
+            texts: dict[str, Any] = {
                 name: None if row.get(name) is None else without_secrets(str(row[name]))
                 for name in _CALL_TEXTS
             }

@@ -168,7 +168,9 @@ def _listed(
         [show(sample, labels.get((sample.stimulus, sample.question))) for show in _COLUMNS.values()]
         for sample in view.samples
     ]
-    columns = [{"label": name, **_COLUMN_LOOKS.get(name, {"kind": "text"})} for name in _COLUMNS]
+    columns: list[dict[str, object]] = [
+        {"label": name, **_COLUMN_LOOKS.get(name, {"kind": "text"})} for name in _COLUMNS
+    ]
     used = [
         column for column in range(len(columns)) if column < 8 or any(row[column] is not None for row in rows)
     ]
