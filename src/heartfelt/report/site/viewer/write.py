@@ -266,7 +266,7 @@ _CHOICE: Mapping[str, object] = {"kind": "text", "filter": "choice"}
 _COLUMN_LOOKS: Mapping[str, Mapping[str, object]] = {
     **dict.fromkeys(("model", "question", "outcome", "system", "intent"), _CHOICE),
     "error (%)": {"kind": "number", "places": 0, "filter": "least"},
-    **dict.fromkeys(("attempts", "tokens"), {"kind": "number", "places": 0}),
-    **dict.fromkeys(("agreement of repeats", "SD of repeats"), {"kind": "number", "places": 2}),
+    **{name: {"kind": "number", "places": 0} for name in ("attempts", "tokens")},
+    **{name: {"kind": "number", "places": 2} for name in ("agreement of repeats", "SD of repeats")},
     "cost": {"kind": "number", "places": 5},
 }
