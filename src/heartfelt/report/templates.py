@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import cast
 
 from jinja2 import Environment, Undefined, pass_context
 from jinja2.environment import TemplateExpression
@@ -93,10 +94,10 @@ def _table(
 
 
 def _cell(source: str, scope: Mapping[str, object]) -> CellValue:
-    value: CellValue = _expression(source)(scope)
+    value: object = _expression(source)(scope)
     if isinstance(value, Undefined):
         str(value)  # raises, and says which name is not there
-    return value
+    return cast(CellValue, value)
 
 
 def _rounded(value: float | None, decimals: int) -> float | None:
