@@ -21,10 +21,8 @@ from heartfelt.report.figures import FIGURES
 from heartfelt.report.media import media_sources
 from heartfelt.report.page import ReportPage, Section, absent, render, section_or_reason
 from heartfelt.report.sections import (
-    adjudication,
     categories,
     comparisons,
-    instruments,
     opening,
     outcome,
     raters,
@@ -171,10 +169,10 @@ def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
         traces.traces,
         *((reliability.agreement, reliability.trust) if single else ()),
         verification.verification,
-        adjudication.adjudication,
+        verification.adjudication,
         raters.raters,
         raters.rater_groups,
-        instruments.instruments,
+        raters.instruments,
         *((systems.answers,) if single else ()),
         outcome.stimuli,
         outcome.paper,

@@ -417,8 +417,16 @@ def bounds(estimate: Estimate | None) -> tuple[float | None, float | None]:
     return estimate.low, estimate.high
 
 
+def estimated_point(
+    x: Estimate | float, y: Estimate, *, label: str, colour: str, shape: str, words: str
+) -> Point:
+    """A point at two estimates, with their intervals; ``x`` may be a number without one."""
+    (xl, xh), (yl, yh) = bounds(x) if isinstance(x, Estimate) else (None, None), bounds(y)
+    look = {"label": label, "colour": colour, "shape": shape, "words": words}
+    return Point(x=float(x), y=float(y), xl=xl, xh=xh, yl=yl, yh=yh, **look)
+
+
 def interval_row(label: str, estimate: Estimate, colour: str, note: str = "") -> Row:
-    """A row that shows an estimate."""
     low, high = bounds(estimate)
     interval = "" if low is None else f" [{number(low, 2)}, {number(high, 2)}]"
     words = f"{label}\n{number(estimate.value, 2)}{interval}" + (f"\n{note}" if note else "")
@@ -454,7 +462,6 @@ class Panels:
         self.table: list[TableRow] = []
 
     def chart(self, title: str, caption: str, why_absent: str) -> Chart | Absent:
-        """The chart, or why there is none."""
         return (
             Chart(title=title, caption=caption, panels=self.panels, rows=self.table)
             if self.panels

@@ -121,7 +121,6 @@ class Grid:
     """Decimals of estimates; as many as each needs if left out."""
 
     def text(self, value: CellValue) -> str:
-        """A cell as text."""
         return interval(value, self.decimals) if isinstance(value, Estimate) else cell_text(value)
 
 
@@ -185,7 +184,6 @@ def _alignment(grid: Grid, column: int) -> str:
 
 
 def heading(level: int, text: str) -> str:
-    """A heading of Markdown."""
     return f"{'#' * level} {markdown(text, 200)}"
 
 

@@ -85,7 +85,6 @@ OUTCOMES = {"signed": "signed deviation", "absolute": "absolute deviation", "val
 
 
 def coefficient(name: str) -> str:
-    """A coefficient by its usual name."""
     return COEFFICIENTS.get(name, spaced(name))
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import ParamSpec, TypeVar
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from heartfelt import __version__
@@ -70,14 +70,20 @@ class ReportPage:
 
 
 @cache
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("heartfelt.report", "assets"),
+def environment() -> Environment:
+    """What renders every template of reports and sites."""
+    folders = (("report", "site/assets"), ("report", "assets"), ("report", ""), ("", ""))
+    environment = Environment(
+        loader=ChoiceLoader(
+            [PackageLoader(f"heartfelt.{package}".rstrip("."), folder) for package, folder in folders]
+        ),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals |= {"version": __version__}
+    return environment
 
 
 @cache
@@ -96,17 +102,10 @@ def script_json(data: object) -> str:
 
 def render(page: ReportPage) -> str:
     """The page as one HTML text."""
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            page=page,
-            style=Markup(asset("report.css")),
-            script=Markup("\n".join(asset(name) for name in SCRIPTS)),
-            data=Markup(script_json(page.data)),
-            version=__version__,
-        )
-    )
+    script = Markup("\n".join(asset(name) for name in SCRIPTS))
+    data = Markup(script_json(page.data))
+    template = environment().get_template("page.html")
+    return template.render(page=page, style=Markup(asset("report.css")), script=script, data=data)
 
 
 def figure_block(
@@ -170,7 +169,6 @@ def figure_blocks(charts: Charts, *names: str) -> Markup:
 
 
 def file_links(name: str, chart: Chart) -> list[Markup]:
-    """A link to every file of a figure."""
     link = Markup('<a href="figures/{0}.{1}" download>{2}</a>')
     return [link.format(name, kind, kind.upper()) for kind in (KINDS if chart.pictures else KINDS[-1:])]
 
@@ -191,7 +189,6 @@ def absent(words: str) -> Markup:
 
 
 def paragraph(words: str) -> Markup:
-    """A paragraph."""
     return Markup("<p>{}</p>").format(words)
 
 

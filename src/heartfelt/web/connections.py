@@ -86,7 +86,6 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Its headers are there."""
         self._expected = "body"
         super().on_headers_complete()
 

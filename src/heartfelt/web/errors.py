@@ -87,7 +87,6 @@ class RequestRefused(HTTPException):
 
 
 def status_of(error: HeartfeltError) -> int:
-    """The status an error is answered with."""
     return next((status for kind, status in _STATUSES if isinstance(error, kind)), 400)
 
 

@@ -84,7 +84,6 @@ class Batcher:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def settle(self, case: Case) -> CaseOutcome:
-        """The outcome of one case."""
         answer: asyncio.Future[CaseOutcome] = asyncio.get_running_loop().create_future()
         try:
             self._queue.put_nowait((case, answer))
@@ -118,7 +117,6 @@ class Batcher:
 
 
 def predictor_app(predictor: Predictor, options: ServerOptions | None = None) -> Starlette:
-    """The application that serves a predictor."""
     from starlette.applications import Starlette
     from starlette.responses import JSONResponse
     from starlette.routing import Route

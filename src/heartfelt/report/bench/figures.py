@@ -21,8 +21,8 @@ from heartfelt.report.charts import (
     PlaneChart,
     Point,
     axis,
-    bounds,
     chart_or_reason,
+    estimated_point,
 )
 from heartfelt.report.charts import confusion as confusion_panel
 from heartfelt.report.figures.answers import tied_runs
@@ -259,11 +259,8 @@ def _calibration_points(calibration: Calibration) -> tuple[Point, ...]:
         if row.count and row.mean_probability is not None and row.share_true.value is not None:
             words = f"given {number(row.mean_probability, 2)} on average\ntrue: {interval(row.share_true, 2)}"
             words += f"\n{row.count:,} items"
-            low, high = bounds(row.share_true)
-            x, y = row.mean_probability, row.share_true.value
-            points.append(
-                Point(x=x, y=y, label="", colour=COLOURS[0], shape=SHAPES[0], words=words, yl=low, yh=high)
-            )
+            look = {"label": "", "colour": COLOURS[0], "shape": SHAPES[0]}
+            points.append(estimated_point(row.mean_probability, row.share_true, words=words, **look))
     return tuple(points)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TypeAlias
 
 import polars as pl
@@ -31,18 +30,17 @@ from heartfelt.report.page import (
     absent,
     bullets,
     figure_block,
-    folded,
     joined,
     section_or_reason,
 )
-from heartfelt.report.tables import CellValue, table, table_of
+from heartfelt.report.tables import CellValue, table
+from heartfelt.report.templates import part, section
 from heartfelt.scoring import Scores
-from heartfelt.scoring.scores import UNTESTED, ModelRank, ModelScore, ScoringTask, SystemRank
+from heartfelt.scoring.scores import UNTESTED, ModelRank, ScoringTask, SystemRank
 from heartfelt.wording import interval, listed, number, p_value, plural, spaced
 
 MOST_MISSES = 10
 SHARE = "share of the way from chance to the ceiling"
-_Ranked: TypeAlias = tuple[ModelRank, ModelScore]
 _Key: TypeAlias = tuple[str, str, str | None]
 FURTHER: Mapping[str, tuple[_Key, ...]] = {
     "binary": (("balanced_accuracy", "item", "held-out threshold"), ("auroc", "item", None)),
@@ -226,17 +224,9 @@ def _failed(scores: Scores, task: ScoringTask) -> list[str]:
 
 def leaderboards(scores: Scores, charts: Charts) -> Section:
     """Figure and table of every task's headline."""
-    parts = []
-    for index, task in enumerate(scores.tasks):
-        parts.append(figure_block(f"leaderboard-{index}", charts, files=False))
-        parts.append(leaderboard_table(scores, task))
-        parts.append(_optional_figure(f"shares-{index}", charts))
-    lead = (
-        "Models are ranked by the score with failures counted: every item counts, and a failed or missing prediction counts"
-        " as the task's fallback says. Ranks are ranges where models do not differ significantly (Holm's correction);"
-        " a model that does not beat chance has none. The score on answered items alone is secondary."
-    )
-    return Section(id="leaderboard", title="Leaderboard", lead=lead, html=joined(*parts))
+    tables = [leaderboard_table(scores, task) for task in scores.tasks]
+    drawn = [name for name, chart in charts.items() if isinstance(chart, Chart)]
+    return section("bench/leaderboard", "leaderboard", charts, tables=tables, drawn=drawn)
 
 
 def leaderboard_table(
@@ -244,41 +234,30 @@ def leaderboard_table(
 ) -> Markup:
     """The headline of every model of a task, with further metrics; ``model`` is how a model is shown."""
 
-    def answers(row: _Ranked) -> str:
-        done, items = scores.answered(task.id, row[0].model)
-        return f"{number(done)} of {number(items)}"
-
-    def answered_only(row: _Ranked) -> CellValue:
-        done, items = scores.answered(task.id, row[0].model)
-        return row[1].estimate if done < items else "the same"
-
-    def further(key: _Key, row: _Ranked) -> CellValue:
-        score = scores.find(task.id, row[0].model, *key)
-        return score.with_failures if score else None
-
-    columns: dict[str, Callable[[_Ranked], CellValue]] = {
-        "model": lambda row: model(row[0].model),
-        "rank": lambda row: rank_text(row[0]),
-        scores.metric_title(task.headline): lambda row: row[1].with_failures,
-        "chance": lambda row: row[1].chance,
-        "ceiling": lambda row: row[1].ceiling,
-        SHARE: lambda row: rank_text(row[0]) if row[0].below_chance else row[1].of_ceiling,
-        "answered": answers,
-        "on answered items only": answered_only,
-        "over systems": lambda row: row[1].over_systems,
-        "rank for other systems": lambda row: _range(row[0].over_systems),
-    }
-    if task.kind in ("choices", "traces"):
-        # A pair lies between systems, and courses are compared stimulus by stimulus.
-        del columns["rank for other systems"], columns["over systems"]
-    for key in FURTHER[task.kind]:
+    further = {}
+    for index, key in enumerate(FURTHER[task.kind]):
         metric, by, at = key
         if any(scores.find(task.id, model, *key) is not None for model in scores.models):
             heading = (scores.metric_title(metric), at, "by system" if by == "system" else None)
-            columns[", ".join(part for part in heading if part)] = partial(further, key)
+            further[", ".join(filter(None, heading))] = f"further(row[0].model, {index})"
+
+    def further_score(name: str, index: int) -> CellValue:
+        score = scores.find(task.id, name, *FURTHER[task.kind][index])
+        return score.with_failures if score else None
+
     ranked = [(rank, scores.find(task.id, rank.model)) for rank in scores.ranked(task.id)]
-    rows = [(rank, score) for rank, score in ranked if score is not None]
-    return table_of(f"{spaced(task.id)}: every model", rows, columns)
+    return part(
+        "bench/leaderboard_table",
+        scores=scores,
+        task=task,
+        rows=[(rank, score, *scores.answered(task.id, rank.model)) for rank, score in ranked if score],
+        model=model,
+        rank_text=rank_text,
+        range_of=_range,
+        share_title=SHARE,
+        further_columns=further,
+        further=further_score,
+    )
 
 
 def _optional_figure(name: str, charts: Charts) -> Markup:
@@ -287,11 +266,8 @@ def _optional_figure(name: str, charts: Charts) -> Markup:
 
 
 def _misses(scores: Scores, media: Mapping[str, str]) -> Section:
-    parts = [
-        folded(f"{spaced(task.id)}: worst misses", _miss_table(scores, task, media)) for task in scores.tasks
-    ]
-    lead = "Listen to where models and people disagree most."
-    return Section(id="misses", title="Worst misses", lead=lead, html=joined(*parts), short="Misses")
+    tables = [(spaced(task.id), _miss_table(scores, task, media)) for task in scores.tasks]
+    return section("bench/misses", "misses", tables=tables)
 
 
 def _miss_table(scores: Scores, task: ScoringTask, media: Mapping[str, str]) -> Markup:

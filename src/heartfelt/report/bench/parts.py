@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from markupsafe import Markup
-
 from heartfelt.report.charts import (
     Absent,
     Chart,
@@ -19,24 +15,21 @@ from heartfelt.report.charts import (
     PlaneChart,
     Point,
     axis,
-    bounds,
     chart_or_reason,
+    estimated_point,
 )
-from heartfelt.report.page import Section, bullets, figure_block, folded, joined
+from heartfelt.report.page import Section
 from heartfelt.report.palette import COLOURS, SHAPES, distinct
-from heartfelt.report.tables import Columns, PValue, YesNoCell, table_of
+from heartfelt.report.templates import section
 from heartfelt.scoring import Scores
 from heartfelt.scoring.calibration.parts import (
     ON_LINE,
     PROBABILITIES,
-    ModelCalibration,
     PartError,
     Stack,
     SystemBias,
-    Worth,
 )
 from heartfelt.scoring.scores import ScoringTask
-from heartfelt.stats.stacking import StackWeight
 from heartfelt.wording import interval, number, p_value, spaced
 
 MOST_PANELS = 6
@@ -90,20 +83,10 @@ def by_system(scores: Scores, task: ScoringTask) -> Chart | Absent:
 
 
 def _system_point(position: int, row: SystemBias) -> Point:
-    low, high = bounds(row.label)
     words = f"{row.system}, {row.items:,} items\nbias {interval(row.bias, 2)}"
     words += f"\n{p_value(row.p_adjusted)} (Holm)" if row.p_adjusted is not None else ""
-    name, shape = row.system, SHAPES[position % len(SHAPES)]
-    return Point(
-        x=row.prediction,
-        y=float(row.label),
-        label=name,
-        colour=distinct(position),
-        shape=shape,
-        words=words,
-        yl=low,
-        yh=high,
-    )
+    look = {"colour": distinct(position), "shape": SHAPES[position % len(SHAPES)]}
+    return estimated_point(row.prediction, row.label, label=row.system, words=words, **look)
 
 
 def failures(scores: Scores, task: ScoringTask) -> Chart | Absent:
@@ -221,102 +204,21 @@ def part_charts(scores: Scores) -> Charts:
 
 def agreement_by_part(scores: Scores, charts: Charts | None = None) -> Section:
     """What models are worth, how they are calibrated, where they fail, and whether combining them helps."""
-    sections = []
-    for position, task in enumerate(scores.tasks):
-        lines = scores.parts.sentences(task.id)
-        if not lines and not any(row.task == task.id for row in scores.parts.errors):
-            continue
-        figures = (figure_block(f"{name}-{position}", charts or {}, files=False) for name in FIGURES)
-        grids = folded(f"{spaced(task.id)}: the figures by part", _tables(scores, task))
-        sections.append(
-            joined(Markup("<h3>{}</h3>").format(spaced(task.id)), *figures, bullets(lines), grids)
-        )
-    if sections and scores.parts.notes:
-        sections.append(bullets(list(scores.parts.notes)))
-    lead = (
-        "How many ratings per stimulus a model's answer is worth, whether its numbers are right on average for every system, where"
-        " it fails beyond what the raters' own noise explains, and whether combining models beats the best one."
-    )
-    return Section(id="parts", title="Agreement by part", lead=lead, html=joined(*sections), short="By part")
-
-
-def _tables(scores: Scores, task: ScoringTask) -> Markup:
-    parts, task_id = scores.parts, task.id
-    calibrations = [row for row in parts.calibrations if row.task == task_id]
-    columns: Columns[ModelCalibration] = {
-        "model": lambda row: row.model,
-        "of": lambda row: row.of,
-        "slope": lambda row: row.over_stimuli.slope,
-        "intercept": lambda row: row.over_stimuli.intercept,
-        "bias": lambda row: row.over_stimuli.bias,
-        "slope, over systems": lambda row: row.over_systems.slope,
-        "bias, over systems": lambda row: row.over_systems.bias,
-    }
-    biases = [(row.model, system) for row in calibrations for system in row.systems]
-    of_systems: Columns[tuple[str, SystemBias]] = {
-        "model": lambda row: row[0],
-        "system": lambda row: row[1].system,
-        "items": lambda row: row[1].items,
-        "mean prediction": lambda row: row[1].prediction,
-        "mean label": lambda row: row[1].label,
-        "bias": lambda row: row[1].bias,
-        "p (Holm)": lambda row: PValue(row[1].p_adjusted),
-        "differs from 0": lambda row: YesNoCell(row[1].differs),
-    }
-    of_parts: Columns[PartError] = {
-        "part": lambda row: f"{spaced(row.column)}: {spaced(row.value)}",
-        "model": lambda row: row.model,
-        "items": lambda row: row.items,
-        "error": lambda row: row.error,
-        "from noise alone": lambda row: row.from_noise,
-        "beyond noise": lambda row: row.beyond,
-        "more than elsewhere": lambda row: row.excess,
-        "p (Holm)": lambda row: PValue(row.p_adjusted),
-    }
-    of_worth: Columns[Worth] = {
-        "model": lambda row: row.model,
-        "worth in ratings": lambda row: row.ratings,
-        "at least": lambda row: row.at_least,
-        "correlation with true values": lambda row: row.correlation,
-    }
-    return joined(
-        table_of(
-            f"{spaced(task_id)}: worth in ratings",
-            [row for row in parts.worth if row.task == task_id],
-            of_worth,
-        ),
-        table_of(f"{spaced(task_id)}: calibration", calibrations, columns),
-        table_of(f"{spaced(task_id)}: bias by system", biases, of_systems),
-        table_of(
-            f"{spaced(task_id)}: errors by part",
-            [row for row in parts.errors if row.task == task_id],
-            of_parts,
-        ),
-        _stack_tables(task_id, [row for row in parts.stacks if row.task == task_id]),
+    parts = scores.parts
+    with_errors = {row.task for row in parts.errors}
+    tasks = [task for task in scores.tasks if task.id in with_errors or parts.sentences(task.id)]
+    return section(
+        "bench/parts",
+        "parts",
+        charts,
+        parts=parts,
+        tasks=tasks,
+        figures_of=lambda task: [f"{name}-{scores.tasks.index(task)}" for name in FIGURES],
+        biases_of=lambda rows: [(row.model, system) for row in rows for system in row.systems],
+        weights_of=lambda rows: [(row.unit, weight) for row in rows for weight in row.result.weights],
+        reasons_of=_reasons,
     )
 
 
-def _stack_tables(task: str, rows: Sequence[Stack]) -> Markup:
-    columns: Columns[Stack] = {
-        "for other": lambda row: row.unit,
-        "all combined": lambda row: row.result.stack,
-        "best single model": lambda row: row.result.best,
-        "difference": lambda row: row.result.difference,
-        "p": lambda row: PValue(row.result.p.value),
-        "combining helps": lambda row: YesNoCell(row.gains),
-        "not combined": lambda row: (
-            "; ".join(f"{model}: {reason}" for model, reason in row.left_out.items()) or "–"
-        ),
-    }
-    shares = [(row.unit, weight) for row in rows for weight in row.result.weights]
-    weights: Columns[tuple[str, StackWeight]] = {
-        "for other": lambda row: row[0],
-        "model": lambda row: row[1].model,
-        "share of the weights": lambda row: row[1].share,
-        "least in any fold": lambda row: row[1].low,
-        "most in any fold": lambda row: row[1].high,
-    }
-    return joined(
-        table_of(f"{spaced(task)}: models combined", rows, columns),
-        table_of(f"{spaced(task)}: weights", shares, weights),
-    )
+def _reasons(row: Stack) -> str:
+    return "; ".join(f"{model}: {reason}" for model, reason in row.left_out.items()) or "–"

@@ -101,7 +101,6 @@ def _shares(charts: Mapping[str, Chart], waiting: bool) -> tuple[list[str], list
 
 
 def _send_charts(charts: Mapping[str, Chart], folder: Path, helper: Helper | None) -> Helper | None:
-    """The helper, with charts to draw."""
     if helper is None or helper.stdin is None:
         # A file, not a pipe: a pipe this full would block this process until the helper has started.
         with tempfile.TemporaryFile() as charts_file:

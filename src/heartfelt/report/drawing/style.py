@@ -99,7 +99,6 @@ def gridlines(axes: Axes, which: Literal["x", "y"]) -> None:
 
 
 def legend_marks(entries: Sequence[Key], size: float = 4) -> list[Line2D]:
-    """The marks of a legend."""
     look: dict[str, Any] = {"ls": "", "markersize": size}
     return [Line2D([], [], marker=MARKERS[e.shape], color=e.colour, label=e.label, **look) for e in entries]
 

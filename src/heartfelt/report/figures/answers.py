@@ -77,7 +77,6 @@ def _tally(study: Study, question: str, rows: Sequence[Distribution]) -> AnswerT
 def _bins(
     study: Study, question: str, values: Sequence[float], named: Mapping[float, str]
 ) -> tuple[list[str], dict[float, int]]:
-    """The bins, and which of them each value falls into."""
     has_question = any(row.id == question for row in study.asked)
     scale = study.scale_of(question) if has_question else study.scales.get(question)
     codes = {**(scale.labels() if scale is not None else {}), **named}

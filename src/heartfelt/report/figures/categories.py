@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
 from heartfelt.analysis import Analysis
@@ -310,17 +312,7 @@ def _confused(
         )
         for line, shares in zip(panel.cells, table.proportions, strict=True)
     )
-    builder.panels.append(
-        Heatmap(
-            title=panel.title,
-            rows=panel.rows,
-            columns=panel.columns,
-            cells=cells,
-            row_label=panel.row_label,
-            column_label=panel.column_label,
-            square=panel.square,
-        )
-    )
+    builder.panels.append(replace(panel, cells=cells))
     builder.table += [
         {
             "question": question,

@@ -20,7 +20,7 @@ from heartfelt.report.charts import (
     Point,
     Segment,
     Spot,
-    bounds,
+    estimated_point,
     lettered,
 )
 from heartfelt.report.charts import axis as axis_for
@@ -211,21 +211,8 @@ def deviation_maps(analysis: Analysis) -> Chart | Absent:
             label, name = (names[key], names[key]) if of_system else (look.short(key), look.name(key))
             shade = colour(index) if of_system else look.colour(key)
             words = f"{name}\n{across} {interval(x, 2)}\n{up} {interval(y, 2)}"
-            (x_low, x_high), (y_low, y_high) = bounds(x), bounds(y)
-            points.append(
-                Point(
-                    x=x.value,
-                    y=y.value,
-                    label=label,
-                    colour=shade,
-                    shape=SHAPES[index % 4],
-                    words=words,
-                    xl=x_low,
-                    xh=x_high,
-                    yl=y_low,
-                    yh=y_high,
-                )
-            )
+            shape = SHAPES[index % 4]
+            points.append(estimated_point(x, y, label=label, colour=shade, shape=shape, words=words))
         if points:
             title = lettered(len(builder.panels), part)
             x_axis, y_axis = _square(points, across, up)

@@ -26,7 +26,6 @@ FIGURES: Registry[Figure] = Registry("figure")
 
 
 def figure(name: str, about: str) -> Callable[[ChartOf], ChartOf]:
-    """Register a function as a figure."""
 
     def register(chart: ChartOf) -> ChartOf:
         FIGURES.add(name, Figure(name, about, chart))

@@ -111,7 +111,6 @@ def _series(question: str, part: Reliability, shade: str, last: int) -> Series:
 
 
 def mean_ratings(ratings_per_item: Mapping[str, int]) -> float | None:
-    """The mean number of ratings per item."""
     items = sum(ratings_per_item.values())
     return sum(int(n) * count for n, count in ratings_per_item.items()) / items if items else None
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
-from markupsafe import Markup
 
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
@@ -15,17 +14,10 @@ from heartfelt.labels import LabelOptions, labels
 from heartfelt.report.charts import Absent, Chart, IntervalPanels, Item, Line
 from heartfelt.report.figures.maps import intent_maps
 from heartfelt.report.media import media_sources
-from heartfelt.report.page import ReportPage, Section, figure_block, folded, joined, paragraph, render
+from heartfelt.report.page import ReportPage, Section, render
 from heartfelt.report.palette import INK, colour
-from heartfelt.report.tables import CellValue, Columns, table, table_of
-from heartfelt.scoring.conveyance import (
-    CellDeviation,
-    Conveyed,
-    PredictedConveyance,
-    PredictedQuadrants,
-    SystemDeviation,
-    SystemSlope,
-)
+from heartfelt.report.templates import section
+from heartfelt.scoring.conveyance import Conveyed, PredictedConveyance, SystemDeviation, SystemSlope
 from heartfelt.serialization import write_json
 from heartfelt.stats.estimate import Estimate
 
@@ -100,34 +92,25 @@ def _chart(
 
 
 def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -> ReportPage:
-    result = conveyed.result
-    how = headline(result)
-    if not result.rated:
-        how += " No clip was rated: the intervals include the model's known error on systems it was not trained on."
-    columns: Columns[CellDeviation] = {
-        "system": lambda cell: cell.system,
-        "intent": lambda cell: cell.intent,
-        "question": lambda cell: cell.question,
-        "predicted deviation": lambda cell: cell.deviation,
-    }
-    by_cell = "Predicted deviation by system and intent"
-    deviation = joined(
-        figure_block("predicted-deviation", charts),
-        _by_system("Predicted deviation by system", result.deviation_by_system, "deviation"),
-        folded(by_cell, table_of(by_cell, result.deviation_by_cell, columns)),
-    )
-    slopes = joined(
-        figure_block("predicted-slopes", charts), _by_system("Predicted slopes", result.slopes, "slope")
-    )
-    how += flagged_words(conveyed)
-    meaning = "At 1, differences between intents come across in full; at 0, intents make no difference."
+    result, words = conveyed.result, headline(conveyed.result)
     sections = [
         *_maps(conveyed, charts),
-        Section(id="deviation", title="Predicted deviation from the intents", lead=how, html=deviation),
-        Section(id="slopes", title="Predicted slopes of perceived on intended", lead=meaning, html=slopes),
+        section(
+            "pages/conveyance_deviation",
+            "deviation",
+            charts,
+            result=result,
+            headline=words,
+            flagged=flagged_words(conveyed),
+        ),
+        section("pages/conveyance_slopes", "slopes", charts, result=result),
     ]
-    if result.quadrants is not None:
-        sections.append(_quadrants(result.quadrants))
+    quadrants = result.quadrants
+    if quadrants is not None:
+        counts = [[name, *line] for name, line in zip(quadrants.rows, quadrants.counts, strict=True)]
+        sections.append(
+            section("pages/conveyance_quadrants", "quadrants", quadrants=quadrants, counts=counts)
+        )
     facts = [
         ("clips", f"{result.stimuli:,}"),
         ("rated by people", f"{result.rated:,}"),
@@ -135,23 +118,11 @@ def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -
     ]
     media = media_sources(conveyed.snapshot, target / "report.html")
     title = f"Predicted conveyance: {conveyed.snapshot.source.name}"
-    return ReportPage(
-        title=title, subtitle=headline(result), sections=sections, charts=charts, media=media, facts=facts
-    )
+    return ReportPage(title=title, subtitle=words, sections=sections, charts=charts, media=media, facts=facts)
 
 
 def _estimate(row: SystemDeviation | SystemSlope) -> Estimate:
     return row.deviation if isinstance(row, SystemDeviation) else row.slope
-
-
-def _by_system(caption: str, rows: Sequence[SystemDeviation | SystemSlope], key: str) -> Markup:
-    columns: Columns[SystemDeviation | SystemSlope] = {
-        "system": lambda row: row.system,
-        "question": lambda row: row.question,
-        f"predicted {key}": _estimate,
-        "ratings alone": lambda row: row.ratings_alone,
-    }
-    return table_of(caption, rows, columns)
 
 
 def _maps(conveyed: Conveyed, charts: dict[str, Chart | Absent]) -> list[Section]:
@@ -170,22 +141,4 @@ def _maps(conveyed: Conveyed, charts: dict[str, Chart | Absent]) -> list[Section
         if rated is not None:
             charts["map-rated"] = replace(rated, title="Rated", caption="People's ratings of the same clips.")
     names = [name for name in ("map-predicted", "map-rated") if name in charts]
-    title = "Predicted next to rated" if len(names) == 2 else "Intended and predicted"
-    lead = "Lines lead from where each intent is meant to be to where it is perceived. Select a point to play it."
-    html = joined(*(figure_block(name, charts, files=False, numbers=False) for name in names))
-    return [Section(id="map", title=title, lead=lead, html=html, short="Map")]
-
-
-def _quadrants(quadrants: PredictedQuadrants) -> Section:
-    counts: list[list[CellValue]] = [
-        [name, *line] for name, line in zip(quadrants.rows, quadrants.counts, strict=True)
-    ]
-    hits: list[list[CellValue]] = [[name, estimate] for name, estimate in quadrants.hit_rate.items()]
-    html = joined(
-        table("Clips by intended and predicted quadrant", ["intended", *quadrants.columns], counts),
-        table("Share of clips predicted in the intended quadrant", ["system", "share"], hits),
-        paragraph(
-            "Counts of predictions: a clip near a midline may well be perceived on the other side of it."
-        ),
-    )
-    return Section(id="quadrants", title="Intended and predicted quadrants", html=html)
+    return [section("pages/conveyance_map", "map", charts, names=names)]

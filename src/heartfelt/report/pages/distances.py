@@ -17,15 +17,14 @@ from heartfelt.report.charts import (
     PlaneChart,
     Point,
     axis,
-    bounds,
+    estimated_point,
     numbers,
 )
-from heartfelt.report.page import ReportPage, Section, bullets, figure_block, joined, render
+from heartfelt.report.page import ReportPage, render
 from heartfelt.report.palette import COLOURS, SHAPES, colour
-from heartfelt.report.tables import Columns, PValue, table_of
+from heartfelt.report.templates import section
 from heartfelt.scoring.options import SET_METRICS
-from heartfelt.scoring.set_distances.closeness import Closeness
-from heartfelt.scoring.set_distances.systems import SystemDistance, SystemDistances
+from heartfelt.scoring.set_distances.systems import SystemDistances
 from heartfelt.serialization import write_json
 from heartfelt.wording import interval, number
 
@@ -92,23 +91,10 @@ def _plane(result: SystemDistances) -> Chart | Absent:
             mean = means.get((question, row.system))
             if row.metric != metric or mean is None or mean.value is None or row.distance.value is None:
                 continue
-            (xl, xh), (yl, yh) = bounds(row.distance), bounds(mean)
             words = f"{row.system}\n{metric}: {interval(row.distance)}\n{question}: {interval(mean)}"
-            x, y, look = row.distance.value, mean.value, len(points)
-            points.append(
-                Point(
-                    x=x,
-                    y=y,
-                    label=row.system,
-                    colour=COLOURS[look % len(COLOURS)],
-                    shape=SHAPES[look % len(SHAPES)],
-                    words=words,
-                    xl=xl,
-                    xh=xh,
-                    yl=yl,
-                    yh=yh,
-                )
-            )
+            at = len(points)
+            look = {"colour": COLOURS[at % len(COLOURS)], "shape": SHAPES[at % len(SHAPES)]}
+            points.append(estimated_point(row.distance, mean, label=row.system, words=words, **look))
             cells = {"metric": metric, "question": question, "system": row.system}
             builder.table.append(
                 {
@@ -130,52 +116,12 @@ def _plane(result: SystemDistances) -> Chart | Absent:
 
 
 def _page(result: SystemDistances, charts: dict[str, Chart | Absent]) -> ReportPage:
-    of_systems: Columns[SystemDistance] = {
-        "metric": lambda row: row.metric,
-        "system": lambda row: row.system,
-        "distance": lambda row: row.distance,
-        "uncorrected": lambda row: row.uncorrected.value,
-        "stimuli": lambda row: number(row.stimuli),
-        "reference": lambda row: number(row.reference),
-        "no interval because": lambda row: row.distance.why_no_interval or row.distance.why_missing,
-    }
-    of_closeness: Columns[Closeness] = {
-        "metric": lambda row: row.metric,
-        "question": lambda row: row.question,
-        "coefficient": lambda row: row.coefficient,
-        "correlation": lambda row: row.correlation,
-        "p": lambda row: PValue(row.p.value),
-        "ceiling": lambda row: row.ceiling,
-        "systems": lambda row: number(row.systems),
-    }
-    named = "; ".join(
-        f"{name}: {SET_METRICS[name]}" for name in dict.fromkeys(row.metric for row in result.systems)
-    )
-    lead = (
-        f"{ABOUT} {named}. 0 means that the embedding cannot tell the sets apart; estimates may be negative."
-    )
+    metrics = dict.fromkeys(row.metric for row in result.systems)
+    named = "; ".join(f"{name}: {SET_METRICS[name]}" for name in metrics)
     sections = [
-        Section(
-            id="distances",
-            title="Distance from the reference set",
-            lead=lead,
-            html=joined(
-                figure_block("distances", charts),
-                table_of("Distances by system", result.systems, of_systems),
-                bullets(result.notes),
-            ),
-        )
+        section("pages/distances", "distances", charts, result=result, about=ABOUT, metrics=named),
+        *([section("pages/distances_people", "people", charts, result=result)] if result.closeness else []),
     ]
-    if result.closeness:
-        about = (
-            "Closeness is minus the distance. Intervals and p-values are over systems; the ceiling is the best that can be"
-            " expected of any number computed from these stimuli."
-        )
-        shown = joined(
-            figure_block("distances-and-means", charts),
-            table_of("Correlation of closeness with people's means", result.closeness, of_closeness),
-        )
-        sections.append(Section(id="people", title="Distance and people's means", lead=about, html=shown))
     facts = [
         ("embedding", result.embedding),
         ("dimensions", number(result.dimensions)),

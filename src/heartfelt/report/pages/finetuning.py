@@ -19,9 +19,9 @@ from heartfelt.report.charts import (
     Series,
     axis,
 )
-from heartfelt.report.page import ReportPage, Section, bullets, figure_block, joined, paragraph, render
+from heartfelt.report.page import ReportPage, render
 from heartfelt.report.palette import COLOURS, SOFT
-from heartfelt.report.tables import Columns, table_of
+from heartfelt.report.templates import section
 from heartfelt.serialization import write_json
 from heartfelt.training.finetuning.engine import Epoch
 from heartfelt.training.finetuning.folder import PartScore
@@ -154,45 +154,15 @@ def scores_chart(scores: Sequence[PartScore]) -> Chart | Absent:
 
 def _page(result: FineTuned, charts: dict[str, Chart | Absent]) -> ReportPage:
     facts = result.facts
-    columns: Columns[PartScore] = {
-        "part": lambda score: f"{score.part} {score.source}".strip(),
-        "question": lambda score: score.task,
-        "over": lambda score: {"item": "stimuli", "system": "systems"}[score.aggregation],
-        "n": lambda score: score.n,
-        "metric": lambda score: score.metric,
-        "value": lambda score: score.estimate,
-        "ceiling": lambda score: score.ceiling,
-    }
     sizes = ", ".join(f"{count:,} {part}" for part, count in facts.stimuli.items())
-    used = f"Stimuli: {sizes}. {facts.left_out:,} could not be used (ledger.csv). {facts.labels[:1].upper()}{facts.labels[1:]}."
-    stopped = f"{facts.fitted.steps:,} steps on {facts.fitted.device}; {facts.fitted.stopped}."
     sections = [
-        Section(
-            id="scores",
-            title="How well it predicts",
-            lead=f"{facts.split} {facts.grouping}",
-            html=joined(figure_block(SCORES, charts), table_of("Scores", facts.scores, columns)),
-        ),
-        Section(
-            id="training",
-            title="How it was trained",
-            lead=stopped,
-            html=joined(
-                figure_block(CURVES, charts),
-                paragraph(used),
-                bullets(facts.notes) if facts.notes else paragraph(""),
-            ),
-        ),
+        section(f"pages/finetuning_{name}", name, charts, facts=facts, sizes=sizes)
+        for name in ("scores", "training")
     ]
     shown = [
         ("study", " and ".join(part.study for part in facts.core.data)),
         ("recipe", facts.core.recipe),
         ("seed", str(facts.seed)),
     ]
-    return ReportPage(
-        title=f"Fine-tuning: {facts.core.name}",
-        subtitle="Predictions, not ratings.",
-        sections=sections,
-        charts=charts,
-        facts=shown,
-    )
+    title, subtitle = f"Fine-tuning: {facts.core.name}", "Predictions, not ratings."
+    return ReportPage(title=title, subtitle=subtitle, sections=sections, charts=charts, facts=shown)

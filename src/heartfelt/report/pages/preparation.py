@@ -5,18 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
-from markupsafe import Markup
 
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.report.charts import Absent, Chart, IntervalPanels, Item
-from heartfelt.report.page import ReportPage, Section, bullets, figure_block, joined, render
+from heartfelt.report.page import ReportPage, Section, render
 from heartfelt.report.palette import colour
-from heartfelt.report.tables import table
+from heartfelt.report.templates import section
 from heartfelt.serialization import write_json
 from heartfelt.stimuli.preparation.differences import SystemDifference
 from heartfelt.stimuli.preparation.prepared import PreparationResult
-from heartfelt.wording import interval, number, p_value, plural
+from heartfelt.wording import interval, p_value, plural
 
 FIGURE = "systems"
 _ABOUT = (
@@ -62,19 +61,17 @@ def systems_chart(result: PreparationResult) -> Chart | Absent:
 def preparation_section(result: PreparationResult, link: str) -> Section:
     """The preparation on another page: how systems differed, and the way to the whole."""
     remarks = sum(bool(stimulus.problem or stimulus.checks) for stimulus in result.stimuli)
-    html = joined(
-        bullets([difference_words(difference) for difference in result.differences]),
-        Markup('<p>All of it: <a href="{0}">{0}</a></p>').format(link),
+    return section(
+        "pages/preparation_elsewhere", "preparation", None, link=link, remarks=remarks, **_shared(result)
     )
-    done = f"{number(len(result.stimuli) - len(result.failed))} of {plural(len(result.stimuli), 'stimulus', 'stimuli')} prepared"
-    return Section(
-        id="preparation",
-        title="How the stimuli were prepared",
-        lead="",
-        html=html,
-        short="Preparation",
-        fact=f"{done}; {number(remarks)} with a remark",
-    )
+
+
+def _shared(result: PreparationResult) -> dict[str, object]:
+    return {
+        "result": result,
+        "done": len(result.stimuli) - len(result.failed),
+        "sentences": [difference_words(difference) for difference in result.differences],
+    }
 
 
 def stimuli_table(result: PreparationResult) -> pl.DataFrame:
@@ -88,45 +85,21 @@ def write_preparation(result: PreparationResult, folder: Path) -> Path:
 
     charts = {FIGURE: systems_chart(result)}
     wrong = [
-        [
-            stimulus.stimulus,
-            result.systems.get(stimulus.stimulus, ""),
-            stimulus.problem or "",
-            stimulus.checks or "",
-        ]
-        for stimulus in result.stimuli
-        if stimulus.problem or stimulus.checks
+        [row.stimulus, result.systems.get(row.stimulus, ""), row.problem or "", row.checks or ""]
+        for row in result.stimuli
+        if row.problem or row.checks
     ]
     rows = [
         [system, *(difference.means.get(system, "") for difference in result.differences)]
         for system in sorted({name for difference in result.differences for name in difference.means})
     ]
-    columns = ["system", *(difference.measure for difference in result.differences)]
-    differences = joined(
-        figure_block(FIGURE, charts),
-        *([table("Means by system", columns, rows)] if rows else []),
-        bullets([difference_words(difference) for difference in result.differences]),
-    )
-    checks = (
-        table("Stimuli", ["stimulus", "system", "not prepared, because", "checks"], wrong) if wrong else ""
-    )
-    done = len(result.stimuli) - len(result.failed)
-    total = plural(len(result.stimuli), "stimulus", "stimuli")
-    summary = f"{number(done)} of {total} prepared; {number(len(wrong))} with a remark."
     sections = [
-        Section(
-            id="systems",
-            title="Do systems differ in what no system was asked for?",
-            lead="",
-            html=differences,
-        ),
-        Section(id="checks", title="Remarks", lead=summary, html=checks),
+        section(f"pages/preparation_{name}", name, charts, rows=rows, wrong=wrong, **_shared(result))
+        for name in ("systems", "checks")
     ]
+    page = ReportPage(title="Preparation", subtitle=result.study, sections=sections, charts=charts)
     with whole_folder(folder) as staging, drawing(charts, staging / "figures"):
         write_text(staging / "stimuli.csv", csv_text(stimuli_table(result)))
         write_json(staging / "prepare.json", result)
-        write_text(
-            staging / "report.html",
-            render(ReportPage(title="Preparation", subtitle=result.study, sections=sections, charts=charts)),
-        )
+        write_text(staging / "report.html", render(page))
     return folder

@@ -8,9 +8,9 @@ from pathlib import Path
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.report.charts import Absent, Chart, Charts, IntervalPanels, Item
-from heartfelt.report.page import ReportPage, Section, bullets, figure_block, joined, paragraph, render
+from heartfelt.report.page import ReportPage, render
 from heartfelt.report.palette import COLOURS, SOFT
-from heartfelt.report.tables import Columns, table, table_of
+from heartfelt.report.templates import section
 from heartfelt.serialization import write_json
 from heartfelt.training.heads.evaluating import PANELS, ProtocolScore
 from heartfelt.training.heads.training import Trained
@@ -70,43 +70,18 @@ def evaluation_chart(scores: Sequence[ProtocolScore]) -> Chart | Absent:
 
 def _page(trained: Trained, charts: Charts) -> ReportPage:
     facts = trained.model.facts
-    columns: Columns[ProtocolScore] = {
-        "question": lambda score: score.question,
-        "labels of": lambda score: PANELS[score.raters],
-        "reading": lambda score: score.reading,
-        "n": lambda score: score.n,
-        "Pearson r": lambda score: score.pearson,
-        "ceiling": lambda score: score.ceiling,
-        "cell means": lambda score: score.bare_means,
-        "RMSE": lambda score: score.rmse,
-        "intervals cover": lambda score: score.coverage,
+    values: dict[str, object] = {
+        "facts": facts,
+        "rows": trained.evaluation.rows,
+        "panels": PANELS,
+        "about": trained.model.look().about,
+        "setting_of": lambda head: ", ".join(f"{part:g}" for part in head.setting),
     }
-    heads = [
-        [name, head.head, ", ".join(f"{part:g}" for part in head.setting)]
-        for name, head in facts.chosen.items()
-    ]
-    used = f"{facts.stimuli:,} stimuli used, {facts.left_out:,} with labels could not be used (ledger.csv)."
-    words = paragraph(f"{facts.labels[:1].upper()}{facts.labels[1:]}.")
-    labels = joined(words, bullets(facts.notes)) if facts.notes else words
-    scored = joined(figure_block(FIGURE, charts), table_of("Scores", trained.evaluation.rows, columns))
-    chosen = table("The head of each question", ["question", "head", "setting"], heads)
-    lead = "Every stimulus was predicted by a head chosen on inner folds and fitted without it. "
-    lead += facts.grouping.words if facts.grouping else ""
     sections = [
-        Section(id="scores", title="How well it predicts", lead=lead, html=scored),
-        Section(id="labels", title="The labels", lead="", html=labels),
-        Section(
-            id="head",
-            title="What was trained",
-            lead=trained.model.look().about,
-            html=joined(chosen, paragraph(used)),
-        ),
+        section(f"pages/training_{name}", name, charts, **values) for name in ("scores", "labels", "head")
     ]
-    raters = (
-        f"{facts.panel['retained']} of {facts.panel['raters']}" if facts.panel["raters"] else "not stated"
-    )
+    panel = facts.panel
+    raters = f"{panel['retained']} of {panel['raters']}" if panel["raters"] else "not stated"
     shown = [("study", facts.study), ("raters kept", raters)]
-    title = f"Evaluation: {trained.model.name}"
-    return ReportPage(
-        title=title, subtitle="Predictions, not ratings.", sections=sections, charts=charts, facts=shown
-    )
+    title, subtitle = f"Evaluation: {trained.model.name}", "Predictions, not ratings."
+    return ReportPage(title=title, subtitle=subtitle, sections=sections, charts=charts, facts=shown)

@@ -6,18 +6,13 @@ import polars as pl
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.category_results import (
-    AttributeTable,
-    CategoryQuestion,
-    CategoryShare,
-    CoOccurrence,
-    FieldAgreement,
-)
+from heartfelt.analysis.category_results import CategoryQuestion
 from heartfelt.analysis.category_text import outstanding, sentences
 from heartfelt.report.charts import Charts
 from heartfelt.report.media import thumbnails
-from heartfelt.report.page import Section, bullets, figure_block, figure_blocks, folded, joined, paragraph
-from heartfelt.report.tables import CellValue, Columns, PValue, table, table_of
+from heartfelt.report.page import Section, paragraph
+from heartfelt.report.tables import CellValue
+from heartfelt.report.templates import section
 from heartfelt.wording import listed, percent, plural, spaced
 
 PICTURES = 8
@@ -29,84 +24,45 @@ def categories(analysis: Analysis, charts: Charts) -> Section | None:
     results = analysis.summary.categories
     if not results:
         return None
-    html = joined(
-        *(bullets(sentences(result)) for result in results),
-        figure_block("category-balance", charts),
-        figure_block("category-map", charts),
-        figure_blocks(charts, "category-consistency", "category-confusion"),
-        figure_block("attributes", charts) if any(result.attributes for result in results) else Markup(""),
-        *(_tables(result) for result in results),
-        *(_contact_sheet(analysis, result) for result in results),
-    )
-    lead = "The category of a stimulus is the answer most raters gave; where two are tied it has none."
-    return Section(
-        id="categories", title="Categories, and what goes with them", lead=lead, html=html, short="Categories"
+    sheets = [(result.question, _contact_sheet(analysis, result)) for result in results]
+    return section(
+        "sections/categories",
+        "categories",
+        charts,
+        results=results,
+        sentences=sentences,
+        means_of=_means,
+        outstanding=outstanding,
+        hidden_note=_hidden_note,
+        sheets=[(question, rows) for question, rows in sheets if rows is not None],
     )
 
 
-def _tables(result: CategoryQuestion) -> Markup:
-    shares: Columns[CategoryShare] = {
-        "category": lambda row: spaced(row.category),
-        "stimuli": lambda row: row.n_stimuli,
-        "share": lambda row: row.share,
-        "intended": lambda row: row.n_intended,
-    }
+def _means(result: CategoryQuestion) -> list[list[CellValue]]:
     numbers = [row.question for row in result.explained]
-    mean_rows: list[list[CellValue]] = [
-        [
-            spaced(category_place.category),
-            category_place.n_stimuli,
-            *(category_place.means.get(name) for name in numbers),
-        ]
-        for category_place in result.places
+    places = result.places if numbers else ()
+    return [
+        [spaced(row.category), row.n_stimuli, *(row.means.get(name) for name in numbers)] for row in places
     ]
-    attributes: Columns[tuple[AttributeTable, CoOccurrence]] = {
-        "attribute": lambda row: row[1].attribute,
-        "field": lambda row: spaced(row[0].question),
-        "category": lambda row: spaced(row[1].category),
-        "stimuli with both": lambda row: row[1].n_both,
-        "expected": lambda row: round(row[1].expected, 1),
-        "lift": lambda row: None if row[1].lift is None else round(row[1].lift, 2),
-        "standardised residual": lambda row: None if row[1].residual is None else round(row[1].residual, 1),
-        "p (Holm)": lambda row: PValue(row[1].p),
-    }
-    name = spaced(result.question)
-    means = table(
-        f"Mean ratings by {name}, with 95% intervals over stimuli and raters",
-        [name, "stimuli", *map(spaced, numbers)],
-        mean_rows if numbers else [],
-    )
+
+
+def _hidden_note(result: CategoryQuestion) -> Markup:
+    """How many attributes the table leaves out."""
     hidden = [
         f"{plural(table.n_others, 'attribute')} of {spaced(table.question)}"
         for table in result.attributes
         if table.n_others
     ]
-    note = f"Not shown, because they are rarer or on every stimulus: {listed(hidden)}." if hidden else ""
-    return joined(
-        folded(
-            "Balance and means, as tables",
-            joined(table_of(f"Balance of {name}", result.balance.rows, shares), means),
-        ),
-        folded(
-            "Attributes that stand out, as a table",
-            joined(
-                table_of(
-                    "Pairs that differ from independence after correction",
-                    outstanding(result.attributes),
-                    attributes,
-                ),
-                paragraph(note) if note else Markup(""),
-            ),
-        )
-        if result.attributes
-        else Markup(""),
-    )
+    note = f"Not shown, because they are rarer or on every stimulus: {listed(hidden)}."
+    return paragraph(note) if hidden else Markup("")
 
 
-def _contact_sheet(analysis: Analysis, result: CategoryQuestion) -> Markup:
-    """Pictures of each category, those raters agreed on most first."""
+def _contact_sheet(
+    analysis: Analysis, result: CategoryQuestion
+) -> list[tuple[str, list[tuple[str, str, str]]]] | None:
+    """Pictures of each category under its heading, those raters agreed on most first; None where there are none."""
     if analysis.snapshot.study.media != "image":
-        return Markup("")
+        return None
     labels = analysis.labels.filter(pl.col("question") == result.question).drop_nulls("answer")
     ranked = labels.sort(["share", "n", "stimulus"], descending=[True, True, False], nulls_last=True)
     chosen = {
@@ -115,56 +71,26 @@ def _contact_sheet(analysis: Analysis, result: CategoryQuestion) -> Markup:
     }
     pictures = thumbnails(analysis.snapshot, [row[0] for rows in chosen.values() for row in rows])
     if not pictures:
-        return Markup("")
+        return None
     parts = []
     for row in result.balance.rows:
-        shown = [candidate for candidate in chosen[row.category] if candidate[0] in pictures]
-        if not shown:
-            continue
-        heading = f"{spaced(row.category)}: {len(shown)} of {plural(row.n_stimuli, 'image')}"
-        items = [
-            _picture(stimulus, pictures[stimulus], row.category, share, n) for stimulus, share, n in shown
+        shown = [
+            (stimulus, pictures[stimulus], _picture_words(stimulus, row.category, share, n))
+            for stimulus, share, n in chosen[row.category]
+            if stimulus in pictures
         ]
-        parts.append(
-            Markup('<section class="sheet"><h4>{}</h4>\n<ul>\n{}\n</ul></section>').format(
-                heading, joined(*items)
-            )
-        )
-    head = Markup("<h3>{}</h3>").format(f"Contact sheet: {spaced(result.question)}")
-    about = "Images that raters agreed on most come first. Select one to see it at full size."
-    return joined(head, paragraph(about), *parts)
+        if shown:
+            heading = f"{spaced(row.category)}: {len(shown)} of {plural(row.n_stimuli, 'image')}"
+            parts.append((heading, shown))
+    return parts
 
 
-def _picture(stimulus: str, source: str, category: str, share: float | None, n: int | None) -> Markup:
+def _picture_words(stimulus: str, category: str, share: float | None, n: int | None) -> str:
     words = f"{stimulus}\n{spaced(category)}"
-    if share is not None and n is not None:
-        words += f": {percent(share)} of {plural(n, 'rater')}"
-    return Markup(
-        '<li><button type="button" data-stimulus="{}" data-words="{}"><img src="{}" alt="{}"></button></li>'
-    ).format(stimulus, words, source, words.replace("\n", ", "))
+    return words if share is None or n is None else f"{words}: {percent(share)} of {plural(n, 'rater')}"
 
 
 def fields(analysis: Analysis, charts: Charts) -> Section | None:
     """How far raters agree on every field."""
     rows = analysis.summary.field_agreement
-    if not rows:
-        return None
-    columns: Columns[FieldAgreement] = {
-        "field": lambda row: spaced(row.question),
-        "answers": lambda row: row.answers,
-        "stimuli": lambda row: row.n_stimuli,
-        "number of answers": lambda row: row.n_answers,
-        "alpha": lambda row: row.alpha,
-        "alpha (Jaccard)": lambda row: row.jaccard,
-        "“none”": lambda row: row.n_none,
-        "after a draft": lambda row: row.n_drafted,
-    }
-    drafted = any(row.n_drafted for row in rows)
-    note = paragraph("Answers given in sight of the same draft agree more than independent ones would.")
-    html = joined(
-        figure_block("field-agreement", charts),
-        table_of("Agreement on every field, with 95% intervals", rows, columns),
-        note if drafted else Markup(""),
-    )
-    lead = "Krippendorff's alpha: 1 is perfect agreement, 0 is chance."
-    return Section(id="fields", title="Agreement on every field", lead=lead, html=html, short="Fields")
+    return section("sections/fields", "fields", charts, fields=rows) if rows else None

@@ -15,9 +15,10 @@ from heartfelt.analysis.summary import Summary
 from heartfelt.analysis.verdict import fitness
 from heartfelt.analysis.verdict_raters import flag_findings, flagging_rules, judged_words
 from heartfelt.report.charts import Chart, Charts
-from heartfelt.report.page import bullets, folded, joined, opening_figure
+from heartfelt.report.page import opening_figure
+from heartfelt.report.templates import part
 from heartfelt.stats.estimate import Estimate
-from heartfelt.wording import interval, listed, number, percent_interval, plural, share, spaced
+from heartfelt.wording import interval, listed, number, percent_interval, share, spaced
 
 MOST_LINES = 3
 PANELS = 2
@@ -61,51 +62,27 @@ def opening(analysis: Analysis, charts: Charts, sections: set[str]) -> Markup:
         raters_fact(summary),
         Fact(title="Next step", meaning=groups.next_step),
     )
-    return Markup(
-        '<section id="verdict" class="opening" aria-labelledby="verdict-title">\n'
-        '<div class="statement">\n<h2 id="verdict-title">Bottom line</h2>\n<p class="bottom-line">{}</p>\n{}\n</div>\n{}\n'
-        '<div class="three-facts">\n{}\n</div>\n</section>'
-    ).format(
-        groups.bottom_line,
-        _answers(summary),
-        opening_figure(name, charts, FIGURES[name], panels=1 if name == "mushra" else PANELS) if name else "",
-        joined(*(_fact(fact, sections) for fact in facts)),
+    shown = (
+        opening_figure(name, charts, FIGURES[name], panels=1 if name == "mushra" else PANELS) if name else ""
     )
-
-
-def _answers(summary: Summary) -> Markup:
-    """``1,640 of 1,652 answers used``, with the reasons for the others folded below it."""
-    answers = summary.answers_used
-    if not answers.total:
-        means = summary.counts.means
-        return Markup('<p class="used">{}</p>').format(
-            f"No single answers; {plural(means, 'published mean')}" if means else "No answers"
-        )
-    if not answers.not_used:
-        return Markup('<p class="used">{}</p>').format(answers.words)
-    words = f"{answers.words}: why not the other {answers.total - answers.used:,}"
-    return Markup('<div class="used">{}</div>').format(folded(words, bullets(answers.reasons)))
-
-
-def _fact(fact: Fact, sections: set[str]) -> Markup:
-    value = Markup('<p class="value">{}{}</p>')
-    lines = [
-        value.format(number_, Markup(" <small>{}</small>").format(of) if of else "")
-        for number_, of in fact.values
-    ]
-    link = ""
-    if fact.link in sections:
-        link = Markup(' <a href="#{}">{}</a>').format(fact.link, fact.more)
-    text = Markup("<p>{}{}</p>").format(_code(fact.meaning), link) if fact.meaning or link else Markup("")
-    return Markup('<div class="one-fact">\n<h3>{}</h3>\n{}\n</div>').format(fact.title, joined(*lines, text))
+    return part(
+        "sections/opening",
+        groups=groups,
+        answers=summary.answers_used,
+        means=summary.counts.means,
+        shown=shown,
+        facts=facts,
+        sections=sections,
+        with_code=_code,
+    )
 
 
 def _code(words: str) -> Markup:
     """Words in which what stands between backticks is code."""
     parts = re.split(r"`([^`]+)`", words)
     return Markup("").join(
-        Markup("<code>{}</code>").format(part) if index % 2 else Markup("{}").format(part)
-        for index, part in enumerate(parts)
+        Markup("<code>{}</code>").format(words) if index % 2 else Markup.escape(words)
+        for index, words in enumerate(parts)
     )
 
 

@@ -6,62 +6,23 @@ import polars as pl
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.preregistration import Deviation
 from heartfelt.analysis.summary import PublishedFigure
 from heartfelt.report.charts import Absent, Chart, Charts
 from heartfelt.report.naming import questions, system_names
-from heartfelt.report.page import KINDS, Section, bullets, figure_block, folded, joined, paragraph
-from heartfelt.report.tables import CellValue, Columns, YesNoCell, table, table_of
+from heartfelt.report.page import KINDS, Section
+from heartfelt.report.tables import CellValue
+from heartfelt.report.templates import section
 from heartfelt.study.model import say
-from heartfelt.wording import listed, number, plural, spaced
+from heartfelt.wording import number
 
-TABLES = {
-    "summary.json": "every number of this page, with methods and intervals",
-    "labels.csv": "the label of every item, with its uncertainty",
-    "raters.csv": "every rater, with what screening found",
-    "ledger.csv": "what was left out or flagged, why, by which statistic and limit",
-}
-OF_TRACES = {"courses.csv": "the course the raters of a stimulus share, with its band, agreement and ceiling"}
 MOST_STIMULI = 4000
 MOST_WIDE = 3
 
 
-READING = (
-    "Intervals are at 95%; unless they say otherwise they take both raters and stimuli as samples.",
-    "“Not shown” is not evidence of equality.",
-    "Analyses of variance are about these raters; mixed models take raters as a sample too.",
-    "A flag is a reason to look, not proof: a logging fault can look like a copied answer, and a rater who reads a scale upside"
-    " down like one who does not listen. Nobody is excluded unless the policy says so.",
-    "Agreement rises without flagged raters in part because they were chosen by how they agree; on held-out stimuli they were"
-    " chosen on one half of the stimuli and alpha was measured on the other.",
-    "The ceiling is what a perfect predictor that does not know who rated which stimulus can expect on these labels.",
-    "Deviation is perceived minus intended, in scale points. Absolute deviations contain rating noise, so fewer ratings make them"
-    " larger. Chance is that of intents reassigned at random within systems.",
-)
-"""What a reader must know once to read every section."""
-
-
 def conclusions(analysis: Analysis, _: Charts) -> Section:
     """What you can and cannot conclude: by systems, reliability and raters, with remarks and what to know to read them."""
-    groups = analysis.summary.verdict_groups
-    parts = []
-    for title, sentences, look in (
-        ("Systems and intents", groups.systems, "verdict"),
-        ("Reliability", groups.reliability, "verdict"),
-        ("Raters", groups.raters, "verdict"),
-        ("Remarks", analysis.summary.notes, ""),
-        ("How to read this page", READING, ""),
-    ):
-        if sentences:
-            frame = Markup('<div class="{}">\n<h3>{}</h3>\n{}\n</div>')
-            parts.append(
-                frame.format("verdict-group" if look else "remarks", title, bullets(sentences, look))
-            )
-    count = len(groups.sentences) - 1
-    fact = f"{plural(count, 'finding')} on systems, reliability and raters"
-    return Section(
-        id="conclusions", title="All conclusions", html=joined(*parts), short="Conclusions", fact=fact
-    )
+    summary = analysis.summary
+    return section("sections/conclusions", "conclusions", groups=summary.verdict_groups, notes=summary.notes)
 
 
 def preregistration(analysis: Analysis, _: Charts) -> Section | None:
@@ -69,59 +30,38 @@ def preregistration(analysis: Analysis, _: Charts) -> Section | None:
     registered = analysis.summary.registered
     if registered is None:
         return None
-    columns: Columns[Deviation] = {
-        "what": lambda row: row.topic,
-        "registered": lambda row: row.registered,
-        "done": lambda row: row.done,
-    }
-    html = joined(
-        table_of("Deviations from the preregistration", registered.deviations, columns),
-        folded("Registered hypotheses", bullets(registered.hypotheses)),
-        folded("Registered analyses", bullets(registered.analyses)),
-    )
-    return Section(
-        id="preregistration",
-        title="Preregistration and deviations",
-        lead=registered.words,
-        html=html,
-        short="Preregistration",
-    )
+    return section("sections/preregistration", "preregistration", registered=registered)
 
 
 def related(analysis: Analysis, folder: str, charts: Charts) -> Section:
     """Another study of the same subject: its bottom line, its main figures, and the way to its own report."""
-    study, groups = analysis.snapshot.study, analysis.summary.verdict_groups
-    figures = [name for name, chart in charts.items() if isinstance(chart, Chart)]
-    html = joined(
-        bullets([groups.bottom_line, *groups.systems, *groups.raters], "verdict"),
-        *(figure_block(name, charts, files=False, numbers=False) for name in figures),
-        Markup('<p>All of it: <a href="{0}/report.html">{0}/report.html</a></p>').format(folder),
-    )
-    title, short = say(study.title) or study.name, spaced(folder).capitalize()
-    return Section(
-        id=folder, title=title, lead=say(study.description), html=html, short=short, fact=groups.bottom_line
+    return section(
+        "sections/related",
+        folder,
+        charts,
+        study=analysis.snapshot.study,
+        groups=analysis.summary.verdict_groups,
+        figures=[name for name, chart in charts.items() if isinstance(chart, Chart)],
+        folder=folder,
+        say=say,
     )
 
 
 def published(analysis: Analysis, _: Charts) -> Section | None:
     """Published numbers next to the same numbers recomputed, where the source is a dataset with published numbers."""
     figures = analysis.summary.published
-    if not figures:
-        return None
-    columns: Columns[PublishedFigure] = {
-        "number": lambda row: row.what,
-        "published": lambda row: row.printed or _numbers(row.published),
-        "recomputed": _recomputed,
-        "agrees": lambda row: YesNoCell(row.agrees),
-    }
-    agree = sum(row.agrees for row in figures)
-    lead = (
-        "Every published number is reproduced from the ratings."
-        if agree == len(figures)
-        else f"{agree} of {len(figures)} published numbers are reproduced from the ratings."
+    return (
+        section(
+            "sections/published",
+            "published",
+            figures=figures,
+            agree=sum(row.agrees for row in figures),
+            as_cell=_numbers,
+            recomputed=_recomputed,
+        )
+        if figures
+        else None
     )
-    html = table_of("Published numbers, and the same numbers recomputed from these ratings", figures, columns)
-    return Section(id="published", title="Published and recomputed", lead=lead, html=html, short="Published")
 
 
 def _numbers(value: float | tuple[float | None, ...] | None) -> CellValue:
@@ -139,52 +79,35 @@ def _recomputed(row: PublishedFigure) -> CellValue:
 
 def paper(analysis: Analysis, _: Charts) -> Section | None:
     """Paragraphs on methods and results to copy, with the numbers filled in."""
-    parts = []
-    for name, text in (("methods", analysis.summary.methods), ("results", analysis.summary.results)):
-        paragraphs = [paragraph(part.strip()) for part in text.split("\n\n") if part.strip()]
-        if paragraphs:
-            parts.append(
-                Markup(
-                    '<h3>{0}</h3>\n<div class="paper" id="paper-{1}">\n{2}\n</div>\n'
-                    '<button type="button" data-copy="paper-{1}">Copy the {1} paragraph</button>'
-                ).format(name.capitalize(), name, joined(*paragraphs))
-            )
-    lead = "Check the paragraphs against your own conventions."
-    return Section(id="paper", title="For your paper", lead=lead, html=joined(*parts)) if parts else None
+    texts = [
+        (name, [part.strip() for part in text.split("\n\n") if part.strip()])
+        for name, text in (("methods", analysis.summary.methods), ("results", analysis.summary.results))
+    ]
+    return section("sections/paper", "paper", texts=texts) if any(parts for _, parts in texts) else None
 
 
 def files(analysis: Analysis, charts: Charts) -> Section:
     """Every file of the analysis, and the figures this study has no data for."""
-    tables = TABLES | (OF_TRACES if analysis.courses.height else {})
-    lines = [[Markup('<a href="{0}" download>{0}</a>').format(name), about] for name, about in tables.items()]
-    figure_count = sum(isinstance(chart, Chart) for chart in charts.values())
+    drawn = [chart for chart in charts.values() if isinstance(chart, Chart)]
     absent: dict[str, list[str]] = {}
     for name, chart in charts.items():
         if isinstance(chart, Absent):
             absent.setdefault(chart.reason, []).append(name)
-    missing = [[", ".join(names), reason] for reason, names in absent.items()]
-    kinds = listed([kind.upper() for kind in KINDS])
-    holds = f"figures/ holds each of the {figure_count} figures as {kinds}; links are below each figure."
-    if not any(chart.pictures for chart in charts.values() if isinstance(chart, Chart)):
-        holds = f"figures/ holds the numbers of each of the {figure_count} figures as CSV; no pictures were asked for."
-    html = joined(
-        table("Tables", ["file", "contents"], lines),
-        paragraph(holds),
-        folded("Figures this study has no data for", table("Not drawn", ["figures", "why"], missing)),
+    return section(
+        "sections/files",
+        "files",
+        traced=bool(analysis.courses.height),
+        drawn=len(drawn),
+        pictures=any(chart.pictures for chart in drawn),
+        kinds=[kind.upper() for kind in KINDS],
+        missing=[[", ".join(names), reason] for reason, names in absent.items()],
+        download=Markup('<a href="{}" download>{}</a>').format,
     )
-    fact = f"{len(tables)} tables and {plural(figure_count, 'figure')}"
-    return Section(id="files", title="Files", html=html, fact=fact)
 
 
 def stimuli(_analysis: Analysis, _charts: Charts) -> Section:
     """The list of stimuli, which the script fills."""
-    html = Markup(
-        '<div id="stimuli-list" data-list="stimuli"><noscript><p>The list is made by the page\'s own script;'
-        ' <a href="labels.csv">labels.csv</a> has it too.</p></noscript></div>\n'
-        '<p class="files">File: <a href="labels.csv" download>labels.csv</a></p>'
-    )
-    lead = "Find, sort and play the stimuli. A label is the panel's estimate."
-    return Section(id="stimuli", title="Stimuli and their labels", lead=lead, html=html, short="Stimuli")
+    return section("sections/stimuli", "stimuli")
 
 
 def stimuli_list(analysis: Analysis) -> dict[str, object]:

@@ -12,8 +12,9 @@ from heartfelt.analysis.highlights import if_careless
 from heartfelt.analysis.results import Agreement, Ceilings, Reliability
 from heartfelt.report.charts import Chart, Charts
 from heartfelt.report.naming import MANY_QUESTIONS, coefficient
-from heartfelt.report.page import Section, absent, figure_block, folded, joined, side_by_side
+from heartfelt.report.page import Section
 from heartfelt.report.tables import CellValue, table
+from heartfelt.report.templates import section
 from heartfelt.stats.estimate import FOR_RATERS, IF_CARELESS, Estimate
 from heartfelt.wording import number, percent, spaced
 
@@ -37,7 +38,6 @@ def _with_pool(single: Mapping[str, T] | None, pooled: Mapping[str, T] | None) -
 
 
 def _estimate_of(part: object, name: str) -> Estimate | None:
-    """An estimate of a part by name, where the part has it."""
     value = getattr(part, name)
     return value if isinstance(value, Estimate) else None
 
@@ -53,22 +53,32 @@ def _has_estimates(parts: Mapping[str, object], name: str) -> bool:
 def trust(analysis: Analysis, charts: Charts) -> Section:
     """Tables and figures of reliability."""
     parts = _with_pool(analysis.summary.reliability, analysis.summary.reliability_pooled)
-    whom = FOR_RATERS[analysis.summary.future_raters]
-    html = joined(
-        _coefficients(parts, whom) or absent("No reliability could be estimated."),
-        _if_careless(parts),
-        _needed(parts),
-        side_by_side(figure_block("reliability-by-raters", charts), figure_block("ratings-per-item", charts)),
-        figure_block("ceiling", charts),
-        _components(parts),
+    careless = [name for name in COEFFICIENTS if any(map(_if_careless, _estimates(parts, name)))]
+    return section(
+        "sections/reliability",
+        "trust",
+        charts,
+        coefficients=_coefficients(parts, FOR_RATERS[analysis.summary.future_raters]),
+        careless_title=f"Lower bounds {IF_CARELESS}",
+        careless_columns=[coefficient(name) for name in careless],
+        careless=[
+            [
+                question,
+                *((estimate := _estimate_of(part, name)) and estimate.bound_if_careless for name in careless),
+            ]
+            for question, part in parts.items()
+        ],
+        needed=_needed(parts),
+        components=_components(parts),
     )
-    lead = (
-        "Reliability: how much of the differences between stimuli the raters share. Ceiling: what that leaves for a"
-        " predictor, human or machine."
-    )
-    return Section(
-        id="trust", title="How far the ratings can be trusted", lead=lead, html=html, short="Trust"
-    )
+
+
+def _estimates(parts: Mapping[str, object], name: str) -> list[Estimate | None]:
+    return [_estimate_of(part, name) for part in parts.values()]
+
+
+def _if_careless(estimate: Estimate | None) -> bool:
+    return estimate is not None and bool(if_careless(estimate))
 
 
 def _coefficients(parts: Mapping[str, Reliability], whom: str) -> Markup:
@@ -94,33 +104,12 @@ def _coefficients(parts: Mapping[str, Reliability], whom: str) -> Markup:
     return table(f"Reliability and ceiling, with 95% intervals {whom}", columns, lines)
 
 
-def _if_careless(parts: Mapping[str, Reliability]) -> Markup:
-    """Lower bounds if some future raters are careless; nothing where intervals reach as low already."""
-    names = [
-        name
-        for name in COEFFICIENTS
-        if any(
-            (estimate := _estimate_of(part, name)) is not None and if_careless(estimate)
-            for part in parts.values()
-        )
-    ]
-    lines: list[list[CellValue]] = [
-        [question, *((estimate := _estimate_of(part, name)) and estimate.bound_if_careless for name in names)]
-        for question, part in parts.items()
-    ]
-    title = f"Lower bounds {IF_CARELESS}"
-    content = table(title, ["question", *map(coefficient, names)], lines)
-    return folded(title, content) if names else Markup("")
-
-
-def _needed(parts: Mapping[str, Reliability]) -> Markup:
-    lines = [
+def _needed(parts: Mapping[str, Reliability]) -> list[list[str | None]]:
+    return [
         [question, *(_count(part, target) for target in ("0.7", "0.8", "0.9"))]
         for question, part in parts.items()
         if any(count is not None for count in part.raters_needed.values())
     ]
-    caption = "Raters per item needed for a reliable mean, with 95% bounds"
-    return table(caption, ["question", "for .7", "for .8", "for .9"], lines)
 
 
 def _count(part: Reliability, target: str) -> str | None:
@@ -134,7 +123,7 @@ def _count(part: Reliability, target: str) -> str | None:
     return f"{number(needed)} ({number(low)} to {number(high)})" if low is not None else number(needed)
 
 
-def _components(parts: Mapping[str, Reliability]) -> Markup:
+def _components(parts: Mapping[str, Reliability]) -> list[list[CellValue]]:
     lines: list[list[CellValue]] = []
     for question, part in parts.items():
         components = part.variance_components
@@ -145,9 +134,7 @@ def _components(parts: Mapping[str, Reliability]) -> Markup:
                 lines.append(
                     [question, name, variance, percent(share.value, 1) if share and has_share else None]
                 )
-    columns = ["question", "source", "variance", "share"]
-    content = table("Variance of single ratings by source", columns, lines)
-    return folded("Where the variance of single ratings comes from", content)
+    return lines
 
 
 def agreement(analysis: Analysis, charts: Charts) -> Section | None:
@@ -156,37 +143,33 @@ def agreement(analysis: Analysis, charts: Charts) -> Section | None:
         return None
     parts: dict[str, Agreement] = _with_pool(analysis.summary.agreement, analysis.summary.agreement_pooled)
     names = [name for name in AGREEMENT if _has_estimates(parts, name)]
-    lines = [[question, *(_estimate_of(part, name) for name in names)] for question, part in parts.items()]
-    shows_confusion = isinstance(charts.get("confusion"), Chart) and analysis.summary.kind != "conveyance"
-    html = joined(
-        figure_block("agreement", charts),
-        figure_block("confusion", charts) if shows_confusion else Markup(""),
-        table("Agreement, with 95% intervals", ["question", *map(coefficient, names)], lines),
-        _breakdown(analysis),
+    return section(
+        "sections/agreement",
+        "agreement",
+        charts,
+        shows_confusion=isinstance(charts.get("confusion"), Chart) and analysis.summary.kind != "conveyance",
+        columns=["question", *map(coefficient, names)],
+        lines=[[question, *(_estimate_of(part, name) for name in names)] for question, part in parts.items()],
+        breakdown=_breakdown(analysis),
     )
-    lead = "Agreement beyond chance, plain, and of each vote with the majority of the others."
-    return Section(id="agreement", title="Where raters agree", lead=lead, html=html, short="Agreement")
 
 
-def _breakdown(analysis: Analysis) -> Markup:
-    """Labels by what is known of the items."""
+def _breakdown(analysis: Analysis) -> list[tuple[str, list[str], list[list[CellValue]]]]:
+    """Labels by what is known of the items: the fact, and the columns and lines of its table."""
     breakdown = analysis.summary.breakdown or {}
     every = {str(index): row for index, row in enumerate(row for rows in breakdown.values() for row in rows)}
     titles = {"present": "present", "unanimous": "unanimous", "matches_intended": "as intended"}
     shown = [name for name in titles if _has_estimates(every, name)]
-    counted = ["items", "ratings", "labels", "ties", "single rater"]
+    counted = ("items", "ratings", "labels", "ties", "single rater")
     parts = []
     for fact, rows in breakdown.items():
         lines: list[list[CellValue]] = []
         for row in rows:
-            counts = [row.n_items, row.n_ratings, row.n_labels, row.n_ties, row.n_single]
-            estimates = [_estimate_of(row, name) for name in shown]
-            cells = [
-                estimate if estimate is not None and estimate.value is not None else None
-                for estimate in estimates
-            ]
+            counts = (row.n_items, row.n_ratings, row.n_labels, row.n_ties, row.n_single)
+            estimates = (_estimate_of(row, name) for name in shown)
+            cells = (
+                None if estimate is None or estimate.value is None else estimate for estimate in estimates
+            )
             lines.append([spaced(row.value), *counts, *cells])
-        title = "Labels of all items" if fact == "all" else f"Labels by {spaced(fact)}"
-        content = table(title, [spaced(fact), *counted, *(titles[name] for name in shown)], lines)
-        parts.append(content if fact == "all" else folded(title, content))
-    return joined(*reversed(parts))
+        parts.append((fact, [spaced(fact), *counted, *(titles[name] for name in shown)], lines))
+    return parts[::-1]

@@ -78,7 +78,6 @@ class Site:
     submit_to: str | None = None
 
     def boards_with(self, model: str) -> list[SiteBoard]:
-        """The boards a model is on."""
         return [board for board in self.boards if model in board.scores.models]
 
 

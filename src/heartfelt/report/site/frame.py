@@ -4,33 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from heartfelt import __version__
 from heartfelt.errors import InputError
-from heartfelt.report.page import SCRIPTS, ReportPage, asset, script_json
+from heartfelt.report.page import SCRIPTS, ReportPage, asset, environment, script_json
 
 ASSETS = "assets"
 _PACKAGE = "heartfelt.report.site"
-
-
-@cache
-def template(name: str) -> Template:
-    """A template of the site, compiled once."""
-    environment = Environment(
-        loader=ChoiceLoader([PackageLoader(_PACKAGE, "assets"), PackageLoader("heartfelt.report", "assets")]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {"version": __version__}
-    return environment.get_template(name)
 
 
 def own_asset(name: str) -> str:
@@ -73,4 +56,6 @@ class Frame:
 
 def render_page(page: ReportPage, frame: Frame, name: str = "site.html") -> str:
     """A page with figures and tables as HTML."""
-    return template(name).render(page=page, data=Markup(script_json(page.data)), **frame.parts)
+    return (
+        environment().get_template(name).render(page=page, data=Markup(script_json(page.data)), **frame.parts)
+    )

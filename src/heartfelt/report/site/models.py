@@ -13,22 +13,14 @@ from heartfelt.predictors.answers.sets import SEPARATOR
 from heartfelt.report.bench.figures import rank_text
 from heartfelt.report.bench.page import SHARE
 from heartfelt.report.charts import Absent, Chart, IntervalPanels, Item, Line
-from heartfelt.report.page import (
-    ReportPage,
-    Section,
-    absent,
-    bullets,
-    figure_block,
-    folded,
-    joined,
-    side_by_side,
-)
+from heartfelt.report.page import ReportPage, Section, figure_block, joined, side_by_side
 from heartfelt.report.site.boards import Site, SiteBoard
 from heartfelt.report.site.secrets import without_secrets
 from heartfelt.report.site.stimuli import Key
-from heartfelt.report.tables import CellValue, Columns, table, table_of
+from heartfelt.report.tables import CellValue, table
+from heartfelt.report.templates import part, section
 from heartfelt.scoring import Scores
-from heartfelt.scoring.scores import ModelComparison, ModelScore, ScoringTask
+from heartfelt.scoring.scores import ModelComparison, ScoringTask
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, plural, spaced
 
@@ -97,19 +89,7 @@ def _task(
     lines += ["It does not beat chance."] if below else []
     lines += [f"{capital('; '.join(levels))}."] if levels else []
     lines += [f"{capital(SHARE)}: {interval(share)}."] if share.value is not None and not below else []
-    columns: Columns[ModelScore] = {
-        "metric": lambda row: scores.metric_title(row.metric),
-        "aggregation": lambda row: row.aggregation,
-        "score, failures counted": lambda row: row.with_failures,
-        "on answered items only": lambda row: row.estimate,
-        "chance": lambda row: row.chance,
-        "ceiling": lambda row: row.ceiling,
-    }
     model_scores = [score for score in scores.scores if (score.task, score.model) == (task.id, model)]
-    if any(score.at for score in model_scores):
-        columns = {"metric": columns["metric"], "decided by": lambda row: row.at, **columns}
-    items = [score for score in model_scores if score.aggregation == "item"]
-    other_scores = [score for score in model_scores if score.aggregation != "item"]
     figures = []
     for column in SLICED_BY:
         chart = _slice_chart(scores, task, model, column, site.colours[model])
@@ -117,16 +97,14 @@ def _task(
             name = f"slice-{board_index}-{scores.tasks.index(task)}-{column}"
             charts[name] = chart
             figures.append(figure_block(name, charts, files=False))
-    return joined(
-        Markup("<h3>{}</h3>").format(spaced(task.id)),
-        bullets(lines, "verdict"),
-        table_of(f"{spaced(task.id)}: scores by item", items, columns),
-        folded(
-            f"{len(other_scores)} scores by system and within cells",
-            table_of(f"{spaced(task.id)}: scores by system and within cells", other_scores, columns),
-        ),
-        side_by_side(*figures) if len(figures) > 1 else joined(*figures),
-        _extremes(board, board_index, task, model, addresses),
+    return part(
+        "site/model_task",
+        task=task,
+        scores=scores,
+        lines=lines,
+        model_scores=model_scores,
+        figures=figures,
+        extremes=_extremes(board, board_index, task, model, addresses),
     )
 
 
@@ -250,38 +228,26 @@ def _failures(
         .head(MOST_FAILURES)
         .iter_rows(named=True)
     ]
-    html = joined(
-        table("Why there is no answer", ["reason", "task", "items"], reasons),
-        folded("Which items", table("Items without an answer", ["stimulus", "question", "reason"], items)),
+    return section(
+        "site/model_failures",
+        f"failures-{board_index}",
+        board=scores.title,
+        several=several,
+        reasons=reasons,
+        items=items,
     )
-    title = f"Failures: {scores.title}" if several else "Failures"
-    if not reasons:
-        html = absent("It answered everything it was asked.")
-    return Section(id=f"failures-{board_index}", title=title, html=html, short="Failures")
 
 
 def _comparisons(board: SiteBoard, board_index: int, model: str, several: bool) -> Section:
-    """How the model compares with every other."""
-    scores = board.scores
-    parts = []
-    for task in scores.tasks:
-        pairs = [
-            pair for pair in scores.comparisons if pair.task == task.id and model in (pair.first, pair.second)
-        ]
-        columns: Columns[ModelComparison] = {
-            "other model": lambda pair: pair.second if pair.first == model else pair.first,
-            f"difference in {scores.metric_title(task.headline)}": lambda pair: _towards(pair, model),
-            "significant (Holm)": lambda pair: "yes" if pair.apart else "no",
-        }
-        parts.append(
-            table_of(
-                f"{spaced(task.id)}: difference from other models (95%, this pair alone)", pairs, columns
-            )
-        )
-    title = f"Other models: {scores.title}" if several else "Compared with other models"
-    lead = "Above 0 this model has the larger number. Pairs are compared on the items both were asked about, failures counted."
-    return Section(
-        id=f"others-{board_index}", title=title, lead=lead, html=joined(*parts), short="Comparison"
+    pairs = [pair for pair in board.scores.comparisons if model in (pair.first, pair.second)]
+    return section(
+        "site/model_comparison",
+        f"others-{board_index}",
+        scores=board.scores,
+        model=model,
+        several=several,
+        tasks=[(task, [pair for pair in pairs if pair.task == task.id]) for task in board.scores.tasks],
+        towards=_towards,
     )
 
 
@@ -304,12 +270,4 @@ def _identity(boards: Sequence[SiteBoard], model: str) -> Section:
             lines.append([run or "–", "–", None, None, None, None])
             continue
         lines.append([run, about.spec, about.predictor, about.version, about.hash, about.identity])
-    columns = ["bench", "asked for as", "predictor", "version", "hash", "identity"]
-    lead = "Which weights and settings answered, as far as they are known."
-    return Section(
-        id="identity",
-        title="What it is",
-        lead=lead,
-        html=table("Which model answered", columns, lines),
-        short="Identity",
-    )
+    return section("site/model_identity", "identity", lines=lines)

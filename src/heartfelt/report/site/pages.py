@@ -14,12 +14,13 @@ from heartfelt.report.bench.parts import agreement_by_part, part_charts
 from heartfelt.report.bench.write import PAGE
 from heartfelt.report.charts import Absent, Chart
 from heartfelt.report.media import relative_address
-from heartfelt.report.page import ReportPage, Section, bullets, figure_block, joined, paragraph
+from heartfelt.report.page import ReportPage, Section, bullets, figure_block, joined
 from heartfelt.report.site.boards import Site, SiteBoard, display_names, renamed
 from heartfelt.report.site.models import capital
 from heartfelt.report.site.runs import folder_of
 from heartfelt.report.site.secrets import shown_spec
 from heartfelt.report.tables import CellValue, Columns, table, table_of
+from heartfelt.report.templates import section
 from heartfelt.scoring.leaderboard import ScoredRun
 from heartfelt.wording import interval, number, plural, spaced
 
@@ -152,26 +153,36 @@ def run_page(run: ScoredRun, site: Site, home: Path, target: Path) -> ReportPage
 
 def submit_page(site: Site) -> ReportPage:
     """How to get a model onto the leaderboard, with the file it takes."""
-    sections = []
-    for index, board in enumerate(site.boards):
-        title = board.scores.title if len(site.boards) > 1 else "The file"
-        sections.append(Section(id=f"file-{index}", title=title, html=_file(site, board)))
-    sections.append(
-        Section(
-            id="send", title="Where to send it" if site.submit_to else "How to score it", html=_sending(site)
-        )
-    )
+    several = len(site.boards) > 1
+    sections = [_file(site, board, f"file-{at}", several) for at, board in enumerate(site.boards)]
+    address = shown_spec(site.submit_to or "").rstrip("/").removesuffix("/submissions")
     return ReportPage(
         title="Submit predictions",
         subtitle="Any system can take part: what counts is a table of predictions.",
-        sections=sections,
+        sections=[*sections, section("site/send", "send", address=address)],
     )
 
 
-def _file(site: Site, board: SiteBoard) -> Markup:
-    scores = board.scores
-    kinds = {task.kind for task in scores.tasks}
-    worded = {question: task.kind for task in reversed(scores.tasks) for question in task.questions}
+def _file(site: Site, board: SiteBoard, id: str, several: bool) -> Section:
+    """What a file of predictions holds, with an example."""
+    kinds = {task.kind for task in board.scores.tasks}
+    failures = dict.fromkeys(task.failures for task in board.scores.tasks if task.failures)
+    return section(
+        "site/file",
+        id,
+        board=board,
+        several=several,
+        items=_items(board),
+        kinds=kinds,
+        worded=bool(kinds & {"categories", "ordinal", "text"}),
+        counts_missing=site.submit_to is not None,
+        failures=[f"{capital(words)}." for words in failures],
+        example=_example(board),
+    )
+
+
+def _example(board: SiteBoard) -> str:
+    worded = {question: task.kind for task in reversed(board.scores.tasks) for question in task.questions}
     defaults = {
         "numbers": "4.2",
         "binary": "0.8",
@@ -179,53 +190,16 @@ def _file(site: Site, board: SiteBoard) -> Markup:
         "ordinal": "weak",
         "text": "a calm piano piece",
     }
-    column = {"binary": "score", "categories": "answer", "ordinal": "answer", "text": "answer"}
-    used = list(dict.fromkeys(column.get(worded[question], "value") for _, question in board.examples)) or [
-        "value"
-    ]
-    lines = [
-        ["stimulus", "question", *used],
-        *(
-            [
-                stimulus,
-                question,
-                *(
-                    defaults.get(worded[question], "1")
-                    if column.get(worded[question], "value") == name
-                    else ""
-                    for name in used
-                ),
-            ]
-            for stimulus, question in board.examples
-        ),
-    ]
-    text = "\n".join(
+    column_of = {"binary": "score", "categories": "answer", "ordinal": "answer", "text": "answer"}
+    columns = {question: column_of.get(kind, "value") for question, kind in worded.items()}
+    used = list(dict.fromkeys(columns[question] for _, question in board.examples)) or ["value"]
+    lines = [["stimulus", "question", *used]]
+    for stimulus, question in board.examples:
+        answer = defaults.get(worded[question], "1")
+        lines.append([stimulus, question, *(answer if columns[question] == name else "" for name in used)])
+    return "\n".join(
         ",".join(f'"{cell}"' if "," in cell or '"' in cell else cell for cell in line) for line in lines
     )
-    about = [
-        "One row per stimulus and question, as CSV, Parquet or JSON lines, in UTF-8.",
-        "stimulus and question: the ids of the stimulus and the question.",
-        "value: a number on the question's scale.",
-    ]
-    if "binary" in kinds:
-        about.append("score: for yes or no, any number that rises with yes.")
-    if kinds & {"categories", "ordinal", "text"}:
-        about.append(
-            "answer: the category in words, or the text. shares (optional): probabilities by category, as JSON."
-        )
-    if site.submit_to is None:
-        about.append("An item without a row counts as a failure; so does a number that is not finite.")
-    failures = dict.fromkeys(task.failures for task in scores.tasks if task.failures)
-    about += [f"{capital(words)}." for words in failures]
-    items = _items(board)
-    hidden = "All" if board.hidden == items else f"{number(board.hidden)} of them"
-    counted = f"{plural(items, 'item')} are scored." + (
-        f" {hidden} have hidden labels." if board.hidden else ""
-    )
-    example = Markup(
-        '<pre class="paper" tabindex="0" role="region" aria-label="Example of the file for {}">{}</pre>'
-    ).format(scores.title, text)
-    return joined(paragraph(counted), bullets(about), Markup("<h3>Example</h3>"), example)
 
 
 def _items(board: SiteBoard) -> int:
@@ -235,33 +209,3 @@ def _items(board: SiteBoard) -> int:
         counts = [board.scores.answered(task.id, model)[1] for model in board.scores.models]
         most[task.questions] = max([*counts, most.get(task.questions, 0)])
     return sum(most.values())
-
-
-def _sending(site: Site) -> Markup:
-    if site.submit_to is None:
-        text = "heartfelt bench BENCHMARK --model my-model=file:predictions.csv --out benches/my-model\nheartfelt site benches OUT"
-        return joined(
-            paragraph(
-                "Score the file against the benchmark, and build this site again with the new bench among the others:"
-            ),
-            Markup('<pre class="paper" tabindex="0" role="region" aria-label="Commands">{}</pre>').format(
-                text
-            ),
-        )
-    address = shown_spec(site.submit_to).rstrip("/").removesuffix("/submissions")
-    link = Markup('<a href="{0}">{0}</a>').format(address)
-    if not address.startswith("http"):
-        return Markup("<p>Send the file to {}.</p>").format(link)
-    command = (
-        "curl -H 'Authorization: Bearer TOKEN' --data-binary @predictions.csv \\\n"
-        f"  '{address}/submissions?name=my-model&wait=30'"
-    )
-    return joined(
-        Markup("<p>Ask whoever runs {} for a token, then send the file:</p>").format(link),
-        Markup('<pre class="paper" tabindex="0" role="region" aria-label="Command">{}</pre>').format(command),
-        paragraph(
-            "The server checks the file, scores it against labels it does not show, and answers with the score. It limits how"
-            " often each submitter may send one. Every item needs a prediction: a file that lacks any is refused."
-        ),
-        Markup('<p>Items to predict: <a href="{0}/items.csv">{0}/items.csv</a></p>').format(address),
-    )

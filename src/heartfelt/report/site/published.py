@@ -111,7 +111,6 @@ def read_published(folder: Path, hold_out: str | None = None) -> PublicFacts:
 
 
 def _sources(folder: Path) -> tuple[Snapshot | None, Benchmark | None]:
-    """The snapshot and the benchmark of a folder, at least one of them."""
     if is_snapshot(folder):
         return load(folder), None
     if _is_benchmark(folder):

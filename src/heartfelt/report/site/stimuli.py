@@ -13,10 +13,10 @@ from markupsafe import Markup
 from heartfelt.predictors.answers.sets import SEPARATOR
 from heartfelt.progress import Progress
 from heartfelt.report.media import relative_address
-from heartfelt.report.page import ReportPage, Section
+from heartfelt.report.page import ReportPage, Section, environment
 from heartfelt.report.site.boards import Site, file_names, files_of
 from heartfelt.report.site.contents import Contents
-from heartfelt.report.site.frame import Frame, render_page, template
+from heartfelt.report.site.frame import Frame, render_page
 from heartfelt.report.site.published import PublicFacts
 from heartfelt.scoring.scores import Scores
 
@@ -62,7 +62,7 @@ def write_stimuli(
     home = folder / FOLDER
     home.mkdir()
     media = _media(site.published, folder, target, copy_media)
-    page, done = template("stimulus.html"), 0
+    page, done = environment().get_template("stimulus.html"), 0
     frame = Frame(site.title, menu).parts
     keys = list(addresses)
     contents = [Contents(site, index) for index in range(len(site.boards))]

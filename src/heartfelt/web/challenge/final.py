@@ -224,7 +224,6 @@ def entries_published(entries: Sequence[Submission], team: str) -> dict[str, int
 
 
 def _counting(entries: Sequence[Submission], team: str, task: str) -> tuple[Submission, str]:
-    """The submission of a team that counts in a task, and why."""
     team_entries = [entry for entry in entries if entry.submitter == team]
     for entry in team_entries:
         if entry.chosen is not None:

@@ -150,7 +150,6 @@ def _features(hidden: Benchmark) -> dict[str, Counter[str]]:
 def _draw_public(
     groups: Sequence[Sequence[str]], features: Mapping[str, Counter[str]], share: float, key: bytes
 ) -> set[str]:
-    """The stimuli of the public part."""
 
     def keyed_order(group: Sequence[str]) -> bytes:
         return hmac.digest(key, "\x1f".join(sorted(group)).encode(), "sha256")

@@ -42,7 +42,6 @@ class SizeLimits:
 
     @property
     def bytes(self) -> int:
-        """The limit in bytes."""
         return int(self.megabytes * 2**20)
 
 
@@ -91,7 +90,6 @@ def too_large(limits: SizeLimits) -> InputError:
 
 
 def too_many_rows(count: int, limits: SizeLimits) -> InputError:
-    """The error for a submission with too many rows."""
     return InputError(
         f"The submission has {count:,} rows; at most {limits.rows:,} are read.",
         "Send one row per item; /items.csv lists them.",

@@ -177,7 +177,6 @@ def routes() -> list[Route]:
 
 
 async def rate(request: Request) -> Response:
-    """The page, at the step the rater is at."""
     rater = rater_of(request)
     step = step_json(await current_step(request, rater), blinding_of(request), request_language(request))
     add_return_link(request, rater, step)

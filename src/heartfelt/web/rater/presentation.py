@@ -84,11 +84,9 @@ class Blinding:
         return f"{position}-{_xor(self._digests[question], mask).hex()}"
 
     def _names(self, trial: str, questions: tuple[str, ...]) -> dict[str, str]:
-        """The names of a trial's questions, by question."""
         return {name: self.question(trial, position, name) for position, name in enumerate(questions)}
 
     def question_of(self, trial: str, name: str) -> str | None:
-        """The question of that name in a trial."""
         position, _, digits = name.partition("-")
         hidden = _unhex(digits, _QUESTION_BYTES)
         if hidden is None or not (position.isascii() and position.isdecimal()) or len(position) > 3:
@@ -112,7 +110,6 @@ class Blinding:
         return f"{where}-{_xor(unmasked, self._digest(_mask(unit is not None), where)).hex()}"
 
     def media_of(self, name: str) -> str | None:
-        """The medium of that name."""
         unmasked = self._plain_media(name)
         return None if unmasked is None else unmasked[:_MEDIA_BYTES].hex()
 

@@ -92,7 +92,6 @@ def _listed(locations: list[str]) -> str:
 
 
 def _same(texts: Texts, english: Texts, before: str = "") -> list[str]:
-    """The texts that are the English ones."""
     out = []
     for key, text in english.items():
         if isinstance(text, dict):

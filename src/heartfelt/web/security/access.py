@@ -239,7 +239,6 @@ class Tokens:
         self._collection.set_value(_token_key(id), _REVOKED)
 
     def find(self, text: str) -> Token | None:
-        """The valid token with this text."""
         mark, _, id_and_secret = text.partition("_")
         id, _, secret = id_and_secret.partition("_")
         if mark != "hf" or not secret or len(text) > 200 or id not in self._ids():

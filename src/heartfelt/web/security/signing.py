@@ -116,7 +116,6 @@ def set_cookie(response: Response, options: WebOptions, name: str, signed: str, 
 
 
 def delete_cookie(response: Response, options: WebOptions, name: str) -> None:
-    """Delete a cookie."""
     response.delete_cookie(
         name, path=options.prefix or "/", secure=options.secure_cookies, httponly=True, samesite="lax"
     )

@@ -33,6 +33,25 @@ PREDICTIONS, CALLS, ITEMS, REPEATS = (
 N = TypeVar("N", int, float)
 KEY = ["model", "stimulus", "question"]
 _TEXTS = ("answer", "reason", "note", "problem", "flag", "shares", "members", "orders", "errors", "call")
+_COPIED = (
+    *(
+        "stimulus",
+        "question",
+        "system",
+        "intent",
+        "truth",
+        "value",
+        "score",
+        "answer",
+        "low",
+        "high",
+        "reason",
+    ),
+    *("note", "flag", "shares", "members", "orders", "seconds", "off", "spread", "agreement"),
+)
+"""What a sample has as the table of answers has it."""
+_CALL_FACTS = ("status", "form", "finish_reason", "input_tokens", "output_tokens", "seconds", "cost")
+_CALL_TEXTS = ("prompt", "completion", "reasoning", "lost")
 _NUMBERS = ("value", "score", "low", "high", "seconds", "spread", "agreement")
 
 
@@ -206,30 +225,20 @@ def _exchanges(
             predictions["model"][0] if predictions.height else ""
         )
         calls = pl.read_parquet(home / CALLS).sort("at")
-        columns = set(calls.columns)
         for row in calls.iter_rows(named=True):
-            texts = {
+            texts: dict[str, Any] = {
                 name: None if row.get(name) is None else without_secrets(str(row[name]))
-                for name in ("prompt", "completion", "reasoning")
+                for name in _CALL_TEXTS
             }
             exchanges[row["id"]] = Exchange(
+                **{name: row.get(name) for name in _CALL_FACTS},
+                **texts,
                 id=row["id"],
                 at=row["at"],
-                status=row.get("status"),
-                form=row.get("form"),
-                prompt=texts["prompt"] if "prompt" in columns else None,
-                completion=texts["completion"],
-                reasoning=texts["reasoning"],
-                finish_reason=row.get("finish_reason"),
-                input_tokens=row.get("input_tokens"),
-                output_tokens=row.get("output_tokens"),
-                seconds=row.get("seconds"),
                 cached=bool(row.get("cached")),
                 model=model,
-                cost=row.get("cost"),
                 questions=max(1, len(str(row["questions"] or "").split())),
                 repeat=row.get("repeat") or 0,
-                lost=None if row.get("lost") is None else without_secrets(str(row["lost"])),
             )
             for question in str(row["questions"] or "").split():
                 by_item[model, row["stimulus"], question].append(row["id"])
@@ -289,37 +298,18 @@ def _samples(
             *(call for call in reversed(calls) if call != last_call),
         ]
         yield ViewerSample(
+            **{name: row[name] for name in _COPIED},
             model=names[row["model"]],
-            stimulus=row["stimulus"],
-            question=row["question"],
-            system=row["system"],
-            intent=row["intent"],
-            truth=row["truth"],
-            value=row["value"],
-            score=row["score"],
-            answer=row["answer"],
-            low=row["low"],
-            high=row["high"],
-            reason=row["reason"],
-            note=row["note"],
-            flag=row["flag"],
-            shares=row["shares"],
-            members=row["members"],
-            orders=row["orders"],
             problem=None if row["problem"] is None else without_secrets(row["problem"]),
             attempts=row["attempts"] or 0,
             errors=tuple(without_secrets(error) for error in json.loads(row["errors"] or "[]")),
-            seconds=row["seconds"],
             error=None if row["error"] is None else round(row["error"], 2),
-            off=row["off"],
             kind=row["kind"] or "",
             exchanges=tuple(ordered),
             input_tokens=_sum(call.input_tokens for call in paid),
             output_tokens=_sum(call.output_tokens for call in paid),
             cost=_sum(None if call.cost is None else call.cost / call.questions for call in paid),
             repeats=repeats.get(item, ()),
-            spread=row["spread"],
-            agreement=row["agreement"],
         )
 
 

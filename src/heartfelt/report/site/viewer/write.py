@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import quote
 
 from markupsafe import Markup
@@ -163,42 +164,12 @@ def _listed(
     view: RunView, labels: Mapping[tuple[str, str], Mapping[str, object]], colours: Mapping[str, str]
 ) -> dict[str, object]:
     """The list as the page's script reads it."""
-    rows = []
-    for sample in view.samples:
-        label = labels.get((sample.stimulus, sample.question))
-        rows.append(
-            [
-                sample.stimulus,
-                sample.model,
-                sample.question,
-                _label(sample, label),
-                _answer(sample),
-                sample.error,
-                _outcome(sample),
-                sample.attempts,
-                sample.system,
-                sample.intent,
-                sample.agreement,
-                sample.spread,
-                None if sample.input_tokens is None else sample.input_tokens + (sample.output_tokens or 0),
-                sample.cost,
-            ]
-        )
+    rows = [
+        [show(sample, labels.get((sample.stimulus, sample.question))) for show in _COLUMNS.values()]
+        for sample in view.samples
+    ]
     columns: list[dict[str, object]] = [
-        {"label": "stimulus", "kind": "text"},
-        {"label": "model", "kind": "text", "filter": "choice"},
-        {"label": "question", "kind": "text", "filter": "choice"},
-        {"label": "label", "kind": "text"},
-        {"label": "answer", "kind": "text"},
-        {"label": "error (%)", "kind": "number", "places": 0, "filter": "least"},
-        {"label": "outcome", "kind": "text", "filter": "choice"},
-        {"label": "attempts", "kind": "number", "places": 0},
-        {"label": "system", "kind": "text", "filter": "choice"},
-        {"label": "intent", "kind": "text", "filter": "choice"},
-        {"label": "agreement of repeats", "kind": "number", "places": 2},
-        {"label": "SD of repeats", "kind": "number", "places": 2},
-        {"label": "tokens", "kind": "number", "places": 0},
-        {"label": "cost", "kind": "number", "places": 5},
+        {"label": name, **_COLUMN_LOOKS.get(name, {"kind": "text"})} for name in _COLUMNS
     ]
     used = [
         column for column in range(len(columns)) if column < 8 or any(row[column] is not None for row in rows)
@@ -270,3 +241,32 @@ def _shard(view: RunView, samples: Sequence[ViewerSample]) -> str:
     """Details of some samples, with the requests behind them."""
     used = dict.fromkeys(exchange for sample in samples for exchange in sample.exchanges)
     return script_json({"samples": samples, "exchanges": {name: view.exchanges[name] for name in used}})
+
+
+_Label: TypeAlias = Mapping[str, object] | None
+_COLUMNS: Mapping[str, Callable[[ViewerSample, _Label], str | float | None]] = {
+    "stimulus": lambda sample, _: sample.stimulus,
+    "model": lambda sample, _: sample.model,
+    "question": lambda sample, _: sample.question,
+    "label": _label,
+    "answer": lambda sample, _: _answer(sample),
+    "error (%)": lambda sample, _: sample.error,
+    "outcome": lambda sample, _: _outcome(sample),
+    "attempts": lambda sample, _: sample.attempts,
+    "system": lambda sample, _: sample.system,
+    "intent": lambda sample, _: sample.intent,
+    "agreement of repeats": lambda sample, _: sample.agreement,
+    "SD of repeats": lambda sample, _: sample.spread,
+    "tokens": lambda sample, _: (
+        None if sample.input_tokens is None else sample.input_tokens + (sample.output_tokens or 0)
+    ),
+    "cost": lambda sample, _: sample.cost,
+}
+_CHOICE: Mapping[str, object] = {"kind": "text", "filter": "choice"}
+_COLUMN_LOOKS: Mapping[str, Mapping[str, object]] = {
+    **dict.fromkeys(("model", "question", "outcome", "system", "intent"), _CHOICE),
+    "error (%)": {"kind": "number", "places": 0, "filter": "least"},
+    **{name: {"kind": "number", "places": 0} for name in ("attempts", "tokens")},
+    **{name: {"kind": "number", "places": 2} for name in ("agreement of repeats", "SD of repeats")},
+    "cost": {"kind": "number", "places": 5},
+}
