@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import polars as pl
@@ -17,8 +18,9 @@ from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.publishing.columns import UNDESCRIBED
 from heartfelt.publishing.papers.facts import by_layout, published_tables, question_words, title_of
+from heartfelt.publishing.papers.templates import render
 from heartfelt.publishing.release import PublishedColumn, Release
-from heartfelt.report.markup import Grid, code, grid_markdown, heading, markdown, one_line
+from heartfelt.report.markup import Grid, grid_markdown, one_line
 from heartfelt.study import Study
 from heartfelt.study.answer import Scale
 from heartfelt.study.model import say
@@ -361,41 +363,14 @@ def write_codebook(release: Release, folder: Path) -> tuple[CodebookColumn, ...]
 
 def codebook_text(release: Release, entries: tuple[CodebookColumn, ...]) -> str:
     """The codebook to read."""
-    study = release.snapshot.study
-    lines = [
-        heading(1, f"Codebook: {title_of(release)}"),
-        "",
-        "Every column of every published table. `codebook.csv` holds the same as a table. Counts are those of the published"
-        " files; a table that several layouts contain is described once. Files below `layouts/` have the form of"
-        " other published systems and the columns that those describe.",
-        "",
-        heading(2, "Questions and scales"),
-        "",
-        grid_markdown(questions_grid(study), caption=False),
-    ]
-    for table in dict.fromkeys(entry.table for entry in entries):
-        table_entries = [entry for entry in entries if entry.table == table]
-        lines += [heading(2, f"Table: {table}"), ""]
-        file_names = "; ".join(
-            dict.fromkeys(file_name for entry in table_entries for file_name in entry.files.split("; "))
-        )
-        lines += [f"{plural(table_entries[0].rows, 'row')}. Files: {markdown(file_names, 2000)}.", ""]
-        head = "| column | type | meaning | values | unit | empty cells | filled | different | range |"
-        lines += [head, "|---|---|---|---|---|---|---:|---:|---|", *map(_row, table_entries), ""]
-    return "\n".join(lines)
-
-
-def _row(entry: CodebookColumn) -> str:
-    limits = f"{entry.lowest} to {entry.highest}" if entry.lowest else ""
-    cells = [
-        code(entry.column),
-        entry.type,
-        markdown(entry.meaning),
-        markdown(entry.values, 1500),
-        entry.unit,
-        markdown(entry.empty_means),
-        "" if entry.filled is None else number(entry.filled),
-        "" if entry.distinct is None else number(entry.distinct),
-        markdown(limits),
-    ]
-    return f"| {' | '.join(cells)} |"
+    tables = []
+    for name, group in groupby(entries, lambda entry: entry.table):
+        columns = list(group)
+        files = dict.fromkeys(file for column in columns for file in column.files.split("; "))
+        tables.append((name, columns, "; ".join(files)))
+    return render(
+        "codebook.md.j2",
+        title=title_of(release),
+        questions=grid_markdown(questions_grid(release.snapshot.study), caption=False),
+        tables=tables,
+    )
