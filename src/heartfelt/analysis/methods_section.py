@@ -7,9 +7,11 @@ software. What only the authors know (recruiting, pay, ethics) is added by whoev
 from __future__ import annotations
 
 import platform
+import tomllib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
 
 import polars as pl
@@ -36,45 +38,9 @@ from heartfelt.wording import listed, number, plural
 MOST_QUESTIONS = 12
 LIBRARIES = ("numpy", "scipy", "polars")
 NOUNS = {"audio": ("clip", "clips"), "speech": ("recording", "recordings"), "image": ("image", "images")}
-REFERENCES: dict[str, str] = {
-    "Krippendorff's alpha": "Krippendorff, K. (2019). Content Analysis: An Introduction to Its Methodology (4th ed.). Sage.",
-    "intraclass": "McGraw, K. O., & Wong, S. P. (1996). Forming inferences about some intraclass correlation coefficients."
-    " Psychological Methods, 1(1), 30-46.",
-    "REML": "Patterson, H. D., & Thompson, R. (1971). Recovery of inter-block information when block sizes are unequal."
-    " Biometrika, 58(3), 545-554.",
-    "Fleiss'": "Fleiss, J. L. (1971). Measuring nominal scale agreement among many raters. Psychological Bulletin, 76(5),"
-    " 378-382.",
-    "Cohen's kappa": "Cohen, J. (1960). A coefficient of agreement for nominal scales. Educational and Psychological"
-    " Measurement, 20(1), 37-46.",
-    "Gwet's AC": "Gwet, K. L. (2008). Computing inter-rater reliability and its variance in the presence of high agreement."
-    " British Journal of Mathematical and Statistical Psychology, 61(1), 29-48.",
-    "Tukey-Kramer": "Kramer, C. Y. (1956). Extension of multiple range tests to group means with unequal numbers of"
-    " replications. Biometrics, 12(3), 307-310.",
-    "Games-Howell": "Games, P. A., & Howell, J. F. (1976). Pairwise multiple comparison procedures with unequal N's and/or"
-    " variances: A Monte Carlo study. Journal of Educational Statistics, 1(2), 113-125.",
-    "Holm's": "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of"
-    " Statistics, 6(2), 65-70.",
-    "jackknife": "Efron, B., & Stein, C. (1981). The jackknife estimate of variance. Annals of Statistics, 9(3), 586-596.",
-    "Bradley-Terry": "Bradley, R. A., & Terry, M. E. (1952). Rank analysis of incomplete block designs: I. The method of"
-    " paired comparisons. Biometrika, 39(3/4), 324-345.",
-    "Davidson": "Davidson, R. R. (1970). On extending the Bradley-Terry model to accommodate ties in paired comparison"
-    " experiments. Journal of the American Statistical Association, 65(329), 317-328.",
-    "Plackett-Luce": "Plackett, R. L. (1975). The analysis of permutations. Applied Statistics, 24(2), 193-202.",
-    "BS.1534": "ITU-R (2015). Recommendation BS.1534-3: Method for the subjective assessment of intermediate quality level"
-    " of audio systems. International Telecommunication Union.",
-    "Lin's": "Lin, L. I.-K. (1989). A concordance correlation coefficient to evaluate reproducibility. Biometrics, 45(1),"
-    " 255-268.",
-    "Stuart-Maxwell": "Maxwell, A. E. (1970). Comparing the classification of subjects by two independent judges. British"
-    " Journal of Psychiatry, 116(535), 651-655.",
-    "Cronbach's alpha": "Cronbach, L. J. (1951). Coefficient alpha and the internal structure of tests. Psychometrika, 16(3),"
-    " 297-334.",
-    "MASI": "Passonneau, R. (2006). Measuring agreement on set-valued items (MASI) for semantic and pragmatic annotation."
-    " Proceedings of LREC 2006.",
-    "P.910": "ITU-T (2023). Recommendation P.910: Subjective video quality assessment methods for multimedia applications."
-    " International Telecommunication Union.",
-    "Dawid-Skene": "Dawid, A. P., & Skene, A. M. (1979). Maximum likelihood estimation of observer error-rates using the EM"
-    " algorithm. Applied Statistics, 28(1), 20-28.",
-}
+REFERENCES: dict[str, str] = tomllib.loads(
+    resources.files("heartfelt.analysis").joinpath("references.toml").read_text("utf-8")
+)
 """The source of each method, by the words a methods section names it with."""
 
 

@@ -16,7 +16,7 @@ import polars as pl
 from heartfelt.analysis.methods_section import scale_words
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
-from heartfelt.publishing.columns import UNDESCRIBED
+from heartfelt.publishing.columns import COLUMN_WORDS, UNDESCRIBED
 from heartfelt.publishing.papers.facts import by_layout, published_tables, question_words, title_of
 from heartfelt.publishing.papers.templates import render
 from heartfelt.publishing.release import PublishedColumn, Release
@@ -31,55 +31,6 @@ MAX_VALUE_LENGTH = 60
 IDS = frozenset(
     {"rater", "stimulus", "trial", "set", "prompt", "path", "verified_by", "by", "group", "sha256"}
 )
-UNITS: Mapping[str, str] = {
-    "duration": "seconds",
-    "seconds": "seconds",
-    "first_play": "seconds",
-    "field_seconds": "seconds",
-    "start": "seconds",
-    "away": "seconds",
-    "rate": "samples per second",
-    "width": "pixels",
-    "height": "pixels",
-    "bytes": "bytes",
-    "at": "UTC",
-    "arrived": "UTC",
-    "last_seen": "UTC",
-    "drafted_at": "UTC",
-    "crop_start": "seconds",
-    "gain_db": "dB",
-    "loudness": "LUFS",
-    "loudness_before": "LUFS",
-    "true_peak_db": "dBTP",
-    "share": "from 0 to 1",
-    "confidence": "from 0 to 1",
-    "heard": "from 0 to 1",
-}
-EMPTY: Mapping[str, str] = {
-    "rater": "the source does not say who answered",
-    "value": "the answer is a text, or there was nothing to answer",
-    "answer": "the number says it all",
-    "intent": "the stimulus was not made to convey anything",
-    "path": "the media file is not published",
-    "repeat": "a first presentation",
-    "low": "no interval could be computed",
-    "high": "no interval could be computed",
-    "standard_error": "no standard error could be computed",
-    "why_missing": "nothing is missing",
-    "media_problem": "the media could be read",
-    "split": "the stimulus is in no part",
-    "link": "no link is known",
-    "why_absent": "the media file is published",
-    "at": "not dated, or the date was removed so that nobody can be identified",
-    "share": "the label is a number, not a category",
-    "model": "no model is recorded",
-    "revision": "no version is recorded",
-    "headphones_correct": "no headphone check was made",
-    "headphones_passed": "no headphone check was made",
-    "reason": "the rater was not left out",
-    "heard": "no clip of known length",
-    "heard_flag": "nothing was odd, or no clip of known length",
-}
 TYPES = (
     ("list", "list of numbers"),
     ("array", "list of numbers"),
@@ -253,8 +204,8 @@ def _entry(
 ) -> CodebookColumn:
     facts = facts or _Facts(rows=0)
     name = column.name
-    empty = "never empty" if facts.filled == facts.rows else EMPTY.get(name, "not known")
-    if table == "raters" and facts.filled != facts.rows and name not in EMPTY:
+    empty = "never empty" if facts.filled == facts.rows else COLUMN_WORDS["empty"].get(name, "not known")
+    if table == "raters" and facts.filled != facts.rows and name not in COLUMN_WORDS["empty"]:
         empty = "not answered, or removed so that nobody can be identified"
     return CodebookColumn(
         table=table,
@@ -262,7 +213,7 @@ def _entry(
         type=type_words(column.dtype),
         meaning=" ".join(column.about.split()) or UNDESCRIBED,
         values=_values(table, name, facts, release.snapshot.study),
-        unit=UNITS.get(name, ""),
+        unit=COLUMN_WORDS["units"].get(name, ""),
         empty_means=empty,
         rows=facts.rows,
         filled=facts.filled,
