@@ -102,7 +102,7 @@ def stimuli_text(snapshot: Snapshot, summary: Summary) -> str:
         stimuli=plural(table.height, *NOUNS.get(study.media, ("stimulus", "stimuli"))),
         systems=[names.get(name, name) for name in systems],
         intents=table["intent"].drop_nulls().unique().sort().to_list() if "intent" in columns else (),
-        norms=[norm.name for norm in norms_of([intent for intent in study.intents if summary.counts.intents])],
+        norms=[norm.name for norm in norms_of(study.intents)] if summary.counts.intents else (),
         seconds={name: number(float(str(value)), 1) for name, value in seconds.items()}
         if durations.len()
         else None,
@@ -120,7 +120,13 @@ def measures(study: Study) -> list[str]:
         (question, _line(question.text), scale_words(study.scale_of(question.id))) for question in study.asked
     ]
     many = len(study.asked) > MOST_QUESTIONS
-    return block_lines("methods.txt.j2", "measures", judged=judged, questions=() if many else single, scales=pooled if many else ())
+    return block_lines(
+        "methods.txt.j2",
+        "measures",
+        judged=judged,
+        questions=() if many else single,
+        scales=pooled if many else (),
+    )
 
 
 def scale_words(scale: Scale) -> str:
@@ -194,7 +200,9 @@ def procedure(study: Study, *, collected_here: bool = True) -> list[str]:
     """The design of the study; of ratings that were collected elsewhere, only whom to ask about theirs."""
     if not collected_here:
         source = " ".join(study.credit.split()).rstrip(".") if study.credit else ""
-        return [f"The ratings were collected elsewhere; the source describes how ({source})."] if source else []
+        return (
+            [f"The ratings were collected elsewhere; the source describes how ({source})."] if source else []
+        )
     probes = list(dict.fromkeys(words for probe in study.probes if (words := PROBES.get(type(probe)))))
     return block_lines("methods.txt.j2", "procedure", study=study, probes=probes)
 
@@ -221,7 +229,9 @@ def labels_text(analysis: Analysis) -> str:
         "dawid-skene": "the most probable category under the Dawid-Skene model",
         "published mean": "the published mean",
     }
-    methods = dict.fromkeys(words.get(name.split(",")[0], name) for name in labelled["method"].unique().sort())
+    methods = dict.fromkeys(
+        words.get(name.split(",")[0], name) for name in labelled["method"].unique().sort()
+    )
     return method_words(
         "labels", analysis.summary, study=analysis.snapshot.study, label_methods=list(methods)
     )

@@ -122,7 +122,9 @@ def card(release: Release, charts: Charts | None = None) -> str:
         size=size_words(release),
         configs=hub_configs(release.files),
         systems=_systems(release),
-        media_absent=list(dict.fromkeys(one_line(medium.why_absent) for medium in media if medium.why_absent)),
+        media_absent=list(
+            dict.fromkeys(one_line(medium.why_absent) for medium in media if medium.why_absent)
+        ),
         judged=emotion_words(study),
         origins=provenance_grid(release),
         collection=[paragraph for paragraph in collection if paragraph.title in COLLECTION],
