@@ -92,7 +92,7 @@ def stimuli_text(snapshot: Snapshot, summary: Summary) -> str:
     table, study = snapshot.stimuli, snapshot.study
     columns = set(table.columns)
     names = {system.id: system.name or system.id for system in study.systems}
-    systems = table["system"].drop_nulls().unique().sort() if "system" in columns else ()
+    systems = table["system"].drop_nulls().unique().sort().to_list() if "system" in columns else []
     durations = table["duration"].drop_nulls() if "duration" in columns else pl.Series()
     seconds = {"low": durations.min(), "mean": durations.mean(), "high": durations.max()}
     has_size = {"width", "height"} <= columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -18,7 +19,17 @@ from heartfelt.wording import (
     spaced,
 )
 
-FILTERS = (interval, listed, number, p_value, percent, percent_interval, plural, share, spaced)
+FILTERS: tuple[Callable[..., str], ...] = (
+    interval,
+    listed,
+    number,
+    p_value,
+    percent,
+    percent_interval,
+    plural,
+    share,
+    spaced,
+)
 
 
 @cache

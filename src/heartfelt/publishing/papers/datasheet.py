@@ -37,7 +37,7 @@ def datasheet_file(release: Release) -> str:
     """The text of DATASHEET.md."""
     details, snapshot = release.details, release.snapshot
     split, placed = split_of(release), placement(release)
-    labels = release.benchmark.items["method"].unique().sort() if release.benchmark is not None else ()
+    benchmark = release.benchmark
     media_absent = [medium for medium in release.media.values() if medium.path is None]
     return render(
         "datasheet.md.j2",
@@ -54,7 +54,7 @@ def datasheet_file(release: Release) -> str:
         holders=holders_of(details),
         origins=origin_sentences(release),
         stimuli_words=stimuli_words,
-        label_methods=list(labels),
+        label_methods=[] if benchmark is None else benchmark.items["method"].unique().sort().to_list(),
         left_out=left_out(release),
         most_reasons=MOST_REASONS,
         relations=[name for name in ("system", "intent", "prompt") if name in snapshot.stimuli.columns],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -13,6 +14,16 @@ from heartfelt.study.model import say
 from heartfelt.wording import listed, number, plural
 
 MOST_ROWS = 40
+FILTERS: tuple[Callable[..., str], ...] = (
+    stated,
+    code,
+    one_line,
+    paragraphs,
+    say,
+    listed,
+    number,
+    plural,
+)
 
 
 def _table(grid: Grid) -> str:
@@ -32,8 +43,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (stated, code, one_line, paragraphs, say, listed, number, plural)
-    environment.filters |= {function.__name__: function for function in filters}
+    environment.filters |= {function.__name__: function for function in FILTERS}
     environment.filters |= {"md": markdown, "table": _table, "captioned_table": _captioned_table}
     return environment
 
