@@ -1,35 +1,13 @@
-"""What the figures of categories say, in words, and how they were made."""
+"""What the figures of categories say, in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from heartfelt.analysis.category_results import AttributeTable, CategoryQuestion, CoOccurrence, RaterConfusion
-from heartfelt.analysis.summary import Summary
 from heartfelt.wording import interval, listed, number, p_value, percent, percent_interval, plural, spaced
 
 STRONGEST = 3
-
-
-def methods(summary: Summary) -> Iterator[str]:
-    """How the figures of categories and fields were made."""
-    results = summary.categories or ()
-    if results:
-        yield (
-            "A stimulus's category was its most frequent answer; evenness of categories was measured by the entropy of their shares"
-            " over its maximum"
-        )
-    if any(result.balance.intended for result in results):
-        yield "perceived and intended totals were compared by the Stuart-Maxwell test"
-    if any(result.recovered for result in results):
-        yield (
-            "categories were recovered from mean valence and arousal by linear discriminant analysis, each stimulus classified by"
-            " all others"
-        )
-    if any(result.attributes for result in results):
-        yield "attributes were tested against categories by Fisher's exact test with Holm's correction"
-    if any(row.jaccard is not None for row in summary.field_agreement or ()):
-        yield "agreement on tags was measured by Krippendorff's alpha with the MASI distance of sets"
 
 
 def sentences(result: CategoryQuestion, *, reasons: bool = True) -> list[str]:

@@ -7,21 +7,18 @@ software. What only the authors know (recruiting, pay, ethics) is added by whoev
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
 
-from heartfelt.analysis import category_text
+import polars as pl
+
 from heartfelt.analysis.arms import arms_text
-from heartfelt.analysis.methods_text import (
-    collected,
-    comparison_methods,
-    instrument_words,
-    reliability_methods,
-    screened,
-    tests,
-    verified,
-)
+from heartfelt.analysis.methods_text import collected, instrument_words, method_words
+from heartfelt.analysis.prose import block_lines
 from heartfelt.analysis.summary import Analysis, Summary
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Scale, Study
@@ -29,7 +26,6 @@ from heartfelt.study.model import (
     AnchorProbe,
     AttentionProbe,
     HeadphoneProbe,
-    Question,
     RepeatProbe,
     Text,
     say,
@@ -37,50 +33,14 @@ from heartfelt.study.model import (
 from heartfelt.study.norms import NORMS, norms_of
 from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tags, YesNo
 from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Ranking, Trace
-from heartfelt.wording import listed, number, plural, sentence
+from heartfelt.wording import listed, number, plural
 
 MOST_QUESTIONS = 12
 LIBRARIES = ("numpy", "scipy", "polars")
 NOUNS = {"audio": ("clip", "clips"), "speech": ("recording", "recordings"), "image": ("image", "images")}
-REFERENCES: dict[str, str] = {
-    "Krippendorff's alpha": "Krippendorff, K. (2019). Content Analysis: An Introduction to Its Methodology (4th ed.). Sage.",
-    "intraclass": "McGraw, K. O., & Wong, S. P. (1996). Forming inferences about some intraclass correlation coefficients."
-    " Psychological Methods, 1(1), 30-46.",
-    "REML": "Patterson, H. D., & Thompson, R. (1971). Recovery of inter-block information when block sizes are unequal."
-    " Biometrika, 58(3), 545-554.",
-    "Fleiss'": "Fleiss, J. L. (1971). Measuring nominal scale agreement among many raters. Psychological Bulletin, 76(5),"
-    " 378-382.",
-    "Cohen's kappa": "Cohen, J. (1960). A coefficient of agreement for nominal scales. Educational and Psychological"
-    " Measurement, 20(1), 37-46.",
-    "Gwet's AC": "Gwet, K. L. (2008). Computing inter-rater reliability and its variance in the presence of high agreement."
-    " British Journal of Mathematical and Statistical Psychology, 61(1), 29-48.",
-    "Tukey-Kramer": "Kramer, C. Y. (1956). Extension of multiple range tests to group means with unequal numbers of"
-    " replications. Biometrics, 12(3), 307-310.",
-    "Games-Howell": "Games, P. A., & Howell, J. F. (1976). Pairwise multiple comparison procedures with unequal N's and/or"
-    " variances: A Monte Carlo study. Journal of Educational Statistics, 1(2), 113-125.",
-    "Holm's": "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of"
-    " Statistics, 6(2), 65-70.",
-    "jackknife": "Efron, B., & Stein, C. (1981). The jackknife estimate of variance. Annals of Statistics, 9(3), 586-596.",
-    "Bradley-Terry": "Bradley, R. A., & Terry, M. E. (1952). Rank analysis of incomplete block designs: I. The method of"
-    " paired comparisons. Biometrika, 39(3/4), 324-345.",
-    "Davidson": "Davidson, R. R. (1970). On extending the Bradley-Terry model to accommodate ties in paired comparison"
-    " experiments. Journal of the American Statistical Association, 65(329), 317-328.",
-    "Plackett-Luce": "Plackett, R. L. (1975). The analysis of permutations. Applied Statistics, 24(2), 193-202.",
-    "BS.1534": "ITU-R (2015). Recommendation BS.1534-3: Method for the subjective assessment of intermediate quality level"
-    " of audio systems. International Telecommunication Union.",
-    "Lin's": "Lin, L. I.-K. (1989). A concordance correlation coefficient to evaluate reproducibility. Biometrics, 45(1),"
-    " 255-268.",
-    "Stuart-Maxwell": "Maxwell, A. E. (1970). Comparing the classification of subjects by two independent judges. British"
-    " Journal of Psychiatry, 116(535), 651-655.",
-    "Cronbach's alpha": "Cronbach, L. J. (1951). Coefficient alpha and the internal structure of tests. Psychometrika, 16(3),"
-    " 297-334.",
-    "MASI": "Passonneau, R. (2006). Measuring agreement on set-valued items (MASI) for semantic and pragmatic annotation."
-    " Proceedings of LREC 2006.",
-    "P.910": "ITU-T (2023). Recommendation P.910: Subjective video quality assessment methods for multimedia applications."
-    " International Telecommunication Union.",
-    "Dawid-Skene": "Dawid, A. P., & Skene, A. M. (1979). Maximum likelihood estimation of observer error-rates using the EM"
-    " algorithm. Applied Statistics, 28(1), 20-28.",
-}
+REFERENCES: dict[str, str] = tomllib.loads(
+    resources.files("heartfelt.analysis").joinpath("references.toml").read_text("utf-8")
+)
 """The source of each method, by the words a methods section names it with."""
 
 
@@ -96,23 +56,17 @@ def methods_section(analysis: Analysis) -> tuple[Paragraph, ...]:
     """The paragraphs in the order of a paper; those without anything to say are left out."""
     summary, snapshot = analysis.summary, analysis.all_ratings
     study = snapshot.study
-    statistics = (
-        sentence(list(tests(summary))),
-        sentence(list(comparison_methods(summary))),
-        sentence(list(category_text.methods(summary))),
-    )
+    statistics = [method_words(block, summary) for block in ("tests", "comparisons", "categories")]
+    steps = procedure(study, collected_here=collected_here(snapshot))
     parts = (
         ("Participants and ratings", collected(summary, study)),
         ("Stimuli", stimuli_text(snapshot, summary)),
         ("Measures", " ".join((*measures(study), *instrument_words(summary, study)))),
-        (
-            "Procedure",
-            " ".join([*procedure(study, collected_here=collected_here(snapshot)), *arms_text(snapshot)]),
-        ),
-        ("Verification of drafts", verified(summary)),
-        ("Screening", screened(summary)),
+        ("Procedure", " ".join([*steps, *arms_text(snapshot)])),
+        ("Verification of drafts", method_words("verified", summary)),
+        ("Screening", method_words("screened", summary)),
         ("Labels", labels_text(analysis)),
-        ("Reliability", sentence(list(reliability_methods(summary)))),
+        ("Reliability", method_words("reliability", summary)),
         ("Statistical analysis", " ".join(filter(None, statistics))),
         ("Software", software(summary)),
     )
@@ -135,59 +89,44 @@ def references(paragraphs: tuple[Paragraph, ...], study: Study | None = None) ->
 
 def stimuli_text(snapshot: Snapshot, summary: Summary) -> str:
     """What was rated: how many stimuli, by which systems, for which intents, how long."""
-    table, study, counts = snapshot.stimuli, snapshot.study, summary.counts
-    text = f"The stimuli were {plural(table.height, *NOUNS.get(study.media, ('stimulus', 'stimuli')))}"
-    if counts.systems:
-        names = {system.id: system.name or system.id for system in study.systems}
-        systems = [names.get(name, name) for name in table["system"].drop_nulls().unique().sort()]
-        text += f" by {plural(counts.systems, 'system')} ({listed(systems, 20)})"
-    if counts.intents:
-        intents = table["intent"].drop_nulls().unique().sort().to_list()
-        text += f", meant to convey {plural(counts.intents, 'intent')} ({listed(intents, 20)})"
-    text += "."
-    if norms := norms_of([intent for intent in study.intents if counts.intents]):
-        text += (
-            f" The intents' reference coordinates were those of {listed([table.name for table in norms])}."
-        )
-    if counts.unrated:
-        text += f" {number(counts.unrated)} of them had no rating."
-    if "duration" in table.columns and (durations := table["duration"].drop_nulls()).len():
-        low, mean, high = (
-            number(float(str(value)), 1) for value in (durations.min(), durations.mean(), durations.max())
-        )
-        text += (
-            f" They lasted {mean} s on average ({low} to {high} s)."
-            if low != high
-            else f" They lasted {mean} s."
-        )
-    if {"width", "height"} <= set(table.columns):
-        sizes = table.select("width", "height").drop_nulls().unique().rows()
-        if len(sizes) == 1:
-            text += f" They were {number(sizes[0][0])} by {number(sizes[0][1])} pixels."
-        elif sizes:
-            text += f" They had {plural(len(sizes), 'size')} in pixels."
-    return text
+    table, study = snapshot.stimuli, snapshot.study
+    columns = set(table.columns)
+    names = {system.id: system.name or system.id for system in study.systems}
+    systems = table["system"].drop_nulls().unique().sort().to_list() if "system" in columns else []
+    durations = table["duration"].drop_nulls() if "duration" in columns else pl.Series()
+    seconds = {"low": durations.min(), "mean": durations.mean(), "high": durations.max()}
+    has_size = {"width", "height"} <= columns
+    return method_words(
+        "stimuli",
+        summary,
+        stimuli=plural(table.height, *NOUNS.get(study.media, ("stimulus", "stimuli"))),
+        systems=[names.get(name, name) for name in systems],
+        intents=table["intent"].drop_nulls().unique().sort().to_list() if "intent" in columns else (),
+        norms=[norm.name for norm in norms_of(study.intents)] if summary.counts.intents else (),
+        seconds={name: number(float(str(value)), 1) for name, value in seconds.items()}
+        if durations.len()
+        else None,
+        sizes=table.select("width", "height").drop_nulls().unique().rows() if has_size else (),
+    )
 
 
-def measures(study: Study) -> Iterator[str]:
+def measures(study: Study) -> list[str]:
     """What was asked, on which scale; what very many questions have in common."""
     kinds = {"perceived": "the emotion that the stimulus expresses", "felt": "the emotion that they felt"}
     judged = list(dict.fromkeys(kinds[question.emotion] for question in study.asked if question.emotion))
-    if judged:
-        yield f"Raters judged {' and '.join(judged)}."
-    if len(study.asked) > MOST_QUESTIONS:
-        scales = dict.fromkeys(question.scale for question in study.asked)
-        for name in scales:
-            count = sum(question.scale == name for question in study.asked)
-            yield f"{plural(count, 'question was', 'questions were')} answered with {scale_words(study.scales[name])}."
-        return
-    for question in study.asked:
-        yield f"{_asked(question)} with {scale_words(study.scale_of(question.id))}."
-
-
-def _asked(question: Question) -> str:
-    text = " ".join(say(question.text).split())
-    return f"“{text or question.id}” ({question.id}) was answered"
+    by_scale = Counter(question.scale for question in study.asked)
+    pooled = [(count, scale_words(study.scales[name])) for name, count in by_scale.items()]
+    single = [
+        (question, _line(question.text), scale_words(study.scale_of(question.id))) for question in study.asked
+    ]
+    many = len(study.asked) > MOST_QUESTIONS
+    return block_lines(
+        "methods.txt.j2",
+        "measures",
+        judged=judged,
+        questions=() if many else single,
+        scales=pooled if many else (),
+    )
 
 
 def scale_words(scale: Scale) -> str:
@@ -257,44 +196,15 @@ def collected_here(snapshot: Snapshot) -> bool:
     return bool(columns & {"kind", "counts", "plays", "heard", "agreed", "study_version"})
 
 
-ORDERS = {
-    "random": "random order",
-    "blocks": "blocks",
-    "latin-square": "the order of a Latin square",
-    "manifest": "a fixed order",
-}
-LISTENING = {
-    "full": "Answers could be given once a clip had been played in full.",
-    "started": "Answers could be given once a clip had begun to play.",
-    "free": "Answers could be given at any time.",
-}
-
-
-def procedure(study: Study, *, collected_here: bool = True) -> Iterator[str]:
+def procedure(study: Study, *, collected_here: bool = True) -> list[str]:
     """The design of the study; of ratings that were collected elsewhere, only whom to ask about theirs."""
-    design = study.design
     if not collected_here:
-        if study.credit:
-            yield f"The ratings were collected elsewhere; the source describes how ({' '.join(study.credit.split()).rstrip('.')})."
-        return
-    unit = ("stimulus", "stimuli") if study.sets is None else ("set", "sets")
-    many = f"every {unit[0]}"
-    if design.stimuli_per_rater is not None:
-        many = f"up to {plural(design.stimuli_per_rater, *unit)}"
-    sought = plural(design.ratings_per_item, "rating")
-    yield f"Each rater was given {many} in {ORDERS[design.order]}; the design sought {sought} per item."
-    if study.media != "image":
-        yield LISTENING[design.listening]
-    if design.practice:
-        trials = "trial was" if design.practice == 1 else "trials were"
-        yield f"{_words(design.practice)} practice {trials} not recorded."
+        source = " ".join(study.credit.split()).rstrip(".") if study.credit else ""
+        return (
+            [f"The ratings were collected elsewhere; the source describes how ({source})."] if source else []
+        )
     probes = list(dict.fromkeys(words for probe in study.probes if (words := PROBES.get(type(probe)))))
-    if probes:
-        yield f"Sessions contained {listed(probes)}."
-    if study.consent is not None:
-        yield "Raters read a statement of consent before they began."
-    if len(study.languages) > 1:
-        yield f"The study was offered in {plural(len(study.languages), 'language')} ({listed(study.languages, 20)})."
+    return block_lines("methods.txt.j2", "procedure", study=study, probes=probes)
 
 
 PROBES: Mapping[type, str] = {
@@ -303,10 +213,6 @@ PROBES: Mapping[type, str] = {
     AttentionProbe: "trials that asked for a given answer",
     HeadphoneProbe: "a headphone check",
 }
-
-
-def _words(count: int) -> str:
-    return {1: "One", 2: "Two", 3: "Three", 4: "Four", 5: "Five"}.get(count, number(count))
 
 
 def labels_text(analysis: Analysis) -> str:
@@ -323,14 +229,12 @@ def labels_text(analysis: Analysis) -> str:
         "dawid-skene": "the most probable category under the Dawid-Skene model",
         "published mean": "the published mean",
     }
-    methods = list(
-        dict.fromkeys(words.get(name.split(",")[0], name) for name in labelled["method"].unique().sort())
+    methods = dict.fromkeys(
+        words.get(name.split(",")[0], name) for name in labelled["method"].unique().sort()
     )
-    least = analysis.snapshot.study.design.minimum_ratings
-    text = f"A stimulus's label was {listed(methods)}"
-    text += f"; items with fewer than {least} ratings got none" if least > 1 else ""
-    missing = analysis.summary.counts.items_without_label
-    return f"{text}. {plural(missing, 'item')} got no label." if missing else f"{text}."
+    return method_words(
+        "labels", analysis.summary, study=analysis.snapshot.study, label_methods=list(methods)
+    )
 
 
 def software(summary: Summary) -> str:

@@ -6,17 +6,20 @@ from collections.abc import Iterator
 
 from heartfelt.analysis import category_text, verdict_comparisons
 from heartfelt.analysis.highlights import cell_words, covered, f_test, held_constant, main_questions
+from heartfelt.analysis.prose import block_lines
 from heartfelt.analysis.results import ALL
 from heartfelt.analysis.summary import Summary
 from heartfelt.analysis.verdict_comparisons import noun
 from heartfelt.stats.estimate import FOR_RATERS, Estimate
 from heartfelt.study import Study
 from heartfelt.study.instrument import question_id, score_column
-from heartfelt.wording import interval, listed, number, percent, plural, sentence, share
+from heartfelt.wording import interval, listed, number, plural, sentence, share
 
 MOST_SHOWN = 3
 MOST_EFFECTS = 12
 MOST_NAMED = 8
+CLAUSES = ("reliability", "tests", "comparisons", "categories")
+"""The blocks of ``methods.txt.j2`` that make one sentence; all others make a paragraph."""
 
 
 def methods(summary: Summary, study: Study) -> str:
@@ -24,37 +27,30 @@ def methods(summary: Summary, study: Study) -> str:
     parts = (
         collected(summary, study),
         *instrument_words(summary, study),
-        verified(summary),
-        screened(summary),
-        sentence(list(reliability_methods(summary))),
-        sentence(list(tests(summary))),
-        sentence(list(comparison_methods(summary))),
-        sentence(list(category_text.methods(summary))),
+        *(method_words(block, summary) for block in ("verified", "screened", *CLAUSES)),
         f"Analyses were run with heartfelt {summary.heartfelt} (seed {summary.seed}, data {summary.hash[:12]}).",
     )
     return " ".join(filter(None, parts))
 
 
+def method_words(block: str, summary: Summary, **values: object) -> str:
+    """What a block of ``methods.txt.j2`` says; nothing where it does not apply."""
+    lines = block_lines(
+        "methods.txt.j2", block, summary=summary, for_raters=FOR_RATERS[summary.future_raters], **values
+    )
+    return sentence(lines) if block in CLAUSES else " ".join(lines)
+
+
 def collected(summary: Summary, study: Study) -> str:
     """How many ratings of what there are."""
-    c = summary.counts
-    names = listed([question.id for question in study.asked])
-    rated = plural(c.rated, "stimulus", "stimuli")
-    if not c.answers:
-        return f"Published means of {rated} on {names} were analysed; no single ratings were available."
-    people = plural(c.raters, "rater") if c.raters else "Raters whose identity was not recorded"
-    inferred = summary.source.inferred_raters
-    people += f" (inferred from {inferred})" if inferred else ""
-    spread = ""
-    per = {int(n): items for n, items in c.ratings_per_item.items()}
+    per = {int(n): items for n, items in summary.counts.ratings_per_item.items()}
+    per_item = None
     if per:
-        low, high = min(per), max(per)
         mean = sum(n * items for n, items in per.items()) / sum(per.values())
-        ratings_each = f"{low} to {high} ratings each, mean {number(mean, 1)}"
-        spread = f" ({ratings_each if low < high else plural(low, 'rating') + ' each'})"
-    by_systems = f" by {plural(c.systems, 'system')}" if c.systems else ""
-    questions = names if len(study.asked) <= MOST_NAMED else plural(len(study.asked), "question")
-    return f"{people} gave {plural(c.ratings, noun(summary))} of {rated}{by_systems}{spread} on {questions}."
+        per_item = {"low": min(per), "high": max(per), "mean": mean}
+    return method_words(
+        "collected", summary, study=study, noun=noun(summary), per_item=per_item, most_named=MOST_NAMED
+    )
 
 
 def instrument_words(summary: Summary, study: Study) -> Iterator[str]:
@@ -76,127 +72,6 @@ def instrument_words(summary: Summary, study: Study) -> Iterator[str]:
         yield (
             f"{when} the stimuli, raters filled in the {instrument.name}"
             f" ({plural(len(instrument.items), 'item')}), scored as {listed(names, 20)}{alpha}."
-        )
-
-
-def verified(summary: Summary) -> str:
-    """How machine drafts were verified, with the shares that were withheld and planted."""
-    verification = summary.verification
-    if verification is None:
-        return ""
-    every = verification.fields[0]
-    total = every.verdicts.verified + every.hidden + every.planted + every.planted_alike
-    fields = plural(len(verification.fields) - (len(verification.fields) > 1), "field")
-    tested = [
-        f"{percent(count / total)} of the drafts were {outcome}"
-        for count, outcome in (
-            (every.hidden, "withheld"),
-            (every.planted + every.planted_alike, "those of other stimuli"),
-        )
-        if count
-    ]
-    sources = listed([model.source for model in verification.models], 4)
-    text = f"{fields} were drafted by machines ({sources}) and verified by raters"
-    return f"{text}; {' and '.join(tested)}." if tested else f"{text}."
-
-
-def screened(summary: Summary) -> str:
-    """How raters were screened, and with what result."""
-    screening = summary.screening
-    if not summary.counts.raters:
-        return ""
-    dropped, default = len(screening.dropped), len(screening.dropped_by_default)
-    result = (
-        f"{plural(dropped, 'rater')} were left out under the policy '{summary.policy.name}'"
-        if dropped
-        else "all were kept"
-    )
-    rules = plural(len(screening.rules), "rule")
-    text = f"Raters were screened with {rules} for careless and copied answers; {result}."
-    if not default:
-        return f"{text} The default policy would leave nobody out."
-    raters = plural(default, "rater")
-    return f"{text} Headline figures were also computed without the {raters} whom the default policy would leave out."
-
-
-def reliability_methods(summary: Summary) -> Iterator[str]:
-    """How reliability, ceilings and agreement were estimated."""
-    numbers = any(not trust.alpha_interval.is_missing for trust in (summary.reliability or {}).values())
-    if numbers:
-        yield (
-            "Reliability was estimated by Krippendorff's alpha and intraclass correlations (two-way from crossed variance"
-            f" components by REML), with intervals {FOR_RATERS[summary.future_raters]}"
-        )
-        yield (
-            "the ceiling was computed as the square root of the labels' reliability, the correlation a predictor that knew every"
-            " stimulus's true value would be expected to reach"
-        )
-    if summary.agreement:
-        yield (
-            "agreement on categories was measured by Fleiss' and Cohen's kappa, Gwet's AC and each vote against the majority of"
-            " the others"
-        )
-    if numbers or summary.agreement:
-        yield "intervals were computed at 95%"
-
-
-def tests(summary: Summary) -> Iterator[str]:
-    """How systems and intents were compared."""
-    squares = "type II sums of squares; eta squared as the share of the sum of the table's sums of squares"
-    if summary.kind == "conveyance":
-        yield (
-            "Deviation was defined as a stimulus's mean rating less the reference of its intent; signed deviations were analysed by"
-            " system and intent, absolute deviations by quadrant and system, both also with the interaction of system and quadrant"
-            f" ({squares}). Absolute deviations contained the noise of the mean ratings"
-        )
-    elif summary.anova:
-        yield f"Mean ratings were compared between systems by analysis of variance ({squares})"
-    if summary.pairwise:
-        yield (
-            "pairs were compared by Tukey-Kramer tests of the means adjusted for the other effects of the same model, with its"
-            " error term and degrees of freedom, by Games-Howell tests, and by a two-way jackknife with Holm's correction"
-        )
-    if summary.systems:
-        yield "intervals of means took stimuli and raters as samples (two-way jackknife)"
-    fitted = [row for row in summary.mixed or () if row.f is not None and row.effect == "system"]
-    if any("rater x system" in row.variances for row in fitted):
-        yield (
-            "linear mixed models of the single ratings tested systems, with random intercepts of raters, stimuli and raters within"
-            " systems (their tastes for systems), restricted maximum likelihood, Satterthwaite degrees of freedom and Tukey's"
-            " correction over the pairs"
-        )
-    elif fitted:
-        yield (
-            "linear mixed models of the single ratings tested systems, with crossed random intercepts of raters and stimuli; the"
-            " design cannot tell raters' tastes for systems from other variation"
-        )
-    if summary.equivalence:
-        margin = number(summary.equivalence[0].margin, 2)
-        yield f"equivalence of systems within {margin} points was tested by two one-sided tests in the same model (Holm)"
-    if any(check.p is not None for check in summary.ordinal or ()):
-        yield (
-            "as a check, cumulative logit models with the same factors and random effects (maximum likelihood, Laplace"
-            " approximation) took the ratings for ordered categories"
-        )
-
-
-def comparison_methods(summary: Summary) -> Iterator[str]:
-    """How comparisons of stimuli, MUSHRA grades and traces were analysed."""
-    models = dict.fromkeys(comparison.model for comparison in summary.comparisons or () if comparison.model)
-    if models:
-        yield (
-            f"Strengths were estimated by {listed(list(models))} models with mean zero, those of pairs with an effect of the"
-            " order of presentation; their intervals took raters, and what systems were compared on, as samples (jackknife);"
-            " pairs were tested with Holm's correction"
-        )
-    if any(comparison.abx for comparison in summary.comparisons or ()):
-        yield "ABX answers were tested against guessing by the exact binomial test, with d' by the differencing model"
-    if any(comparison.mushra for comparison in summary.comparisons or ()):
-        yield "MUSHRA listeners were post-screened after ITU-R BS.1534-3; mean grades took listeners and items as samples"
-    if summary.traces:
-        yield (
-            "agreement of traces was measured by Lin's concordance correlation; its ceiling came from the variance of the"
-            " shared course"
         )
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from heartfelt.analysis.prose import block_lines
 from heartfelt.analysis.raters import parallel_words
 from heartfelt.analysis.results import ALL, Checks
 from heartfelt.analysis.summary import Summary
 from heartfelt.analysis.verdict_comparisons import noun
 from heartfelt.screening.rules.repetition import LEAST_ANSWERS
 from heartfelt.stats.estimate import Estimate
-from heartfelt.wording import interval, listed, p_value, percent_interval, plural, probability, share
+from heartfelt.wording import interval, listed, p_value, plural, probability, share
 
+TEMPLATE = "verdict_raters.txt.j2"
 MOST_SHOWN = 4
 MOST_RULES = 5
 DEPENDENCE = frozenset({"informativeness", "choice-agreement"})
@@ -27,46 +29,12 @@ def sentences(summary: Summary) -> Iterator[str]:
         yield from part(summary)
 
 
-def _counts(summary: Summary) -> Iterator[str]:
+def _counts(summary: Summary) -> list[str]:
     """Who answered, and who was left out under which policy."""
-    c = summary.counts
-    if not c.answers:
-        if c.means:
-            reliability_known = any(
-                not trust.icc1k.is_missing for trust in (summary.reliability or {}).values()
-            )
-            yield (
-                f"The source gives {c.means:,} published means and no single ratings: careless raters"
-                f"{'' if reliability_known else ' and reliability'} are not known."
-            )
-        return
-    answer_noun = noun(summary)
+    c, answer_noun = summary.counts, noun(summary)
     # A rating is one answer: two questions about a stimulus are two ratings, given in one trial.
     total, retained = (c.answers, c.answers_kept) if answer_noun == "rating" else (c.ratings, c.ratings_kept)
-    trials = f" in {plural(c.ratings, 'trial')}" if total != c.ratings else ""
-    inferred = summary.source.inferred_raters
-    people = plural(c.raters, "person", "people") + (f" (inferred from {inferred})" if inferred else "")
-    ratings_by = (
-        f"{people} gave {plural(total, answer_noun)}{trials}"
-        if c.raters
-        else f"There are {plural(total, answer_noun if answer_noun != 'rating' else 'answer')} of unknown raters"
-    )
-    by_systems = f" by {plural(c.systems, 'system')}" if c.systems else ""
-    by_systems += f" for {plural(c.intents, 'intent')}" if c.intents else ""
-    text = (
-        f"{ratings_by} of {plural(c.rated, 'stimulus', 'stimuli')}{' made' if by_systems else ''}{by_systems}"
-    )
-    text += f"; {plural(c.blank_answers, 'answer')} left blank" if c.blank_answers else ""
-    none = c.raters_without_ratings
-    yield f"{text}; {plural(none, 'listed rater')} gave none." if none else f"{text}."
-    dropped, lost, name = len(summary.screening.dropped), total - retained, summary.policy.name
-    if dropped:
-        yield (
-            f"The policy '{name}' excluded {dropped} of {plural(c.raters, 'rater')} with {lost:,} of {plural(total, answer_noun)};"
-            f" the figures are those of the other {c.raters_kept:,}."
-        )
-    elif lost:
-        yield f"The policy '{name}' excluded {lost:,} of {plural(total, answer_noun)}."
+    return block_lines(TEMPLATE, "counts", summary=summary, noun=answer_noun, total=total, retained=retained)
 
 
 def _flags(summary: Summary) -> Iterator[str]:
@@ -163,38 +131,18 @@ def rules_by_rater(summary: Summary) -> dict[str, set[str]]:
     }
 
 
-def _drafts(summary: Summary) -> Iterator[str]:
+def _drafts(summary: Summary) -> list[str]:
     """What became of a machine's drafts, and who accepted planted ones."""
     verification = summary.verification
     if verification is None:
-        return
-    every = verification.fields[0]
-    verified = plural(every.verdicts.verified, "draft")
-    text = f"Of {verified} that were verified, {percent_interval(every.verdicts.accepted)} were accepted unchanged"
-    if not every.accuracy.is_missing:
-        text += (
-            f"; similarity to answers given without a draft: {interval(every.accuracy, 2)} (1 is the same)"
-        )
-    yield f"{text}."
-    if not every.missed.is_missing:
-        stamps = sorted(
-            rater
-            for rater, reasons in summary.screening.flagged.items()
-            if any(reason.startswith("rubber-stamping") for reason in reasons)
-        )
-        met = sum(rater.planted > 0 for rater in verification.raters)
-        named = f" ({listed(stamps, 6)})" if stamps else ""
-        verb = "accepts" if len(stamps) == 1 else "accept"
-        yield (
-            f"{percent_interval(every.missed)} of planted errors were accepted; {len(stamps) or 'none'} of"
-            f" {plural(met, 'rater')}{named} {verb} more of them than a careful rater would."
-        )
-    anchoring = every.anchoring
-    if anchoring.p is not None and anchoring.p < 0.05 and float(anchoring.difference) > 0:
-        yield (
-            f"Seeing a draft moves answers towards it by {interval(anchoring.difference, 2)} on a scale from 0 to 1"
-            f" ({p_value(anchoring.p)})."
-        )
+        return []
+    stamps = sorted(
+        rater
+        for rater, reasons in summary.screening.flagged.items()
+        if any(reason.startswith("rubber-stamping") for reason in reasons)
+    )
+    n_met = sum(rater.planted > 0 for rater in verification.raters)
+    return block_lines(TEMPLATE, "drafts", summary=summary, stamps=stamps, n_met=n_met)
 
 
 def _constant(summary: Summary) -> Iterator[str]:

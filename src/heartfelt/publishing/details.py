@@ -7,9 +7,11 @@ out: the papers then say "Not stated by the authors", and :func:`not_stated` lis
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
+from importlib import resources
 from pathlib import Path
 from typing import TypeAlias
 
@@ -86,39 +88,9 @@ class Details:
     """What columns of the source mean, by ``table.column``."""
 
 
-QUESTIONS: Mapping[str, tuple[str, str]] = {
-    "title": ("the dataset's name", "Emotions of short generated clips"),
-    "authors": ("who made it: 'Family, Given', or name, affiliation and orcid", ""),
-    "version": ("the release's version", "1.0.0"),
-    "released": ("the day of publication", "2026-11-16"),
-    "licence": ("of the ratings and labels, as an SPDX identifier", "CC-BY-4.0"),
-    "media_licence": ("of the media, as an SPDX identifier", "CC-BY-4.0"),
-    "media_may_be_shared": (
-        "whether the media may be shared; false: links and hashes are published instead",
-        "",
-    ),
-    "contact": ("whom to write to: an address or a page", "ratings@example.org"),
-    "url": ("the dataset's page", "https://example.org/clips"),
-    "doi": ("the dataset's DOI", "10.5281/zenodo.1234567"),
-    "citation": ("the publication to cite", ""),
-    "language": ("languages of the media and answers, as tags", "[en]"),
-    "keywords": ("words to find it by", "[emotion, music]"),
-    "purpose": ("what the data were collected for", ""),
-    "uses": ("what they are suited for", ""),
-    "not_for": ("what they should not be used for", ""),
-    "recruitment": ("how raters were found, and who could take part", ""),
-    "pay": ("what raters were paid, for how long", ""),
-    "collected": ("when the ratings were given", "March to May 2026"),
-    "ethics": ("the review the study went through, and consent", ""),
-    "funding": ("who paid for it", ""),
-    "conflicts": ("interests of the authors, such as shares in a system's maker", ""),
-    "limits": ("what the data cannot show", ""),
-    "biases": ("who or what is over- or underrepresented", ""),
-    "content": ("whether any of the media or answers could offend or upset", ""),
-    "sources": ("whose work the stimuli, prompts or questions build on", ""),
-    "maintenance": ("who corrects mistakes, and where changes are announced", ""),
-    "columns": ("what columns of your own mean, by table.column", ""),
-}
+QUESTIONS: Mapping[str, tuple[str, str]] = tomllib.loads(
+    resources.files("heartfelt.publishing").joinpath("details.toml").read_text("utf-8")
+)
 """What each key asks for, and an example."""
 LISTS = frozenset({"language", "keywords"})
 OPTIONAL = frozenset(

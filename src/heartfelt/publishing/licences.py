@@ -6,6 +6,7 @@ name, as SPDX has it; ``LICENSE`` then says that the terms are the authors' own 
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -25,98 +26,12 @@ class LicenceText:
     hub: str = "other"
 
 
-def _creative(kind: str, version: str, name: str, about: str) -> LicenceText:
-    spdx = f"CC-{kind}-{version}"
-    url = f"https://creativecommons.org/licenses/{kind.lower()}/{version}/"
-    return LicenceText(
-        spdx=spdx, name=f"Creative Commons {name} {version}", url=url, about=about, hub=spdx.lower()
-    )
-
-
-_CREDIT = "You may share and adapt the material for any purpose if you give credit and say what you changed."
-_NO_TRADE = "You may share and adapt the material for purposes that are not commercial, with credit."
-_UNCHANGED = "You may share the material unchanged, with credit; adapted versions may not be shared."
-_LICENCES = (
-    LicenceText(
-        spdx="CC0-1.0",
-        name="Creative Commons Zero 1.0 Universal",
-        url="https://creativecommons.org/publicdomain/zero/1.0/",
-        about="The authors waive their rights: you may use the material for any purpose without asking.",
-        hub="cc0-1.0",
-    ),
-    _creative("BY", "4.0", "Attribution", _CREDIT),
-    _creative("BY", "3.0", "Attribution", _CREDIT),
-    _creative(
-        "BY-SA", "4.0", "Attribution-ShareAlike", f"{_CREDIT} Share what you adapt under this licence."
-    ),
-    _creative(
-        "BY-SA", "3.0", "Attribution-ShareAlike", f"{_CREDIT} Share what you adapt under this licence."
-    ),
-    _creative("BY-NC", "4.0", "Attribution-NonCommercial", _NO_TRADE),
-    _creative(
-        "BY-NC-SA",
-        "4.0",
-        "Attribution-NonCommercial-ShareAlike",
-        f"{_NO_TRADE} Share what you adapt under this licence.",
-    ),
-    _creative("BY-ND", "4.0", "Attribution-NoDerivatives", _UNCHANGED),
-    _creative(
-        "BY-NC-ND",
-        "4.0",
-        "Attribution-NonCommercial-NoDerivatives",
-        "You may share the material unchanged, with credit, for purposes that are not commercial.",
-    ),
-    LicenceText(
-        spdx="ODC-By-1.0",
-        name="Open Data Commons Attribution License 1.0",
-        url="https://opendatacommons.org/licenses/by/1-0/",
-        about="You may use and share the database for any purpose if you give credit.",
-        hub="odc-by",
-    ),
-    LicenceText(
-        spdx="ODbL-1.0",
-        name="Open Data Commons Open Database License 1.0",
-        url="https://opendatacommons.org/licenses/odbl/1-0/",
-        about="You may use and share the database if you give credit and share adapted databases under this licence.",
-        hub="odbl",
-    ),
-    LicenceText(
-        spdx="PDDL-1.0",
-        name="Open Data Commons Public Domain Dedication and License 1.0",
-        url="https://opendatacommons.org/licenses/pddl/1-0/",
-        about="The authors waive their rights in the database: you may use it for any purpose.",
-        hub="pddl",
-    ),
-    LicenceText(
-        spdx="CDLA-Permissive-2.0",
-        name="Community Data License Agreement, Permissive 2.0",
-        url="https://cdla.dev/permissive-2-0/",
-        about="You may use and share the data for any purpose if you pass on this agreement.",
-        hub="cdla-permissive-2.0",
-    ),
-    LicenceText(
-        spdx="Apache-2.0",
-        name="Apache License 2.0",
-        url="https://www.apache.org/licenses/LICENSE-2.0",
-        about="You may use, change and share the material if you pass on the licence and its notices.",
-        hub="apache-2.0",
-    ),
-    LicenceText(
-        spdx="MIT",
-        name="MIT License",
-        url="https://opensource.org/license/mit",
-        about="You may use, change and share the material if you pass on the copyright notice and this licence.",
-        hub="mit",
-    ),
-    LicenceText(
-        spdx="BSD-3-Clause",
-        name="BSD 3-Clause License",
-        url="https://opensource.org/license/bsd-3-clause",
-        about="You may use, change and share the material if you pass on the copyright notice and this licence.",
-        hub="bsd-3-clause",
-    ),
-)
-LICENCES = {licence.spdx: licence for licence in _LICENCES}
+LICENCES = {
+    spdx: LicenceText(spdx=spdx, **terms)
+    for spdx, terms in tomllib.loads(
+        files("heartfelt.publishing").joinpath("licences.toml").read_text("utf-8")
+    ).items()
+}
 
 
 def licence(name: str) -> LicenceText:

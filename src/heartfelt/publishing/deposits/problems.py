@@ -8,6 +8,19 @@ from heartfelt.errors import HeartfeltError, InputError
 
 AGAIN = "Run the same command again: what was sent already is not sent again."
 _MAX_LENGTH = 300
+_REFUSALS = {
+    401: ("did not accept the token in {variable}", "Set {variable} to a valid token."),
+    403: (
+        "does not allow this with the token in {variable}",
+        "Use a token with permission to write there, or another name.",
+    ),
+    404: ("does not know this", "Check the name, and that the token belongs to its owner."),
+    413: (
+        "finds this too large",
+        "Choose fewer layouts, publish links to the media, or ask the service for more space.",
+    ),
+}
+"""What a service answers by its HTTP status, and what to do."""
 
 
 class DepositError(HeartfeltError):
@@ -43,26 +56,10 @@ def refused(
     """The error for an HTTP status that says no; ``action`` is what was being done, as in 'sending data.zip'."""
     reason = f": {message}" if message else ""
     problem = f"{service} answered {status} while {action}{reason}."
-    if status == 401:
-        return DepositError(
-            f"{service} did not accept the token in {variable} ({action}){reason}.",
-            f"Set {variable} to a valid token.",
-        )
-    if status == 403:
-        return DepositError(
-            f"{service} does not allow this with the token in {variable} ({action}){reason}.",
-            "Use a token with permission to write there, or another name.",
-        )
-    if status == 404:
-        return DepositError(
-            f"{service} does not know this ({action}){reason}.",
-            "Check the name, and that the token belongs to its owner.",
-        )
-    if status == 413:
-        return DepositError(
-            f"{service} finds this too large ({action}){reason}.",
-            "Choose fewer layouts, publish links to the media, or ask the service for more space.",
-        )
+    if status in _REFUSALS:
+        answer, fix = _REFUSALS[status]
+        named = answer.format(variable=variable)
+        return DepositError(f"{service} {named} ({action}){reason}.", fix.format(variable=variable))
     if status == 429:
         wait = f"after {retry_after} seconds" if retry_after and retry_after.isdigit() else "in a few minutes"
         return DepositError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import polars as pl
@@ -15,10 +16,11 @@ import polars as pl
 from heartfelt.analysis.methods_section import scale_words
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
-from heartfelt.publishing.columns import UNDESCRIBED
+from heartfelt.publishing.columns import COLUMN_WORDS, UNDESCRIBED
 from heartfelt.publishing.papers.facts import by_layout, published_tables, question_words, title_of
+from heartfelt.publishing.papers.templates import render
 from heartfelt.publishing.release import PublishedColumn, Release
-from heartfelt.report.markup import Grid, code, grid_markdown, heading, markdown, one_line
+from heartfelt.report.markup import Grid, grid_markdown, one_line
 from heartfelt.study import Study
 from heartfelt.study.answer import Scale
 from heartfelt.study.model import say
@@ -29,55 +31,6 @@ MAX_VALUE_LENGTH = 60
 IDS = frozenset(
     {"rater", "stimulus", "trial", "set", "prompt", "path", "verified_by", "by", "group", "sha256"}
 )
-UNITS: Mapping[str, str] = {
-    "duration": "seconds",
-    "seconds": "seconds",
-    "first_play": "seconds",
-    "field_seconds": "seconds",
-    "start": "seconds",
-    "away": "seconds",
-    "rate": "samples per second",
-    "width": "pixels",
-    "height": "pixels",
-    "bytes": "bytes",
-    "at": "UTC",
-    "arrived": "UTC",
-    "last_seen": "UTC",
-    "drafted_at": "UTC",
-    "crop_start": "seconds",
-    "gain_db": "dB",
-    "loudness": "LUFS",
-    "loudness_before": "LUFS",
-    "true_peak_db": "dBTP",
-    "share": "from 0 to 1",
-    "confidence": "from 0 to 1",
-    "heard": "from 0 to 1",
-}
-EMPTY: Mapping[str, str] = {
-    "rater": "the source does not say who answered",
-    "value": "the answer is a text, or there was nothing to answer",
-    "answer": "the number says it all",
-    "intent": "the stimulus was not made to convey anything",
-    "path": "the media file is not published",
-    "repeat": "a first presentation",
-    "low": "no interval could be computed",
-    "high": "no interval could be computed",
-    "standard_error": "no standard error could be computed",
-    "why_missing": "nothing is missing",
-    "media_problem": "the media could be read",
-    "split": "the stimulus is in no part",
-    "link": "no link is known",
-    "why_absent": "the media file is published",
-    "at": "not dated, or the date was removed so that nobody can be identified",
-    "share": "the label is a number, not a category",
-    "model": "no model is recorded",
-    "revision": "no version is recorded",
-    "headphones_correct": "no headphone check was made",
-    "headphones_passed": "no headphone check was made",
-    "reason": "the rater was not left out",
-    "heard": "no clip of known length",
-    "heard_flag": "nothing was odd, or no clip of known length",
-}
 TYPES = (
     ("list", "list of numbers"),
     ("array", "list of numbers"),
@@ -251,8 +204,8 @@ def _entry(
 ) -> CodebookColumn:
     facts = facts or _Facts(rows=0)
     name = column.name
-    empty = "never empty" if facts.filled == facts.rows else EMPTY.get(name, "not known")
-    if table == "raters" and facts.filled != facts.rows and name not in EMPTY:
+    empty = "never empty" if facts.filled == facts.rows else COLUMN_WORDS["empty"].get(name, "not known")
+    if table == "raters" and facts.filled != facts.rows and name not in COLUMN_WORDS["empty"]:
         empty = "not answered, or removed so that nobody can be identified"
     return CodebookColumn(
         table=table,
@@ -260,7 +213,7 @@ def _entry(
         type=type_words(column.dtype),
         meaning=" ".join(column.about.split()) or UNDESCRIBED,
         values=_values(table, name, facts, release.snapshot.study),
-        unit=UNITS.get(name, ""),
+        unit=COLUMN_WORDS["units"].get(name, ""),
         empty_means=empty,
         rows=facts.rows,
         filled=facts.filled,
@@ -361,41 +314,14 @@ def write_codebook(release: Release, folder: Path) -> tuple[CodebookColumn, ...]
 
 def codebook_text(release: Release, entries: tuple[CodebookColumn, ...]) -> str:
     """The codebook to read."""
-    study = release.snapshot.study
-    lines = [
-        heading(1, f"Codebook: {title_of(release)}"),
-        "",
-        "Every column of every published table. `codebook.csv` holds the same as a table. Counts are those of the published"
-        " files; a table that several layouts contain is described once. Files below `layouts/` have the form of"
-        " other published systems and the columns that those describe.",
-        "",
-        heading(2, "Questions and scales"),
-        "",
-        grid_markdown(questions_grid(study), caption=False),
-    ]
-    for table in dict.fromkeys(entry.table for entry in entries):
-        table_entries = [entry for entry in entries if entry.table == table]
-        lines += [heading(2, f"Table: {table}"), ""]
-        file_names = "; ".join(
-            dict.fromkeys(file_name for entry in table_entries for file_name in entry.files.split("; "))
-        )
-        lines += [f"{plural(table_entries[0].rows, 'row')}. Files: {markdown(file_names, 2000)}.", ""]
-        head = "| column | type | meaning | values | unit | empty cells | filled | different | range |"
-        lines += [head, "|---|---|---|---|---|---|---:|---:|---|", *map(_row, table_entries), ""]
-    return "\n".join(lines)
-
-
-def _row(entry: CodebookColumn) -> str:
-    limits = f"{entry.lowest} to {entry.highest}" if entry.lowest else ""
-    cells = [
-        code(entry.column),
-        entry.type,
-        markdown(entry.meaning),
-        markdown(entry.values, 1500),
-        entry.unit,
-        markdown(entry.empty_means),
-        "" if entry.filled is None else number(entry.filled),
-        "" if entry.distinct is None else number(entry.distinct),
-        markdown(limits),
-    ]
-    return f"| {' | '.join(cells)} |"
+    tables = []
+    for name, group in groupby(entries, lambda entry: entry.table):
+        columns = list(group)
+        files = dict.fromkeys(file for column in columns for file in column.files.split("; "))
+        tables.append((name, columns, "; ".join(files)))
+    return render(
+        "codebook.md.j2",
+        title=title_of(release),
+        questions=grid_markdown(questions_grid(release.snapshot.study), caption=False),
+        tables=tables,
+    )

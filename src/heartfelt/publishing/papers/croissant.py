@@ -6,9 +6,11 @@ relative to the file itself, so records can be read from a copy of the folder wi
 
 from __future__ import annotations
 
+import json
 import mimetypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path, PurePosixPath
 
 from heartfelt.analysis.methods_section import methods_section
@@ -42,44 +44,8 @@ from heartfelt.study.model import say
 from heartfelt.wording import listed, number, plural
 
 CONFORMS = ("http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0")
-CONTEXT: Mapping[str, Json] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
-    "conformsTo": "dct:conformsTo",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty",
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileProperty": "cr:fileProperty",
-    "fileObject": "cr:fileObject",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
-    "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
-}
+CONTEXT = "croissant_context.json"
+"""The context that Croissant 1.0 prescribes."""
 FORMATS = {".parquet": "application/x-parquet", ".csv": "text/csv"}
 KINDS = {
     "text": "sc:Text",
@@ -110,7 +76,9 @@ def croissant(release: Release, folder: Path) -> dict[str, Json]:
     used_ids: set[str] = set()
     objects = {file.path: _unique(file.path, used_ids) for table in tables for file in table.files}
     out: dict[str, Json] = {
-        "@context": dict(CONTEXT),
+        "@context": json.loads(
+            resources.files("heartfelt.publishing.papers").joinpath(CONTEXT).read_text("utf-8")
+        ),
         "@type": "sc:Dataset",
         "conformsTo": list(CONFORMS),
         "name": slug(title_of(release)),

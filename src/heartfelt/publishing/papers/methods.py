@@ -5,8 +5,8 @@ from __future__ import annotations
 from heartfelt.analysis.methods_section import Paragraph, methods_section, references
 from heartfelt.publishing.papers.citation import citation_line
 from heartfelt.publishing.papers.facts import NOT_STATED, rater_facts, size_words, steps_words, title_of
+from heartfelt.publishing.papers.templates import render
 from heartfelt.publishing.release import Release
-from heartfelt.report.markup import bullets, heading, markdown
 
 NO_ANALYSIS = "The published ratings were not analysed."
 
@@ -52,17 +52,11 @@ PRIVACY_REFERENCES = (
 def methods_file(release: Release) -> str:
     """The text of METHODS.md."""
     paragraphs = methods_paragraphs(release)
-    lines = [
-        heading(1, f"Methods: {title_of(release)}"),
-        "",
-        "A methods section to paste into a paper and edit. What the authors did not state is marked as such.",
-        "",
-    ]
-    for paragraph in paragraphs:
-        lines += [f"**{markdown(paragraph.title)}.** {markdown(paragraph.text, 20_000)}", ""]
-    if release.analysis is not None and release.analysis.summary.results:
-        lines += [heading(2, "Results"), "", markdown(release.analysis.summary.results, 20_000), ""]
     privacy = PRIVACY_REFERENCES if rater_facts(release) else ()
-    sources = sorted((*references(paragraphs, release.snapshot.study), *privacy))
-    lines += [heading(2, "References"), "", bullets([markdown(source, 1000) for source in sources])]
-    return "\n".join(lines) + "\n"
+    return render(
+        "methods.md.j2",
+        title=title_of(release),
+        paragraphs=paragraphs,
+        results="" if release.analysis is None else release.analysis.summary.results,
+        sources=sorted((*references(paragraphs, release.snapshot.study), *privacy)),
+    )

@@ -19,13 +19,12 @@ from heartfelt.publishing.papers.facts import holders_of, licence_of, title_of
 from heartfelt.publishing.papers.methods import methods_file
 from heartfelt.publishing.papers.provenance import file_licences, origin_sentences
 from heartfelt.publishing.papers.tables import write_tables
+from heartfelt.publishing.papers.templates import render
 from heartfelt.publishing.release import Release
 from heartfelt.report.analysis import charts_of
 from heartfelt.report.charts import Charts
-from heartfelt.report.markup import one_line
 from heartfelt.serialization import write_json
 from heartfelt.study.norms import norms_of
-from heartfelt.wording import listed
 
 CROISSANT = "croissant.json"
 
@@ -73,18 +72,12 @@ def write_papers(
 def _media_licence(release: Release, holders: str) -> str:
     """The text of LICENSE-MEDIA: the authors' licence, and those that the stimuli state for single files."""
     details, single = release.details, file_licences(release)
-    if not single:
-        return licence_file(details.media_licence, "the media", holders, details.contact)
-    general = (
-        licence_file(details.media_licence, "the media", holders, details.contact)
-        if details.media_licence
-        else "The authors state no licence for the media as a whole.\n"
-    )
-    lines = "\n".join(f"- {words}" for words in single)
-    return (
-        f"{general}\nThe column licence of the stimuli states, for what the generators made:\n\n{lines}\n\n"
-        "Where no licence is stated, ask the authors before you use the file.\n"
-    )
+    if not (details.media_licence or single):
+        return licence_file(None, "the media", holders, details.contact)
+    general = "The authors state no licence for the media as a whole.\n"
+    if details.media_licence:
+        general = licence_file(details.media_licence, "the media", holders, details.contact)
+    return f"{general}\n{render('license-media.txt.j2', single_licences=single)}" if single else general
 
 
 def _drawing(charts: Charts, folder: Path, progress: Progress | None) -> AbstractContextManager[None]:
@@ -99,15 +92,13 @@ def _drawing(charts: Charts, folder: Path, progress: Progress | None) -> Abstrac
 def notice(release: Release) -> str:
     """The text of NOTICE: whose work the dataset is and builds on."""
     study = release.snapshot.study
-    systems = [system.name or system.id for system in study.systems]
-    lines = [one_line(title_of(release)), f"Rights holders: {one_line(holders_of(release.details), 2000)}"]
-    lines += [
-        f"Builds on: {one_line(text, 2000)}" for text in (release.details.sources, study.credit) if text
-    ]
-    lines += [
-        f"Reference coordinates of the intents: {one_line(t.words, 2000)}" for t in norms_of(study.intents)
-    ]
-    lines += [f"Stimuli were made by: {one_line(listed(systems, 50), 2000)}"] if systems else []
-    lines += origin_sentences(release)
-    lines.append(f"Published with heartfelt {one_line(release.record.version)}")
-    return "\n".join(lines) + "\n"
+    return render(
+        "notice.txt.j2",
+        title=title_of(release),
+        holders=holders_of(release.details),
+        sources=[text for text in (release.details.sources, study.credit) if text],
+        norms=norms_of(study.intents),
+        systems=[system.name or system.id for system in study.systems],
+        origins=origin_sentences(release),
+        version=release.record.version,
+    )
