@@ -83,7 +83,6 @@ class Arena(Format):
     }
 
     def recognises(self, source: Path) -> bool:
-        """A table or JSON Lines file with exactly these columns, or a folder this format wrote."""
         path = source / "battles.csv" if source.is_dir() else source
         if not path.is_file() or path.suffix.lower() not in TABLES:
             return False
@@ -97,7 +96,6 @@ class Arena(Format):
             return False
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read the battles; those that cannot be used are in the ledger."""
         table = open_table(locate(source, ("battles.csv", "battles.jsonl")), options, records=True)
         votes = ONE_HOT if set(ONE_HOT) <= set(table.columns) and "winner" not in options else ()
         return read_pairs(
@@ -105,7 +103,6 @@ class Arena(Format):
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write ``battles.csv``, a row per trial with two stimuli, and the tables of stimuli and raters and the study."""
         parts = [_battle_rows(snapshot, question) for question in set_questions(snapshot.study)]
         parts = [part for part in parts if part.height]
         if not parts:
@@ -126,7 +123,6 @@ def _is_log(columns: Iterable[str]) -> bool:
 
 
 def _roles(table: SourceTable, votes: tuple[str, ...]) -> dict[str, str]:
-    """The column of each role that has one."""
     columns, options = table.columns, table.options
     folded = {column.strip().casefold(): column for column in reversed(columns)}
     out: dict[str, str] = {}
@@ -165,7 +161,6 @@ def _roles(table: SourceTable, votes: tuple[str, ...]) -> dict[str, str]:
 
 
 def _battle_rows(snapshot: Snapshot, question: str) -> pl.DataFrame:
-    """The battles of one question."""
     ratings, stimuli = snapshot.ratings, snapshot.stimuli
     table = pairs(ratings, question).drop("ordered")
     if not table.height or not isinstance(snapshot.study.scale_of(question), Choice):

@@ -45,7 +45,6 @@ def bom_of(head: bytes) -> str | None:
 
 
 def is_utf8(path: Path) -> bool:
-    """Whether all of a file is UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with path.open("rb") as file:

@@ -129,7 +129,6 @@ class Long(Format):
     }
 
     def recognises(self, source: Path) -> bool:
-        """A table with columns named exactly rater, stimulus, question and value, or a folder this format wrote."""
         path = source / "ratings.csv" if source.is_dir() else source
         if not path.is_file() or path.suffix.lower() not in TABLES - {".txt"}:
             return False
@@ -141,14 +140,12 @@ class Long(Format):
             return False
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read the table; the study beside it is used if there is one, else one is described from the data."""
         if source.is_dir() and options.get("stimulus") == "filename":
             return read_traces(self.name, gathered(source, options), source, progress)
         table = open_source(source, options, ("ratings.csv", "ratings.parquet"))
         return read_long(self.name, table, source, progress)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write ``ratings.csv``, ``stimuli.csv``, ``raters.csv``, ``study.yaml``, and traces and sets where there are such."""
         ratings = snapshot.scan_ratings()
         if "at" in ratings.collect_schema():
             ratings = ratings.with_columns(pl.col("at").dt.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00"))
@@ -225,7 +222,6 @@ def read_long(format: str, table: SourceTable, source: Path, progress: Progress 
 
 
 def _understood(roles: Roles) -> str:
-    """Which column was taken for what, in words."""
     named = {"rater": roles.rater, "stimulus": roles.stimulus, "question": roles.question, **roles.others}
     parts = [f"{column} as {role}" for role, column in named.items() if column]
     return f"read {', '.join([*parts, f'{listed(roles.values)} as answers'])}"

@@ -35,7 +35,6 @@ class Roles:
 
     @property
     def taken(self) -> set[str | None]:
-        """Every column that plays a role."""
         named = (*self.values, *self.others.values(), *self.stimulus_columns, *self.rater_columns)
         return {self.rater, self.stimulus, self.question, *named}
 

@@ -54,7 +54,6 @@ class PublishedMeans(Format):
     }
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read the means; there are no ratings and no raters in such data."""
         table = joined_columns(open_source(source, options))
         sheet = table.sheet("stimulus")
         key = table.pick("stimulus")
@@ -94,7 +93,6 @@ class PublishedMeans(Format):
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write ``means.csv``; where there are ratings, their means, standard deviations and counts."""
         means = snapshot.means
         if not means.height:
             rated = snapshot.ratings.filter(pl.col("value").is_not_null())

@@ -243,12 +243,10 @@ class SheetFormat(OpinionList):
     example_data: ClassVar[str] = "example/sheet"
 
     def recognises(self, source: Path) -> bool:
-        """CSV files with SHEET's columns; its results (with ``answer``) are predictions and no ratings."""
         paths = [source] if source.is_file() else [*source.glob("*.csv"), *source.glob("*/*.csv")]
         return any(set(SHEET_COLUMNS) <= header_of(path) for path in paths)
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Scores with a listener are ratings, others means."""
         parts, frames = [], []
         paths, unread = _tables(source, SHEET_COLUMNS)
         for path in paths:
@@ -275,7 +273,6 @@ class SheetFormat(OpinionList):
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write a CSV for each part; listeners are numbered over all parts, those of the training part first."""
         root = snapshot.source.media_root
         for question, folder, rows in scores_by_question(snapshot, target, self.name):
             trained = rows.sort(pl.col("part") != "train", "rater", maintain_order=True)["rater"]
@@ -317,12 +314,10 @@ class AudioMosFormat(OpinionList):
     kind: ClassVar[str] = "audio"
 
     def recognises(self, source: Path) -> bool:
-        """CSV files with the four axes."""
         paths = [source] if source.is_file() else list(source.glob("*.csv"))
         return any({"sample_id", *AXES.values()} <= header_of(path) for path in paths)
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Four means of each sample; the system is what its file name says, as in ``…-sysAB12-uttCD34.wav``."""
         parts, frames = [], []
         columns = ["sample_id", "data_path", *AXES.values()]
         paths, unread = _tables(source, columns)
@@ -346,7 +341,6 @@ class AudioMosFormat(OpinionList):
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write a list for each part, with means where there are ratings."""
         missing = [question for question in AXES if question not in {q.id for q in snapshot.study.asked}]
         if missing:
             raise InputError(

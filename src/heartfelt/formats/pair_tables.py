@@ -92,7 +92,6 @@ class PairColumns:
 
     @property
     def taken(self) -> set[str]:
-        """Every column that plays a role."""
         return {*self.roles.values(), *self.votes, *self.rater_columns}
 
 
@@ -245,7 +244,6 @@ def _repeats(pairs: pl.DataFrame, columns: PairColumns) -> list[str]:
 
 
 def _understood(columns: PairColumns) -> str:
-    """Which column was taken for what, in words."""
     parts = [f"{column} as {role.replace('_', ' ')}" for role, column in columns.roles.items()]
     return (
         f"read {', '.join([*parts, *([f'{join_names(columns.votes)} as votes'] if columns.votes else [])])}"

@@ -107,7 +107,6 @@ class Proposal:
 
     @property
     def options(self) -> dict[str, str]:
-        """The options of the format."""
         return {guess.role: guess.column for guess in self.guesses} | dict(self.settings)
 
     def with_options(self, stated: Mapping[str, str]) -> Proposal:
@@ -120,7 +119,6 @@ class Proposal:
         )
 
     def lines(self) -> list[str]:
-        """The evidence in words, a line each."""
         doubts = (f"not certain: {text}" for text in self.doubts.values())
         return [*(guess.sentence() for guess in self.guesses), *doubts, *self.remarks]
 

@@ -109,12 +109,10 @@ class SourceTable:
 
     @property
     def where(self) -> str:
-        """The table's file, for errors."""
         return str(self.path)
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns."""
         return self.rows.collect_schema().names()
 
     def sheet(self, row: str) -> NamedTable:
@@ -172,11 +170,9 @@ class SourceTable:
         return f"row {number + 1}" if self.first_line is None else f"line {number + self.first_line}"
 
     def pick(self, role: str) -> str:
-        """The column that plays ``role``: the one the options name, else the first with a usual name."""
         return pick(self.columns, role, self.options, self.where)
 
     def pick_optional(self, role: str) -> str | None:
-        """The same, but None where no column has a usual name."""
         return pick_optional(self.columns, role, self.options, self.where)
 
     def names_in(self, *keys: str) -> list[str]:

@@ -36,14 +36,12 @@ class VoiceMosFormat(OpinionList):
     example_data: ClassVar[str] = "example/DATA"
 
     def recognises(self, source: Path) -> bool:
-        """Lists of clips with one score each, or a file of ratings by listener beside them."""
         if source.is_file():
             return source.name.endswith(MEANS_END) and len(first_row(source)) == 2
         lists = sorted(_data(source).glob(f"sets/*{MEANS_END}"))
         return bool(lists) and len(first_row(lists[0])) == 2
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read ratings by listener where they are, else the means of the lists."""
         sets = source.parent if source.is_file() else _data(source) / "sets"
         every = [source] if source.is_file() else sorted(sets.glob("*")) if sets.is_dir() else []
         lists = [path for path in every if path.name.endswith(MEANS_END)]
@@ -88,7 +86,6 @@ class VoiceMosFormat(OpinionList):
         return self._snapshot(source, rows, options, progress, notes, people, unread)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write the lists, ratings by listener, and the means of the systems in the training and development parts."""
         for part in (
             snapshot.stimuli["split"].drop_nulls().unique() if "split" in snapshot.stimuli.columns else ()
         ):
@@ -135,7 +132,6 @@ class VoiceMosFormat(OpinionList):
             write_text(data / "mydata_system.csv", csv_text(systems))
 
     def system_scores(self, path: Path) -> dict[str, dict[str, float]] | None:
-        """``mydata_system.csv``: the mean of each system."""
         if not {"system_ID", "mean"} <= header_of(path):
             return None
         sheet = NamedTable(read_delimited(path, ","), str(path))

@@ -48,7 +48,6 @@ class Votes(Format):
     }
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read the counts; each vote becomes a rating whose rater is unknown."""
         table = joined_columns(open_source(source, options))
         sheet = table.sheet("item")
         key = table.pick_optional("stimulus") or distinct_column(sheet.frame)
@@ -88,7 +87,6 @@ class Votes(Format):
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write ``votes.csv``: stimulus, question, and a count per category."""
         ratings = snapshot.ratings.filter(pl.col("value").is_not_null())
         study = snapshot.study
         order = list(

@@ -73,7 +73,6 @@ class WebMushra(Format):
     }
 
     def recognises(self, source: Path) -> bool:
-        """A CSV with the columns of one of the pages, or one with listener, trial, condition and grade."""
         if not source.is_file() or source.suffix.lower() not in {".csv", ".tsv", ".txt"}:
             return False
         have = {name.casefold() for name in header_of(source)}
@@ -84,7 +83,6 @@ class WebMushra(Format):
         return ours or like
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read the results; rows that cannot be used are in the ledger."""
         path = locate(source, ("mushra.csv", "results.csv"), {".csv", ".tsv", ".txt", ".parquet"})
         # Addresses of listeners are dropped from the table of raters below; here they may be all that names a listener.
         table = replace(open_table(path, {**options, "personal": "keep"}), options=options)

@@ -119,7 +119,6 @@ def _numbered(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
 def _grades(
     base: pl.DataFrame, sheet: NamedTable, roles: Mapping[str, str], options: Mapping[str, str]
 ) -> WebmushraPage:
-    """Grades of the conditions of a trial."""
     score = roles["score"]
     rows = base.with_columns(
         ids(sheet[roles["condition"]]).alias("system"), sheet[score].cast(pl.String).alias("\0cell")
@@ -236,7 +235,6 @@ def _recognised(base: pl.DataFrame, names: tuple[str, str, str], sheet: NamedTab
 def _preferred(
     base: pl.DataFrame, names: tuple[str, str, str], sheet: NamedTable, options: Mapping[str, str]
 ) -> WebmushraPage:
-    """Which of two was chosen."""
     first, second, answer = (ids(sheet[name]) for name in names)
     rows = base.with_columns(first.alias("a"), second.alias("b"), answer.alias("winner"))
     rows = rows.with_columns(_member("a").alias("first"), _member("b").alias("second"))
@@ -308,7 +306,6 @@ def _scored_pairs(base: pl.DataFrame, sheet: NamedTable) -> WebmushraPage:
 def _likert(
     base: pl.DataFrame, columns: Sequence[str], sheet: NamedTable, options: Mapping[str, str]
 ) -> WebmushraPage:
-    """Ratings of one stimulus each."""
     parts = [
         base.with_columns(
             ids(sheet[LIKERT[0]]).alias("system"),

@@ -73,11 +73,9 @@ class Wide(Format):
     }
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read the table; empty cells are not ratings."""
         return read_wide(self.name, joined_columns(open_source(source, options)), source, progress)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write ``ratings.csv`` with one row per rater, columns named ``{question}_{stimulus}``."""
         ratings = snapshot.ratings
         if ratings["rater"].null_count():
             raise InputError("These ratings do not say who gave them.", "Write them as 'votes' instead.")
@@ -92,7 +90,6 @@ class Wide(Format):
         write_text(target / "ratings.csv", csv_text(joined))
 
     def example_options(self) -> Mapping[str, str]:
-        """The scale is stated."""
         return {"scale": "1-7"}
 
 

@@ -100,7 +100,6 @@ class Spooled:
     keep_alive: object = None
 
     def lazy(self) -> pl.LazyFrame:
-        """The ratings as a lazy table."""
         return pl.scan_parquet(self.ratings) if isinstance(self.ratings, Path) else self.ratings.lazy()
 
 
@@ -261,7 +260,6 @@ class Snapshot(Shortcuts):
         )
 
     def table(self, name: str) -> pl.DataFrame:
-        """A table by its name, as stored."""
         return self.ratings if name == "ratings" else self._tables[name]
 
     @cached_property
@@ -317,7 +315,6 @@ class Snapshot(Shortcuts):
         )
 
     def write(self, folder: Path | str, *, replace: bool = False) -> Path:
-        """Write the snapshot as a folder of Parquet files that its owner alone can read; it is either complete or absent."""
         folder = Path(folder)
         with whole_folder(folder, replace=replace, private=True) as scratch:
             self._write_tables(scratch)
@@ -427,7 +424,6 @@ def published_parts(stimuli: pl.DataFrame) -> list[str]:
 
 
 def published_part(stimuli: pl.DataFrame, name: str) -> list[str]:
-    """The stimuli of one part of the published split."""
     names = published_parts(stimuli)
     if name not in names:
         raise InputError(f"The published split has no part '{name}'.", suggestion(name, names, "Parts"))

@@ -63,7 +63,6 @@ class RatingsSurvey:
 
     @property
     def blank(self) -> int:
-        """How many rows have no answer."""
         return self.rows - self.ratings
 
 
@@ -110,7 +109,6 @@ class Surveyor:
         self._parts.append(part)
 
     def finish(self) -> RatingsSurvey:
-        """What all batches together hold."""
         try:
             while self._waiting:
                 self._add(self._waiting.popleft().result())

@@ -63,7 +63,6 @@ def _tags(answer: Coded | None, scale: Scale) -> list[str]:
 
 
 def fact_scale(fact: Demographic) -> Scale:
-    """The scale on which a fact about the rater is answered."""
     if fact.type == "number":
         return Numeric(type="numeric", low=fact.at_least)
     if fact.type == "choice" and len(fact.choices) > 1:

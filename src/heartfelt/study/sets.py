@@ -22,7 +22,7 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
@@ -56,47 +56,38 @@ _BY = {"by-prompt": ["prompt"], "across-systems": ["intent"], "within-system": [
 class Sets(Part):
     """Which stimuli are presented together, and what raters do with them."""
 
-    type: Annotated[SetType, Field(description="what raters do with the members of a set")]
-    rule: Annotated[
-        Literal["by-prompt", "across-systems", "within-system", "blocks", "table"],
-        Field(description="where sets come from"),
-    ] = "by-prompt"
-    by: Annotated[
-        list[Id] | None,
-        Field(
-            description="columns of the manifest that the members of a set share, in place of the rule's own"
-        ),
-    ] = None
-    size: Annotated[int | None, Field(ge=2, le=20, description="members of a set; needed for blocks")] = None
-    rounds: Annotated[int, Field(ge=1, le=1000, description="blocks each stimulus appears in")] = 3
-    per_stimulus: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            description="pairs each stimulus appears in, chosen so that they connect all; every pair if left out",
-        ),
-    ] = None
-    reference: Annotated[
-        Id | None,
-        Field(
-            description="the system whose stimulus is the reference; with pairs, only those with it are kept"
-        ),
-    ] = None
-    reference_first: Annotated[
-        bool,
-        Field(
-            description="whether the reference system's stimulus always comes first (left); drawn if not, but for a"
-            " reference that is named to the rater, which always does"
-        ),
-    ] = False
-    hidden_reference: Annotated[
-        bool,
-        Field(description="with type: reference, whether each reference is also judged against itself"),
-    ] = False
-    anchors: Annotated[list[Id], Field(description="systems that are poor on purpose (MUSHRA)")] = []
-    file: Annotated[
-        str | None, Field(description="CSV or Parquet of (set, stimulus, role) for rule: table")
-    ] = None
+    type: SetType = Field(description="what raters do with the members of a set")
+    rule: Literal["by-prompt", "across-systems", "within-system", "blocks", "table"] = Field(
+        default="by-prompt", description="where sets come from"
+    )
+    by: list[Id] | None = Field(
+        default=None,
+        description="columns of the manifest that the members of a set share, in place of the rule's own",
+    )
+    size: int | None = Field(default=None, ge=2, le=20, description="members of a set; needed for blocks")
+    rounds: int = Field(default=3, ge=1, le=1000, description="blocks each stimulus appears in")
+    per_stimulus: int | None = Field(
+        default=None,
+        ge=1,
+        description="pairs each stimulus appears in, chosen so that they connect all; every pair if left out",
+    )
+    reference: Id | None = Field(
+        default=None,
+        description="the system whose stimulus is the reference; with pairs, only those with it are kept",
+    )
+    reference_first: bool = Field(
+        default=False,
+        description="whether the reference system's stimulus always comes first (left); drawn if not, but for a"
+        " reference that is named to the rater, which always does",
+    )
+    hidden_reference: bool = Field(
+        default=False,
+        description="with type: reference, whether each reference is also judged against itself",
+    )
+    anchors: list[Id] = Field(default=[], description="systems that are poor on purpose (MUSHRA)")
+    file: str | None = Field(
+        default=None, description="CSV or Parquet of (set, stimulus, role) for rule: table"
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> Sets:
@@ -140,7 +131,6 @@ class Sets(Part):
         return {"pair": 2, "ab": 2, "abx": 2, "reference": 1}.get(self.type)
 
     def check(self, study: Study, path: Place) -> None:
-        """Systems must be there, and the scale of every question must fit the type."""
         system_ids = [system.id for system in study.systems]
         for key, names in (("reference", [self.reference]), ("anchors", self.anchors)):
             for name in names:
@@ -192,7 +182,6 @@ class StimulusSet:
 
     @property
     def stimuli(self) -> tuple[str, ...]:
-        """The stimuli, each once."""
         return tuple(dict.fromkeys(stimulus for stimulus, _ in self.members))
 
 

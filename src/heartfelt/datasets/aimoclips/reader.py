@@ -50,11 +50,9 @@ class AimoclipsFormat(Format):
     example_data: ClassVar[str] = "example/aimoclips"
 
     def recognises(self, source: Path) -> bool:
-        """A folder with the three files."""
         return all((source / name).is_file() for name in FILES)
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read the three files and find the audio."""
         for name in FILES:
             if not (source / name).is_file():
                 raise InputError(f"{source} has no {name}.", f"Point to the folder with {', '.join(FILES)}.")
@@ -85,7 +83,6 @@ class AimoclipsFormat(Format):
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write the three files. Clip means are those the source gave, or are computed and rounded to three places."""
         ratings = _wide(snapshot)
         need(snapshot.stimuli, ("system", "intent"), f"The table of stimuli of {snapshot.source.name}")
         rows = [

@@ -78,11 +78,9 @@ class EmoliaLayout(OutputLayout):
     formats: ClassVar[tuple[str, ...]] = ("emolia-emo", "emolia-dim")
 
     def write_analysis(self, snapshots: Sequence[Snapshot], folder: Path) -> None:
-        """Write the labels, slices, agreement and report of each subset."""
         write_emolia(snapshots, folder)
 
     def check(self, source: Snapshot | Benchmark) -> None:
-        """Refuse a benchmark, which has no votes, and studies without a suitable question."""
         if isinstance(source, Benchmark):
             raise InputError(
                 "A benchmark holds no votes for emolia's files.", "Point to the ratings instead."
@@ -98,7 +96,6 @@ class EmoliaLayout(OutputLayout):
         options: ScoreOptions,
         calls: pl.DataFrame | None = None,
     ) -> list[Path]:
-        """Write predictions, metrics by slice, a summary and a report of each subset."""
         del calls
         assert isinstance(source, Snapshot), "check refuses benchmarks"
         return write_emolia_bench(source, predictions, scores, folder, options)

@@ -63,14 +63,12 @@ class EmoliaFormat(Format):
     """The stimulus id of a row."""
 
     def recognises(self, source: Path) -> bool:
-        """Annotations with the keys of this subset."""
         if not source.is_dir() and source.suffix.lower() != ".csv":
             return False
         path = tables.find_annotations(source, self.subset)
         return path is not None and tables.is_subset(path, self.subset)
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read annotations, users and flags, and find the audio."""
         subset = self.subset
         files = tables.find_files(source, subset, options)
         rows = tables.read_annotations(files.annotations, subset)
@@ -113,7 +111,6 @@ class EmoliaFormat(Format):
         """The recipe with what the data ask about."""
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write ``annotations.csv`` and ``users.csv``, and ``flags.csv`` where there are flags."""
         write_files(snapshot, target, self.subset)
 
 
@@ -229,7 +226,6 @@ class EmoliaDim(EmoliaFormat):
         return base.changed(questions=questions, intents=intents)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write the files of both subsets, and ``variables.json`` where there are written levels."""
         super().write(snapshot, target)
         variables = _levels(snapshot.study)
         if variables:

@@ -77,7 +77,6 @@ _SLICES = {
 
 
 def report(summaries: Sequence[dict[str, Any]]) -> str:
-    """The report over the subsets whose summaries these are."""
     parts = ["# Annotation analysis", _headline(summaries)]
     for summary in summaries:
         parts += [f"## {summary['subset']}", _methods(summary), *_tables(summary)]

@@ -55,7 +55,6 @@ class MusAV(Format):
     writes: ClassVar[bool] = False
 
     def recognises(self, source: Path) -> bool:
-        """Files of this name with the dataset's own columns."""
         for path in _files(source):
             if not looks_like_json(path) or not has_keys(path, COLUMNS):
                 return False
@@ -67,7 +66,6 @@ class MusAV(Format):
         return False
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read the answers; those that were not given are in the ledger."""
         del options, progress
         paths = _files(source)
         if not paths:

@@ -52,7 +52,6 @@ class MusicEvalFormat(Format):
     example_data: ClassVar[str] = "example/MusicEval"
 
     def recognises(self, source: Path) -> bool:
-        """A folder with MusicEval's lists, or one of them."""
         columns = {"expert", "wavname", *QUESTIONS}
         if source.is_file():
             return _has_two_scores(source) or columns <= header_of(source)
@@ -60,7 +59,6 @@ class MusicEvalFormat(Format):
         return any(map(_has_two_scores, lists)) or columns <= header_of(source / RATINGS)
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read whatever of the release is there."""
         release = _find(source)
         clips: dict[str, str | None] = {}
         means = _lists(release.means, clips, ["wavname"])
@@ -97,11 +95,9 @@ class MusicEvalFormat(Format):
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write the files the snapshot was read from; of another source the whole release."""
         write_release(snapshot, target, {question: column for column, question in QUESTIONS.items()})
 
     def system_scores(self, path: Path) -> dict[str, dict[str, float]] | None:
-        """A list ``S###,overall,textual``; None for a list with another number of scores."""
         if len(first_row(path)) not in {1, 1 + len(QUESTIONS)}:
             return None
         listed = _systems(path)

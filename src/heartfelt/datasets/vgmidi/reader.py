@@ -50,7 +50,6 @@ class VGMIDI(Format):
     }
 
     def recognises(self, source: Path) -> bool:
-        """A JSON object with annotations of pieces."""
         path = _file(source)
         if path is None or not looks_like_json(path) or path.suffix.lower() != ".json":
             return False
@@ -58,7 +57,6 @@ class VGMIDI(Format):
         return b'"annotations"' in head and b'"piece' in head
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read the traces; annotations that cannot be used are in the ledger."""
         path = _file(source)
         if path is None:
             raise InputError(f"{source} holds no JSON file of VGMIDI.", "Point to vgmidi_raw_1.json.")

@@ -50,7 +50,6 @@ class Collected:
     def leave_out(
         self, kind: str, reason: str, rater: str | None = None, stimulus: str | None = None
     ) -> None:
-        """Count something that is no answer."""
         self.lost.append(
             {"what": kind, "rater": rater, "stimulus": stimulus, "reason": reason, "stage": "import"}
         )
@@ -62,7 +61,6 @@ class Collected:
         self.rows.append({**about, "question": question, "value": Tags(type="tags").separator.join(values)})
 
     def table(self, path: Path, notes: list[str], stimulus_columns: list[str]) -> SourceTable:
-        """All answers as a long table."""
         if not self.rows:
             reasons = (
                 "; ".join(sorted({str(line["reason"]) for line in self.lost})) or "there are no annotations"
@@ -82,7 +80,6 @@ class Collected:
         )
 
     def ledger(self, path: Path) -> pl.DataFrame | None:
-        """What was left out, with the reasons."""
         schema = dict.fromkeys(("what", "rater", "stimulus", "reason", "stage"), pl.String)
         return LEDGER.check(pl.DataFrame(self.lost, schema=schema), str(path)) if self.lost else None
 
@@ -96,7 +93,6 @@ class LabelStudio(ToolExport):
     example_data: ClassVar[str] = "example/label_studio.json"
 
     def recognises(self, source: Path) -> bool:
-        """Tasks with annotations, or the columns of the small exports."""
         look = glance(source)
         if look is None:
             return False
@@ -328,7 +324,6 @@ class Potato(ToolExport):
     _FILE: ClassVar[str] = "annotated_instances.jsonl"
 
     def recognises(self, source: Path) -> bool:
-        """Folders of annotators with their annotated instances, or a file of such."""
         if source.is_dir():
             return any(source.glob(f"*/{self._FILE}"))
         look = glance(source)

@@ -80,7 +80,6 @@ class PsychoPy(ToolExport):
     }  # fmt: skip
 
     def recognises(self, source: Path) -> bool:
-        """Columns of a loop (``trials.thisN``) and of the experiment's information."""
         look = glance(source)
         return (
             look is not None
@@ -143,7 +142,6 @@ class JsPsych(ToolExport):
     _COLUMNS: ClassVar[tuple[str, ...]] = ("trial_type", "trial_index", "time_elapsed")
 
     def recognises(self, source: Path) -> bool:
-        """The columns that every trial of jsPsych has."""
         look = glance(source)
         return look is not None and (look.columns >= set(self._COLUMNS) or look.has_keys(*self._COLUMNS))
 
@@ -272,7 +270,6 @@ class Gorilla(ToolExport):
     _BEFORE: ClassVar[str] = "Participant Private ID"
 
     def recognises(self, source: Path) -> bool:
-        """Gorilla's columns of events and participants."""
         look = glance(source)
         return look is not None and look.columns >= {"Event Index", self._BEFORE}
 
@@ -340,7 +337,6 @@ class PsyToolkit(ToolExport, layouts=("long", "wide")):
     _TIMES: ClassVar[set[str]] = {"TIME_start", "TIME_end", "TIME_total"}
 
     def recognises(self, source: Path) -> bool:
-        """A folder with ``experiment_data`` in it, or the survey's ``data.csv``."""
         if source.is_dir() and (source / "experiment_data").is_dir():
             return True
         survey = source / "data.csv" if source.is_dir() else source

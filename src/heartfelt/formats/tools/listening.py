@@ -33,7 +33,6 @@ class BeaqleJS(ToolExport, layouts=("webmushra",)):
     example_data: ClassVar[str] = "example/beaqlejs"
 
     def recognises(self, source: Path) -> bool:
-        """JSON with test ids and ratings."""
         look = glance(source)
         return look is not None and look.has_keys("TestID") and look.head.lstrip().startswith("[")
 
@@ -101,7 +100,6 @@ class GoListen(ToolExport, layouts=("webmushra", "long")):
     example_data: ClassVar[str] = "example/golisten.csv"
 
     def recognises(self, source: Path) -> bool:
-        """A line of tags above the header that begins with name and date."""
         look = glance(source)
         rows = () if look is None else look.rows
         return len(rows) > 1 and rows[0][:1] == ("Tags",) and rows[1][:2] == ("Name", "Date")

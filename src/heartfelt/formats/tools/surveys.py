@@ -102,7 +102,6 @@ class Qualtrics(ToolExport, layouts=("wide",)):
     example_data: ClassVar[str] = "example/qualtrics.csv"
 
     def recognises(self, source: Path) -> bool:
-        """The import ids in the third line, or the columns every response has."""
         look = glance(source)
         if look is None or source.is_dir():
             return False
@@ -144,7 +143,6 @@ class LimeSurvey(ToolExport, layouts=("wide",)):
     _TEXTS: ClassVar[tuple[str, ...]] = ("Response ID", "Date submitted", "Last page", "Start language")
 
     def recognises(self, source: Path) -> bool:
-        """The columns that every response has, by code, by text or by both."""
         look = glance(source)
         return look is not None and len(self._own(list(look.columns))) == len(self._CODES)
 
@@ -199,7 +197,6 @@ class RedCap(ToolExport, layouts=("wide", "long")):
     _INSTANCE: ClassVar[str] = "redcap_repeat_instance"
 
     def recognises(self, source: Path) -> bool:
-        """Columns that begin with ``redcap_``, or a record's id with the state of an instrument; or their labels."""
         look = glance(source)
         if look is None or not look.rows:
             return False
@@ -293,7 +290,6 @@ class GoogleForms(ToolExport, layouts=("wide",)):
     }  # fmt: skip
 
     def recognises(self, source: Path) -> bool:
-        """A time stamp first, and then columns named by whole questions."""
         look = glance(source)
         if look is None or source.is_dir() or not look.rows or look.rows[0][0] not in self._STAMPS:
             return False
