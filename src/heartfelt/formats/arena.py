@@ -63,10 +63,10 @@ MOST_QUESTIONS = 60
 class Arena(Format):
     """Battles of two systems with a winner or a tie."""
 
-    name: ClassVar[str] = "arena"
-    example_data: ClassVar[str] = "example/battles.jsonl"
-    writes_comparisons: ClassVar[bool] = True
-    about: ClassVar[str] = "arena logs: one battle per row with model_a, model_b and winner"
+    name = "arena"
+    example_data = "example/battles.jsonl"
+    writes_comparisons = True
+    about = "arena logs: one battle per row with model_a, model_b and winner"
     options: ClassVar[Mapping[str, str]] = {
         "model_a": "column of the system shown first",
         "model_b": "column of the system shown second",

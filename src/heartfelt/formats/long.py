@@ -96,10 +96,10 @@ _CELL = "\0cell"
 class Long(Format):
     """Any CSV, TSV, Parquet or JSON table of ratings."""
 
-    name: ClassVar[str] = "long"
-    example_data: ClassVar[str] = "example/ratings.csv"
-    writes_comparisons: ClassVar[bool] = True
-    about: ClassVar[str] = "any table with one answer per row: CSV, TSV, Parquet, JSON, Excel or SPSS"
+    name = "long"
+    example_data = "example/ratings.csv"
+    writes_comparisons = True
+    about = "any table with one answer per row: CSV, TSV, Parquet, JSON, Excel or SPSS"
     options: ClassVar[Mapping[str, str]] = {
         "rater": "column of the rater id; none if the table does not say who rated",
         "stimulus": "column of the stimulus id",

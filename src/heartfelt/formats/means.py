@@ -38,9 +38,9 @@ WORDS = {
 class PublishedMeans(Format):
     """Published means, with spread and count where they are given."""
 
-    name: ClassVar[str] = "means"
-    example_data: ClassVar[str] = "example/norms.csv"
-    about: ClassVar[str] = "one row per stimulus with mean, spread and count; no raters"
+    name = "means"
+    example_data = "example/norms.csv"
+    about = "one row per stimulus with mean, spread and count; no raters"
     options: ClassVar[Mapping[str, str]] = {
         "stimulus": "column of the stimulus id",
         "mean": "the mean's column, several with commas (each a question), or a pattern such as {question}_mean or mos_{question}",

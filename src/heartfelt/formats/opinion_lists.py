@@ -236,11 +236,9 @@ def scores_by_question(
 class SheetFormat(OpinionList):
     """The CSV files of SHEET and MOS-Bench."""
 
-    name: ClassVar[str] = "sheet"
-    about: ClassVar[str] = (
-        "SHEET and MOS-Bench: CSV files (train, dev, test) with wav_path, score, system_id and sample_id"
-    )
-    example_data: ClassVar[str] = "example/sheet"
+    name = "sheet"
+    about = "SHEET and MOS-Bench: CSV files (train, dev, test) with wav_path, score, system_id and sample_id"
+    example_data = "example/sheet"
 
     def recognises(self, source: Path) -> bool:
         paths = [source] if source.is_file() else [*source.glob("*.csv"), *source.glob("*/*.csv")]
@@ -301,17 +299,15 @@ class SheetFormat(OpinionList):
 class AudioMosFormat(OpinionList):
     """The lists of AudioMOS 2025, track 2: four axes of Audiobox Aesthetics."""
 
-    name: ClassVar[str] = "audiomos"
-    about: ClassVar[str] = (
-        "AudioMOS 2025 track 2: CSV lists with sample_id, data_path and means on four axes, 1 to 10"
-    )
+    name = "audiomos"
+    about = "AudioMOS 2025 track 2: CSV lists with sample_id, data_path and means on four axes, 1 to 10"
     options: ClassVar[Mapping[str, str]] = {
         name: text for name, text in _OPTIONS.items() if name != "question"
     }
     answer_columns: ClassVar[Mapping[str, str]] = {column: question for question, column in AXES.items()}
-    example_data: ClassVar[str] = "example/audiomos"
-    scale: ClassVar[str] = "1-10"
-    kind: ClassVar[str] = "audio"
+    example_data = "example/audiomos"
+    scale = "1-10"
+    kind = "audio"
 
     def recognises(self, source: Path) -> bool:
         paths = [source] if source.is_file() else list(source.glob("*.csv"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
 
 import polars as pl
 
@@ -29,11 +28,9 @@ MEANS_END = "_mos_list.txt"
 class VoiceMosFormat(OpinionList):
     """The folder DATA of the VoiceMOS challenges (BVCC)."""
 
-    name: ClassVar[str] = "voicemos"
-    about: ClassVar[str] = (
-        "VoiceMOS challenge (BVCC): the folder DATA with sets/ (clip means, ratings by listener) and wav/"
-    )
-    example_data: ClassVar[str] = "example/DATA"
+    name = "voicemos"
+    about = "VoiceMOS challenge (BVCC): the folder DATA with sets/ (clip means, ratings by listener) and wav/"
+    example_data = "example/DATA"
 
     def recognises(self, source: Path) -> bool:
         if source.is_file():

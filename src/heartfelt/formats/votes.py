@@ -34,9 +34,9 @@ ITEM = ["stimulus", "question"]
 class Votes(Format):
     """A count per category for each item."""
 
-    name: ClassVar[str] = "votes"
-    example_data: ClassVar[str] = "example/votes.csv"
-    about: ClassVar[str] = "one row per item with a count per category; no raters"
+    name = "votes"
+    example_data = "example/votes.csv"
+    about = "one row per item with a count per category; no raters"
     options: ClassVar[Mapping[str, str]] = {
         "stimulus": "column of the stimulus id; rows are numbered if there is none",
         "question": "column that names the question, or the name of the only question",

@@ -54,12 +54,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 class WebMushra(Format):
     """Results of webMUSHRA and of tables like them."""
 
-    name: ClassVar[str] = "webmushra"
-    example_data: ClassVar[str] = "example/mushra.csv"
-    about: ClassVar[str] = (
-        "results of webMUSHRA (MUSHRA, paired comparison, BS.1116, Likert), and tables like them"
-    )
-    writes: ClassVar[bool] = False
+    name = "webmushra"
+    example_data = "example/mushra.csv"
+    about = "results of webMUSHRA (MUSHRA, paired comparison, BS.1116, Likert), and tables like them"
+    writes = False
     options: ClassVar[Mapping[str, str]] = {
         "test": "column of the test's id",
         "rater": "column of the listener; the session's uuid, or the columns about the listener, if left out",

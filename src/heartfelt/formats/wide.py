@@ -51,9 +51,9 @@ _LONGEST_TEXT = 60
 class Wide(Format):
     """One row per rater or stimulus, one column per item."""
 
-    name: ClassVar[str] = "wide"
-    example_data: ClassVar[str] = "example/survey.csv"
-    about: ClassVar[str] = "one row per rater (or stimulus), one column per item"
+    name = "wide"
+    example_data = "example/survey.csv"
+    about = "one row per rater (or stimulus), one column per item"
     options: ClassVar[Mapping[str, str]] = {
         "rows": "rater or stimulus: what a row is; rater if left out",
         "id": "column of the row's id; rows are numbered if there is none",

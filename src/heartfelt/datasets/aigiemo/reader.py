@@ -55,14 +55,14 @@ _RESERVED = {*RATINGS.names, *PROBED} - {"seconds", "at"}
 class AigiemoFormat(Format):
     """Annotations of AI-generated images with many fields."""
 
-    name: ClassVar[str] = "aigiemo"
-    about: ClassVar[str] = "emotion of AI-generated images with machine-filled fields (JSON Lines or CSV)"
+    name = "aigiemo"
+    about = "emotion of AI-generated images with machine-filled fields (JSON Lines or CSV)"
     options: ClassVar[Mapping[str, str]] = {
         "range": "lowest and highest valence and arousal, such as 1..9; 0..1 if left out",
         "media": "folder of the images, images/ or the annotations' folder if left out",
     }
 
-    example_data: ClassVar[str] = "example/annotations.jsonl"
+    example_data = "example/annotations.jsonl"
 
     def recognises(self, source: Path) -> bool:
         try:

@@ -41,13 +41,13 @@ CLIP_COLUMNS = ("index", "audio_file", "model", "emotion", "file_index", *QUESTI
 class AimoclipsFormat(Format):
     """The three CSV files of AImoclips, byte for byte."""
 
-    name: ClassVar[str] = "aimoclips"
-    about: ClassVar[str] = "valence and arousal of text-to-music clips (three CSV files and music_clips/)"
+    name = "aimoclips"
+    about = "valence and arousal of text-to-music clips (three CSV files and music_clips/)"
     options: ClassVar[Mapping[str, str]] = {
         "media": "folder of the audio, music_clips/ beside the files if left out"
     }
 
-    example_data: ClassVar[str] = "example/aimoclips"
+    example_data = "example/aimoclips"
 
     def recognises(self, source: Path) -> bool:
         return all((source / name).is_file() for name in FILES)

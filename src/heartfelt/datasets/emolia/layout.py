@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
 
 import polars as pl
 
@@ -74,8 +73,8 @@ def write_emolia(
 class EmoliaLayout(OutputLayout):
     """``analysis_outputs/`` of an analysis and ``benchmark_outputs/`` of a benchmark."""
 
-    name: ClassVar[str] = "emolia"
-    formats: ClassVar[tuple[str, ...]] = ("emolia-emo", "emolia-dim")
+    name = "emolia"
+    formats = ("emolia-emo", "emolia-dim")
 
     def write_analysis(self, snapshots: Sequence[Snapshot], folder: Path) -> None:
         write_emolia(snapshots, folder)

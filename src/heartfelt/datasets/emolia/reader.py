@@ -117,17 +117,15 @@ class EmoliaFormat(Format):
 class EmoliaEmo(EmoliaFormat):
     """The emotion subset of EmoLia."""
 
-    name: ClassVar[str] = EMO.name
-    about: ClassVar[str] = (
-        "is a queried emotion present in speech: not, weakly, strongly (annotations.csv, users.csv)"
-    )
+    name = EMO.name
+    about = "is a queried emotion present in speech: not, weakly, strongly (annotations.csv, users.csv)"
     options: ClassVar[Mapping[str, str]] = {
         "media": "folder of the <Emotion>_best folders; dataset/emolia-emo/data near the files if left out",
     }
     prediction_keys = (("file_name",), EMO.keys)
-    example_data: ClassVar[str] = "example/emo/emolia-bench"
+    example_data = "example/emo/emolia-bench"
     subset: ClassVar[EmoliaSubset] = EMO
-    stimulus: ClassVar[pl.Expr] = pl.col("file_name")
+    stimulus = pl.col("file_name")
 
     def stimuli(
         self, items: pl.DataFrame, last: pl.DataFrame, left_out: pl.DataFrame, media: Path | None
@@ -173,8 +171,8 @@ class EmoliaEmo(EmoliaFormat):
 class EmoliaDim(EmoliaFormat):
     """The dimension subset of EmoLia."""
 
-    name: ClassVar[str] = DIM.name
-    about: ClassVar[str] = (
+    name = DIM.name
+    about = (
         "does speech match a written level: yes or no (annotations.csv, users.csv, flags.csv, variables.json)"
     )
     options: ClassVar[Mapping[str, str]] = {
@@ -182,9 +180,9 @@ class EmoliaDim(EmoliaFormat):
         "variables": "the file with the written levels; variables.json beside or near the files if left out",
     }
     prediction_keys = ((*DIM.keys, "file_name"), DIM.keys)
-    example_data: ClassVar[str] = "example/dim/emolia-bench"
+    example_data = "example/dim/emolia-bench"
     subset: ClassVar[EmoliaSubset] = DIM
-    stimulus: ClassVar[pl.Expr] = pl.concat_str(*DIM.keys, "file_name", separator="/")
+    stimulus = pl.concat_str(*DIM.keys, "file_name", separator="/")
 
     def stimuli(
         self, items: pl.DataFrame, last: pl.DataFrame, left_out: pl.DataFrame, media: Path | None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
 
 import polars as pl
 
@@ -49,10 +48,10 @@ CREDIT = (
 class MusAV(Format):
     """Relative annotations of arousal and valence."""
 
-    name: ClassVar[str] = "musav"
-    about: ClassVar[str] = "MusAV's pair annotations: annotations.arousal.all and annotations.valence.all"
-    example_data: ClassVar[str] = "example/annotations.arousal.all"
-    writes: ClassVar[bool] = False
+    name = "musav"
+    about = "MusAV's pair annotations: annotations.arousal.all and annotations.valence.all"
+    example_data = "example/annotations.arousal.all"
+    writes = False
 
     def recognises(self, source: Path) -> bool:
         for path in _files(source):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import polars as pl
 
@@ -33,7 +33,7 @@ COLUMNS = tuple(_FIGURES)
 class MusicEvalLayout(OutputLayout):
     """``musiceval.csv`` and ``musiceval.json`` of a benchmark."""
 
-    name: ClassVar[str] = "musiceval"
+    name = "musiceval"
 
     def check(self, source: Snapshot | Benchmark) -> None:
         if all(source.study.scale_of(q.id).level != "interval" for q in source.study.asked):

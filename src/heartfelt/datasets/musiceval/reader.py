@@ -43,13 +43,11 @@ _ORDER = {"train": 0, "dev": 1, "test": 2, TOTAL: 9}
 class MusicEvalFormat(Format):
     """The MusicEval release: clip means, single ratings, or both."""
 
-    name: ClassVar[str] = "musiceval"
-    about: ClassVar[str] = (
-        "expert scores of text-to-music, 1 to 5 (sets/, person_mos/ or ratings.csv, prompts, wav/)"
-    )
+    name = "musiceval"
+    about = "expert scores of text-to-music, 1 to 5 (sets/, person_mos/ or ratings.csv, prompts, wav/)"
     options: ClassVar[Mapping[str, str]] = {"media": "folder of the audio, wav/ beside the lists if left out"}
     answer_columns: ClassVar[Mapping[str, str]] = QUESTIONS
-    example_data: ClassVar[str] = "example/MusicEval"
+    example_data = "example/MusicEval"
 
     def recognises(self, source: Path) -> bool:
         columns = {"expert", "wavname", *QUESTIONS}

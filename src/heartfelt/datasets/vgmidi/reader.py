@@ -41,10 +41,10 @@ CREDIT = (
 class VGMIDI(Format):
     """Traces of valence and arousal, one sample per measure."""
 
-    name: ClassVar[str] = "vgmidi"
-    about: ClassVar[str] = "VGMIDI's raw traces of valence and arousal: vgmidi_raw_1.json"
-    example_data: ClassVar[str] = "example/vgmidi_raw.json"
-    writes: ClassVar[bool] = False
+    name = "vgmidi"
+    about = "VGMIDI's raw traces of valence and arousal: vgmidi_raw_1.json"
+    example_data = "example/vgmidi_raw.json"
+    writes = False
     options: ClassVar[Mapping[str, str]] = {
         "listeners": "annotations: every annotation is a listener of its own, without matching their answers",
     }

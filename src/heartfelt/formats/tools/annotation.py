@@ -87,10 +87,10 @@ class Collected:
 class LabelStudio(ToolExport):
     """An export of Label Studio."""
 
-    name: ClassVar[str] = "label-studio"
-    title: ClassVar[str] = "Label Studio"
-    about: ClassVar[str] = "Label Studio: an export as JSON, JSON-MIN, CSV or TSV"
-    example_data: ClassVar[str] = "example/label_studio.json"
+    name = "label-studio"
+    title = "Label Studio"
+    about = "Label Studio: an export as JSON, JSON-MIN, CSV or TSV"
+    example_data = "example/label_studio.json"
 
     def recognises(self, source: Path) -> bool:
         look = glance(source)
@@ -315,12 +315,10 @@ def _file_name(path: str) -> str:
 class Potato(ToolExport):
     """The output folder of Potato, or one of its files."""
 
-    name: ClassVar[str] = "potato"
-    title: ClassVar[str] = "Potato"
-    about: ClassVar[str] = (
-        "Potato: the folder annotation_output, or its annotated_instances as JSONL, CSV or TSV"
-    )
-    example_data: ClassVar[str] = "example/potato"
+    name = "potato"
+    title = "Potato"
+    about = "Potato: the folder annotation_output, or its annotated_instances as JSONL, CSV or TSV"
+    example_data = "example/potato"
     _FILE: ClassVar[str] = "annotated_instances.jsonl"
 
     def recognises(self, source: Path) -> bool:

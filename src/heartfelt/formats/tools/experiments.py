@@ -70,10 +70,10 @@ def _rater(table: SourceTable) -> str:
 class PsychoPy(ToolExport):
     """Trial-by-trial CSV files of PsychoPy and Pavlovia."""
 
-    name: ClassVar[str] = "psychopy"
-    title: ClassVar[str] = "PsychoPy"
-    about: ClassVar[str] = "PsychoPy and Pavlovia: the folder 'data' with a CSV file per participant"
-    example_data: ClassVar[str] = "example/psychopy"
+    name = "psychopy"
+    title = "PsychoPy"
+    about = "PsychoPy and Pavlovia: the folder 'data' with a CSV file per participant"
+    example_data = "example/psychopy"
     _INFO: ClassVar[set[str]] = {
         "participant", "session", "date", "expName", "expVersion", "psychopyVersion", "frameRate", "expStart", "OS", "notes",
         "thisN", "thisTrialN", "thisRepN",
@@ -135,10 +135,10 @@ def _responses(columns: list[str]) -> list[str]:
 class JsPsych(ToolExport):
     """Data of jsPsych: CSV or JSON, a file per participant or all in one."""
 
-    name: ClassVar[str] = "jspsych"
-    title: ClassVar[str] = "jsPsych"
-    about: ClassVar[str] = "jsPsych: CSV or JSON, one file or a folder with a file per participant"
-    example_data: ClassVar[str] = "example/jspsych"
+    name = "jspsych"
+    title = "jsPsych"
+    about = "jsPsych: CSV or JSON, one file or a folder with a file per participant"
+    example_data = "example/jspsych"
     _COLUMNS: ClassVar[tuple[str, ...]] = ("trial_type", "trial_index", "time_elapsed")
 
     def recognises(self, source: Path) -> bool:
@@ -263,10 +263,10 @@ def _shown(rows: pl.DataFrame, table: SourceTable) -> tuple[str, pl.DataFrame]:
 class Gorilla(ToolExport):
     """Task data of Gorilla Experiment Builder."""
 
-    name: ClassVar[str] = "gorilla"
-    title: ClassVar[str] = "Gorilla"
-    about: ClassVar[str] = "Gorilla: the CSV or Excel file of a task (Task Builder 1 and 2)"
-    example_data: ClassVar[str] = "example/gorilla.csv"
+    name = "gorilla"
+    title = "Gorilla"
+    about = "Gorilla: the CSV or Excel file of a task (Task Builder 1 and 2)"
+    example_data = "example/gorilla.csv"
     _BEFORE: ClassVar[str] = "Participant Private ID"
 
     def recognises(self, source: Path) -> bool:
@@ -327,10 +327,10 @@ class Gorilla(ToolExport):
 class PsyToolkit(ToolExport, layouts=("long", "wide")):
     """A download of PsyToolkit: ``data.csv`` of the survey, and ``experiment_data`` with a file per participant."""
 
-    name: ClassVar[str] = "psytoolkit"
-    title: ClassVar[str] = "PsyToolkit"
-    about: ClassVar[str] = "PsyToolkit: the unpacked download, with data.csv and the folder experiment_data"
-    example_data: ClassVar[str] = "example/psytoolkit"
+    name = "psytoolkit"
+    title = "PsyToolkit"
+    about = "PsyToolkit: the unpacked download, with data.csv and the folder experiment_data"
+    example_data = "example/psytoolkit"
     own_options: ClassVar[Mapping[str, str]] = {
         "columns": "the names of the experiment's columns, with commas, as its script saves them; guessed if left out",
     }

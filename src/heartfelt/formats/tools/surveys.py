@@ -96,10 +96,10 @@ _PREVIEWS = {"Status": ["1", "Survey Preview"], "DistributionChannel": ["preview
 class Qualtrics(ToolExport, layouts=("wide",)):
     """A CSV or Excel export of Qualtrics."""
 
-    name: ClassVar[str] = "qualtrics"
-    title: ClassVar[str] = "Qualtrics"
-    about: ClassVar[str] = "Qualtrics: an export as CSV, TSV or Excel with its three header lines"
-    example_data: ClassVar[str] = "example/qualtrics.csv"
+    name = "qualtrics"
+    title = "Qualtrics"
+    about = "Qualtrics: an export as CSV, TSV or Excel with its three header lines"
+    example_data = "example/qualtrics.csv"
 
     def recognises(self, source: Path) -> bool:
         look = glance(source)
@@ -133,12 +133,10 @@ class Qualtrics(ToolExport, layouts=("wide",)):
 class LimeSurvey(ToolExport, layouts=("wide",)):
     """An export of LimeSurvey's responses."""
 
-    name: ClassVar[str] = "limesurvey"
-    title: ClassVar[str] = "LimeSurvey"
-    about: ClassVar[str] = (
-        "LimeSurvey: responses exported as CSV or Excel, with question codes, texts or both as headings"
-    )
-    example_data: ClassVar[str] = "example/limesurvey.csv"
+    name = "limesurvey"
+    title = "LimeSurvey"
+    about = "LimeSurvey: responses exported as CSV or Excel, with question codes, texts or both as headings"
+    example_data = "example/limesurvey.csv"
     _CODES: ClassVar[tuple[str, ...]] = ("id", "submitdate", "lastpage", "startlanguage")
     _TEXTS: ClassVar[tuple[str, ...]] = ("Response ID", "Date submitted", "Last page", "Start language")
 
@@ -187,12 +185,10 @@ _REDCAP_STATE = re.compile(r".+_(?:complete|timestamp)|(?:Complete\?|Survey Time
 class RedCap(ToolExport, layouts=("wide", "long")):
     """An export of REDCap's records."""
 
-    name: ClassVar[str] = "redcap"
-    title: ClassVar[str] = "REDCap"
-    about: ClassVar[str] = (
-        "REDCap: records exported as CSV (raw data or labels), with or without repeating instruments"
-    )
-    example_data: ClassVar[str] = "example/redcap.csv"
+    name = "redcap"
+    title = "REDCap"
+    about = "REDCap: records exported as CSV (raw data or labels), with or without repeating instruments"
+    example_data = "example/redcap.csv"
     _INSTRUMENT: ClassVar[str] = "redcap_repeat_instrument"
     _INSTANCE: ClassVar[str] = "redcap_repeat_instance"
 
@@ -280,10 +276,10 @@ def _numeric(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
 class GoogleForms(ToolExport, layouts=("wide",)):
     """Responses of a form in Google Forms, from Google Sheets."""
 
-    name: ClassVar[str] = "google-forms"
-    title: ClassVar[str] = "Google Forms"
-    about: ClassVar[str] = "Google Forms: the responses, downloaded from Google Sheets as CSV or Excel"
-    example_data: ClassVar[str] = "example/google_forms.csv"
+    name = "google-forms"
+    title = "Google Forms"
+    about = "Google Forms: the responses, downloaded from Google Sheets as CSV or Excel"
+    example_data = "example/google_forms.csv"
     _STAMPS: ClassVar[set[str]] = {
         "Timestamp", "Zeitstempel", "Horodateur", "Marca temporal", "Carimbo de data/hora", "Informazioni cronologiche",
         "타임스탬프", "タイムスタンプ", "时间戳记", "時間戳記", "Отметка времени", "Tijdstempel",
