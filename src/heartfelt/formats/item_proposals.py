@@ -27,15 +27,7 @@ _COUNT_WORDS = {"vote", "count", "n"}
 _TOTALS = {"n", "total", "sum"}
 _STATED_TOTALS = {
     *_TOTALS,
-    "num",
-    "number",
-    "count",
-    "vote",
-    "response",
-    "rating",
-    "rater",
-    "annotator",
-    "answer",
+    *["num", "number", "count", "vote", "response", "rating", "rater", "annotator", "answer"],
 }
 _AFFIXES = tuple(
     pattern

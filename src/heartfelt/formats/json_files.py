@@ -157,11 +157,8 @@ def _column(name: str, cells: list[Any]) -> pl.Series:
     try:
         return pl.Series(name, cells)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
-        return pl.Series(name, [None if cell is None else _text(cell) for cell in cells], dtype=pl.String)
-
-
-def _text(cell: Any) -> str:
-    return cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
+        texts = [c if c is None or isinstance(c, str) else json.dumps(c, ensure_ascii=False) for c in cells]
+        return pl.Series(name, texts, dtype=pl.String)
 
 
 def looks_like_json(path: Path) -> bool:

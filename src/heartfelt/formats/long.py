@@ -179,8 +179,9 @@ def read_long(format: str, table: SourceTable, source: Path, progress: Progress 
     table, tagged = single_answers(table, roles.values, known_raters=roles.rater is not None)
     try:
         spooled, notes = _spooled(table, roles, _renamed(table, roles), progress)
-    except EmptyIdError:
-        _explain_empty(table, roles)
+    except EmptyIdError:  # name its line
+        names = [name for name in (roles.stimulus, roles.question) if name is not None]
+        NamedTable(table.rows.select(names).collect(), table.where, position=table.position).filled(*names)
         raise
     questions = spooled.survey.questions
     if not questions:
@@ -365,12 +366,6 @@ def _explain(table: SourceTable, roles: Roles, wanted: Sequence[str]) -> None:
             check(roles.others[role])
 
 
-def _explain_empty(table: SourceTable, roles: Roles) -> None:
-    """Name the line without a stimulus or a question."""
-    names = [name for name in (roles.stimulus, roles.question) if name is not None]
-    NamedTable(table.rows.select(names).collect(), table.where, position=table.position).filled(*names)
-
-
 def _shaped(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, strict: bool) -> pl.LazyFrame:
     """The table with the columns of the ratings, one answer per row."""
     schema = table.collect_schema()
@@ -395,7 +390,8 @@ def _shaped(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, st
         extras.remove("answer")
         columns.append(pl.col("answer").cast(pl.String))
     typed = number_schema(table, extras)
-    columns += [pl.col(name).cast(typed.get(name, schema[name])).alias(_free(name)) for name in extras]
+    free = {name: f"source_{name}" for name in extras if name in RATINGS.names}
+    columns += [pl.col(n).cast(typed.get(n, schema[n])).alias(free.get(n, n)) for n in extras]
     if len(roles.values) == 1:
         value = roles.values[0]
         named = [] if roles.question else [pl.lit(renamed.get(value, value)).alias("question")]
@@ -414,11 +410,6 @@ def _shaped(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, st
 def _named(question: pl.Expr, renamed: Mapping[str, str]) -> pl.Expr:
     """Questions under their new names; replacing nothing would still cost a fifth of the reading time."""
     return question.replace(renamed) if renamed else question
-
-
-def _free(name: str) -> str:
-    """An extra column must not take the name of a column of the ratings."""
-    return f"source_{name}" if name in RATINGS.names else name
 
 
 def _id(table: pl.LazyFrame, column: str, role: str, dtype: pl.DataType, *, strict: bool) -> pl.Expr:

@@ -41,7 +41,10 @@ def long_proposal(table: ProfiledTable) -> Proposal | None:
     )
     if one_row_each or table.texts:  # a survey: one row per rater
         return None
-    raters, stimuli = (_candidates(table, role) for role in ("rater", "stimulus"))
+    raters, stimuli = (
+        ranked((profile, _id_score(table, profile, role)) for profile in table.columns.values())
+        for role in ("rater", "stimulus")
+    )
     pair = _best_pair(table, raters, stimuli)
     if pair is None:
         return _without_rater(table, stimuli)
@@ -70,11 +73,6 @@ def long_proposal(table: ProfiledTable) -> Proposal | None:
         settings=settings,
         doubts=doubts,
     )
-
-
-def _candidates(table: ProfiledTable, role: str) -> list[tuple[ColumnProfile, float]]:
-    """The columns that may name raters or stimuli, by name and by cells, the best first."""
-    return ranked((profile, _id_score(table, profile, role)) for profile in table.columns.values())
 
 
 def _can_be_id(profile: ColumnProfile) -> bool:

@@ -21,7 +21,7 @@ from heartfelt.study.sets import MadeSets, make_sets
 from heartfelt.tables import DRAFTS, ITEMS, STIMULI, lossless_types
 
 _PATH_NAMES = frozenset(
-    {
+    [
         "file",
         "files",
         "filename",
@@ -34,7 +34,7 @@ _PATH_NAMES = frozenset(
         "media",
         "url",
         "wav",
-    }
+    ]
 )
 
 

@@ -270,7 +270,7 @@ def _pairs(sheet: NamedTable, columns: PairColumns, question: str | None) -> pl.
     extras = [name for name in frame.columns if name not in columns.taken]
     free = free_names(extras, "first", "second", "first_system", "second_system", "winner")
     out = frame.select(extras).rename(free).get_columns()
-    texts = (
+    texts = [
         "rater",
         "question",
         "trial",
@@ -280,7 +280,7 @@ def _pairs(sheet: NamedTable, columns: PairColumns, question: str | None) -> pl.
         "intent",
         "first_system",
         "second_system",
-    )
+    ]
     out += [names_in(frame[roles[role]]).alias(role) for role in texts if role in roles]
     if "at" in roles:
         out.append(sheet.moments(roles["at"]).alias("at"))

@@ -23,6 +23,8 @@ from heartfelt.snapshot import Snapshot
 _INFO = ("age", "gender", "hearing")
 LISTENERS = {"TRAINSET": "train", "DEVSET": "dev", "TESTSET": "test"}
 MEANS_END = "_mos_list.txt"
+_SYSTEM = pl.col("stimulus").str.extract(r"^(?:.*/)?([^/-]+)-", 1).alias("system")
+"""What stands before the hyphen in the name of a clip."""
 
 
 class VoiceMosFormat(OpinionList):
@@ -56,7 +58,7 @@ class VoiceMosFormat(OpinionList):
             sheet.filled("stimulus")
             sheet.unique("stimulus")
             frame = sheet.frame.select(
-                "stimulus", _system().alias("system"), pl.lit(split_of(path), pl.String).alias("split"),
+                "stimulus", _SYSTEM, pl.lit(split_of(path), pl.String).alias("split"),
                 pl.lit(None, pl.String).alias("rater"), sheet.numbers("score").alias("value"),
             )  # fmt: skip
             parts.append(
@@ -143,11 +145,6 @@ def _data(source: Path) -> Path:
         if (folder / "sets").is_dir()
     ]
     return folders[0] if folders else source
-
-
-def _system() -> pl.Expr:
-    """The system of a clip: what stands before the hyphen in its name."""
-    return pl.col("stimulus").str.extract(r"^(?:.*/)?([^/-]+)-", 1)
 
 
 def _of_listeners(path: Path) -> pl.DataFrame:

@@ -26,10 +26,7 @@ from heartfelt.formats.columns import NamedTable, ids, need
 from heartfelt.formats.delimited import header_of
 from heartfelt.formats.described import COMMON_OPTIONS, build
 from heartfelt.formats.format import FORMATS, Format
-from heartfelt.formats.set_rows import (
-    ROW,
-    occurrence,
-)
+from heartfelt.formats.set_rows import ROW, occurrence
 from heartfelt.formats.source_table import SourceTable, locate, open_table
 from heartfelt.formats.webmushra_pages import read_page
 from heartfelt.progress import Progress

@@ -17,6 +17,7 @@ from heartfelt.formats.set_rows import (
     ROW,
     SELF_PAIR,
     chosen,
+    numbered_again,
     occurrence,
     pair_ratings,
     reference_notes,
@@ -111,9 +112,7 @@ NAMELESS = "the listener, the trial or the condition is not named"
 def _numbered(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     """``set``, ``trial`` and, where a listener had a trial more than once, ``repeat``."""
     rows = rows.with_columns(occurrence("rater", *key).alias("repeat"), pl.col("prompt").alias("set"))
-    again = pl.when(pl.col("repeat") > 0).then(pl.format("{}#{}", "prompt", pl.col("repeat") + 1))
-    rows = rows.with_columns(again.otherwise("prompt").alias("trial"))
-    return without_repeats(rows)
+    return without_repeats(rows.with_columns(numbered_again("prompt").alias("trial")))
 
 
 def _grades(
@@ -310,7 +309,7 @@ def _likert(
         base.with_columns(
             ids(sheet[LIKERT[0]]).alias("system"),
             number(sheet[name]).alias("value"),
-            pl.lit(_question(name)).alias("question"),
+            pl.lit(f"rating{name.removeprefix(LIKERT[1]).strip('_ ')}").alias("question"),
         )
         for name in columns
     ]
@@ -333,7 +332,3 @@ def _likert(
         sets=None,
         ledger=ledger,
     )
-
-
-def _question(column: str) -> str:
-    return f"rating{column.removeprefix(LIKERT[1]).strip('_ ')}"

@@ -71,7 +71,9 @@ def check_arms(study: Study) -> None:
         )
     for number, arm in enumerate(arms):
         _check_arm(study, arm, (*path, number))
-    _check_unasked(study)
+    for question in study.asked:
+        if not any(arm.asks(question.id) for arm in arms):
+            raise ReferenceProblem(path, f"no arm asks '{question.id}'")
 
 
 def _check_arm(study: Study, arm: Arm, path: Place) -> None:
@@ -101,12 +103,6 @@ def _check_arm(study: Study, arm: Arm, path: Place) -> None:
             (*path, "questions"),
             f"an adaptive study chooses pairs by its first question, '{study.asked[0].id}'. Ask it in every arm",
         )
-
-
-def _check_unasked(study: Study) -> None:
-    for question in study.asked:
-        if not any(arm.asks(question.id) for arm in study.design.arms):
-            raise ReferenceProblem(("design", "arms"), f"no arm asks '{question.id}'")
 
 
 def _check_strata(study: Study) -> None:

@@ -136,7 +136,7 @@ class Design(Part):
 
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        added = (
+        added = [
             "hidden_drafts",
             "planted_drafts",
             "drafts_per_page",
@@ -144,7 +144,7 @@ class Design(Part):
             "strata",
             "sessions",
             "rtl_scales",
-        )
+        ]
         new = {name: Design.model_fields[name].default for name in added}
         return without_unused(handler(self), auto_advance="offer", always=[], playback="continue", **new)
 

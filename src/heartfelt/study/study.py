@@ -39,7 +39,7 @@ from heartfelt.study.scale import AnyScale
 from heartfelt.study.screeners import Screener, check_codes
 from heartfelt.study.sets import Sets
 
-_LISTS = (
+_LISTS = [
     "systems",
     "intents",
     "prompts",
@@ -50,7 +50,7 @@ _LISTS = (
     "between",
     "after",
     "screeners",
-)
+]
 _FORMS = ("before", "questions", "after")
 
 

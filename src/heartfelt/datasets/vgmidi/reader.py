@@ -9,7 +9,7 @@ free texts included, count as one listener, which is how nearly all come in twos
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -186,16 +186,10 @@ def _samples(samples: Any) -> list[float | None] | None:
     """The samples with gaps as None; None where this is no list of numbers."""
     if not isinstance(samples, list):
         return None
-    out = list(_numbers(samples))
-    return out if len(out) == len(samples) else None
-
-
-def _numbers(samples: list[Any]) -> Iterator[float | None]:
-    for sample in samples:
-        if sample is None:
-            yield None
-        elif isinstance(sample, int | float) and not isinstance(sample, bool) and math.isfinite(sample):
-            yield float(sample)
+    recorded = [sample for sample in samples if sample is not None]
+    if any(isinstance(s, bool) or not isinstance(s, int | float) or not math.isfinite(s) for s in recorded):
+        return None
+    return [None if sample is None else float(sample) for sample in samples]
 
 
 def _fault(samples: list[float | None] | None) -> str | None:

@@ -21,9 +21,7 @@ from heartfelt.formats.delimited import read_delimited
 from heartfelt.formats.format import FORMATS
 from heartfelt.formats.json_files import text_of
 from heartfelt.formats.participant_files import open_source, participants_table
-from heartfelt.formats.source_table import (
-    SourceTable,
-)
+from heartfelt.formats.source_table import SourceTable
 from heartfelt.formats.tools.export import (
     ATTENTION,
     NOT_RATED,
@@ -92,7 +90,8 @@ class PsychoPy(ToolExport):
         table = open_source(source, options, suffixes={".csv", ".tsv", ".xlsx"})
         rows = without_empty(table.rows.collect())
         rater = _rater(replace(table, rows=rows.lazy()))
-        values = table.names_in("value") or _responses(rows.columns)
+        rated = [name for name in rows.columns if name.endswith((".response", ".rating"))]
+        values = table.names_in("value") or rated or [n for n in rows.columns if n.endswith(".keys")]
         if not values:
             raise InputError(
                 f"{table.where}: no component has a response.",
@@ -124,12 +123,6 @@ class PsychoPy(ToolExport):
             **timed,
         }
         return "long", replace(table, rows=table.rows.rename(short), options=more)
-
-
-def _responses(columns: list[str]) -> list[str]:
-    """The columns of answers: of sliders and rating scales, else of keys."""
-    rated = [name for name in columns if name.endswith((".response", ".rating"))]
-    return rated or [name for name in columns if name.endswith(".keys")]
 
 
 class JsPsych(ToolExport):
