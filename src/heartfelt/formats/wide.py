@@ -29,8 +29,7 @@ from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, new_names, stated_scale
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.participant_files import open_source
-from heartfelt.formats.people import with_people
-from heartfelt.formats.side_tables import roles_beside
+from heartfelt.formats.side_tables import roles_beside, with_people
 from heartfelt.formats.source_table import (
     SourceTable,
     compile_pattern,

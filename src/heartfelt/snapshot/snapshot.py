@@ -27,8 +27,7 @@ from heartfelt.snapshot.comparisons import TRIAL, has_sets
 from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.snapshot.marked_column import MarkedColumn
 from heartfelt.snapshot.shortcuts import Shortcuts
-from heartfelt.snapshot.survey import RatingsSurvey, check_ratings, survey, survey_on_the_way
-from heartfelt.snapshot.trace_table import check_traces
+from heartfelt.snapshot.survey import RatingsSurvey, check_ratings, check_traces, survey, survey_on_the_way
 from heartfelt.study import Study, study_text
 from heartfelt.tables import (
     ADJUDICATIONS,
