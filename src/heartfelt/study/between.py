@@ -8,11 +8,11 @@ A form is a list of questions that is answered together: ``questions`` about a s
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
-from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from heartfelt.study.model import Part, Place, Question, ReferenceProblem, without_unused
+from heartfelt.study.model import ExtendedPart, Part, Place, Question, ReferenceProblem
 
 if TYPE_CHECKING:
     from heartfelt.study.study import Study
@@ -27,12 +27,13 @@ class QuestionnaireSource(NamedTuple):
     questions: list[Question]
 
 
-class Between(Part):
+class Between(ExtendedPart, Part):
     """A questionnaire between two trials: after so many of them, after every so many, or at each break.
 
     It does not come after the last trial, where ``after`` does. Practice trials are not counted, probes are.
     """
 
+    later_keys: ClassVar[tuple[str, ...]] = ("after_trials", "every", "at_break")
     id: str = Field(pattern=r"^[\w-]{1,100}$", description="the name its answers carry")
     questions: list[Question] = Field(min_length=1, description="as in 'before' and 'after'")
     after_trials: Annotated[
@@ -48,10 +49,6 @@ class Between(Part):
         if bool(self.after_trials) + (self.every is not None) + self.at_break != 1:
             raise ValueError("say when it comes. Give one of 'after_trials', 'every' and 'at_break'")
         return self
-
-    @model_serializer(mode="wrap")
-    def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), after_trials=[], every=None, at_break=False)
 
     def check(self, study: Study, path: Place) -> None:
         for number, question in enumerate(self.questions):

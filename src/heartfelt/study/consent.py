@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from heartfelt.errors import InputError, StudyError
 from heartfelt.files import inside
-from heartfelt.study.model import Id, Part, Text, say, without_unused
+from heartfelt.study.model import ExtendedPart, Id, Part, Text, say
 
 if TYPE_CHECKING:
     from heartfelt.study.study import Study
@@ -28,9 +28,10 @@ class ConsentBox(Part):
     required: bool = Field(default=True, description="whether it must be ticked to take part")
 
 
-class Consent(Part):
+class Consent(ExtendedPart, Part):
     """What raters agree to before anything else."""
 
+    later_keys: ClassVar[tuple[str, ...]] = ("boxes", "document")
     text: Text
     required: bool = True
     version: str = "1"
@@ -38,10 +39,6 @@ class Consent(Part):
     document: Text | None = Field(
         default=None, description="a PDF or HTML file in the study folder; one, or one per language"
     )
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), boxes=[], document=None)
 
     @model_validator(mode="after")
     def _possible(self) -> Consent:

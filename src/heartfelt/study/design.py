@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from heartfelt.study.arms import Arm
-from heartfelt.study.model import Id, Part, Place, ReferenceProblem, RepeatProbe, Text, without_unused
+from heartfelt.study.model import ExtendedPart, Id, Part, Place, ReferenceProblem, RepeatProbe, Text
 from heartfelt.study.scale import Points
 from heartfelt.study.set_scale import Trace
 
@@ -39,9 +39,21 @@ class Sessions(Part):
         return self
 
 
-class Design(Part):
+class Design(ExtendedPart, Part):
     """How a study's ratings are to be collected."""
 
+    later_keys: ClassVar[tuple[str, ...]] = (
+        "auto_advance",
+        "always",
+        "playback",
+        "hidden_drafts",
+        "planted_drafts",
+        "drafts_per_page",
+        "arms",
+        "strata",
+        "sessions",
+        "rtl_scales",
+    )
     ratings_per_item: int = Field(default=5, ge=1, description="complete ratings wanted for each item")
     stimuli_per_rater: int | None = Field(
         default=None, ge=1, description="trials one rater gets; all if left out"
@@ -133,20 +145,6 @@ class Design(Part):
         description="in languages written from right to left, scales and sliders begin on the right (mirrored) or"
         " on the left as in all other languages (fixed)",
     )
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        added = [
-            "hidden_drafts",
-            "planted_drafts",
-            "drafts_per_page",
-            "arms",
-            "strata",
-            "sessions",
-            "rtl_scales",
-        ]
-        new = {name: Design.model_fields[name].default for name in added}
-        return without_unused(handler(self), auto_advance="offer", always=[], playback="continue", **new)
 
     def check(self, study: Study, path: Place) -> None:
         if self.hidden_drafts + self.planted_drafts > 1:

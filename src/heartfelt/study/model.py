@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -63,12 +63,18 @@ class Part(OpenPart):
     model_config = ConfigDict(extra="forbid")
 
 
-def without_unused(written: dict[str, Any], **defaults: Any) -> dict[str, Any]:
-    """What is written of a part, less keys at their defaults that came after its first version.
+class ExtendedPart(BaseModel):
+    """A part with keys that came after its first version, which are not written where they are at their defaults.
 
     A study that does not use them keeps the hash it had before there were such keys, and its snapshots still open.
     """
-    return {key: value for key, value in written.items() if key not in defaults or value != defaults[key]}
+
+    later_keys: ClassVar[tuple[str, ...]]
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        defaults = {key: type(self).model_fields[key].default for key in self.later_keys}
+        return {k: v for k, v in handler(self).items() if k not in defaults or v != defaults[k]}
 
 
 def _check_id(value: str) -> str:
@@ -168,8 +174,8 @@ class Condition(Part):
     @model_serializer(mode="wrap")
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         keys = {"equals": "is", "negated": "not"}
-        written = without_unused(handler(self), **dict.fromkeys(type(self).model_fields))
-        return {keys.get(name, name): value for name, value in written.items() if name != "negated" or value}
+        written = handler(self).items()
+        return {keys.get(k, k): v for k, v in written if (v if k == "negated" else v is not None)}
 
     @property
     def about(self) -> tuple[Literal["question", "rater", "draft"], str]:
@@ -181,8 +187,10 @@ class Condition(Part):
         return self.model_copy(update={self.about[0]: fill(self.about[1], names)})
 
 
-class Question(Part):
+class Question(ExtendedPart, Part):
     """One question. With ``for_each`` it stands for one question per combination of values."""
+
+    later_keys: ClassVar[tuple[str, ...]] = ("draft", "show_if", "none", "page", "grid", "wish")
 
     id: Id = Field(description="the name its ratings carry; may hold {names} of for_each")
     text: Text = Field(description="what raters read; one text, or one per language")
@@ -225,12 +233,6 @@ class Question(Part):
         default=None,
         description="a yes/no question of 'before' or 'after': who says yes does not want these to be published",
     )
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(
-            handler(self), draft=None, show_if=[], none=False, page=None, grid=None, wish=None
-        )
 
     def check(self, study: Study, path: Place) -> None:
         if self.draft is not None and not self.machine_first:

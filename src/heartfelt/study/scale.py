@@ -7,12 +7,12 @@ import re
 from collections import Counter
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.registry import Registry
 from heartfelt.study.answer import Coded, Level, Scale, read_number
-from heartfelt.study.model import Id, Part, Text, without_unused
+from heartfelt.study.model import ExtendedPart, Id, Part, Text
 from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Ranking, Trace
 
 
@@ -51,9 +51,10 @@ class Points(Scale):
         return number, None
 
 
-class Numeric(Scale):
+class Numeric(ExtendedPart, Scale):
     """Any number, within limits if there are such."""
 
+    later_keys: ClassVar[tuple[str, ...]] = ("anchors",)
     level: ClassVar[Level] = "interval"
     about: ClassVar[str] = "a number, such as a slider"
     whole: ClassVar[bool] = False
@@ -77,10 +78,6 @@ class Numeric(Scale):
             if self.low is not None and self.high is not None and not self.low <= point <= self.high:
                 raise ValueError(f"there is no {point:g} on a scale from {self.low:g} to {self.high:g}")
         return self
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), anchors={})
 
     def bounds(self) -> tuple[float, float] | None:
         return None if self.low is None or self.high is None else (self.low, self.high)
@@ -186,9 +183,10 @@ def count_words(text: str) -> int:
     return len(_WORD.findall(text))
 
 
-class FreeText(Scale):
+class FreeText(ExtendedPart, Scale):
     """Words of the rater's own."""
 
+    later_keys: ClassVar[tuple[str, ...]] = ("min_characters", "max_characters", "rows")
     level: ClassVar[Level] = "text"
     about: ClassVar[str] = "free text, such as a caption or a reason"
     type: Literal["text"]
@@ -206,10 +204,6 @@ class FreeText(Scale):
                 raise ValueError(f"min_{unit} cannot exceed max_{unit}")
         return self
 
-    @model_serializer(mode="wrap")
-    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), min_characters=0, max_characters=None, rows=None)
-
     def read(self, answer: Any) -> Coded:
         """Accept text of an allowed length; spaces around it do not count."""
         text = str(answer)
@@ -222,9 +216,10 @@ class FreeText(Scale):
         return None, text
 
 
-class Tags(Scale):
+class Tags(ExtendedPart, Scale):
     """Any number of short labels, from a list or freely."""
 
+    later_keys: ClassVar[tuple[str, ...]] = ("suggestions",)
     level: ClassVar[Level] = "text"
     about: ClassVar[str] = "any number of tags, from a list or freely"
     type: Literal["tags"]
@@ -246,10 +241,6 @@ class Tags(Scale):
         if split:
             raise ValueError(f"the tag '{split[0]}' holds the separator '{self.separator}'")
         return self
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), suggestions=[])
 
     @property
     def names(self) -> list[str]:

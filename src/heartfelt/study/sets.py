@@ -22,13 +22,13 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from heartfelt.errors import require
 from heartfelt.streams import stream
-from heartfelt.study.model import Id, Part, Place, ReferenceProblem, check_name, without_unused
+from heartfelt.study.model import ExtendedPart, Id, Part, Place, ReferenceProblem, check_name
 from heartfelt.study.set_scale import SetScale, Trace
 from heartfelt.tables import need_columns
 
@@ -53,9 +53,10 @@ _LISTED: Mapping[str, Role] = {"member": "member", "reference": "reference", "an
 _BY = {"by-prompt": ["prompt"], "across-systems": ["intent"], "within-system": [], "blocks": []}
 
 
-class Sets(Part):
+class Sets(ExtendedPart, Part):
     """Which stimuli are presented together, and what raters do with them."""
 
+    later_keys: ClassVar[tuple[str, ...]] = ("reference_first", "hidden_reference")
     type: SetType = Field(description="what raters do with the members of a set")
     rule: Literal["by-prompt", "across-systems", "within-system", "blocks", "table"] = Field(
         default="by-prompt", description="where sets come from"
@@ -120,10 +121,6 @@ class Sets(Part):
         if self.per_stimulus is not None and high > 2:
             raise ValueError("'per_stimulus' is for pairs. Use 'rounds' for blocks")
         return self
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), reference_first=False, hidden_reference=False)
 
     @property
     def judged(self) -> int | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from heartfelt.errors import UnknownNameError, suggestion
 from heartfelt.study.adjudication import Adjudication
@@ -21,6 +21,7 @@ from heartfelt.study.design import Demographic, Design, Recruiting
 from heartfelt.study.instrument import Instrument, InstrumentUse
 from heartfelt.study.model import (
     AnchorProbe,
+    ExtendedPart,
     Id,
     Language,
     OpenPart,
@@ -32,7 +33,6 @@ from heartfelt.study.model import (
     RepeatProbe,
     Text,
     check_name,
-    without_unused,
 )
 from heartfelt.study.pages import check_layout
 from heartfelt.study.scale import AnyScale
@@ -62,9 +62,10 @@ class System(OpenPart):
     group: str | None = Field(default=None, description="such as open-source or commercial")
 
 
-class Intent(OpenPart):
+class Intent(ExtendedPart, OpenPart):
     """What stimuli were meant to convey, with its place on the axes of the questions. Further keys are kept."""
 
+    later_keys: ClassVar[tuple[str, ...]] = ("norms",)
     id: Id
     text: Text | None = None
     group: str | None = Field(default=None, description="such as the quadrant")
@@ -74,10 +75,6 @@ class Intent(OpenPart):
     norms: str | None = Field(
         default=None, description="the table that the coordinates are from, as methods sections cite it"
     )
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), norms=None)
 
 
 class Prompt(OpenPart):
@@ -103,9 +100,20 @@ class StimuliSource(Part):
     )
 
 
-class Study(Part):
+class Study(ExtendedPart, Part):
     """A rating study."""
 
+    later_keys: ClassVar[tuple[str, ...]] = (
+        "sets",
+        "adjudication",
+        "debriefing",
+        "before",
+        "after",
+        "between",
+        "screeners",
+        "instruments",
+        "branding",
+    )
     heartfelt: Literal[1] = Field(default=1, description="version of this file's layout")
     name: Id = Field(max_length=200, description="also the name of files and folders")
     title: Text = ""
@@ -187,12 +195,6 @@ class Study(Part):
         if self.adjudication is not None:
             self.adjudication.check(self, ("adjudication",))
         return self
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        unused: dict[str, Any] = {key: [] for key in ("before", "after", "between", "screeners")}
-        unused |= dict.fromkeys(("sets", "adjudication", "debriefing", "branding"))
-        return without_unused(handler(self), instruments={}, **unused)
 
     def check_question(self, path: Place, name: str) -> None:
         check_name(path, name, self._asked_by_id, "no question is called", "Questions")
