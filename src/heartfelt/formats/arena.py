@@ -19,14 +19,11 @@ from heartfelt.formats.described import COMMON_OPTIONS
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.json_files import JSON, has_keys
 from heartfelt.formats.pair_tables import PairColumns, read_pairs
-from heartfelt.formats.set_rows import BOTH_BAD, free_names, plain_word, write_sets
+from heartfelt.formats.set_rows import BOTH_BAD, free_names, plain_word, write_beside
 from heartfelt.formats.source_table import SYNONYMS, TABLES, SourceTable, locate, open_table
-from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import pairs, set_questions
-from heartfelt.study import study_text
-from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.set_scale import Choice
 from heartfelt.tables import RATINGS
 
@@ -111,10 +108,7 @@ class Arena(Format):
                 "Export it as long; arena logs hold pairs only.",
             )
         write_text(target / "battles.csv", csv_text(pl.concat(parts, how="diagonal")))
-        write_text(target / "stimuli.csv", csv_text(snapshot.stimuli.drop(PROBED, strict=False)))
-        write_text(target / "raters.csv", csv_text(snapshot.raters))
-        write_text(target / STUDY_FILE, study_text(snapshot.study))
-        write_sets(snapshot, target)
+        write_beside(snapshot, target)
 
 
 def _is_log(columns: Iterable[str]) -> bool:

@@ -25,7 +25,7 @@ from heartfelt.formats.columns import (
     need,
     number_expr,
 )
-from heartfelt.formats.delimited import csv_text, spreadsheet_safe
+from heartfelt.formats.delimited import spreadsheet_safe
 from heartfelt.formats.described import (
     COMMON_OPTIONS,
     build,
@@ -40,7 +40,7 @@ from heartfelt.formats.long_facts import Roles, known_raters, rated_stimuli, sta
 from heartfelt.formats.pair_tables import PAIR_OPTIONS, is_pairs, pair_columns, read_pairs
 from heartfelt.formats.participant_files import open_source
 from heartfelt.formats.roles import NO_RATER
-from heartfelt.formats.set_rows import apart_by, further_answers, write_sets
+from heartfelt.formats.set_rows import apart_by, further_answers, write_beside
 from heartfelt.formats.set_tables import (
     MEMBER_OPTIONS,
     TRIAL_OPTIONS,
@@ -68,13 +68,11 @@ from heartfelt.formats.trace_tables import (
     traces_text,
     written_traces,
 )
-from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Spooled, spool
 from heartfelt.snapshot.survey import raise_doubled
-from heartfelt.study import Study, study_text
-from heartfelt.study.load import STUDY_FILE
+from heartfelt.study import Study
 from heartfelt.tables import RATINGS, number_schema
 from heartfelt.wording import listed
 
@@ -150,12 +148,9 @@ class Long(Format):
         if "at" in ratings.collect_schema():
             ratings = ratings.with_columns(pl.col("at").dt.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00"))
         spreadsheet_safe(ratings).sink_csv(target / "ratings.csv")
-        write_text(target / "stimuli.csv", csv_text(snapshot.stimuli.drop(PROBED, strict=False)))
-        write_text(target / "raters.csv", csv_text(snapshot.raters))
-        write_text(target / STUDY_FILE, study_text(snapshot.study))
         if snapshot.traces.height:
             write_text(target / TRACES_FILE, traces_text(snapshot.traces))
-        write_sets(snapshot, target)
+        write_beside(snapshot, target)
 
 
 def read_long(format: str, table: SourceTable, source: Path, progress: Progress | None) -> Snapshot:

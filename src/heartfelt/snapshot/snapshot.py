@@ -243,19 +243,15 @@ class Snapshot(Shortcuts):
         if has_sets(ratings):
             probed = self.scan_ratings().filter(~not_probe).select(*TRIAL).drop_nulls("trial").unique()
             ratings = ratings.join(probed, on=TRIAL, how="anti", nulls_equal=True, maintain_order="left")
+        about_stimuli = (STIMULI, ITEMS, TRACES, FIELDS, MEANS, ADJUDICATIONS)
         return Snapshot.build(
             self.study,
-            stimuli=self.stimuli.filter(not_probe),
             ratings=ratings if self.ratings_file is not None else ratings.collect(),
             raters=self.raters,
             source=self.source,
-            items=self.table("items").filter(not_probe),
-            traces=self.traces.filter(not_probe),
-            fields=self.fields.filter(not_probe),
-            means=self.means.filter(not_probe),
-            adjudications=self.adjudications.filter(not_probe),
             questionnaires=self.questionnaires,
             ledger=pl.concat([self.ledger, rows], how="diagonal") if self.ledger.height else rows,
+            **{contract.name: self._tables[contract.name].filter(not_probe) for contract in about_stimuli},
         )
 
     def table(self, name: str) -> pl.DataFrame:
