@@ -1,9 +1,7 @@
 """Tables in text files, as people really save them.
 
-Read correctly: a byte-order mark, UTF-8, UTF-16 and older encodings (detected, and reported as a note), LF, CRLF or bare
-CR line ends, comma, semicolon, tab or bar as delimiter, quoted fields, blank lines, no newline at the end. An error with the
-line: a header with a name twice, a line with too many or too few fields, a quote that is never closed, a file cut off in the
-middle, an empty file, a file that is not text. Everything is read as text; callers turn the columns they know into numbers.
+Read are UTF-8, UTF-16 and older encodings (detected, and reported as a note), LF, CRLF or bare CR line ends, comma, semicolon,
+tab or bar as delimiter, quoted fields, blank lines; what is broken is an error with its line. Everything is read as text.
 
 Text that a spreadsheet would run as a formula (it starts with ``=``, ``+``, ``-``, ``@``, a tab or a line break) is written
 with an apostrophe in front, and read back without it: :func:`spreadsheet_safe` and :meth:`Delimited.scan` are inverses.

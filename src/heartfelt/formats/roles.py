@@ -1,9 +1,8 @@
 """Which column of somebody's table plays which role: a guess with its evidence, the runner-up, and what is doubtful.
 
-A guess rests on two things. The name: the noun it ends in (``evaluator_id`` is an evaluator, ``rating_type`` a type). The
-cells: raters and stimuli come back in several rows, a system is the same in all rows of a stimulus, answers are not. A
-:class:`Proposal` names a format and the options to read the table with; it is certain where every role it needs was
-recognised by name, the cells agree, and no other column could play the role as well.
+A guess rests on the noun a name ends in (``evaluator_id`` is an evaluator, ``rating_type`` a type) and on the cells: raters and
+stimuli come back in several rows, a system is the same in all rows of a stimulus. A :class:`Proposal` is certain where every
+role was recognised by name, the cells agree, and no other column could play the role as well.
 """
 
 from __future__ import annotations

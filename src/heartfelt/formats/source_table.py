@@ -1,9 +1,7 @@
 """Opening the table a plain format reads, and finding its columns.
 
-A table is text, Parquet, JSON, a spreadsheet, an SPSS file, or a folder of such with one file per participant. Its rows
-may be filtered (``where``), columns with personal data are dropped unless they are asked for (``personal=keep``), and
-whatever a person should know about the reading (a detected encoding, dropped columns) becomes a note of the snapshot's
-source. Text and Parquet stay lazy: nothing of them is read into memory here.
+Rows may be filtered (``where``), columns with personal data are dropped unless they are asked for (``personal=keep``), and what
+a person should know about the reading becomes a note of the snapshot's source. Text and Parquet stay lazy.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Arms: groups of raters who are compared between subjects, each with instructions, questions or stimuli of its own.
 
-A rater is in one arm, from the moment before the instructions to the end. Whatever an arm leaves out is the study's: its
-instructions, all its questions, all its stimuli. Every item is wanted ``ratings_per_item`` times in every arm that shows
-it, since an answer under one arm's instructions does not stand for one under another's.
+A rater is in one arm throughout. Whatever an arm leaves out is the study's. Every item is wanted ``ratings_per_item`` times in
+every arm that shows it, since an answer under one arm's instructions does not stand for one under another's.
 """
 
 from __future__ import annotations
