@@ -18,6 +18,7 @@ from heartfelt.formats.roles import (
     Proposal,
     RoleGuess,
     evidence,
+    facts_of_stimuli,
     guess,
     name_score,
     ranked,
@@ -228,19 +229,8 @@ def _facts_of_stimuli(table: ProfiledTable, stimulus: list[str], used_columns: s
         *determined_by(table.frame, stimulus, list(table.columns)),
         *(stimulus if len(stimulus) > 1 else ()),
     }
-    out: list[RoleGuess] = []
-    for role in ("system", "intent", "prompt"):
-        candidates = [
-            (p, s) for p, s in table.scored(role) if s >= SIMILAR and p.name in fixed and p.filled == p.rows
-        ]
-        candidates = [
-            (p, s)
-            for p, s in candidates
-            if p.distinct > 1 and (p.name not in used_columns or p.name in stimulus)
-        ]
-        if candidates:
-            out.append(guess(role, candidates))
-    return out
+    free = fixed - used_columns | fixed & {*stimulus}
+    return facts_of_stimuli(table, lambda p: p.distinct > 1 and p.name in free)
 
 
 def _settings(

@@ -8,7 +8,7 @@ role was recognised by name, the cells agree, and no other column could play the
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import polars as pl
@@ -208,6 +208,15 @@ class ProfiledTable:
         """The column whose name speaks most for a role, if one does."""
         best = [profile for profile, score in self.scored(role, *excluded) if score >= SIMILAR]
         return best[0] if best else None
+
+
+def facts_of_stimuli(table: ProfiledTable, fits: Callable[[ColumnProfile], bool]) -> list[RoleGuess]:
+    """Systems, intents and prompts: columns that are named so, filled in every row, and that ``fits`` accepts."""
+    candidates = {
+        role: [(p, s) for p, s in table.scored(role) if s >= SIMILAR and p.filled == p.rows and fits(p)]
+        for role in ("system", "intent", "prompt")
+    }
+    return [guess(role, named) for role, named in candidates.items() if named]
 
 
 def uncertain(best: RoleGuess) -> dict[str, str]:
