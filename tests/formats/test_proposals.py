@@ -12,8 +12,7 @@ import pytest
 import heartfelt
 from heartfelt.cli import main
 from heartfelt.errors import InputError
-from heartfelt.formats.guided import UnclearTableError
-from heartfelt.formats.proposals import propose
+from heartfelt.formats.guided import UnclearTableError, propose
 from heartfelt.formats.roles import Proposal
 from tests.cases import check_all
 

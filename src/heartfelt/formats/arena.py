@@ -19,14 +19,11 @@ from heartfelt.formats.described import COMMON_OPTIONS
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.json_files import JSON, has_keys
 from heartfelt.formats.pair_tables import PairColumns, read_pairs
-from heartfelt.formats.set_rows import BOTH_BAD, free_names, plain_word, write_sets
+from heartfelt.formats.set_rows import BOTH_BAD, free_names, plain_word, write_beside
 from heartfelt.formats.source_table import SYNONYMS, TABLES, SourceTable, locate, open_table
-from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import pairs, set_questions
-from heartfelt.study import study_text
-from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.set_scale import Choice
 from heartfelt.tables import RATINGS
 
@@ -63,10 +60,10 @@ MOST_QUESTIONS = 60
 class Arena(Format):
     """Battles of two systems with a winner or a tie."""
 
-    name: ClassVar[str] = "arena"
-    example_data: ClassVar[str] = "example/battles.jsonl"
-    writes_comparisons: ClassVar[bool] = True
-    about: ClassVar[str] = "arena logs: one battle per row with model_a, model_b and winner"
+    name = "arena"
+    example_data = "example/battles.jsonl"
+    writes_comparisons = True
+    about = "arena logs: one battle per row with model_a, model_b and winner"
     options: ClassVar[Mapping[str, str]] = {
         "model_a": "column of the system shown first",
         "model_b": "column of the system shown second",
@@ -83,7 +80,6 @@ class Arena(Format):
     }
 
     def recognises(self, source: Path) -> bool:
-        """A table or JSON Lines file with exactly these columns, or a folder this format wrote."""
         path = source / "battles.csv" if source.is_dir() else source
         if not path.is_file() or path.suffix.lower() not in TABLES:
             return False
@@ -97,7 +93,6 @@ class Arena(Format):
             return False
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read the battles; those that cannot be used are in the ledger."""
         table = open_table(locate(source, ("battles.csv", "battles.jsonl")), options, records=True)
         votes = ONE_HOT if set(ONE_HOT) <= set(table.columns) and "winner" not in options else ()
         return read_pairs(
@@ -105,7 +100,6 @@ class Arena(Format):
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write ``battles.csv``, a row per trial with two stimuli, and the tables of stimuli and raters and the study."""
         parts = [_battle_rows(snapshot, question) for question in set_questions(snapshot.study)]
         parts = [part for part in parts if part.height]
         if not parts:
@@ -114,10 +108,7 @@ class Arena(Format):
                 "Export it as long; arena logs hold pairs only.",
             )
         write_text(target / "battles.csv", csv_text(pl.concat(parts, how="diagonal")))
-        write_text(target / "stimuli.csv", csv_text(snapshot.stimuli.drop(PROBED, strict=False)))
-        write_text(target / "raters.csv", csv_text(snapshot.raters))
-        write_text(target / STUDY_FILE, study_text(snapshot.study))
-        write_sets(snapshot, target)
+        write_beside(snapshot, target)
 
 
 def _is_log(columns: Iterable[str]) -> bool:
@@ -126,7 +117,6 @@ def _is_log(columns: Iterable[str]) -> bool:
 
 
 def _roles(table: SourceTable, votes: tuple[str, ...]) -> dict[str, str]:
-    """The column of each role that has one."""
     columns, options = table.columns, table.options
     folded = {column.strip().casefold(): column for column in reversed(columns)}
     out: dict[str, str] = {}
@@ -165,7 +155,6 @@ def _roles(table: SourceTable, votes: tuple[str, ...]) -> dict[str, str]:
 
 
 def _battle_rows(snapshot: Snapshot, question: str) -> pl.DataFrame:
-    """The battles of one question."""
     ratings, stimuli = snapshot.ratings, snapshot.stimuli
     table = pairs(ratings, question).drop("ordered")
     if not table.height or not isinstance(snapshot.study.scale_of(question), Choice):

@@ -79,7 +79,6 @@ class ColumnProfile:
 
     @property
     def unique(self) -> bool:
-        """Whether every row has a cell of its own."""
         return self.rows > 0 and self.filled == self.rows == self.distinct
 
     @property
@@ -88,7 +87,6 @@ class ColumnProfile:
         return 1 < self.distinct < self.filled
 
     def facts(self) -> str:
-        """What the cells hold, in words."""
         if self.numeric and self.low is not None and self.high is not None and not self.media:
             kind = "whole numbers" if self.whole else "numbers"
             return f"{kind} from {self.low:g} to {self.high:g}"

@@ -75,7 +75,6 @@ class NamedTable:
 
     @classmethod
     def read(cls, path: Path) -> NamedTable:
-        """A CSV, TSV or Parquet file."""
         return cls(read_table(path), str(path))
 
     def __getitem__(self, name: str) -> pl.Series:
@@ -85,7 +84,6 @@ class NamedTable:
         return name in self.frame.columns
 
     def with_columns(self, *columns: Any) -> NamedTable:
-        """The same table with other columns, rows unchanged."""
         return replace(self, frame=self.frame.with_columns(*columns))
 
     def with_ids(self, *names: str) -> NamedTable:
@@ -109,7 +107,6 @@ class NamedTable:
         raise InputError(f"{self.where}, {position}{name}: {words}", fix)
 
     def need(self, *names: str) -> None:
-        """Raise for a column that is missing."""
         need(self.frame, names, self.where)
 
     def not_taken(self, *names: str) -> None:
@@ -122,7 +119,6 @@ class NamedTable:
                 )
 
     def numbers(self, name: str) -> pl.Series:
-        """A column as numbers."""
         if self[name].dtype.is_numeric():
             return self[name].cast(pl.Float64).fill_nan(None)
         out = self.frame.select(number_expr(name))[name]
@@ -139,7 +135,6 @@ class NamedTable:
         return count.cast(pl.Int64)
 
     def whole_numbers(self, name: str) -> pl.Series:
-        """A column as whole numbers."""
         out = self.numbers(name)
         fix = "Correct the cell, or map another column."
         self.refuse(out != out.floor(), self[name], "'{cell}' is not a whole number.", fix)

@@ -1,9 +1,7 @@
 """Tables in text files, as people really save them.
 
-Read correctly: a byte-order mark, UTF-8, UTF-16 and older encodings (detected, and reported as a note), LF, CRLF or bare
-CR line ends, comma, semicolon, tab or bar as delimiter, quoted fields, blank lines, no newline at the end. An error with the
-line: a header with a name twice, a line with too many or too few fields, a quote that is never closed, a file cut off in the
-middle, an empty file, a file that is not text. Everything is read as text; callers turn the columns they know into numbers.
+Read are UTF-8, UTF-16 and older encodings (detected, and reported as a note), LF, CRLF or bare CR line ends, comma, semicolon,
+tab or bar as delimiter, quoted fields, blank lines; what is broken is an error with its line. Everything is read as text.
 
 Text that a spreadsheet would run as a formula (it starts with ``=``, ``+``, ``-``, ``@``, a tab or a line break) is written
 with an apostrophe in front, and read back without it: :func:`spreadsheet_safe` and :meth:`Delimited.scan` are inverses.
@@ -29,7 +27,6 @@ from polars._typing import PolarsDataType
 
 from heartfelt.errors import InputError, as_option
 from heartfelt.files import TemporaryFolder
-from heartfelt.formats.encodings import bom_of, detect_encoding, is_utf8
 from heartfelt.formats.headers import ROWS_SAMPLED, Header, find_header, refuse_patterns
 
 CHUNK = 1 << 24
@@ -40,6 +37,12 @@ _QUALTRICS_LINES = 3
 _PLAIN_TEXT_FIX = "Save the table as CSV in UTF-8, and try again."
 _FORMULA_STARTS = r"=+\-@\t\r\n＝＋－＠"
 _PLAIN_NUMBER = r"^(?:-|[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)$"
+_ENCODINGS = ["cp949", "cp932", "gb18030", "big5", "cp1252", "cp1250", "cp1251", "cp1253", "cp1254"]
+_ENCODINGS += ["cp1255", "cp1256", "koi8_r"]
+"""Encodings that spreadsheets and survey tools still write."""
+_ENCODING_SAMPLE = 1 << 16
+_ENOUGH_LETTERS = 4
+"""Bytes outside ASCII below which an encoding cannot be detected."""
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
@@ -122,11 +125,11 @@ def open_delimited(
     width = unquoted.count(mark) + 1
     counts = _counts(path, mark, width)
     one_end = counts.returns == counts.crlf and counts.crlf in {0, counts.newlines}
-    is_utf8 = encoding in {None, "utf-8"} and counts.utf8 and one_end
+    as_it_is = encoding in {None, "utf-8"} and counts.utf8 and one_end
     keep_alive: object = None
     readable = path
     notes: tuple[str, ...] = ()
-    if not is_utf8:
+    if not as_it_is:
         if encoding is None and not counts.utf8:
             encoding = detect_encoding(path)
             notes = (
@@ -201,6 +204,48 @@ def first_row(path: Path) -> list[str]:
             return [field.strip().strip('"') for field in line.split(",")]
     except OSError:
         return []
+
+
+def detect_encoding(path: Path) -> str:
+    """The encoding the file's letters outside ASCII suggest; Windows-1252 where it fits as well as another."""
+    from charset_normalizer import from_bytes
+
+    sample = b""
+    with path.open("rb") as file:
+        for line in file:
+            if not line.isascii():
+                sample += line
+            if len(sample) > _ENCODING_SAMPLE:
+                break
+    foreign = sum(byte > 127 for byte in sample)
+    matches = from_bytes(sample, cp_isolation=_ENCODINGS) if foreign >= _ENOUGH_LETTERS else None
+    best = None if matches is None else matches.best()
+    if matches is None or best is None:
+        return "cp1252"
+    western = next((match for match in matches if match.encoding == "cp1252"), None)
+    as_good = western is not None and (
+        western.chaos <= best.chaos + 0.02 and western.coherence >= best.coherence - 0.05
+    )
+    return "cp1252" if as_good else str(best.encoding)
+
+
+def bom_of(head: bytes) -> str | None:
+    """The encoding that a byte-order mark at the beginning states; None without one."""
+    if head.startswith(codecs.BOM_UTF8):
+        return "utf-8-sig"
+    return "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else None
+
+
+def is_utf8(path: Path) -> bool:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                decoder.decode(chunk)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class _Counts(NamedTuple):

@@ -269,7 +269,6 @@ def _about_frame(text: str, table: Path) -> str:
 
 
 def candidates(source: Path) -> list[str]:
-    """The formats that recognise ``source``."""
     return [name for name in FORMATS.names() if FORMATS[name].recognises(source)]
 
 

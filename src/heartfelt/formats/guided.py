@@ -1,6 +1,8 @@
 """Reading a table nobody described: as proposed where that is certain, else an error that holds the proposal to copy.
 
-A proposal is tried before it is shown, so that the command in the error works as it is printed.
+Layouts are tried from the most to the least specific: counts with their sum, two stimuli per row, one answer per row, one row
+per stimulus with means, with counts or with a column per rater, one row per rater with a column per stimulus. A proposal is
+tried before it is shown, so that the command in the error works as it is printed.
 """
 
 from __future__ import annotations
@@ -12,12 +14,15 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError, as_option, is_on_command_line
+from heartfelt.formats.column_profiles import profiles
+from heartfelt.formats.item_proposals import means_proposal, tally_proposal, votes_proposal
 from heartfelt.formats.json_files import JSON
-from heartfelt.formats.long_proposal import REPEATED
+from heartfelt.formats.long_proposal import REPEATED, long_proposal
+from heartfelt.formats.pair_proposal import pair_proposal
 from heartfelt.formats.participant_files import open_source
-from heartfelt.formats.proposals import propose
-from heartfelt.formats.roles import Proposal
+from heartfelt.formats.roles import ProfiledTable, Proposal
 from heartfelt.formats.source_table import TABLES
+from heartfelt.formats.wide_names import wide_proposal
 from heartfelt.snapshot import Snapshot
 
 _ALWAYS_TABLES = TABLES - JSON - {".txt"}
@@ -59,6 +64,34 @@ class UnclearTableError(InputError):
 
 FRAME = "frame"
 """The name that messages give a Polars or pandas frame."""
+
+
+def propose(
+    frame: pl.DataFrame, stated: Mapping[str, str] | None = None, texts: Mapping[str, str] | None = None
+) -> Proposal | None:
+    """How a table can be read; None where nothing speaks for any layout.
+
+    ``frame`` may be the first rows only. ``stated`` are options that a person gave already, ``texts`` those of the
+    questions behind the columns.
+    """
+    options = stated or {}
+    columns = {name: profile for name, profile in profiles(frame).items() if profile.filled}
+    roles = {role: column for role, column in options.items() if column in columns}
+    table = ProfiledTable(frame=frame, columns=columns, stated=roles, texts=texts or {})
+    if not table.columns or not frame.height:
+        return None
+    for layout in (
+        tally_proposal,
+        pair_proposal,
+        long_proposal,
+        means_proposal,
+        votes_proposal,
+        wide_proposal,
+    ):
+        proposal = layout(table)
+        if proposal is not None:
+            return proposal.with_options(options)
+    return None
 
 
 def proposal_for(source: Path, options: Mapping[str, str]) -> Proposal | None:

@@ -48,7 +48,7 @@ class Header:
 def find_header(rows: Sequence[Row], stated: str | None, where: str) -> Header:
     """The header among the first rows of a table; ``stated`` is the option that gives its lines, such as ``2-3``."""
     width = max((len(row) for row in rows), default=0)
-    table = [[*(_text(cell) for cell in row), *[""] * (width - len(row))] for row in rows]
+    table = [[*(str(cell or "").strip() for cell in row), *[""] * (width - len(row))] for row in rows]
     if stated is not None:
         first, depth = _stated(stated, len(table), where)
     else:
@@ -65,10 +65,6 @@ def refuse_patterns(names: Iterable[str], where: str) -> None:
             raise InputError(
                 f"{where}: the name '{name}' of a column stands for a pattern of names.", "Rename the column."
             )
-
-
-def _text(cell: str | None) -> str:
-    return "" if cell is None else str(cell).strip()
 
 
 def _stated(text: str, height: int, where: str) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from heartfelt.formats.roles import (
     Proposal,
     RoleGuess,
     evidence,
+    facts_of_stimuli,
     guess,
     name_score,
     ranked,
@@ -27,15 +28,7 @@ _COUNT_WORDS = {"vote", "count", "n"}
 _TOTALS = {"n", "total", "sum"}
 _STATED_TOTALS = {
     *_TOTALS,
-    "num",
-    "number",
-    "count",
-    "vote",
-    "response",
-    "rating",
-    "rater",
-    "annotator",
-    "answer",
+    *["num", "number", "count", "vote", "response", "rating", "rater", "annotator", "answer"],
 }
 _AFFIXES = tuple(
     pattern
@@ -110,24 +103,11 @@ def means_proposal(table: ProfiledTable) -> Proposal | None:
             for role, profile in figures.items()
             if profile is not None and profile.numeric
         ]
-    guesses += _facts_of_unique(table, {guess.column for guess in guesses})
+    used_columns = {guess.column for guess in guesses}
+    guesses += facts_of_stimuli(table, lambda p: not p.numeric and p.name not in used_columns)
     return Proposal(
         format="means", layout="one row per stimulus with means", guesses=tuple(guesses), doubts=doubts
     )
-
-
-def _facts_of_unique(table: ProfiledTable, used_columns: set[str]) -> list[RoleGuess]:
-    """Systems, intents and prompts of a table with one row per stimulus."""
-    out = []
-    for role in ("system", "intent", "prompt"):
-        candidates = [
-            (p, s)
-            for p, s in table.scored(role, *used_columns)
-            if s >= SIMILAR and not p.numeric and p.filled == p.rows
-        ]
-        if candidates:
-            out.append(guess(role, candidates))
-    return out
 
 
 def tally_proposal(table: ProfiledTable) -> Proposal | None:

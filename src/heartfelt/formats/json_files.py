@@ -106,20 +106,27 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def json_table(path: Path, encoding: str | None = None) -> pl.DataFrame:
     """The records of a JSON or JSON Lines file; a list of records inside each record becomes rows, an object columns."""
+    return _json_table(path, encoding, _state(path))
+
+
+def _state(path: Path) -> tuple[int, int] | None:
     status = path.stat() if path.is_file() else None
-    return _json_table(path, encoding, status and (status.st_mtime_ns, status.st_size))
+    return status and (status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=1)
 def _json_table(path: Path, encoding: str | None, _: object) -> pl.DataFrame:
     """Parsed once where a file is first recognised and then read; ``_`` tells two states of a file apart."""
+    example = '{"rater": "p1", "stimulus": "a", "value": 5}'
+    return _frame(_inner_records(_flat_records(path, encoding, example)))
+
+
+def _flat_records(path: Path, encoding: str | None, example: str) -> list[dict[str, Any]]:
     records = _records(text_of(path, encoding), path)
     if not records or not all(isinstance(record, dict) for record in records):
-        raise InputError(
-            f"{path} holds no list of records.",
-            'Write one object per row, such as [{"rater": "p1", "stimulus": "a", "value": 5}].',
-        )
-    return _frame(_inner_records([_flat(record) for record in records]))
+        fix = f"Write one object per row, such as [{example}]."
+        raise InputError(f"{path} holds no list of records.", fix)
+    return [_flat(record) for record in records]
 
 
 def _inner_records(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -157,11 +164,8 @@ def _column(name: str, cells: list[Any]) -> pl.Series:
     try:
         return pl.Series(name, cells)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
-        return pl.Series(name, [None if cell is None else _text(cell) for cell in cells], dtype=pl.String)
-
-
-def _text(cell: Any) -> str:
-    return cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
+        texts = [c if c is None or isinstance(c, str) else json.dumps(c, ensure_ascii=False) for c in cells]
+        return pl.Series(name, texts, dtype=pl.String)
 
 
 def looks_like_json(path: Path) -> bool:
@@ -178,8 +182,7 @@ def has_keys(path: Path, keys: Iterable[str]) -> bool:
 
 def json_records(path: Path, encoding: str | None = None) -> pl.DataFrame:
     """The records of a JSON or JSON Lines file, one per row: an object inside a record becomes columns, a list a cell."""
-    status = path.stat() if path.is_file() else None
-    return _json_records(path, encoding, status and (status.st_mtime_ns, status.st_size))
+    return _json_records(path, encoding, _state(path))
 
 
 @lru_cache(maxsize=1)
@@ -193,13 +196,8 @@ def _json_records(path: Path, encoding: str | None, _: object) -> pl.DataFrame:
             return flat_columns(frame.lazy()).collect()
         except (pl.exceptions.PolarsError, OSError):
             pass  # read again, record by record, where every type is taken and an error names its line
-    records = _records(text_of(path, encoding), path)
-    if not records or not all(isinstance(record, dict) for record in records):
-        raise InputError(
-            f"{path} holds no list of records.",
-            'Write one object per row, such as [{"model_a": "x", "model_b": "y", "winner": "model_a"}].',
-        )
-    return _frame([_flat(record) for record in records])
+    example = '{"model_a": "x", "model_b": "y", "winner": "model_a"}'
+    return _frame(_flat_records(path, encoding, example))
 
 
 def flat_columns(frame: pl.LazyFrame) -> pl.LazyFrame:

@@ -25,7 +25,7 @@ from heartfelt.formats.columns import (
     need,
     number_expr,
 )
-from heartfelt.formats.delimited import csv_text, spreadsheet_safe
+from heartfelt.formats.delimited import spreadsheet_safe
 from heartfelt.formats.described import (
     COMMON_OPTIONS,
     build,
@@ -40,7 +40,7 @@ from heartfelt.formats.long_facts import Roles, known_raters, rated_stimuli, sta
 from heartfelt.formats.pair_tables import PAIR_OPTIONS, is_pairs, pair_columns, read_pairs
 from heartfelt.formats.participant_files import open_source
 from heartfelt.formats.roles import NO_RATER
-from heartfelt.formats.set_rows import apart_by, further_answers, write_sets
+from heartfelt.formats.set_rows import apart_by, further_answers, write_beside
 from heartfelt.formats.set_tables import (
     MEMBER_OPTIONS,
     TRIAL_OPTIONS,
@@ -68,13 +68,11 @@ from heartfelt.formats.trace_tables import (
     traces_text,
     written_traces,
 )
-from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Spooled, spool
 from heartfelt.snapshot.survey import raise_doubled
-from heartfelt.study import Study, study_text
-from heartfelt.study.load import STUDY_FILE
+from heartfelt.study import Study
 from heartfelt.tables import RATINGS, number_schema
 from heartfelt.wording import listed
 
@@ -96,10 +94,10 @@ _CELL = "\0cell"
 class Long(Format):
     """Any CSV, TSV, Parquet or JSON table of ratings."""
 
-    name: ClassVar[str] = "long"
-    example_data: ClassVar[str] = "example/ratings.csv"
-    writes_comparisons: ClassVar[bool] = True
-    about: ClassVar[str] = "any table with one answer per row: CSV, TSV, Parquet, JSON, Excel or SPSS"
+    name = "long"
+    example_data = "example/ratings.csv"
+    writes_comparisons = True
+    about = "any table with one answer per row: CSV, TSV, Parquet, JSON, Excel or SPSS"
     options: ClassVar[Mapping[str, str]] = {
         "rater": "column of the rater id; none if the table does not say who rated",
         "stimulus": "column of the stimulus id",
@@ -129,7 +127,6 @@ class Long(Format):
     }
 
     def recognises(self, source: Path) -> bool:
-        """A table with columns named exactly rater, stimulus, question and value, or a folder this format wrote."""
         path = source / "ratings.csv" if source.is_dir() else source
         if not path.is_file() or path.suffix.lower() not in TABLES - {".txt"}:
             return False
@@ -141,24 +138,19 @@ class Long(Format):
             return False
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read the table; the study beside it is used if there is one, else one is described from the data."""
         if source.is_dir() and options.get("stimulus") == "filename":
             return read_traces(self.name, gathered(source, options), source, progress)
         table = open_source(source, options, ("ratings.csv", "ratings.parquet"))
         return read_long(self.name, table, source, progress)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write ``ratings.csv``, ``stimuli.csv``, ``raters.csv``, ``study.yaml``, and traces and sets where there are such."""
         ratings = snapshot.scan_ratings()
         if "at" in ratings.collect_schema():
             ratings = ratings.with_columns(pl.col("at").dt.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00"))
         spreadsheet_safe(ratings).sink_csv(target / "ratings.csv")
-        write_text(target / "stimuli.csv", csv_text(snapshot.stimuli.drop(PROBED, strict=False)))
-        write_text(target / "raters.csv", csv_text(snapshot.raters))
-        write_text(target / STUDY_FILE, study_text(snapshot.study))
         if snapshot.traces.height:
             write_text(target / TRACES_FILE, traces_text(snapshot.traces))
-        write_sets(snapshot, target)
+        write_beside(snapshot, target)
 
 
 def read_long(format: str, table: SourceTable, source: Path, progress: Progress | None) -> Snapshot:
@@ -182,8 +174,9 @@ def read_long(format: str, table: SourceTable, source: Path, progress: Progress 
     table, tagged = single_answers(table, roles.values, known_raters=roles.rater is not None)
     try:
         spooled, notes = _spooled(table, roles, _renamed(table, roles), progress)
-    except EmptyIdError:
-        _explain_empty(table, roles)
+    except EmptyIdError:  # name its line
+        names = [name for name in (roles.stimulus, roles.question) if name is not None]
+        NamedTable(table.rows.select(names).collect(), table.where, position=table.position).filled(*names)
         raise
     questions = spooled.survey.questions
     if not questions:
@@ -225,7 +218,6 @@ def read_long(format: str, table: SourceTable, source: Path, progress: Progress 
 
 
 def _understood(roles: Roles) -> str:
-    """Which column was taken for what, in words."""
     named = {"rater": roles.rater, "stimulus": roles.stimulus, "question": roles.question, **roles.others}
     parts = [f"{column} as {role}" for role, column in named.items() if column]
     return f"read {', '.join([*parts, f'{listed(roles.values)} as answers'])}"
@@ -369,12 +361,6 @@ def _explain(table: SourceTable, roles: Roles, wanted: Sequence[str]) -> None:
             check(roles.others[role])
 
 
-def _explain_empty(table: SourceTable, roles: Roles) -> None:
-    """Name the line without a stimulus or a question."""
-    names = [name for name in (roles.stimulus, roles.question) if name is not None]
-    NamedTable(table.rows.select(names).collect(), table.where, position=table.position).filled(*names)
-
-
 def _shaped(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, strict: bool) -> pl.LazyFrame:
     """The table with the columns of the ratings, one answer per row."""
     schema = table.collect_schema()
@@ -399,7 +385,8 @@ def _shaped(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, st
         extras.remove("answer")
         columns.append(pl.col("answer").cast(pl.String))
     typed = number_schema(table, extras)
-    columns += [pl.col(name).cast(typed.get(name, schema[name])).alias(_free(name)) for name in extras]
+    free = {name: f"source_{name}" for name in extras if name in RATINGS.names}
+    columns += [pl.col(n).cast(typed.get(n, schema[n])).alias(free.get(n, n)) for n in extras]
     if len(roles.values) == 1:
         value = roles.values[0]
         named = [] if roles.question else [pl.lit(renamed.get(value, value)).alias("question")]
@@ -418,11 +405,6 @@ def _shaped(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, st
 def _named(question: pl.Expr, renamed: Mapping[str, str]) -> pl.Expr:
     """Questions under their new names; replacing nothing would still cost a fifth of the reading time."""
     return question.replace(renamed) if renamed else question
-
-
-def _free(name: str) -> str:
-    """An extra column must not take the name of a column of the ratings."""
-    return f"source_{name}" if name in RATINGS.names else name
 
 
 def _id(table: pl.LazyFrame, column: str, role: str, dtype: pl.DataType, *, strict: bool) -> pl.Expr:

@@ -9,8 +9,7 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.formats.columns import ABOUT_STIMULUS, read_table
-from heartfelt.formats.people import with_people
-from heartfelt.formats.side_tables import companion_of, with_listed
+from heartfelt.formats.side_tables import companion_of, with_listed, with_people
 from heartfelt.formats.source_table import SourceTable
 from heartfelt.snapshot.snapshot import Spooled
 from heartfelt.study.study import Prompt
@@ -35,7 +34,6 @@ class Roles:
 
     @property
     def taken(self) -> set[str | None]:
-        """Every column that plays a role."""
         named = (*self.values, *self.others.values(), *self.stimulus_columns, *self.rater_columns)
         return {self.rater, self.stimulus, self.question, *named}
 

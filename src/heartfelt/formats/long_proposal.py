@@ -18,6 +18,7 @@ from heartfelt.formats.roles import (
     Proposal,
     RoleGuess,
     evidence,
+    facts_of_stimuli,
     guess,
     name_score,
     ranked,
@@ -41,7 +42,10 @@ def long_proposal(table: ProfiledTable) -> Proposal | None:
     )
     if one_row_each or table.texts:  # a survey: one row per rater
         return None
-    raters, stimuli = (_candidates(table, role) for role in ("rater", "stimulus"))
+    raters, stimuli = (
+        ranked((profile, _id_score(table, profile, role)) for profile in table.columns.values())
+        for role in ("rater", "stimulus")
+    )
     pair = _best_pair(table, raters, stimuli)
     if pair is None:
         return _without_rater(table, stimuli)
@@ -70,11 +74,6 @@ def long_proposal(table: ProfiledTable) -> Proposal | None:
         settings=settings,
         doubts=doubts,
     )
-
-
-def _candidates(table: ProfiledTable, role: str) -> list[tuple[ColumnProfile, float]]:
-    """The columns that may name raters or stimuli, by name and by cells, the best first."""
-    return ranked((profile, _id_score(table, profile, role)) for profile in table.columns.values())
 
 
 def _can_be_id(profile: ColumnProfile) -> bool:
@@ -230,19 +229,8 @@ def _facts_of_stimuli(table: ProfiledTable, stimulus: list[str], used_columns: s
         *determined_by(table.frame, stimulus, list(table.columns)),
         *(stimulus if len(stimulus) > 1 else ()),
     }
-    out: list[RoleGuess] = []
-    for role in ("system", "intent", "prompt"):
-        candidates = [
-            (p, s) for p, s in table.scored(role) if s >= SIMILAR and p.name in fixed and p.filled == p.rows
-        ]
-        candidates = [
-            (p, s)
-            for p, s in candidates
-            if p.distinct > 1 and (p.name not in used_columns or p.name in stimulus)
-        ]
-        if candidates:
-            out.append(guess(role, candidates))
-    return out
+    free = fixed - used_columns | fixed & {*stimulus}
+    return facts_of_stimuli(table, lambda p: p.distinct > 1 and p.name in free)
 
 
 def _settings(

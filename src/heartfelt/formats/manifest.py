@@ -21,7 +21,7 @@ from heartfelt.study.sets import MadeSets, make_sets
 from heartfelt.tables import DRAFTS, ITEMS, STIMULI, lossless_types
 
 _PATH_NAMES = frozenset(
-    {
+    [
         "file",
         "files",
         "filename",
@@ -34,7 +34,7 @@ _PATH_NAMES = frozenset(
         "media",
         "url",
         "wav",
-    }
+    ]
 )
 
 
@@ -53,12 +53,10 @@ class OpenStudy:
 
     @property
     def media_root(self) -> Path:
-        """The folder that media paths are relative to."""
         return self.folder / self.study.stimuli.media
 
     @property
     def missing_media(self) -> list[str]:
-        """Stimuli whose media file is missing or cannot be read."""
         if "found" not in self.stimuli.columns:
             return []
         bad = ~pl.col("found").fill_null(False)
@@ -117,7 +115,6 @@ def _media_column(stimuli: pl.DataFrame) -> str | None:
 
 
 def is_study(folder: Path) -> bool:
-    """Whether ``folder`` holds a study."""
     return (folder / STUDY_FILE).is_file()
 
 

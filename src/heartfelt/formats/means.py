@@ -38,9 +38,9 @@ WORDS = {
 class PublishedMeans(Format):
     """Published means, with spread and count where they are given."""
 
-    name: ClassVar[str] = "means"
-    example_data: ClassVar[str] = "example/norms.csv"
-    about: ClassVar[str] = "one row per stimulus with mean, spread and count; no raters"
+    name = "means"
+    example_data = "example/norms.csv"
+    about = "one row per stimulus with mean, spread and count; no raters"
     options: ClassVar[Mapping[str, str]] = {
         "stimulus": "column of the stimulus id",
         "mean": "the mean's column, several with commas (each a question), or a pattern such as {question}_mean or mos_{question}",
@@ -54,7 +54,6 @@ class PublishedMeans(Format):
     }
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read the means; there are no ratings and no raters in such data."""
         table = joined_columns(open_source(source, options))
         sheet = table.sheet("stimulus")
         key = table.pick("stimulus")
@@ -94,7 +93,6 @@ class PublishedMeans(Format):
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write ``means.csv``; where there are ratings, their means, standard deviations and counts."""
         means = snapshot.means
         if not means.height:
             rated = snapshot.ratings.filter(pl.col("value").is_not_null())

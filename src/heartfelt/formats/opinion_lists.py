@@ -236,19 +236,15 @@ def scores_by_question(
 class SheetFormat(OpinionList):
     """The CSV files of SHEET and MOS-Bench."""
 
-    name: ClassVar[str] = "sheet"
-    about: ClassVar[str] = (
-        "SHEET and MOS-Bench: CSV files (train, dev, test) with wav_path, score, system_id and sample_id"
-    )
-    example_data: ClassVar[str] = "example/sheet"
+    name = "sheet"
+    about = "SHEET and MOS-Bench: CSV files (train, dev, test) with wav_path, score, system_id and sample_id"
+    example_data = "example/sheet"
 
     def recognises(self, source: Path) -> bool:
-        """CSV files with SHEET's columns; its results (with ``answer``) are predictions and no ratings."""
         paths = [source] if source.is_file() else [*source.glob("*.csv"), *source.glob("*/*.csv")]
         return any(set(SHEET_COLUMNS) <= header_of(path) for path in paths)
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Scores with a listener are ratings, others means."""
         parts, frames = [], []
         paths, unread = _tables(source, SHEET_COLUMNS)
         for path in paths:
@@ -275,7 +271,6 @@ class SheetFormat(OpinionList):
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write a CSV for each part; listeners are numbered over all parts, those of the training part first."""
         root = snapshot.source.media_root
         for question, folder, rows in scores_by_question(snapshot, target, self.name):
             trained = rows.sort(pl.col("part") != "train", "rater", maintain_order=True)["rater"]
@@ -304,25 +299,21 @@ class SheetFormat(OpinionList):
 class AudioMosFormat(OpinionList):
     """The lists of AudioMOS 2025, track 2: four axes of Audiobox Aesthetics."""
 
-    name: ClassVar[str] = "audiomos"
-    about: ClassVar[str] = (
-        "AudioMOS 2025 track 2: CSV lists with sample_id, data_path and means on four axes, 1 to 10"
-    )
+    name = "audiomos"
+    about = "AudioMOS 2025 track 2: CSV lists with sample_id, data_path and means on four axes, 1 to 10"
     options: ClassVar[Mapping[str, str]] = {
         name: text for name, text in _OPTIONS.items() if name != "question"
     }
     answer_columns: ClassVar[Mapping[str, str]] = {column: question for question, column in AXES.items()}
-    example_data: ClassVar[str] = "example/audiomos"
-    scale: ClassVar[str] = "1-10"
-    kind: ClassVar[str] = "audio"
+    example_data = "example/audiomos"
+    scale = "1-10"
+    kind = "audio"
 
     def recognises(self, source: Path) -> bool:
-        """CSV files with the four axes."""
         paths = [source] if source.is_file() else list(source.glob("*.csv"))
         return any({"sample_id", *AXES.values()} <= header_of(path) for path in paths)
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Four means of each sample; the system is what its file name says, as in ``…-sysAB12-uttCD34.wav``."""
         parts, frames = [], []
         columns = ["sample_id", "data_path", *AXES.values()]
         paths, unread = _tables(source, columns)
@@ -346,7 +337,6 @@ class AudioMosFormat(OpinionList):
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write a list for each part, with means where there are ratings."""
         missing = [question for question in AXES if question not in {q.id for q in snapshot.study.asked}]
         if missing:
             raise InputError(

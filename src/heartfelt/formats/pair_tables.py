@@ -92,7 +92,6 @@ class PairColumns:
 
     @property
     def taken(self) -> set[str]:
-        """Every column that plays a role."""
         return {*self.roles.values(), *self.votes, *self.rater_columns}
 
 
@@ -245,7 +244,6 @@ def _repeats(pairs: pl.DataFrame, columns: PairColumns) -> list[str]:
 
 
 def _understood(columns: PairColumns) -> str:
-    """Which column was taken for what, in words."""
     parts = [f"{column} as {role.replace('_', ' ')}" for role, column in columns.roles.items()]
     return (
         f"read {', '.join([*parts, *([f'{join_names(columns.votes)} as votes'] if columns.votes else [])])}"
@@ -272,7 +270,7 @@ def _pairs(sheet: NamedTable, columns: PairColumns, question: str | None) -> pl.
     extras = [name for name in frame.columns if name not in columns.taken]
     free = free_names(extras, "first", "second", "first_system", "second_system", "winner")
     out = frame.select(extras).rename(free).get_columns()
-    texts = (
+    texts = [
         "rater",
         "question",
         "trial",
@@ -282,7 +280,7 @@ def _pairs(sheet: NamedTable, columns: PairColumns, question: str | None) -> pl.
         "intent",
         "first_system",
         "second_system",
-    )
+    ]
     out += [names_in(frame[roles[role]]).alias(role) for role in texts if role in roles]
     if "at" in roles:
         out.append(sheet.moments(roles["at"]).alias("at"))

@@ -6,7 +6,7 @@ or the name of the file, names the rater.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
 import polars as pl
@@ -50,7 +50,10 @@ def participants_table(source: Path, frames: Mapping[Path, pl.DataFrame]) -> Sou
     schema = {name: None for frame in frames.values() for name in frame.columns}
     usual = [n for synonym in SYNONYMS["rater"] if synonym != "id" for n in schema if folded(n) == synonym]
     usual = [name for name in usual if all(name in frame.columns for frame in frames.values())]
-    naming = next((name for name in usual if _one_per_file(frames.values(), name)), next(iter(usual), None))
+    one_per_file = (
+        name for name in usual if all(frame[name].drop_nulls().n_unique() == 1 for frame in frames.values())
+    )
+    naming = next(one_per_file, next(iter(usual), None))
     files = f"{len(frames)} files of {source.name} were read as one table"
     if naming is None:
         column = next(name for name in PARTICIPANT if name not in schema or name == PARTICIPANT[-1])
@@ -69,11 +72,6 @@ def participants_table(source: Path, frames: Mapping[Path, pl.DataFrame]) -> Sou
     return SourceTable(
         path=source / source.name, rows=all_rows.lazy(), options={}, notes=(note,), reopens=False
     )
-
-
-def _one_per_file(frames: Iterable[pl.DataFrame], name: str) -> bool:
-    """Whether this column holds one name in every file."""
-    return all(frame[name].drop_nulls().n_unique() == 1 for frame in frames)
 
 
 def _participant_files(source: Path, preferred: Sequence[str], suffixes: Set[str]) -> list[Path]:

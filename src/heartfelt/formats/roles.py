@@ -1,15 +1,14 @@
 """Which column of somebody's table plays which role: a guess with its evidence, the runner-up, and what is doubtful.
 
-A guess rests on two things. The name: the noun it ends in (``evaluator_id`` is an evaluator, ``rating_type`` a type). The
-cells: raters and stimuli come back in several rows, a system is the same in all rows of a stimulus, answers are not. A
-:class:`Proposal` names a format and the options to read the table with; it is certain where every role it needs was
-recognised by name, the cells agree, and no other column could play the role as well.
+A guess rests on the noun a name ends in (``evaluator_id`` is an evaluator, ``rating_type`` a type) and on the cells: raters and
+stimuli come back in several rows, a system is the same in all rows of a stimulus. A :class:`Proposal` is certain where every
+role was recognised by name, the cells agree, and no other column could play the role as well.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import polars as pl
@@ -107,7 +106,6 @@ class Proposal:
 
     @property
     def options(self) -> dict[str, str]:
-        """The options of the format."""
         return {guess.role: guess.column for guess in self.guesses} | dict(self.settings)
 
     def with_options(self, stated: Mapping[str, str]) -> Proposal:
@@ -120,7 +118,6 @@ class Proposal:
         )
 
     def lines(self) -> list[str]:
-        """The evidence in words, a line each."""
         doubts = (f"not certain: {text}" for text in self.doubts.values())
         return [*(guess.sentence() for guess in self.guesses), *doubts, *self.remarks]
 
@@ -211,6 +208,15 @@ class ProfiledTable:
         """The column whose name speaks most for a role, if one does."""
         best = [profile for profile, score in self.scored(role, *excluded) if score >= SIMILAR]
         return best[0] if best else None
+
+
+def facts_of_stimuli(table: ProfiledTable, fits: Callable[[ColumnProfile], bool]) -> list[RoleGuess]:
+    """Systems, intents and prompts: columns that are named so, filled in every row, and that ``fits`` accepts."""
+    candidates = {
+        role: [(p, s) for p, s in table.scored(role) if s >= SIMILAR and p.filled == p.rows and fits(p)]
+        for role in ("system", "intent", "prompt")
+    }
+    return [guess(role, named) for role, named in candidates.items() if named]
 
 
 def uncertain(best: RoleGuess) -> dict[str, str]:

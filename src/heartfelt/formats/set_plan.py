@@ -44,7 +44,6 @@ class SetPlan:
     warnings: tuple[str, ...]
 
     def lines(self) -> list[str]:
-        """The plan in words, a line each."""
         low, high = self.sizes
         size = f"{low} {'stimulus' if low == 1 else 'stimuli'}" if low == high else f"{low} to {high} stimuli"
         out = [

@@ -16,7 +16,10 @@ from heartfelt.errors import InputError, as_option
 from heartfelt.files import write_text
 from heartfelt.formats.columns import ABOUT_STIMULUS, ids
 from heartfelt.formats.delimited import csv_text
+from heartfelt.media.probe import PROBED
 from heartfelt.snapshot import Snapshot
+from heartfelt.study import study_text
+from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.set_scale import Choice, Preference
 from heartfelt.study.sets import Sets, SetType
 from heartfelt.tables import LEDGER, RATINGS, number_types
@@ -243,8 +246,11 @@ def reference_notes(rows: pl.DataFrame) -> list[str]:
     return [f"{lacking:,} of {trials.height:,} trials have no hidden reference."] if lacking else []
 
 
-def write_sets(snapshot: Snapshot, target: Path) -> None:
-    """Write the table of sets that the study names, as far as the ratings show them."""
+def write_beside(snapshot: Snapshot, target: Path) -> None:
+    """Write stimuli, raters and study, and the table of sets that the study names, as far as the ratings show them."""
+    write_text(target / "stimuli.csv", csv_text(snapshot.stimuli.drop(PROBED, strict=False)))
+    write_text(target / "raters.csv", csv_text(snapshot.raters))
+    write_text(target / STUDY_FILE, study_text(snapshot.study))
     sets, ratings = snapshot.study.sets, snapshot.ratings
     if sets is None or sets.file is None or not {"set", "role"} <= set(ratings.columns):
         return

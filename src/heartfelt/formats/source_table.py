@@ -1,9 +1,7 @@
 """Opening the table a plain format reads, and finding its columns.
 
-A table is text, Parquet, JSON, a spreadsheet, an SPSS file, or a folder of such with one file per participant. Its rows
-may be filtered (``where``), columns with personal data are dropped unless they are asked for (``personal=keep``), and
-whatever a person should know about the reading (a detected encoding, dropped columns) becomes a note of the snapshot's
-source. Text and Parquet stay lazy: nothing of them is read into memory here.
+Rows may be filtered (``where``), columns with personal data are dropped unless they are asked for (``personal=keep``), and what
+a person should know about the reading becomes a note of the snapshot's source. Text and Parquet stay lazy.
 """
 
 from __future__ import annotations
@@ -109,12 +107,10 @@ class SourceTable:
 
     @property
     def where(self) -> str:
-        """The table's file, for errors."""
         return str(self.path)
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns."""
         return self.rows.collect_schema().names()
 
     def sheet(self, row: str) -> NamedTable:
@@ -172,11 +168,9 @@ class SourceTable:
         return f"row {number + 1}" if self.first_line is None else f"line {number + self.first_line}"
 
     def pick(self, role: str) -> str:
-        """The column that plays ``role``: the one the options name, else the first with a usual name."""
         return pick(self.columns, role, self.options, self.where)
 
     def pick_optional(self, role: str) -> str | None:
-        """The same, but None where no column has a usual name."""
         return pick_optional(self.columns, role, self.options, self.where)
 
     def names_in(self, *keys: str) -> list[str]:

@@ -56,21 +56,14 @@ def read_spss(path: Path, labels: str = "nominal") -> TextTable:
 
 
 def _column(name: str, cells: list[Any], meta: Any, labels: str) -> pl.Series:
-    words = {float(k): v for k, v in meta.variable_value_labels.get(name, {}).items() if _is_number(k)}
+    words = {
+        float(k): v for k, v in meta.variable_value_labels.get(name, {}).items() if isinstance(k, int | float)
+    }
     nominal = meta.variable_measure.get(name) == "nominal"
     if words and (labels == "all" or (labels == "nominal" and nominal)):
-        texts = [None if cell is None else words.get(_float(cell), _plain(cell)) for cell in cells]
+        codes = (f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in cells)
+        texts = [
+            None if cell is None else words.get(cell, code) for cell, code in zip(cells, codes, strict=True)
+        ]
         return pl.Series(name, texts, dtype=pl.String)
     return pl.Series(name, cells, strict=False)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float)
-
-
-def _float(value: Any) -> float:
-    return float(value) if _is_number(value) else float("nan")
-
-
-def _plain(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

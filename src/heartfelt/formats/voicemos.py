@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
 
 import polars as pl
 
@@ -24,26 +23,24 @@ from heartfelt.snapshot import Snapshot
 _INFO = ("age", "gender", "hearing")
 LISTENERS = {"TRAINSET": "train", "DEVSET": "dev", "TESTSET": "test"}
 MEANS_END = "_mos_list.txt"
+_SYSTEM = pl.col("stimulus").str.extract(r"^(?:.*/)?([^/-]+)-", 1).alias("system")
+"""What stands before the hyphen in the name of a clip."""
 
 
 class VoiceMosFormat(OpinionList):
     """The folder DATA of the VoiceMOS challenges (BVCC)."""
 
-    name: ClassVar[str] = "voicemos"
-    about: ClassVar[str] = (
-        "VoiceMOS challenge (BVCC): the folder DATA with sets/ (clip means, ratings by listener) and wav/"
-    )
-    example_data: ClassVar[str] = "example/DATA"
+    name = "voicemos"
+    about = "VoiceMOS challenge (BVCC): the folder DATA with sets/ (clip means, ratings by listener) and wav/"
+    example_data = "example/DATA"
 
     def recognises(self, source: Path) -> bool:
-        """Lists of clips with one score each, or a file of ratings by listener beside them."""
         if source.is_file():
             return source.name.endswith(MEANS_END) and len(first_row(source)) == 2
         lists = sorted(_data(source).glob(f"sets/*{MEANS_END}"))
         return bool(lists) and len(first_row(lists[0])) == 2
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read ratings by listener where they are, else the means of the lists."""
         sets = source.parent if source.is_file() else _data(source) / "sets"
         every = [source] if source.is_file() else sorted(sets.glob("*")) if sets.is_dir() else []
         lists = [path for path in every if path.name.endswith(MEANS_END)]
@@ -61,7 +58,7 @@ class VoiceMosFormat(OpinionList):
             sheet.filled("stimulus")
             sheet.unique("stimulus")
             frame = sheet.frame.select(
-                "stimulus", _system().alias("system"), pl.lit(split_of(path), pl.String).alias("split"),
+                "stimulus", _SYSTEM, pl.lit(split_of(path), pl.String).alias("split"),
                 pl.lit(None, pl.String).alias("rater"), sheet.numbers("score").alias("value"),
             )  # fmt: skip
             parts.append(
@@ -88,7 +85,6 @@ class VoiceMosFormat(OpinionList):
         return self._snapshot(source, rows, options, progress, notes, people, unread)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write the lists, ratings by listener, and the means of the systems in the training and development parts."""
         for part in (
             snapshot.stimuli["split"].drop_nulls().unique() if "split" in snapshot.stimuli.columns else ()
         ):
@@ -135,7 +131,6 @@ class VoiceMosFormat(OpinionList):
             write_text(data / "mydata_system.csv", csv_text(systems))
 
     def system_scores(self, path: Path) -> dict[str, dict[str, float]] | None:
-        """``mydata_system.csv``: the mean of each system."""
         if not {"system_ID", "mean"} <= header_of(path):
             return None
         sheet = NamedTable(read_delimited(path, ","), str(path))
@@ -150,11 +145,6 @@ def _data(source: Path) -> Path:
         if (folder / "sets").is_dir()
     ]
     return folders[0] if folders else source
-
-
-def _system() -> pl.Expr:
-    """The system of a clip: what stands before the hyphen in its name."""
-    return pl.col("stimulus").str.extract(r"^(?:.*/)?([^/-]+)-", 1)
 
 
 def _of_listeners(path: Path) -> pl.DataFrame:

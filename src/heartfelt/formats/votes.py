@@ -34,9 +34,9 @@ ITEM = ["stimulus", "question"]
 class Votes(Format):
     """A count per category for each item."""
 
-    name: ClassVar[str] = "votes"
-    example_data: ClassVar[str] = "example/votes.csv"
-    about: ClassVar[str] = "one row per item with a count per category; no raters"
+    name = "votes"
+    example_data = "example/votes.csv"
+    about = "one row per item with a count per category; no raters"
     options: ClassVar[Mapping[str, str]] = {
         "stimulus": "column of the stimulus id; rows are numbered if there is none",
         "question": "column that names the question, or the name of the only question",
@@ -48,7 +48,6 @@ class Votes(Format):
     }
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read the counts; each vote becomes a rating whose rater is unknown."""
         table = joined_columns(open_source(source, options))
         sheet = table.sheet("item")
         key = table.pick_optional("stimulus") or distinct_column(sheet.frame)
@@ -88,7 +87,6 @@ class Votes(Format):
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write ``votes.csv``: stimulus, question, and a count per category."""
         ratings = snapshot.ratings.filter(pl.col("value").is_not_null())
         study = snapshot.study
         order = list(

@@ -26,10 +26,7 @@ from heartfelt.formats.columns import NamedTable, ids, need
 from heartfelt.formats.delimited import header_of
 from heartfelt.formats.described import COMMON_OPTIONS, build
 from heartfelt.formats.format import FORMATS, Format
-from heartfelt.formats.set_rows import (
-    ROW,
-    occurrence,
-)
+from heartfelt.formats.set_rows import ROW, occurrence
 from heartfelt.formats.source_table import SourceTable, locate, open_table
 from heartfelt.formats.webmushra_pages import read_page
 from heartfelt.progress import Progress
@@ -54,12 +51,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 class WebMushra(Format):
     """Results of webMUSHRA and of tables like them."""
 
-    name: ClassVar[str] = "webmushra"
-    example_data: ClassVar[str] = "example/mushra.csv"
-    about: ClassVar[str] = (
-        "results of webMUSHRA (MUSHRA, paired comparison, BS.1116, Likert), and tables like them"
-    )
-    writes: ClassVar[bool] = False
+    name = "webmushra"
+    example_data = "example/mushra.csv"
+    about = "results of webMUSHRA (MUSHRA, paired comparison, BS.1116, Likert), and tables like them"
+    writes = False
     options: ClassVar[Mapping[str, str]] = {
         "test": "column of the test's id",
         "rater": "column of the listener; the session's uuid, or the columns about the listener, if left out",
@@ -73,7 +68,6 @@ class WebMushra(Format):
     }
 
     def recognises(self, source: Path) -> bool:
-        """A CSV with the columns of one of the pages, or one with listener, trial, condition and grade."""
         if not source.is_file() or source.suffix.lower() not in {".csv", ".tsv", ".txt"}:
             return False
         have = {name.casefold() for name in header_of(source)}
@@ -84,7 +78,6 @@ class WebMushra(Format):
         return ours or like
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read the results; rows that cannot be used are in the ledger."""
         path = locate(source, ("mushra.csv", "results.csv"), {".csv", ".tsv", ".txt", ".parquet"})
         # Addresses of listeners are dropped from the table of raters below; here they may be all that names a listener.
         table = replace(open_table(path, {**options, "personal": "keep"}), options=options)

@@ -17,6 +17,7 @@ from heartfelt.formats.set_rows import (
     ROW,
     SELF_PAIR,
     chosen,
+    numbered_again,
     occurrence,
     pair_ratings,
     reference_notes,
@@ -111,15 +112,12 @@ NAMELESS = "the listener, the trial or the condition is not named"
 def _numbered(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     """``set``, ``trial`` and, where a listener had a trial more than once, ``repeat``."""
     rows = rows.with_columns(occurrence("rater", *key).alias("repeat"), pl.col("prompt").alias("set"))
-    again = pl.when(pl.col("repeat") > 0).then(pl.format("{}#{}", "prompt", pl.col("repeat") + 1))
-    rows = rows.with_columns(again.otherwise("prompt").alias("trial"))
-    return without_repeats(rows)
+    return without_repeats(rows.with_columns(numbered_again("prompt").alias("trial")))
 
 
 def _grades(
     base: pl.DataFrame, sheet: NamedTable, roles: Mapping[str, str], options: Mapping[str, str]
 ) -> WebmushraPage:
-    """Grades of the conditions of a trial."""
     score = roles["score"]
     rows = base.with_columns(
         ids(sheet[roles["condition"]]).alias("system"), sheet[score].cast(pl.String).alias("\0cell")
@@ -236,7 +234,6 @@ def _recognised(base: pl.DataFrame, names: tuple[str, str, str], sheet: NamedTab
 def _preferred(
     base: pl.DataFrame, names: tuple[str, str, str], sheet: NamedTable, options: Mapping[str, str]
 ) -> WebmushraPage:
-    """Which of two was chosen."""
     first, second, answer = (ids(sheet[name]) for name in names)
     rows = base.with_columns(first.alias("a"), second.alias("b"), answer.alias("winner"))
     rows = rows.with_columns(_member("a").alias("first"), _member("b").alias("second"))
@@ -308,12 +305,11 @@ def _scored_pairs(base: pl.DataFrame, sheet: NamedTable) -> WebmushraPage:
 def _likert(
     base: pl.DataFrame, columns: Sequence[str], sheet: NamedTable, options: Mapping[str, str]
 ) -> WebmushraPage:
-    """Ratings of one stimulus each."""
     parts = [
         base.with_columns(
             ids(sheet[LIKERT[0]]).alias("system"),
             number(sheet[name]).alias("value"),
-            pl.lit(_question(name)).alias("question"),
+            pl.lit(f"rating{name.removeprefix(LIKERT[1]).strip('_ ')}").alias("question"),
         )
         for name in columns
     ]
@@ -336,7 +332,3 @@ def _likert(
         sets=None,
         ledger=ledger,
     )
-
-
-def _question(column: str) -> str:
-    return f"rating{column.removeprefix(LIKERT[1]).strip('_ ')}"

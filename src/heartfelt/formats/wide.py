@@ -29,8 +29,7 @@ from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, new_names, stated_scale
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.participant_files import open_source
-from heartfelt.formats.people import with_people
-from heartfelt.formats.side_tables import roles_beside
+from heartfelt.formats.side_tables import roles_beside, with_people
 from heartfelt.formats.source_table import (
     SourceTable,
     compile_pattern,
@@ -51,9 +50,9 @@ _LONGEST_TEXT = 60
 class Wide(Format):
     """One row per rater or stimulus, one column per item."""
 
-    name: ClassVar[str] = "wide"
-    example_data: ClassVar[str] = "example/survey.csv"
-    about: ClassVar[str] = "one row per rater (or stimulus), one column per item"
+    name = "wide"
+    example_data = "example/survey.csv"
+    about = "one row per rater (or stimulus), one column per item"
     options: ClassVar[Mapping[str, str]] = {
         "rows": "rater or stimulus: what a row is; rater if left out",
         "id": "column of the row's id; rows are numbered if there is none",
@@ -73,11 +72,9 @@ class Wide(Format):
     }
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read the table; empty cells are not ratings."""
         return read_wide(self.name, joined_columns(open_source(source, options)), source, progress)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write ``ratings.csv`` with one row per rater, columns named ``{question}_{stimulus}``."""
         ratings = snapshot.ratings
         if ratings["rater"].null_count():
             raise InputError("These ratings do not say who gave them.", "Write them as 'votes' instead.")
@@ -92,7 +89,6 @@ class Wide(Format):
         write_text(target / "ratings.csv", csv_text(joined))
 
     def example_options(self) -> Mapping[str, str]:
-        """The scale is stated."""
         return {"scale": "1-7"}
 
 

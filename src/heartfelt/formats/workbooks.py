@@ -14,7 +14,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, as_option, suggestion
 from heartfelt.extras import missing_package
-from heartfelt.formats.headers import ROWS_SAMPLED, Header, find_header
+from heartfelt.formats.headers import ROWS_SAMPLED, find_header
 
 WORKBOOKS = {".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"}
 
@@ -53,7 +53,7 @@ def read_workbook(path: Path, sheet: str | None = None, header: str | None = Non
     filled = {name: frame for name, frame in loaded.items() if frame.height > 1}
     if not filled:
         raise InputError(f"{path} holds no table.", "Point to a spreadsheet with a header and rows below it.")
-    name = max(filled, key=lambda sheet_name: _cells(filled[sheet_name]))
+    name = max(filled, key=lambda sheet_name: sum(c.len() - c.null_count() for c in filled[sheet_name]))
     unread = [sheet_name for sheet_name in names if sheet_name != name]
     notes = []
     if unread:
@@ -75,10 +75,6 @@ def _sheet(wanted: str, names: list[str], path: Path) -> str:
     raise InputError(f"{path} has no sheet '{wanted}'.", suggestion(wanted, names, "Sheets"))
 
 
-def _cells(frame: pl.DataFrame) -> int:
-    return sum(column.len() - column.null_count() for column in frame)
-
-
 def _table(frame: pl.DataFrame, stated: str | None, where: str, notes: list[str]) -> TextTable:
     header = find_header(frame.head(ROWS_SAMPLED).rows(), stated, where)
     rows = frame.slice(header.body)
@@ -92,12 +88,9 @@ def _table(frame: pl.DataFrame, stated: str | None, where: str, notes: list[str]
     columns = unique_names([header.names[at] for at in named], where)
     rows = rows.select(pl.nth(at).alias(name) for at, name in zip(named, columns, strict=True))
     if header.first or header.depth > 1:
-        notes = [*notes, _header_note(where, header)]
+        how = f"Name other lines with {as_option('header', 'FIRST-LAST')}."
+        notes = [*notes, f"{where}: the header is in {header.lines}. {how}"]
     return TextTable(rows=rows, first_line=header.body + 1, notes=tuple(notes), texts=header.texts)
-
-
-def _header_note(where: str, header: Header) -> str:
-    return f"{where}: the header is in {header.lines}. Name other lines with {as_option('header', 'FIRST-LAST')}."
 
 
 def unique_names(names: list[str], where: str) -> list[str]:

@@ -49,6 +49,5 @@ class AdjudicationHistory:
 
     @classmethod
     def read(cls, text: str) -> AdjudicationHistory:
-        """The history in a cell of the table."""
         data: Any = json.loads(text)
         return from_json(cls, data)

@@ -154,17 +154,8 @@ def contests(table: pl.DataFrame, stimuli: pl.DataFrame, of: str) -> pl.DataFram
         table = table.join(called, on=side, how="left", maintain_order="left")
         table = table.rename({side: f"{side}_stimulus", f"_{side}": side})
     both_present = pl.col("first").is_not_null() & pl.col("second").is_not_null()
-    columns = [
-        *TRIAL,
-        "first",
-        "second",
-        "value",
-        "grade",
-        "unit",
-        "first_stimulus",
-        "second_stimulus",
-        "ordered",
-    ]
+    sides = ["first", "second", "value", "grade", "unit", "first_stimulus", "second_stimulus", "ordered"]
+    columns = [*TRIAL, *sides]
     return table.filter(both_present & (pl.col("first") != pl.col("second"))).select(columns).sort(columns)
 
 

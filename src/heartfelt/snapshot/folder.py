@@ -35,7 +35,6 @@ _RESTORE = "Restore the folder, or import the data again."
 
 
 def is_snapshot(folder: Path) -> bool:
-    """Whether ``folder`` holds a snapshot's manifest."""
     try:
         return "heartfelt_snapshot" in json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -27,8 +27,7 @@ from heartfelt.snapshot.comparisons import TRIAL, has_sets
 from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.snapshot.marked_column import MarkedColumn
 from heartfelt.snapshot.shortcuts import Shortcuts
-from heartfelt.snapshot.survey import RatingsSurvey, check_ratings, survey, survey_on_the_way
-from heartfelt.snapshot.trace_table import check_traces
+from heartfelt.snapshot.survey import RatingsSurvey, check_ratings, check_traces, survey, survey_on_the_way
 from heartfelt.study import Study, study_text
 from heartfelt.tables import (
     ADJUDICATIONS,
@@ -100,7 +99,6 @@ class Spooled:
     keep_alive: object = None
 
     def lazy(self) -> pl.LazyFrame:
-        """The ratings as a lazy table."""
         return pl.scan_parquet(self.ratings) if isinstance(self.ratings, Path) else self.ratings.lazy()
 
 
@@ -245,23 +243,18 @@ class Snapshot(Shortcuts):
         if has_sets(ratings):
             probed = self.scan_ratings().filter(~not_probe).select(*TRIAL).drop_nulls("trial").unique()
             ratings = ratings.join(probed, on=TRIAL, how="anti", nulls_equal=True, maintain_order="left")
+        about_stimuli = (STIMULI, ITEMS, TRACES, FIELDS, MEANS, ADJUDICATIONS)
         return Snapshot.build(
             self.study,
-            stimuli=self.stimuli.filter(not_probe),
             ratings=ratings if self.ratings_file is not None else ratings.collect(),
             raters=self.raters,
             source=self.source,
-            items=self.table("items").filter(not_probe),
-            traces=self.traces.filter(not_probe),
-            fields=self.fields.filter(not_probe),
-            means=self.means.filter(not_probe),
-            adjudications=self.adjudications.filter(not_probe),
             questionnaires=self.questionnaires,
             ledger=pl.concat([self.ledger, rows], how="diagonal") if self.ledger.height else rows,
+            **{contract.name: self._tables[contract.name].filter(not_probe) for contract in about_stimuli},
         )
 
     def table(self, name: str) -> pl.DataFrame:
-        """A table by its name, as stored."""
         return self.ratings if name == "ratings" else self._tables[name]
 
     @cached_property
@@ -317,7 +310,6 @@ class Snapshot(Shortcuts):
         )
 
     def write(self, folder: Path | str, *, replace: bool = False) -> Path:
-        """Write the snapshot as a folder of Parquet files that its owner alone can read; it is either complete or absent."""
         folder = Path(folder)
         with whole_folder(folder, replace=replace, private=True) as scratch:
             self._write_tables(scratch)
@@ -427,7 +419,6 @@ def published_parts(stimuli: pl.DataFrame) -> list[str]:
 
 
 def published_part(stimuli: pl.DataFrame, name: str) -> list[str]:
-    """The stimuli of one part of the published split."""
     names = published_parts(stimuli)
     if name not in names:
         raise InputError(f"The published split has no part '{name}'.", suggestion(name, names, "Parts"))

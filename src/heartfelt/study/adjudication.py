@@ -28,33 +28,32 @@ class DisagreementRule(Part):
     """
 
     type: Literal["disagreement"]
-    questions: Annotated[
-        list[Id], Field(description="only these questions; all that are adjudicated if left out")
-    ] = []
-    share_at_most: Annotated[
-        float,
-        Field(
-            gt=0,
-            lt=1,
-            description="categories, yes-no: the most frequent answer has at most this share of them",
-        ),
-    ] = 0.5
-    range_above: Annotated[
-        float | None,
-        Field(
-            ge=0,
-            description="numbers, ordered categories: highest less lowest is above this; half the scale's range if"
-            " neither this nor sd_above is given",
-        ),
-    ] = None
-    sd_above: Annotated[
-        float | None,
-        Field(ge=0, description="numbers, ordered categories: the standard deviation (n - 1) is above this"),
-    ] = None
-    overlap_below: Annotated[
-        float,
-        Field(gt=0, le=1, description="tags: the mean Jaccard overlap of two raters' sets is below this"),
-    ] = 0.5
+    questions: list[Id] = Field(
+        default=[], description="only these questions; all that are adjudicated if left out"
+    )
+    share_at_most: float = Field(
+        default=0.5,
+        gt=0,
+        lt=1,
+        description="categories, yes-no: the most frequent answer has at most this share of them",
+    )
+    range_above: float | None = Field(
+        default=None,
+        ge=0,
+        description="numbers, ordered categories: highest less lowest is above this; half the scale's range if"
+        " neither this nor sd_above is given",
+    )
+    sd_above: float | None = Field(
+        default=None,
+        ge=0,
+        description="numbers, ordered categories: the standard deviation (n - 1) is above this",
+    )
+    overlap_below: float = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="tags: the mean Jaccard overlap of two raters' sets is below this",
+    )
 
     def limits(self, scale: Scale) -> tuple[float | None, float | None]:
         """The limits of range and standard deviation on a scale of numbers or ordered categories."""
@@ -64,7 +63,6 @@ class DisagreementRule(Part):
         return (None if bounds is None else (bounds[1] - bounds[0]) / 2), None
 
     def check_limits(self, study: Study, names: list[str], path: Place) -> None:
-        """Refuse limits that no item can pass, and a scale that has none."""
         if _most_ratings(study) < 2:
             raise ReferenceProblem(
                 path,
@@ -102,28 +100,28 @@ class RejectedRule(Part):
     """Items whose draft was rejected by so many raters."""
 
     type: Literal["rejected"]
-    at_least: Annotated[int, Field(ge=1)] = 1
+    at_least: int = Field(default=1, ge=1)
 
 
 class PlantedRule(Part):
     """Items at which so many raters accepted a wrong value that was shown on purpose."""
 
     type: Literal["planted"]
-    at_least: Annotated[int, Field(ge=1)] = 1
+    at_least: int = Field(default=1, ge=1)
 
 
 class FlaggedRule(Part):
     """Items whose stimulus so many raters reported a problem with."""
 
     type: Literal["flagged"]
-    at_least: Annotated[int, Field(ge=1)] = 1
+    at_least: int = Field(default=1, ge=1)
 
 
 class RandomRule(Part):
     """A random share of all items, to see how often the senior rater differs where nobody asked for one."""
 
     type: Literal["random"]
-    share: Annotated[float, Field(gt=0, le=1)]
+    share: float = Field(gt=0, le=1)
 
 
 class AllRule(Part):
@@ -141,25 +139,22 @@ AdjudicationRule: TypeAlias = Annotated[
 class Adjudication(Part):
     """Which items senior raters decide, and when."""
 
-    questions: Annotated[
-        list[Id],
-        Field(description="only these questions; every question with answers about one stimulus if left out"),
-    ] = []
-    rules: Annotated[
-        list[AdjudicationRule],
-        Field(min_length=1, description="an item that any of these selects is decided"),
-    ]
-    after: Annotated[
-        int | None,
-        Field(ge=1, description="ratings an item needs first; design.ratings_per_item if left out"),
-    ] = None
-    draft: Annotated[
-        bool,
-        Field(description="whether senior raters see the machine's draft, marked as such, among the answers"),
-    ] = True
+    questions: list[Id] = Field(
+        default=[],
+        description="only these questions; every question with answers about one stimulus if left out",
+    )
+    rules: list[AdjudicationRule] = Field(
+        min_length=1, description="an item that any of these selects is decided"
+    )
+    after: int | None = Field(
+        default=None, ge=1, description="ratings an item needs first; design.ratings_per_item if left out"
+    )
+    draft: bool = Field(
+        default=True,
+        description="whether senior raters see the machine's draft, marked as such, among the answers",
+    )
 
     def check(self, study: Study, path: Place) -> None:
-        """Refuse questions that cannot be decided item by item, and rules that can select nothing."""
         if study.sets is not None:
             raise ReferenceProblem(
                 path,

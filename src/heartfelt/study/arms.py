@@ -1,8 +1,7 @@
 """Arms: groups of raters who are compared between subjects, each with instructions, questions or stimuli of its own.
 
-A rater is in one arm, from the moment before the instructions to the end. Whatever an arm leaves out is the study's: its
-instructions, all its questions, all its stimuli. Every item is wanted ``ratings_per_item`` times in every arm that shows
-it, since an answer under one arm's instructions does not stand for one under another's.
+A rater is in one arm throughout. Whatever an arm leaves out is the study's. Every item is wanted ``ratings_per_item`` times in
+every arm that shows it, since an answer under one arm's instructions does not stand for one under another's.
 """
 
 from __future__ import annotations
@@ -23,37 +22,31 @@ Values = Annotated[list[str | int | float], BeforeValidator(as_list), Field(min_
 class Arm(Part):
     """One arm: what its raters read, answer and meet. What is left out is as in the rest of the study."""
 
-    id: Annotated[Id, Field(description="its name in the table of raters")]
-    weight: Annotated[
-        float, Field(gt=0, le=1000, description="raters it gets, relative to the other arms")
-    ] = 1.0
-    instructions: Annotated[Text | None, Field(description="in place of the study's instructions")] = None
-    questions: Annotated[list[Id], Field(description="only these questions; all if left out")] = []
-    stimuli: Annotated[
-        dict[Id, Values],
-        Field(
-            description="only stimuli with these values, by column of the manifest, such as system or stimulus;"
-            " of a set, all members that are neither reference nor anchor"
-        ),
-    ] = {}
-    sets: Annotated[list[Id], Field(description="only these sets; all if left out")] = []
+    id: Id = Field(description="its name in the table of raters")
+    weight: float = Field(
+        default=1.0, gt=0, le=1000, description="raters it gets, relative to the other arms"
+    )
+    instructions: Text | None = Field(default=None, description="in place of the study's instructions")
+    questions: list[Id] = Field(default=[], description="only these questions; all if left out")
+    stimuli: dict[Id, Values] = Field(
+        default={},
+        description="only stimuli with these values, by column of the manifest, such as system or stimulus;"
+        " of a set, all members that are neither reference nor anchor",
+    )
+    sets: list[Id] = Field(default=[], description="only these sets; all if left out")
 
     def asks(self, question: str) -> bool:
-        """Whether raters of this arm are asked the question."""
         return not self.questions or question in self.questions
 
     def shows(self, row: Mapping[str, object]) -> bool:
-        """Whether a stimulus with this row of the manifest may be shown in this arm."""
         return all(str(row.get(column)) in map(str, values) for column, values in self.stimuli.items())
 
 
 def find_arm(study: Study, name: str) -> Arm | None:
-    """The arm of that id; None if the study has none of that id."""
     return next((arm for arm in study.design.arms if arm.id == name), None)
 
 
 def questions_in(study: Study, arm: str, questions: Sequence[str]) -> tuple[str, ...]:
-    """Those of the questions that raters of an arm are asked."""
     part = find_arm(study, arm) if arm else None
     return tuple(questions) if part is None else tuple(name for name in questions if part.asks(name))
 
@@ -77,7 +70,9 @@ def check_arms(study: Study) -> None:
         )
     for number, arm in enumerate(arms):
         _check_arm(study, arm, (*path, number))
-    _check_unasked(study)
+    for question in study.asked:
+        if not any(arm.asks(question.id) for arm in arms):
+            raise ReferenceProblem(path, f"no arm asks '{question.id}'")
 
 
 def _check_arm(study: Study, arm: Arm, path: Place) -> None:
@@ -107,13 +102,6 @@ def _check_arm(study: Study, arm: Arm, path: Place) -> None:
             (*path, "questions"),
             f"an adaptive study chooses pairs by its first question, '{study.asked[0].id}'. Ask it in every arm",
         )
-
-
-def _check_unasked(study: Study) -> None:
-    """Refuse a question that no arm asks."""
-    for question in study.asked:
-        if not any(arm.asks(question.id) for arm in study.design.arms):
-            raise ReferenceProblem(("design", "arms"), f"no arm asks '{question.id}'")
 
 
 def _check_strata(study: Study) -> None:

@@ -8,11 +8,11 @@ A form is a list of questions that is answered together: ``questions`` about a s
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
-from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from heartfelt.study.model import Part, Place, Question, ReferenceProblem, without_unused
+from heartfelt.study.model import ExtendedPart, Part, Place, Question, ReferenceProblem
 
 if TYPE_CHECKING:
     from heartfelt.study.study import Study
@@ -27,21 +27,22 @@ class QuestionnaireSource(NamedTuple):
     questions: list[Question]
 
 
-class Between(Part):
+class Between(ExtendedPart, Part):
     """A questionnaire between two trials: after so many of them, after every so many, or at each break.
 
     It does not come after the last trial, where ``after`` does. Practice trials are not counted, probes are.
     """
 
-    id: Annotated[str, Field(pattern=r"^[\w-]{1,100}$", description="the name its answers carry")]
-    questions: Annotated[list[Question], Field(min_length=1, description="as in 'before' and 'after'")]
+    later_keys: ClassVar[tuple[str, ...]] = ("after_trials", "every", "at_break")
+    id: str = Field(pattern=r"^[\w-]{1,100}$", description="the name its answers carry")
+    questions: list[Question] = Field(min_length=1, description="as in 'before' and 'after'")
     after_trials: Annotated[
         list[Annotated[int, Field(ge=1)]],
         BeforeValidator(lambda value: value if isinstance(value, list) else [value]),
         Field(description="the number of answered trials after which it comes, or several such numbers"),
     ] = []
-    every: Annotated[int | None, Field(ge=1, description="it comes after every so many trials")] = None
-    at_break: Annotated[bool, Field(description="it comes before each break of 'batch'")] = False
+    every: int | None = Field(default=None, ge=1, description="it comes after every so many trials")
+    at_break: bool = Field(default=False, description="it comes before each break of 'batch'")
 
     @model_validator(mode="after")
     def _when(self) -> Between:
@@ -49,12 +50,7 @@ class Between(Part):
             raise ValueError("say when it comes. Give one of 'after_trials', 'every' and 'at_break'")
         return self
 
-    @model_serializer(mode="wrap")
-    def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), after_trials=[], every=None, at_break=False)
-
     def check(self, study: Study, path: Place) -> None:
-        """Questions must be different ones that need no stimulus, and there must be breaks to come at."""
         for number, question in enumerate(self.questions):
             question.check(study, (*path, "questions", number))
         counts = Counter(concrete.id for question in self.questions for concrete in question.spread())
@@ -66,12 +62,10 @@ class Between(Part):
 
     @property
     def form(self) -> str:
-        """The name of its form."""
         return f"{_PREFIX}{self.id}"
 
     @property
     def repeated(self) -> bool:
-        """Whether a rater may meet it more than once."""
         return not self.after_trials or len(set(self.after_trials)) > 1
 
     def due(self, answered: int, *, resting: bool) -> int | None:

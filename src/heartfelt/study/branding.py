@@ -6,7 +6,6 @@ Contrast is that of WCAG 2.1: (L1 + .05) / (L2 + .05) with relative luminances L
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -31,19 +30,18 @@ _TINT = 0.88
 class Branding(Part):
     """The study's own look."""
 
-    logo: Annotated[str | None, Field(description="an SVG, PNG, JPEG or WebP file in the study folder")] = (
-        None
+    logo: str | None = Field(default=None, description="an SVG, PNG, JPEG or WebP file in the study folder")
+    logo_text: Text | None = Field(
+        default=None, description="what the logo says, for those who cannot see it"
     )
-    logo_text: Annotated[
-        Text | None, Field(description="what the logo says, for those who cannot see it")
-    ] = None
-    colour: Annotated[
-        str | None, Field(pattern=r"^#[0-9a-fA-F]{6}$", description="of buttons and links, as #rrggbb")
-    ] = None
-    dark_colour: Annotated[
-        str | None,
-        Field(pattern=r"^#[0-9a-fA-F]{6}$", description="in dark mode; a lighter one of it if left out"),
-    ] = None
+    colour: str | None = Field(
+        default=None, pattern=r"^#[0-9a-fA-F]{6}$", description="of buttons and links, as #rrggbb"
+    )
+    dark_colour: str | None = Field(
+        default=None,
+        pattern=r"^#[0-9a-fA-F]{6}$",
+        description="in dark mode; a lighter one of it if left out",
+    )
 
     @model_validator(mode="after")
     def _legible(self) -> Branding:
@@ -86,7 +84,6 @@ def least_contrast(colour: str, scheme: str) -> float:
 
 
 def mixed(colour: str, mixed_in: str, share: float) -> str:
-    """A colour with a share of another one in it."""
     pairs = [(int(colour[at : at + 2], 16), int(mixed_in[at : at + 2], 16)) for at in (1, 3, 5)]
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
@@ -98,7 +95,6 @@ def legible(colour: str, scheme: str, towards: str) -> str:
 
 
 def contrast_notes(branding: Branding | None) -> list[str]:
-    """What contrast the study's colours have, in a sentence."""
     if branding is None or branding.colour is None:
         return []
     dark = branding.dark_colour or legible(branding.colour, "dark", "#ffffff")

@@ -7,6 +7,7 @@ was not shown has. "None" is an answer: it passes ``answered`` and no test of a 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -63,7 +64,6 @@ def _tags(answer: Coded | None, scale: Scale) -> list[str]:
 
 
 def fact_scale(fact: Demographic) -> Scale:
-    """The scale on which a fact about the rater is answered."""
     if fact.type == "number":
         return Numeric(type="numeric", low=fact.at_least)
     if fact.type == "choice" and len(fact.choices) > 1:
@@ -249,10 +249,7 @@ def _possible(study: Study, question: Question, where: str, by_id: Mapping[str, 
             tests.setdefault(condition.about, []).append(condition)
     sources = list(tests)
     cases = [list(distinct_answers(study, source, where, tests[source])) for source in sources]
-    count = 1
-    for answers in cases:
-        count *= len(answers)
-    if count > MOST_CASES:
+    if math.prod(map(len, cases)) > MOST_CASES:
         return True
     return any(
         _consistent(study, dict(zip(sources, chosen, strict=True)), where, by_id, question)
@@ -272,14 +269,11 @@ def _consistent(
     for (kind, name), answer in chosen.items():
         if kind == "question":
             shown = is_shown(study, by_id[name], answers, where=where)
-            if (answer is not None and not shown) or (answer is None and shown and _always(by_id[name])):
+            # A draft may be rejected without another value.
+            always_answered = by_id[name].required and not by_id[name].machine_first
+            if (answer is not None and not shown) or (answer is None and shown and always_answered):
                 return False
     return is_shown(study, question, answers, where=where)
-
-
-def _always(question: Question) -> bool:
-    """Whether a question that is shown is always answered; a draft may be rejected without another value."""
-    return question.required and not question.machine_first
 
 
 def distinct_answers(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from heartfelt.errors import InputError, StudyError
 from heartfelt.files import inside
-from heartfelt.study.model import Id, Part, Text, say, without_unused
+from heartfelt.study.model import ExtendedPart, Id, Part, Text, say
 
 if TYPE_CHECKING:
     from heartfelt.study.study import Study
@@ -25,23 +25,20 @@ class ConsentBox(Part):
 
     id: Id
     text: Text
-    required: Annotated[bool, Field(description="whether it must be ticked to take part")] = True
+    required: bool = Field(default=True, description="whether it must be ticked to take part")
 
 
-class Consent(Part):
+class Consent(ExtendedPart, Part):
     """What raters agree to before anything else."""
 
+    later_keys: ClassVar[tuple[str, ...]] = ("boxes", "document")
     text: Text
     required: bool = True
     version: str = "1"
-    boxes: Annotated[list[ConsentBox], Field(description="boxes to tick below the text")] = []
-    document: Annotated[
-        Text | None, Field(description="a PDF or HTML file in the study folder; one, or one per language")
-    ] = None
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), boxes=[], document=None)
+    boxes: list[ConsentBox] = Field(default=[], description="boxes to tick below the text")
+    document: Text | None = Field(
+        default=None, description="a PDF or HTML file in the study folder; one, or one per language"
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> Consent:
@@ -57,14 +54,15 @@ class Debriefing(Part):
     """What raters read once their session has ended, above their code."""
 
     text: Text
-    document: Annotated[Text | None, Field(description="a PDF or HTML file in the study folder")] = None
-    shown_to: Annotated[
-        list[Literal["complete", "partial", "left", "screened-out"]],
-        Field(min_length=1, description="the endings after which it is shown; complete includes review"),
-    ] = ["complete", "partial"]
-    withdraw: Annotated[
-        bool, Field(description="whether raters may withdraw there: everything about them is erased")
-    ] = False
+    document: Text | None = Field(default=None, description="a PDF or HTML file in the study folder")
+    shown_to: list[Literal["complete", "partial", "left", "screened-out"]] = Field(
+        default=["complete", "partial"],
+        min_length=1,
+        description="the endings after which it is shown; complete includes review",
+    )
+    withdraw: bool = Field(
+        default=False, description="whether raters may withdraw there: everything about them is erased"
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> Debriefing:
@@ -72,7 +70,6 @@ class Debriefing(Part):
         return self
 
     def is_shown_after(self, ending: str) -> bool:
-        """Whether raters whose session ended so see it."""
         return ("complete" if ending == "review" else ending) in self.shown_to
 
 
@@ -104,7 +101,6 @@ def document_file(folder: Path, document: Text, language: str) -> Path:
 
 
 def document_hash(path: Path) -> str:
-    """The SHA-256 of a document as it is now."""
     status = path.stat()
     return _hash(path, status.st_mtime_ns, status.st_size)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from heartfelt.study.arms import Arm
-from heartfelt.study.model import Id, Part, Place, ReferenceProblem, RepeatProbe, Text, without_unused
+from heartfelt.study.model import ExtendedPart, Id, Part, Place, ReferenceProblem, RepeatProbe, Text
 from heartfelt.study.scale import Points
 from heartfelt.study.set_scale import Trace
 
@@ -23,16 +23,14 @@ HEARD_ENOUGH = 0.95
 class Sessions(Part):
     """Several sessions of the same raters, days apart; each has ``stimuli_per_rater`` trials."""
 
-    count: Annotated[int, Field(ge=2, le=50, description="sessions in all")]
-    wait_days: Annotated[float, Field(gt=0, le=3650, description="days from the end of one to the next")]
-    within_days: Annotated[
-        float | None,
-        Field(gt=0, le=3650, description="the next is open until so many days; forever if left out"),
-    ] = None
-    stimuli: Annotated[
-        Literal["new", "same"],
-        Field(description="stimuli not met before, or those of the first session again (test-retest)"),
-    ] = "new"
+    count: int = Field(ge=2, le=50, description="sessions in all")
+    wait_days: float = Field(gt=0, le=3650, description="days from the end of one to the next")
+    within_days: float | None = Field(
+        default=None, gt=0, le=3650, description="the next is open until so many days; forever if left out"
+    )
+    stimuli: Literal["new", "same"] = Field(
+        default="new", description="stimuli not met before, or those of the first session again (test-retest)"
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> Sessions:
@@ -41,132 +39,114 @@ class Sessions(Part):
         return self
 
 
-class Design(Part):
+class Design(ExtendedPart, Part):
     """How a study's ratings are to be collected."""
 
-    ratings_per_item: Annotated[int, Field(ge=1, description="complete ratings wanted for each item")] = 5
-    stimuli_per_rater: Annotated[
-        int | None, Field(ge=1, description="trials one rater gets; all if left out")
-    ] = None
-    distinct: Annotated[
-        list[Literal["system", "intent", "prompt"]],
-        Field(description="a rater meets each combination of these at most once"),
-    ] = []
-    always: Annotated[
-        list[Id],
-        Field(
-            description="stimuli or sets that every rater gets, among the stimuli_per_rater; the others are a random part"
-        ),
-    ] = []
-    order: Annotated[
-        Literal["random", "blocks", "latin-square", "manifest"], Field(description="order of presentation")
-    ] = "random"
-    block_by: Annotated[
-        Literal["system", "intent", "question", "prompt"] | None, Field(description="what makes a block")
-    ] = None
-    batch: Annotated[int | None, Field(ge=1, description="trials between two breaks")] = None
-    practice: Annotated[int, Field(ge=0, description="trials at the start that are not recorded")] = 1
-    practice_stimuli: Annotated[
-        list[Id], Field(description="stimuli set aside for practice; any stimulus if left out")
-    ] = []
-    questions_per_page: Annotated[
-        Literal["all", "one"], Field(description="all questions at once, or one by one")
-    ] = "all"
-    affect_grid: Annotated[
-        tuple[Id, Id] | None,
-        Field(
-            description="two questions, across then up, shown as one grid of 9 by 9 points or, for traces, as a plane"
-        ),
-    ] = None
-    listening: Annotated[
-        Literal["full", "started", "free"], Field(description="what must be heard before answers unlock")
-    ] = "full"
-    replays: Annotated[
-        int | None, Field(ge=0, description="how often a clip may be replayed; no limit if left out")
-    ] = None
-    playback: Annotated[
-        Literal["continue", "restart"],
-        Field(
-            description="whether playing again continues where the clip was stopped, or each press restarts it"
-        ),
-    ] = "continue"
-    auto_advance: Annotated[
-        Literal["offer", "on", "off"],
-        Field(
-            description="whether a trial that asks for one choice continues automatically: raters may turn it on (offer),"
-            " may turn it off (on), or it never does (off)"
-        ),
-    ] = "offer"
-    minimum_ratings: Annotated[
-        int, Field(ge=1, description="items with fewer ratings are left out of labels, and listed")
-    ] = 1
-    expected_seconds: Annotated[float, Field(gt=0, description="time one trial is expected to take")] = 20.0
-    adaptive: Annotated[
-        bool,
-        Field(
-            description="spend the next rating where the label is least certain; of pairs, on the most telling one"
-        ),
-    ] = False
+    later_keys: ClassVar[tuple[str, ...]] = (
+        "auto_advance",
+        "always",
+        "playback",
+        "hidden_drafts",
+        "planted_drafts",
+        "drafts_per_page",
+        "arms",
+        "strata",
+        "sessions",
+        "rtl_scales",
+    )
+    ratings_per_item: int = Field(default=5, ge=1, description="complete ratings wanted for each item")
+    stimuli_per_rater: int | None = Field(
+        default=None, ge=1, description="trials one rater gets; all if left out"
+    )
+    distinct: list[Literal["system", "intent", "prompt"]] = Field(
+        default=[], description="a rater meets each combination of these at most once"
+    )
+    always: list[Id] = Field(
+        default=[],
+        description="stimuli or sets that every rater gets, among the stimuli_per_rater; the others are a random part",
+    )
+    order: Literal["random", "blocks", "latin-square", "manifest"] = Field(
+        default="random", description="order of presentation"
+    )
+    block_by: Literal["system", "intent", "question", "prompt"] | None = Field(
+        default=None, description="what makes a block"
+    )
+    batch: int | None = Field(default=None, ge=1, description="trials between two breaks")
+    practice: int = Field(default=1, ge=0, description="trials at the start that are not recorded")
+    practice_stimuli: list[Id] = Field(
+        default=[], description="stimuli set aside for practice; any stimulus if left out"
+    )
+    questions_per_page: Literal["all", "one"] = Field(
+        default="all", description="all questions at once, or one by one"
+    )
+    affect_grid: tuple[Id, Id] | None = Field(
+        default=None,
+        description="two questions, across then up, shown as one grid of 9 by 9 points or, for traces, as a plane",
+    )
+    listening: Literal["full", "started", "free"] = Field(
+        default="full", description="what must be heard before answers unlock"
+    )
+    replays: int | None = Field(
+        default=None, ge=0, description="how often a clip may be replayed; no limit if left out"
+    )
+    playback: Literal["continue", "restart"] = Field(
+        default="continue",
+        description="whether playing again continues where the clip was stopped, or each press restarts it",
+    )
+    auto_advance: Literal["offer", "on", "off"] = Field(
+        default="offer",
+        description="whether a trial that asks for one choice continues automatically: raters may turn it on (offer),"
+        " may turn it off (on), or it never does (off)",
+    )
+    minimum_ratings: int = Field(
+        default=1, ge=1, description="items with fewer ratings are left out of labels, and listed"
+    )
+    expected_seconds: float = Field(default=20.0, gt=0, description="time one trial is expected to take")
+    adaptive: bool = Field(
+        default=False,
+        description="spend the next rating where the label is least certain; of pairs, on the most telling one",
+    )
 
-    hidden_drafts: Annotated[
-        float,
-        Field(
-            ge=0, le=1, description="share of a machine's drafts that are withheld, to compare answers with"
-        ),
-    ] = 0.1
-    planted_drafts: Annotated[
-        float,
-        Field(
-            ge=0, le=1, description="share of drafts that are another stimulus's, to see who accepts anything"
-        ),
-    ] = 0.05
+    hidden_drafts: float = Field(
+        default=0.1,
+        ge=0,
+        le=1,
+        description="share of a machine's drafts that are withheld, to compare answers with",
+    )
+    planted_drafts: float = Field(
+        default=0.05,
+        ge=0,
+        le=1,
+        description="share of drafts that are another stimulus's, to see who accepts anything",
+    )
 
-    drafts_per_page: Annotated[
-        int | None,
-        Field(
-            ge=2,
-            le=MOST_DRAFTS,
-            description="verify one field of so many images at once, with questions_per_page: one and only "
-            "machine_first questions (in blocks by question if there are several); one at a time if left out",
-        ),
-    ] = None
+    drafts_per_page: int | None = Field(
+        default=None,
+        ge=2,
+        le=MOST_DRAFTS,
+        description="verify one field of so many images at once, with questions_per_page: one and only "
+        "machine_first questions (in blocks by question if there are several); one at a time if left out",
+    )
 
-    arms: Annotated[
-        list[Arm], Field(description="groups of raters, compared between subjects; one group if left out")
-    ] = []
-    strata: Annotated[
-        list[Id],
-        Field(description="demographics or questions of 'before': arms are balanced within their answers"),
-    ] = []
+    arms: list[Arm] = Field(
+        default=[], description="groups of raters, compared between subjects; one group if left out"
+    )
+    strata: list[Id] = Field(
+        default=[],
+        description="demographics or questions of 'before': arms are balanced within their answers",
+    )
 
-    sessions: Annotated[
-        Sessions | None, Field(description="sessions days apart; a single one if left out")
-    ] = None
+    sessions: Sessions | None = Field(
+        default=None, description="sessions days apart; a single one if left out"
+    )
 
-    rtl_scales: Annotated[
-        Literal["mirrored", "fixed"],
-        Field(
-            description="in languages written from right to left, scales and sliders begin on the right (mirrored) or"
-            " on the left as in all other languages (fixed)"
-        ),
-    ] = "mirrored"
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        added = (
-            "hidden_drafts",
-            "planted_drafts",
-            "drafts_per_page",
-            "arms",
-            "strata",
-            "sessions",
-            "rtl_scales",
-        )
-        new = {name: Design.model_fields[name].default for name in added}
-        return without_unused(handler(self), auto_advance="offer", always=[], playback="continue", **new)
+    rtl_scales: Literal["mirrored", "fixed"] = Field(
+        default="mirrored",
+        description="in languages written from right to left, scales and sliders begin on the right (mirrored) or"
+        " on the left as in all other languages (fixed)",
+    )
 
     def check(self, study: Study, path: Place) -> None:
-        """An affect grid needs two different questions on nine points, or two traces; shares sum to at most 1."""
         if self.hidden_drafts + self.planted_drafts > 1:
             raise ReferenceProblem(
                 (*path, "planted_drafts"), "hidden_drafts and planted_drafts sum to more than 1"
@@ -199,7 +179,6 @@ class Design(Part):
             raise ReferenceProblem(path, "a grid needs two different questions, across then up")
 
     def _check_always(self, study: Study, path: Place) -> None:
-        """What everybody gets must leave room for others, and none of it may serve another purpose."""
         if self.order not in {"random", "manifest"}:
             raise ReferenceProblem(path, "'always' needs 'order: random' or 'order: manifest'")
         if self.stimuli_per_rater is None:
@@ -217,7 +196,6 @@ class Design(Part):
                 raise ReferenceProblem(path, f"'{name}' is a {study.set_aside[name]}. Leave it out")
 
     def _check_drafts(self, study: Study, path: Place) -> None:
-        """Drafts can be verified together where every trial is one machine-drafted field of one image."""
         judged = [question.id for question in study.asked if not question.machine_first]
         if study.media != "image" or study.sets is not None:
             raise ReferenceProblem(path, "only drafts about single images are verified together")
@@ -243,57 +221,47 @@ class Design(Part):
 class Codes(Part):
     """What raters hand to the recruiter, by how it ended; one that is left out is made on the first start."""
 
-    complete: Annotated[str | None, Field(max_length=200, description="everything was answered")] = None
-    screened_out: Annotated[str | None, Field(max_length=200, description="not eligible, or excluded")] = None
-    declined: Annotated[str | None, Field(max_length=200, description="did not agree to take part")] = None
-    full: Annotated[str | None, Field(max_length=200, description="turned away: full or closed")] = None
-    partial: Annotated[
-        str | None, Field(max_length=200, description="left early, or too little was left to rate")
-    ] = None
-    review: Annotated[
-        str | None, Field(max_length=200, description="finished, but the listening was impossible too often")
-    ] = None
-    screeners: Annotated[
-        dict[Id, Annotated[str, Field(min_length=1, max_length=200)]],
-        Field(description="screened out by this screener, by its id"),
-    ] = {}
-    sessions: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=200)]],
-        Field(description="after each session but the last, where the design has several"),
-    ] = []
+    complete: str | None = Field(default=None, max_length=200, description="everything was answered")
+    screened_out: str | None = Field(default=None, max_length=200, description="not eligible, or excluded")
+    declined: str | None = Field(default=None, max_length=200, description="did not agree to take part")
+    full: str | None = Field(default=None, max_length=200, description="turned away: full or closed")
+    partial: str | None = Field(
+        default=None, max_length=200, description="left early, or too little was left to rate"
+    )
+    review: str | None = Field(
+        default=None, max_length=200, description="finished, but the listening was impossible too often"
+    )
+    screeners: dict[Id, Annotated[str, Field(min_length=1, max_length=200)]] = Field(
+        default={}, description="screened out by this screener, by its id"
+    )
+    sessions: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
+        default=[], description="after each session but the last, where the design has several"
+    )
 
 
 class Recruiting(Part):
     """How raters are taken and sent back. No part of what is asked: neither in the study's hash nor in a snapshot."""
 
-    codes: Annotated[Codes, Field(description="what raters hand to the recruiter, by how it ended")] = Codes()
-    return_url: Annotated[
-        str | None,
-        Field(
-            pattern=r"^https?://",
-            max_length=2000,
-            description="where raters go at the end; {code} is filled in",
-        ),
-    ] = None
-    cap: Annotated[int | None, Field(ge=1, description="the most raters to take; no limit if left out")] = (
-        None
+    codes: Codes = Field(default=Codes(), description="what raters hand to the recruiter, by how it ended")
+    return_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://",
+        max_length=2000,
+        description="where raters go at the end; {code} is filled in",
     )
-    complete_share: Annotated[
-        float,
-        Field(
-            gt=0,
-            le=1,
-            description="share of stimuli_per_rater that earns the complete code if the study runs out",
-        ),
-    ] = 0.5
-    impossible_share: Annotated[
-        float,
-        Field(
-            ge=0,
-            le=1,
-            description="above this share of trials with impossible listening, at least two, the code is that of review",
-        ),
-    ] = 0.2
+    cap: int | None = Field(default=None, ge=1, description="the most raters to take; no limit if left out")
+    complete_share: float = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="share of stimuli_per_rater that earns the complete code if the study runs out",
+    )
+    impossible_share: float = Field(
+        default=0.2,
+        ge=0,
+        le=1,
+        description="above this share of trials with impossible listening, at least two, the code is that of review",
+    )
 
 
 class Demographic(Part):
@@ -304,4 +272,4 @@ class Demographic(Part):
     type: Literal["number", "choice", "text", "languages"] = "text"
     choices: list[Id] = []
     required: bool = False
-    at_least: Annotated[float | None, Field(description="raters below this are screened out")] = None
+    at_least: float | None = Field(default=None, description="raters below this are screened out")

@@ -36,26 +36,26 @@ ItemId: TypeAlias = Annotated[Id, BeforeValidator(_text_id)]
 class Norm(Part):
     """The scores of a published sample, to compare with."""
 
-    population: Annotated[str, Field(description="whose scores they are")]
+    population: str = Field(description="whose scores they are")
     mean: float
-    sd: Annotated[float, Field(gt=0)]
-    n: Annotated[int, Field(ge=2)]
-    source: Annotated[str, Field(description="where they were published")]
+    sd: float = Field(gt=0)
+    n: int = Field(ge=2)
+    source: str = Field(description="where they were published")
 
 
 class Subscale(Part):
     """One score of an instrument."""
 
-    name: Annotated[str | None, Field(description="its name in words; the key if left out")] = None
-    items: Annotated[list[ItemId], Field(min_length=1)]
-    score: Annotated[
-        Literal["mean", "sum"], Field(description="of its items, reversed ones turned round")
-    ] = "mean"
-    allowed_missing: Annotated[
-        int, Field(ge=0, description="items that may be unanswered; there is no score beyond that")
-    ] = 0
-    multiply: Annotated[float, Field(description="factor that brings the score to its published range")] = 1.0
-    add: Annotated[float, Field(description="added after multiplying")] = 0.0
+    name: str | None = Field(default=None, description="its name in words; the key if left out")
+    items: list[ItemId] = Field(min_length=1)
+    score: Literal["mean", "sum"] = Field(
+        default="mean", description="of its items, reversed ones turned round"
+    )
+    allowed_missing: int = Field(
+        default=0, ge=0, description="items that may be unanswered; there is no score beyond that"
+    )
+    multiply: float = Field(default=1.0, description="factor that brings the score to its published range")
+    add: float = Field(default=0.0, description="added after multiplying")
     norms: list[Norm] = []
 
 
@@ -64,35 +64,35 @@ class InstrumentItem(Part):
 
     id: ItemId
     text: Text
-    reversed: Annotated[bool, Field(description="whether agreement means a low score")] = False
-    scale: Annotated[
-        Id | None, Field(description="one of the instrument's scales; the first if left out")
-    ] = None
+    reversed: bool = Field(default=False, description="whether agreement means a low score")
+    scale: Id | None = Field(
+        default=None, description="one of the instrument's scales; the first if left out"
+    )
 
 
 class InstrumentLicence(Part):
     """On which terms an instrument may be used and passed on."""
 
     name: str
-    reason: Annotated[str, Field(description="why it may be used, or shipped")]
+    reason: str = Field(description="why it may be used, or shipped")
     url: str | None = None
 
 
 class Instrument(Part):
     """A published questionnaire."""
 
-    id: Annotated[Id, Field(description="its short name, such as tipi")]
+    id: Id = Field(description="its short name, such as tipi")
     name: str
     version: str = "1"
-    citation: Annotated[str, Field(description="the source to cite; printed in methods sections")]
+    citation: str = Field(description="the source to cite; printed in methods sections")
     licence: InstrumentLicence
-    languages: Annotated[list[Language], Field(min_length=1)] = ["en"]
-    note: Annotated[str | None, Field(description="what researchers should know before they use it")] = None
-    instructions: Annotated[Text | None, Field(description="what raters read above the items")] = None
-    scales: Annotated[dict[Id, AnyScale], Field(min_length=1)]
-    items: Annotated[list[InstrumentItem], Field(min_length=1)]
-    subscales: Annotated[dict[Id, Subscale], Field(min_length=1)]
-    per_page: Annotated[int, Field(ge=1, description="items on one page")] = 10
+    languages: list[Language] = Field(default=["en"], min_length=1)
+    note: str | None = Field(default=None, description="what researchers should know before they use it")
+    instructions: Text | None = Field(default=None, description="what raters read above the items")
+    scales: dict[Id, AnyScale] = Field(min_length=1)
+    items: list[InstrumentItem] = Field(min_length=1)
+    subscales: dict[Id, Subscale] = Field(min_length=1)
+    per_page: int = Field(default=10, ge=1, description="items on one page")
 
     @model_validator(mode="after")
     def _consistent(self) -> Instrument:
@@ -126,7 +126,6 @@ class Instrument(Part):
         return self
 
     def scale_of(self, item: InstrumentItem) -> str:
-        """The name of an item's scale."""
         return item.scale or next(iter(self.scales))
 
     def limits(self, item: InstrumentItem) -> tuple[float, float] | None:
@@ -165,7 +164,6 @@ class Instrument(Part):
         return self.model_copy(update={"subscales": wanted, "items": items, "scales": scales})
 
     def check(self, study: Study, path: Place) -> None:
-        """Every item must be asked, and the scores must not take the names of other facts about raters."""
         key = str(path[-1])
         if key in _RESERVED:
             raise ReferenceProblem(path, f"an instrument cannot be called '{key}'. Give it another id")
@@ -179,24 +177,19 @@ class Instrument(Part):
 
 
 def question_id(key: str, item_id: str) -> str:
-    """The id of the question that asks an item."""
     return f"{key}_{item_id}"
 
 
 def score_column(key: str, subscale: str) -> str:
-    """The column of the raters that holds a score."""
     return f"{key}_{subscale}"
 
 
 class InstrumentUse(Part):
     """An instrument in a questionnaire: all its items are asked there."""
 
-    instrument: Annotated[
-        str, Field(description="a name 'heartfelt study instruments' lists, or a YAML file")
-    ]
-    id: Annotated[
-        Id | None,
-        Field(description="prefix of its questions and scores; its own id, with _ for -, if left out"),
-    ] = None
-    subscales: Annotated[list[Id], Field(description="only these; all if left out")] = []
-    required: Annotated[bool, Field(description="whether every item must be answered")] = True
+    instrument: str = Field(description="a name 'heartfelt study instruments' lists, or a YAML file")
+    id: Id | None = Field(
+        default=None, description="prefix of its questions and scores; its own id, with _ for -, if left out"
+    )
+    subscales: list[Id] = Field(default=[], description="only these; all if left out")
+    required: bool = Field(default=True, description="whether every item must be answered")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -162,19 +162,25 @@ def texts_of(study: Study) -> dict[str, Mapping[str, str]]:
 
 
 def _texts(part: Any, prefix: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    by_language = isinstance(part, Mapping) and part
+    if by_language and all(is_language(key) and isinstance(value, str) for key, value in part.items()):
+        yield prefix, part
+        return
+    for at, value in _children(part, prefix):
+        yield from _texts(value, at)
+
+
+def _children(part: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    """The parts of a part, each with its place in ``study.yaml``."""
+    named: Iterable[tuple[str | int, Any]] = ()
     if isinstance(part, BaseModel):
-        for name in type(part).model_fields:
-            if name not in _NOT_TEXTS:
-                yield from _texts(getattr(part, name), f"{prefix}.{name}" if prefix else name)
+        named = ((name, getattr(part, name)) for name in type(part).model_fields if name not in _NOT_TEXTS)
     elif isinstance(part, Mapping):
-        if part and all(is_language(key) and isinstance(value, str) for key, value in part.items()):
-            yield prefix, part
-        else:
-            for key, value in part.items():
-                yield from _texts(value, f"{prefix}.{key}")
+        named = part.items()
     elif isinstance(part, Sequence) and not isinstance(part, str):
-        for number, value in enumerate(part):
-            yield from _texts(value, f"{prefix}.{number}")
+        named = enumerate(part)
+    for name, value in named:
+        yield f"{prefix}.{name}" if prefix else str(name), value
 
 
 def missing_texts(study: Study) -> dict[str, list[str]]:
@@ -198,21 +204,16 @@ def untranslated_texts(study: Study) -> list[str]:
 
 
 def _one_for_all(part: Any, prefix: str) -> Iterator[str]:
-    if isinstance(part, BaseModel):
-        for name, field in type(part).model_fields.items():
-            value, at = getattr(part, name), f"{prefix}.{name}" if prefix else name
-            if name in _NOT_TEXTS or name in _NOT_SHOWN or value == field.default:
-                continue
-            if _holds_text(field.annotation) or name in _SHOWN_IDS:
-                yield from _plain_texts(value, at)
-            elif not isinstance(value, str):
-                yield from _one_for_all(value, at)
-    elif isinstance(part, Mapping):
-        for key, value in part.items():
-            yield from _one_for_all(value, f"{prefix}.{key}")
-    elif isinstance(part, Sequence) and not isinstance(part, str):
-        for number, value in enumerate(part):
-            yield from _one_for_all(value, f"{prefix}.{number}")
+    fields = type(part).model_fields if isinstance(part, BaseModel) else {}
+    for at, value in _children(part, prefix):
+        name = at.rpartition(".")[2]
+        field = fields.get(name)
+        if field is not None and (name in _NOT_SHOWN or value == field.default):
+            continue
+        if field is not None and (_holds_text(field.annotation) or name in _SHOWN_IDS):
+            yield from _plain_texts(value, at)
+        elif field is None or not isinstance(value, str):
+            yield from _one_for_all(value, at)
 
 
 def _plain_texts(value: Any, key_path: str) -> Iterator[str]:
@@ -222,12 +223,9 @@ def _plain_texts(value: Any, key_path: str) -> Iterator[str]:
             yield key_path
     elif isinstance(value, BaseModel):
         yield from _one_for_all(value, key_path)
-    elif isinstance(value, Mapping) and not any(is_language(key) for key in value):
-        for key, inner in value.items():
-            yield from _plain_texts(inner, f"{key_path}.{key}")
-    elif isinstance(value, list):
-        for number, inner in enumerate(value):
-            yield from _plain_texts(inner, f"{key_path}.{number}")
+    elif isinstance(value, list) or (isinstance(value, Mapping) and not any(map(is_language, value))):
+        for at, inner in _children(value, key_path):
+            yield from _plain_texts(inner, at)
 
 
 def _holds_text(annotation: Any) -> bool:

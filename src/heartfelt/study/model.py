@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -63,12 +63,18 @@ class Part(OpenPart):
     model_config = ConfigDict(extra="forbid")
 
 
-def without_unused(written: dict[str, Any], **defaults: Any) -> dict[str, Any]:
-    """What is written of a part, less keys at their defaults that came after its first version.
+class ExtendedPart(BaseModel):
+    """A part with keys that came after its first version, which are not written where they are at their defaults.
 
     A study that does not use them keeps the hash it had before there were such keys, and its snapshots still open.
     """
-    return {key: value for key, value in written.items() if key not in defaults or value != defaults[key]}
+
+    later_keys: ClassVar[tuple[str, ...]]
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        defaults = {key: type(self).model_fields[key].default for key in self.later_keys}
+        return {k: v for k, v in handler(self).items() if k not in defaults or v != defaults[k]}
 
 
 def _check_id(value: str) -> str:
@@ -78,7 +84,6 @@ def _check_id(value: str) -> str:
 
 
 def is_language(value: object) -> bool:
-    """Whether this is a language tag such as 'en' or 'zh-Hans'."""
     return isinstance(value, str) and _LANGUAGE.match(value) is not None
 
 
@@ -122,11 +127,9 @@ class Condition(Part):
 
     model_config = ConfigDict(populate_by_name=True)
 
-    question: Annotated[Id | None, Field(description="an earlier question of the same form")] = None
-    rater: Annotated[Id | None, Field(description="a demographic, or a question of 'before'")] = None
-    draft: Annotated[Id | None, Field(description="a machine_first question: its draft, not its answer")] = (
-        None
-    )
+    question: Id | None = Field(default=None, description="an earlier question of the same form")
+    rater: Id | None = Field(default=None, description="a demographic, or a question of 'before'")
+    draft: Id | None = Field(default=None, description="a machine_first question: its draft, not its answer")
     equals: Annotated[
         list[bool | int | float | str] | None,
         BeforeValidator(lambda value: None if value is None else as_list(value)),
@@ -136,21 +139,21 @@ class Condition(Part):
             description="the answer is this, or one of a list; tags must be the same set",
         ),
     ] = None
-    above: Annotated[
-        float | None, Field(description="the number, or the code of an ordered category, is greater")
-    ] = None
-    below: Annotated[
-        float | None, Field(description="the number, or the code of an ordered category, is smaller")
-    ] = None
+    above: float | None = Field(
+        default=None, description="the number, or the code of an ordered category, is greater"
+    )
+    below: float | None = Field(
+        default=None, description="the number, or the code of an ordered category, is smaller"
+    )
     includes: Annotated[
         list[str] | None,
         BeforeValidator(lambda value: None if value is None else as_list(value)),
         Field(min_length=1, description="one of these tags is in the answer"),
     ] = None
-    answered: Annotated[bool | None, Field(description="there is an answer; false: none was given")] = None
-    none: Annotated[
-        bool | None, Field(description="'none' was the answer; false: there was another answer")
-    ] = None
+    answered: bool | None = Field(default=None, description="there is an answer; false: none was given")
+    none: bool | None = Field(
+        default=None, description="'none' was the answer; false: there was another answer"
+    )
     negated: Annotated[bool, Field(alias="not", description="turns the result of the condition round")] = (
         False
     )
@@ -171,79 +174,67 @@ class Condition(Part):
     @model_serializer(mode="wrap")
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         keys = {"equals": "is", "negated": "not"}
-        written = without_unused(handler(self), **dict.fromkeys(type(self).model_fields))
-        return {keys.get(name, name): value for name, value in written.items() if name != "negated" or value}
+        written = handler(self).items()
+        return {keys.get(k, k): v for k, v in written if (v if k == "negated" else v is not None)}
 
     @property
     def about(self) -> tuple[Literal["question", "rater", "draft"], str]:
-        """What is tested, and the name of it."""
         if self.question is not None:
             return "question", self.question
         return ("rater", self.rater) if self.rater is not None else ("draft", str(self.draft))
 
     def filled(self, names: dict[str, str]) -> Condition:
-        """The condition with values put in for ``{names}`` of ``for_each``."""
         return self.model_copy(update={self.about[0]: fill(self.about[1], names)})
 
 
-class Question(Part):
+class Question(ExtendedPart, Part):
     """One question. With ``for_each`` it stands for one question per combination of values."""
 
-    id: Annotated[Id, Field(description="the name its ratings carry; may hold {names} of for_each")]
-    text: Annotated[Text, Field(description="what raters read; one text, or one per language")]
-    scale: Annotated[Id, Field(description="the name of a scale")]
-    emotion: Annotated[
-        Literal["perceived", "felt"] | None,
-        Field(description="whether raters judge what the stimulus expresses or what they feel"),
-    ] = None
-    axis: Annotated[Id | None, Field(description="the coordinate of the intents this question measures")] = (
-        None
+    later_keys: ClassVar[tuple[str, ...]] = ("draft", "show_if", "none", "page", "grid", "wish")
+
+    id: Id = Field(description="the name its ratings carry; may hold {names} of for_each")
+    text: Text = Field(description="what raters read; one text, or one per language")
+    scale: Id = Field(description="the name of a scale")
+    emotion: Literal["perceived", "felt"] | None = Field(
+        default=None, description="whether raters judge what the stimulus expresses or what they feel"
     )
-    required: Annotated[bool, Field(description="whether it must be answered")] = True
-    help: Annotated[
-        Text | None, Field(description="a smaller line below the question; of a grid, above it")
-    ] = None
-    shows: Annotated[
-        list[Literal["prompt", "rubric"]], Field(description="what is shown beside the stimulus")
-    ] = []
-    rubric: Annotated[Text | None, Field(description="the written level the stimulus is held against")] = None
-    for_each: Annotated[
-        dict[Id, list[str]], Field(description="values that fill the {names} in id and text")
-    ] = {}
-    about: Annotated[dict[str, str], Field(description="facts about the question, kept with its labels")] = {}
-    machine_first: Annotated[
-        bool, Field(description="whether a machine fills it in first and a person verifies")
-    ] = False
-    draft: Annotated[
-        str | None, Field(description="the predictor that drafts it, such as pixels:brightness or objects")
-    ] = None
+    axis: Id | None = Field(default=None, description="the coordinate of the intents this question measures")
+    required: bool = Field(default=True, description="whether it must be answered")
+    help: Text | None = Field(
+        default=None, description="a smaller line below the question; of a grid, above it"
+    )
+    shows: list[Literal["prompt", "rubric"]] = Field(
+        default=[], description="what is shown beside the stimulus"
+    )
+    rubric: Text | None = Field(default=None, description="the written level the stimulus is held against")
+    for_each: dict[Id, list[str]] = Field(
+        default={}, description="values that fill the {names} in id and text"
+    )
+    about: dict[str, str] = Field(default={}, description="facts about the question, kept with its labels")
+    machine_first: bool = Field(
+        default=False, description="whether a machine fills it in first and a person verifies"
+    )
+    draft: str | None = Field(
+        default=None, description="the predictor that drafts it, such as pixels:brightness or objects"
+    )
     show_if: Annotated[
         list[Condition],
         BeforeValidator(as_list),
         Field(description="when it is asked: a condition, or a list of conditions that must all hold"),
     ] = []
-    none: Annotated[
-        bool | Text, Field(description="whether raters may say that there is none; or what the button says")
-    ] = False
-    page: Annotated[Id | None, Field(description="questions with the same page are on one page")] = None
-    grid: Annotated[
-        Id | None, Field(description="questions with the same grid and scale are rows of one table")
-    ] = None
-    wish: Annotated[
-        Literal["comments", "answers"] | None,
-        Field(
-            description="a yes/no question of 'before' or 'after': who says yes does not want these to be published"
-        ),
-    ] = None
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(
-            handler(self), draft=None, show_if=[], none=False, page=None, grid=None, wish=None
-        )
+    none: bool | Text = Field(
+        default=False, description="whether raters may say that there is none; or what the button says"
+    )
+    page: Id | None = Field(default=None, description="questions with the same page are on one page")
+    grid: Id | None = Field(
+        default=None, description="questions with the same grid and scale are rows of one table"
+    )
+    wish: Literal["comments", "answers"] | None = Field(
+        default=None,
+        description="a yes/no question of 'before' or 'after': who says yes does not want these to be published",
+    )
 
     def check(self, study: Study, path: Place) -> None:
-        """The scale must be there, and the axis if the intents have coordinates."""
         if self.draft is not None and not self.machine_first:
             raise ReferenceProblem(
                 (*path, "draft"),
@@ -277,7 +268,6 @@ class Question(Part):
             check_name((*path, "axis"), self.axis, axes, "no intent has a coordinate", "Axes of the intents")
 
     def _check_without_stimulus(self, study: Study, path: Place) -> None:
-        """A question of a questionnaire is about the rater: nothing in it may need a stimulus."""
         if study.scales[self.scale].level == "comparison" or study.scales[self.scale].type == "trace":
             raise ReferenceProblem(
                 (*path, "scale"), f"the scale '{self.scale}' is about stimuli, and a questionnaire has none"
@@ -337,14 +327,13 @@ class AnchorProbe(Part):
 
     type: Literal["anchor"]
     id: Id
-    stimuli: Annotated[list[Id], Field(min_length=1)]
+    stimuli: list[Id] = Field(min_length=1)
     question: Id
     at_least: float | None = None
     at_most: float | None = None
-    per_session: Annotated[int, Field(ge=1)] = 1
+    per_session: int = Field(default=1, ge=1)
 
     def check(self, study: Study, path: Place) -> None:
-        """The question must be asked."""
         study.check_question((*path, "question"), self.question)
 
     @model_validator(mode="after")
@@ -359,9 +348,9 @@ class RepeatProbe(Part):
 
     type: Literal["repeat"]
     id: Id
-    per_session: Annotated[int, Field(ge=1)] = 1
-    at_most_apart: Annotated[float, Field(ge=0, description="largest difference that passes")] = 2
-    gap: Annotated[int, Field(ge=1, description="trials between the two")] = 8
+    per_session: int = Field(default=1, ge=1)
+    at_most_apart: float = Field(default=2, ge=0, description="largest difference that passes")
+    gap: int = Field(default=8, ge=1, description="trials between the two")
 
 
 class AttentionProbe(Part):
@@ -372,10 +361,9 @@ class AttentionProbe(Part):
     text: Text
     question: Id
     answer: float | str
-    per_session: Annotated[int, Field(ge=1)] = 1
+    per_session: int = Field(default=1, ge=1)
 
     def check(self, study: Study, path: Place) -> None:
-        """The question must be asked; about a set or a whole clip, not every answer can be asked for."""
         study.check_question((*path, "question"), self.question)
         scale = study.scale_of(self.question)
         if study.sets is not None or getattr(scale, "type", None) == "trace":
@@ -390,8 +378,8 @@ class HeadphoneProbe(Part):
 
     type: Literal["headphones"]
     id: Id
-    trials: Annotated[int, Field(ge=1)] = 6
-    pass_at: Annotated[int, Field(ge=1)] = 5
+    trials: int = Field(default=6, ge=1)
+    pass_at: int = Field(default=5, ge=1)
     blocks: bool = False
 
     @model_validator(mode="after")

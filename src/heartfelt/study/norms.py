@@ -23,7 +23,6 @@ class NormsTable:
 
     @property
     def words(self) -> str:
-        """Everything that is known about it."""
         terms = f"Terms of use: {self.licence}." if self.licence else "Terms of use: not known to heartfelt."
         return f"{self.citation or f'{self.name}.'} {terms}"
 

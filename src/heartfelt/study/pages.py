@@ -17,7 +17,6 @@ MOST_COLUMNS = 11
 
 
 def check_layout(study: Study) -> None:
-    """Refuse pages and grids that cannot be shown as they are written."""
     for form in study.forms.values():
         written: list[tuple[Question, Place]] = [
             (question, (*form.place, number))
@@ -76,7 +75,6 @@ def _check_grid(study: Study, question: Question, path: Place, rows: list[Questi
 
 
 def _check_fixed_questions(study: Study) -> None:
-    """Questions of an affect grid and of attention trials cannot be left out or laid out otherwise."""
     affect = study.design.affect_grid or ()
     for name in affect:
         question = study.question(name)

@@ -24,7 +24,6 @@ RECIPES: Registry[Recipe] = Registry("recipe", homes=("heartfelt.datasets.*", "h
 
 
 def recipe_text(name: str) -> str:
-    """The ``study.yaml`` of a recipe."""
     return RECIPES[name].file.read_text(encoding="utf-8")
 
 

@@ -7,12 +7,12 @@ import re
 from collections import Counter
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.registry import Registry
 from heartfelt.study.answer import Coded, Level, Scale, read_number
-from heartfelt.study.model import Id, Part, Text, without_unused
+from heartfelt.study.model import ExtendedPart, Id, Part, Text
 from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Ranking, Trace
 
 
@@ -22,13 +22,12 @@ class Points(Scale):
     level: ClassVar[Level] = "interval"
     about: ClassVar[str] = "points in a row, with anchors and pictures"
     type: Literal["points"]
-    points: Annotated[int, Field(ge=2, le=101, description="how many points")]
-    first: Annotated[int, Field(description="the number of the first point")] = 1
-    anchors: Annotated[dict[int, Text], Field(description="words at a point")] = {}
-    pictures: Annotated[
-        str | dict[int, str] | None,
-        Field(description="a built-in picture set (sam-valence, sam-arousal) or a file a point"),
-    ] = None
+    points: int = Field(ge=2, le=101, description="how many points")
+    first: int = Field(default=1, description="the number of the first point")
+    anchors: dict[int, Text] = Field(default={}, description="words at a point")
+    pictures: str | dict[int, str] | None = Field(
+        default=None, description="a built-in picture set (sam-valence, sam-arousal) or a file a point"
+    )
 
     @model_validator(mode="after")
     def _anchors_on_scale(self) -> Points:
@@ -40,38 +39,34 @@ class Points(Scale):
 
     @property
     def last(self) -> int:
-        """The number of the last point."""
         return self.first + self.points - 1
 
     def bounds(self) -> tuple[float, float]:
-        """First and last point."""
         return float(self.first), float(self.last)
 
     def read(self, answer: Any) -> Coded:
-        """Accept a whole number between the first and the last point."""
         number = read_number(answer)
         if number is None or number != int(number) or not self.first <= number <= self.last:
             raise self._off(answer, f"whole numbers from {self.first} to {self.last}")
         return number, None
 
 
-class Numeric(Scale):
+class Numeric(ExtendedPart, Scale):
     """Any number, within limits if there are such."""
 
+    later_keys: ClassVar[tuple[str, ...]] = ("anchors",)
     level: ClassVar[Level] = "interval"
     about: ClassVar[str] = "a number, such as a slider"
     whole: ClassVar[bool] = False
     type: Literal["numeric"]
     low: float | None = None
     high: float | None = None
-    step: Annotated[float | None, Field(gt=0)] = None
+    step: float | None = Field(default=None, gt=0)
     unit: str | None = None
-    anchors: Annotated[
-        dict[float, Text],
-        Field(
-            description="words at places of the slider, such as its ends and its middle; needs low and high"
-        ),
-    ] = {}
+    anchors: dict[float, Text] = Field(
+        default={},
+        description="words at places of the slider, such as its ends and its middle; needs low and high",
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> Numeric:
@@ -84,16 +79,10 @@ class Numeric(Scale):
                 raise ValueError(f"there is no {point:g} on a scale from {self.low:g} to {self.high:g}")
         return self
 
-    @model_serializer(mode="wrap")
-    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), anchors={})
-
     def bounds(self) -> tuple[float, float] | None:
-        """Low and high, when both are set."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     def read(self, answer: Any) -> Coded:
-        """Accept a finite number within the limits."""
         number = read_number(answer)
         low = -math.inf if self.low is None else self.low
         high = math.inf if self.high is None else self.high
@@ -112,13 +101,13 @@ class Tag(Part):
 class Category(Tag):
     """One category: its id is what data files hold, its text is what raters read."""
 
-    value: Annotated[
-        float | None, Field(description="the code to store; its place in the list if left out")
-    ] = None
+    value: float | None = Field(
+        default=None, description="the code to store; its place in the list if left out"
+    )
 
 
 class _Categories(Scale):
-    categories: Annotated[list[Category | Id], Field(min_length=2)]
+    categories: list[Category | Id] = Field(min_length=2)
 
     @model_validator(mode="after")
     def _distinct(self) -> _Categories:
@@ -174,11 +163,9 @@ class YesNo(Scale):
     no: Text = "No"
 
     def codes(self) -> dict[str, float]:
-        """``no`` is 0 and ``yes`` is 1."""
         return {"no": 0.0, "yes": 1.0}
 
     def read(self, answer: Any) -> Coded:
-        """Accept yes, no, true, false, 1 and 0."""
         word = str(answer).strip().casefold()
         if word in {"yes", "true", "1", "1.0"}:
             return 1.0, "yes"
@@ -196,17 +183,18 @@ def count_words(text: str) -> int:
     return len(_WORD.findall(text))
 
 
-class FreeText(Scale):
+class FreeText(ExtendedPart, Scale):
     """Words of the rater's own."""
 
+    later_keys: ClassVar[tuple[str, ...]] = ("min_characters", "max_characters", "rows")
     level: ClassVar[Level] = "text"
     about: ClassVar[str] = "free text, such as a caption or a reason"
     type: Literal["text"]
-    min_words: Annotated[int, Field(ge=0)] = 0
-    max_words: Annotated[int | None, Field(ge=1)] = None
-    min_characters: Annotated[int, Field(ge=0)] = 0
-    max_characters: Annotated[int | None, Field(ge=1)] = None
-    rows: Annotated[int | None, Field(ge=1, le=40, description="lines the field shows at first")] = None
+    min_words: int = Field(default=0, ge=0)
+    max_words: int | None = Field(default=None, ge=1)
+    min_characters: int = Field(default=0, ge=0)
+    max_characters: int | None = Field(default=None, ge=1)
+    rows: int | None = Field(default=None, ge=1, le=40, description="lines the field shows at first")
 
     @model_validator(mode="after")
     def _possible(self) -> FreeText:
@@ -215,10 +203,6 @@ class FreeText(Scale):
             if most is not None and least > most:
                 raise ValueError(f"min_{unit} cannot exceed max_{unit}")
         return self
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), min_characters=0, max_characters=None, rows=None)
 
     def read(self, answer: Any) -> Coded:
         """Accept text of an allowed length; spaces around it do not count."""
@@ -232,20 +216,21 @@ class FreeText(Scale):
         return None, text
 
 
-class Tags(Scale):
+class Tags(ExtendedPart, Scale):
     """Any number of short labels, from a list or freely."""
 
+    later_keys: ClassVar[tuple[str, ...]] = ("suggestions",)
     level: ClassVar[Level] = "text"
     about: ClassVar[str] = "any number of tags, from a list or freely"
     type: Literal["tags"]
-    tags: Annotated[
-        list[Tag | Id], Field(description="tags to choose from, each an id or an id with a text")
-    ] = []
-    open: Annotated[bool, Field(description="whether raters may add tags of their own")] = True
-    separator: Annotated[str, Field(min_length=1, max_length=1)] = ";"
-    suggestions: Annotated[
-        list[Tag | Id], Field(description="further tags, offered while raters type; also where open is false")
-    ] = []
+    tags: list[Tag | Id] = Field(
+        default=[], description="tags to choose from, each an id or an id with a text"
+    )
+    open: bool = Field(default=True, description="whether raters may add tags of their own")
+    separator: str = Field(default=";", min_length=1, max_length=1)
+    suggestions: list[Tag | Id] = Field(
+        default=[], description="further tags, offered while raters type; also where open is false"
+    )
 
     @model_validator(mode="after")
     def _distinct(self) -> Tags:
@@ -256,10 +241,6 @@ class Tags(Scale):
         if split:
             raise ValueError(f"the tag '{split[0]}' holds the separator '{self.separator}'")
         return self
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), suggestions=[])
 
     @property
     def names(self) -> list[str]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class Screener(Part):
     """Who is screened out: raters for whom all conditions hold, or who failed a probe too often."""
 
-    id: Annotated[Id, Field(description="the name its code and its counts have")]
+    id: Id = Field(description="the name its code and its counts have")
     when: Annotated[
         list[Condition],
         BeforeValidator(as_list),
@@ -47,10 +47,10 @@ class Screener(Part):
         BeforeValidator(as_list),
         Field(description="attention probes, or the headphone check (with blocks: true)"),
     ] = []
-    failures: Annotated[
-        int, Field(ge=1, description="attention trials answered otherwise than asked, at which it ends")
-    ] = 1
-    text: Annotated[Text | None, Field(description="what those who are screened out read")] = None
+    failures: int = Field(
+        default=1, ge=1, description="attention trials answered otherwise than asked, at which it ends"
+    )
+    text: Text | None = Field(default=None, description="what those who are screened out read")
 
     @model_validator(mode="after")
     def _about_one_thing(self) -> Screener:
@@ -59,7 +59,6 @@ class Screener(Part):
         return self
 
     def check(self, study: Study, path: Place) -> None:
-        """What is tested must be asked of raters, and screen out somebody but not everybody."""
         if self.probe:
             self._check_probes(study, (*path, "probe"))
             return
@@ -103,7 +102,6 @@ class Screener(Part):
                 )
 
     def holds_for(self, study: Study, answers: Mapping[Source, Coded | None]) -> bool:
-        """Whether all conditions hold for a rater's answers."""
         return all(
             holds(condition, answers.get(condition.about), scale_of(study, condition.about))
             for condition in self.when
@@ -149,7 +147,6 @@ def probe_screener(study: Study, failures: Mapping[str, int]) -> Screener | None
 
 
 def check_codes(study: Study) -> None:
-    """Refuse a code for a screener that the study does not have."""
     names = [screener.id for screener in study.screeners]
     for name in study.recruiting.codes.screeners:
         path = ("recruiting", "codes", "screeners")

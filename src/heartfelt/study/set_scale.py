@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -70,11 +70,10 @@ class Choice(SetScale):
     about: ClassVar[str] = "which of two, with or without ties"
     fits: ClassVar[frozenset[str]] = frozenset({"pair", "ab", "abx"})
     type: Literal["choice"]
-    ties: Annotated[bool, Field(description="whether raters may answer that there is no difference")] = False
-    tie_text: Annotated[Text, Field(description="what the button for a tie says")] = "No difference"
+    ties: bool = Field(default=False, description="whether raters may answer that there is no difference")
+    tie_text: Text = Field(default="No difference", description="what the button for a tie says")
 
     def bounds(self) -> tuple[float, float]:
-        """0 for not chosen, 1 for chosen."""
         return 0.0, 1.0
 
     def instructed(self, answer: Any) -> Coded:
@@ -87,7 +86,6 @@ class Choice(SetScale):
         return position, None
 
     def read_set(self, answer: Any, members: int) -> list[float]:
-        """Accept the member chosen, or "tie" where ties are offered."""
         if answer == TIE:
             if not self.ties:
                 raise self._off(answer, "one of the members; this scale has no ties")
@@ -102,10 +100,11 @@ class Preference(SetScale):
     about: ClassVar[str] = "how much better one of two is, such as -3 to +3"
     fits: ClassVar[frozenset[str]] = frozenset({"pair", "ab"})
     type: Literal["preference"]
-    steps: Annotated[int, Field(ge=1, le=10, description="grades on each side of 'about the same'")] = 3
-    anchors: Annotated[
-        dict[int, Text], Field(description="words at a grade: 0 for the same, higher for a larger difference")
-    ] = {0: "About the same", 1: "Slightly better", 2: "Better", 3: "Much better"}
+    steps: int = Field(default=3, ge=1, le=10, description="grades on each side of 'about the same'")
+    anchors: dict[int, Text] = Field(
+        default={0: "About the same", 1: "Slightly better", 2: "Better", 3: "Much better"},
+        description="words at a grade: 0 for the same, higher for a larger difference",
+    )
 
     @model_validator(mode="after")
     def _anchors_on_scale(self) -> Preference:
@@ -115,11 +114,9 @@ class Preference(SetScale):
         return self
 
     def bounds(self) -> tuple[float, float]:
-        """The largest grade against a member and in its favour."""
         return -float(self.steps), float(self.steps)
 
     def instructed(self, answer: Any) -> Coded:
-        """Accept a whole number; positive favours the second member."""
         return self.read_set(answer, 2)[1], None
 
     def read_set(self, answer: Any, members: int) -> list[float]:
@@ -139,9 +136,9 @@ class Grade(SetScale):
     type: Literal["grade"]
     low: float = 0.0
     high: float = 100.0
-    step: Annotated[float, Field(gt=0, description="the smallest difference between two grades")] = 1.0
-    bands: Annotated[list[Text], Field(min_length=2, max_length=10, description="words from low to high")] = (
-        list(BANDS)
+    step: float = Field(default=1.0, gt=0, description="the smallest difference between two grades")
+    bands: list[Text] = Field(
+        default=list(BANDS), min_length=2, max_length=10, description="words from low to high"
     )
 
     @model_validator(mode="after")
@@ -151,11 +148,9 @@ class Grade(SetScale):
         return self
 
     def bounds(self) -> tuple[float, float]:
-        """Lowest and highest grade."""
         return self.low, self.high
 
     def read_set(self, answer: Any, members: int) -> list[float]:
-        """Accept one number per member."""
         if not isinstance(answer, list | tuple) or len(answer) != members:
             raise self._off("this", f"a list with one grade for each of the {members} members")
         return [float(self.read(grade)[0] or 0.0) for grade in answer]
@@ -167,18 +162,16 @@ class Ranking(SetScale):
     about: ClassVar[str] = "an order of the set, best first"
     fits: ClassVar[frozenset[str]] = frozenset({"ranking", "pair", "ab"})
     type: Literal["rank"]
-    best: Annotated[Text, Field(description="what the upper end is called")] = "Best"
-    worst: Annotated[Text, Field(description="what the lower end is called")] = "Worst"
+    best: Text = Field(default="Best", description="what the upper end is called")
+    worst: Text = Field(default="Worst", description="what the lower end is called")
 
     def read(self, answer: Any) -> Coded:
-        """Accept a rank, from 1."""
         rank = read_number(answer)
         if rank is None or rank < 1:
             raise self._off(answer, "ranks from 1 for the best")
         return rank, None
 
     def read_set(self, answer: Any, members: int) -> list[float]:
-        """Accept every member once, best first."""
         listed = isinstance(answer, Sequence) and not isinstance(answer, str)
         order = [self._member(member, members) for member in answer] if listed else []
         if sorted(order) != list(range(members)):
@@ -192,11 +185,10 @@ class BestWorst(SetScale):
     about: ClassVar[str] = "the best and the worst of a set"
     fits: ClassVar[frozenset[str]] = frozenset({"best-worst", "ranking"})
     type: Literal["best-worst"]
-    best: Annotated[Text, Field(description="what the best is called, such as 'Happiest'")] = "Best"
-    worst: Annotated[Text, Field(description="what the worst is called, such as 'Least happy'")] = "Worst"
+    best: Text = Field(default="Best", description="what the best is called, such as 'Happiest'")
+    worst: Text = Field(default="Worst", description="what the worst is called, such as 'Least happy'")
 
     def bounds(self) -> tuple[float, float]:
-        """-1 for the worst, 1 for the best."""
         return -1.0, 1.0
 
     def read(self, answer: Any) -> Coded:
@@ -223,9 +215,9 @@ class Trace(Scale):
     type: Literal["trace"]
     low: float = -1.0
     high: float = 1.0
-    rate: Annotated[float, Field(gt=0, le=50, description="samples per second")] = 10.0
-    low_text: Annotated[Text, Field(description="what the lower end is called")] = ""
-    high_text: Annotated[Text, Field(description="what the upper end is called")] = ""
+    rate: float = Field(default=10.0, gt=0, le=50, description="samples per second")
+    low_text: Text = Field(default="", description="what the lower end is called")
+    high_text: Text = Field(default="", description="what the upper end is called")
 
     @model_validator(mode="after")
     def _ordered(self) -> Trace:
@@ -234,11 +226,9 @@ class Trace(Scale):
         return self
 
     def bounds(self) -> tuple[float, float]:
-        """Lowest and highest value."""
         return self.low, self.high
 
     def instructed(self, answer: Any) -> Coded:
-        """No course over time can be asked for."""
         raise InputError(
             f"An attention trial cannot ask for '{answer}': its scale is a trace.",
             "Ask it about a question on another scale, or leave the probe out.",

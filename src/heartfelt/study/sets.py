@@ -22,13 +22,13 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from heartfelt.errors import require
 from heartfelt.streams import stream
-from heartfelt.study.model import Id, Part, Place, ReferenceProblem, check_name, without_unused
+from heartfelt.study.model import ExtendedPart, Id, Part, Place, ReferenceProblem, check_name
 from heartfelt.study.set_scale import SetScale, Trace
 from heartfelt.tables import need_columns
 
@@ -53,50 +53,42 @@ _LISTED: Mapping[str, Role] = {"member": "member", "reference": "reference", "an
 _BY = {"by-prompt": ["prompt"], "across-systems": ["intent"], "within-system": [], "blocks": []}
 
 
-class Sets(Part):
+class Sets(ExtendedPart, Part):
     """Which stimuli are presented together, and what raters do with them."""
 
-    type: Annotated[SetType, Field(description="what raters do with the members of a set")]
-    rule: Annotated[
-        Literal["by-prompt", "across-systems", "within-system", "blocks", "table"],
-        Field(description="where sets come from"),
-    ] = "by-prompt"
-    by: Annotated[
-        list[Id] | None,
-        Field(
-            description="columns of the manifest that the members of a set share, in place of the rule's own"
-        ),
-    ] = None
-    size: Annotated[int | None, Field(ge=2, le=20, description="members of a set; needed for blocks")] = None
-    rounds: Annotated[int, Field(ge=1, le=1000, description="blocks each stimulus appears in")] = 3
-    per_stimulus: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            description="pairs each stimulus appears in, chosen so that they connect all; every pair if left out",
-        ),
-    ] = None
-    reference: Annotated[
-        Id | None,
-        Field(
-            description="the system whose stimulus is the reference; with pairs, only those with it are kept"
-        ),
-    ] = None
-    reference_first: Annotated[
-        bool,
-        Field(
-            description="whether the reference system's stimulus always comes first (left); drawn if not, but for a"
-            " reference that is named to the rater, which always does"
-        ),
-    ] = False
-    hidden_reference: Annotated[
-        bool,
-        Field(description="with type: reference, whether each reference is also judged against itself"),
-    ] = False
-    anchors: Annotated[list[Id], Field(description="systems that are poor on purpose (MUSHRA)")] = []
-    file: Annotated[
-        str | None, Field(description="CSV or Parquet of (set, stimulus, role) for rule: table")
-    ] = None
+    later_keys: ClassVar[tuple[str, ...]] = ("reference_first", "hidden_reference")
+    type: SetType = Field(description="what raters do with the members of a set")
+    rule: Literal["by-prompt", "across-systems", "within-system", "blocks", "table"] = Field(
+        default="by-prompt", description="where sets come from"
+    )
+    by: list[Id] | None = Field(
+        default=None,
+        description="columns of the manifest that the members of a set share, in place of the rule's own",
+    )
+    size: int | None = Field(default=None, ge=2, le=20, description="members of a set; needed for blocks")
+    rounds: int = Field(default=3, ge=1, le=1000, description="blocks each stimulus appears in")
+    per_stimulus: int | None = Field(
+        default=None,
+        ge=1,
+        description="pairs each stimulus appears in, chosen so that they connect all; every pair if left out",
+    )
+    reference: Id | None = Field(
+        default=None,
+        description="the system whose stimulus is the reference; with pairs, only those with it are kept",
+    )
+    reference_first: bool = Field(
+        default=False,
+        description="whether the reference system's stimulus always comes first (left); drawn if not, but for a"
+        " reference that is named to the rater, which always does",
+    )
+    hidden_reference: bool = Field(
+        default=False,
+        description="with type: reference, whether each reference is also judged against itself",
+    )
+    anchors: list[Id] = Field(default=[], description="systems that are poor on purpose (MUSHRA)")
+    file: str | None = Field(
+        default=None, description="CSV or Parquet of (set, stimulus, role) for rule: table"
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> Sets:
@@ -130,17 +122,12 @@ class Sets(Part):
             raise ValueError("'per_stimulus' is for pairs. Use 'rounds' for blocks")
         return self
 
-    @model_serializer(mode="wrap")
-    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), reference_first=False, hidden_reference=False)
-
     @property
     def judged(self) -> int | None:
         """How many members raters judge, where that is fixed by the type; an ABX trial is about its X."""
         return {"pair": 2, "ab": 2, "abx": 2, "reference": 1}.get(self.type)
 
     def check(self, study: Study, path: Place) -> None:
-        """Systems must be there, and the scale of every question must fit the type."""
         system_ids = [system.id for system in study.systems]
         for key, names in (("reference", [self.reference]), ("anchors", self.anchors)):
             for name in names:
@@ -192,7 +179,6 @@ class StimulusSet:
 
     @property
     def stimuli(self) -> tuple[str, ...]:
-        """The stimuli, each once."""
         return tuple(dict.fromkeys(stimulus for stimulus, _ in self.members))
 
 

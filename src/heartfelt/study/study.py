@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from heartfelt.errors import UnknownNameError, suggestion
 from heartfelt.study.adjudication import Adjudication
@@ -21,6 +21,7 @@ from heartfelt.study.design import Demographic, Design, Recruiting
 from heartfelt.study.instrument import Instrument, InstrumentUse
 from heartfelt.study.model import (
     AnchorProbe,
+    ExtendedPart,
     Id,
     Language,
     OpenPart,
@@ -32,14 +33,13 @@ from heartfelt.study.model import (
     RepeatProbe,
     Text,
     check_name,
-    without_unused,
 )
 from heartfelt.study.pages import check_layout
 from heartfelt.study.scale import AnyScale
 from heartfelt.study.screeners import Screener, check_codes
 from heartfelt.study.sets import Sets
 
-_LISTS = (
+_LISTS = [
     "systems",
     "intents",
     "prompts",
@@ -50,7 +50,7 @@ _LISTS = (
     "between",
     "after",
     "screeners",
-)
+]
 _FORMS = ("before", "questions", "after")
 
 
@@ -59,25 +59,22 @@ class System(OpenPart):
 
     id: Id
     name: str | None = None
-    group: Annotated[str | None, Field(description="such as open-source or commercial")] = None
+    group: str | None = Field(default=None, description="such as open-source or commercial")
 
 
-class Intent(OpenPart):
+class Intent(ExtendedPart, OpenPart):
     """What stimuli were meant to convey, with its place on the axes of the questions. Further keys are kept."""
 
+    later_keys: ClassVar[tuple[str, ...]] = ("norms",)
     id: Id
     text: Text | None = None
-    group: Annotated[str | None, Field(description="such as the quadrant")] = None
-    reference: Annotated[
-        dict[Id, float], Field(description="coordinates by axis, such as valence and arousal")
-    ] = {}
-    norms: Annotated[
-        str | None, Field(description="the table that the coordinates are from, as methods sections cite it")
-    ] = None
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), norms=None)
+    group: str | None = Field(default=None, description="such as the quadrant")
+    reference: dict[Id, float] = Field(
+        default={}, description="coordinates by axis, such as valence and arousal"
+    )
+    norms: str | None = Field(
+        default=None, description="the table that the coordinates are from, as methods sections cite it"
+    )
 
 
 class Prompt(OpenPart):
@@ -85,10 +82,9 @@ class Prompt(OpenPart):
 
     id: Id
     text: str
-    systems: Annotated[list[Id], Field(description="only for these systems; all if left out")] = []
+    systems: list[Id] = Field(default=[], description="only for these systems; all if left out")
 
     def check(self, study: Study, path: Place) -> None:
-        """The systems must be there."""
         systems = [system.id for system in study.systems]
         for name in self.systems:
             check_name((*path, "systems"), name, systems, "no system is called", "Systems")
@@ -97,76 +93,79 @@ class Prompt(OpenPart):
 class StimuliSource(Part):
     """Where the stimuli are listed and where their media lie, both inside the study folder."""
 
-    manifest: Annotated[str, Field(description="CSV or Parquet with a column 'stimulus'")] = "stimuli.csv"
-    media: Annotated[str, Field(description="the folder that paths in the manifest are relative to")] = (
-        "media"
+    manifest: str = Field(default="stimuli.csv", description="CSV or Parquet with a column 'stimulus'")
+    media: str = Field(default="media", description="the folder that paths in the manifest are relative to")
+    items: str | None = Field(
+        default=None, description="CSV or Parquet of (stimulus, question); every pair if left out"
     )
-    items: Annotated[
-        str | None, Field(description="CSV or Parquet of (stimulus, question); every pair if left out")
-    ] = None
 
 
-class Study(Part):
+class Study(ExtendedPart, Part):
     """A rating study."""
 
-    heartfelt: Annotated[Literal[1], Field(description="version of this file's layout")] = 1
-    name: Annotated[Id, Field(max_length=200, description="also the name of files and folders")]
+    later_keys: ClassVar[tuple[str, ...]] = (
+        "sets",
+        "adjudication",
+        "debriefing",
+        "before",
+        "after",
+        "between",
+        "screeners",
+        "instruments",
+        "branding",
+    )
+    heartfelt: Literal[1] = Field(default=1, description="version of this file's layout")
+    name: Id = Field(max_length=200, description="also the name of files and folders")
     title: Text = ""
     description: Text = ""
     media: Literal["audio", "speech", "image"] = "audio"
     seed: int = 0
-    languages: Annotated[list[Language], Field(min_length=1)] = ["en"]
+    languages: list[Language] = Field(default=["en"], min_length=1)
     instructions: Text = ""
     systems: list[System] = []
     intents: list[Intent] = []
     prompts: list[Prompt] = []
     stimuli: StimuliSource = StimuliSource()
-    sets: Annotated[
-        Sets | None, Field(description="which stimuli are presented together; one at a time if left out")
-    ] = None
+    sets: Sets | None = Field(
+        default=None, description="which stimuli are presented together; one at a time if left out"
+    )
     scales: dict[Id, AnyScale] = {}
-    questions: Annotated[list[Question], Field(min_length=1)]
+    questions: list[Question] = Field(min_length=1)
     probes: list[Probe] = []
     design: Design = Design()
-    smallest_effect: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            description="the smallest difference between two systems that would matter, in points of the scale",
-        ),
-    ] = None
-    adjudication: Annotated[
-        Adjudication | None,
-        Field(description="which items senior raters decide; none if left out"),
-    ] = None
+    smallest_effect: float | None = Field(
+        default=None,
+        gt=0,
+        description="the smallest difference between two systems that would matter, in points of the scale",
+    )
+    adjudication: Adjudication | None = Field(
+        default=None, description="which items senior raters decide; none if left out"
+    )
     consent: Consent | None = None
-    debriefing: Annotated[
-        Debriefing | None, Field(description="what raters read in the end; nothing if left out")
-    ] = None
+    debriefing: Debriefing | None = Field(
+        default=None, description="what raters read in the end; nothing if left out"
+    )
     demographics: list[Demographic] = []
-    before: Annotated[
-        list[Question], Field(description="a questionnaire before the stimuli, such as one on personality")
-    ] = []
-    after: Annotated[list[Question], Field(description="a questionnaire after the stimuli")] = []
-    between: Annotated[list[Between], Field(description="questionnaires between trials")] = []
-    screeners: Annotated[
-        list[Screener], Field(description="who is screened out by their answers or failed probes")
-    ] = []
-    instruments: Annotated[
-        dict[Id, Instrument],
-        Field(description="questionnaires that score themselves, as 'before' and 'after' use them"),
-    ] = {}
-    branding: Annotated[Branding | None, Field(description="logo and colour of the rating pages")] = None
-    credit: Annotated[str | None, Field(description="whom to cite for this design or its data")] = None
+    before: list[Question] = Field(
+        default=[], description="a questionnaire before the stimuli, such as one on personality"
+    )
+    after: list[Question] = Field(default=[], description="a questionnaire after the stimuli")
+    between: list[Between] = Field(default=[], description="questionnaires between trials")
+    screeners: list[Screener] = Field(
+        default=[], description="who is screened out by their answers or failed probes"
+    )
+    instruments: dict[Id, Instrument] = Field(
+        default={}, description="questionnaires that score themselves, as 'before' and 'after' use them"
+    )
+    branding: Branding | None = Field(default=None, description="logo and colour of the rating pages")
+    credit: str | None = Field(default=None, description="whom to cite for this design or its data")
     licence: str | None = None
-    recruiting: Annotated[Recruiting, Field(exclude=True)] = Recruiting()
-    database: Annotated[
-        str | None,
-        Field(
-            exclude=True,
-            description="URL of a PostgreSQL database to collect in; a file in the study folder if left out",
-        ),
-    ] = None
+    recruiting: Recruiting = Field(default=Recruiting(), exclude=True)
+    database: str | None = Field(
+        default=None,
+        exclude=True,
+        description="URL of a PostgreSQL database to collect in; a file in the study folder if left out",
+    )
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Study:
@@ -197,14 +196,7 @@ class Study(Part):
             self.adjudication.check(self, ("adjudication",))
         return self
 
-    @model_serializer(mode="wrap")
-    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        unused: dict[str, Any] = {key: [] for key in ("before", "after", "between", "screeners")}
-        unused |= dict.fromkeys(("sets", "adjudication", "debriefing", "branding"))
-        return without_unused(handler(self), instruments={}, **unused)
-
     def check_question(self, path: Place, name: str) -> None:
-        """Refuse the name of a question that is not asked."""
         check_name(path, name, self._asked_by_id, "no question is called", "Questions")
 
     @cached_property
@@ -262,7 +254,6 @@ class Study(Part):
         return {question.id: question for question in self.asked}
 
     def question(self, name: str) -> Question:
-        """The question of that id."""
         if name not in self._asked_by_id:
             raise UnknownNameError(
                 f"The study has no question '{name}'.", suggestion(name, self._asked_by_id, "Questions")
@@ -270,7 +261,6 @@ class Study(Part):
         return self._asked_by_id[name]
 
     def scale_of(self, question: str) -> Scale:
-        """The scale a question is answered on."""
         return self.scales[self.question(question).scale]
 
     def reference(self, axis: str) -> dict[str, float]:

@@ -1,7 +1,6 @@
 """YAML that remembers where everything stood, and that no file can blow up.
 
-Only plain data is built (no tags, no objects). A file may use anchors, but what they expand to is bounded, so a few
-hundred bytes cannot become a few billion nodes. A key given twice is a mistake, not a silent overwrite.
+Only plain data is built (no tags, no objects); what anchors expand to is bounded. A key given twice is a mistake.
 """
 
 from __future__ import annotations

@@ -55,17 +55,16 @@ _RESERVED = {*RATINGS.names, *PROBED} - {"seconds", "at"}
 class AigiemoFormat(Format):
     """Annotations of AI-generated images with many fields."""
 
-    name: ClassVar[str] = "aigiemo"
-    about: ClassVar[str] = "emotion of AI-generated images with machine-filled fields (JSON Lines or CSV)"
+    name = "aigiemo"
+    about = "emotion of AI-generated images with machine-filled fields (JSON Lines or CSV)"
     options: ClassVar[Mapping[str, str]] = {
         "range": "lowest and highest valence and arousal, such as 1..9; 0..1 if left out",
         "media": "folder of the images, images/ or the annotations' folder if left out",
     }
 
-    example_data: ClassVar[str] = "example/annotations.jsonl"
+    example_data = "example/annotations.jsonl"
 
     def recognises(self, source: Path) -> bool:
-        """A file with image, emotion, valence and arousal, and at least one of the machine's fields."""
         try:
             path = locate(source, (JSONL, CSV), {*JSON, ".csv"})
             keys = _first_keys(path)
@@ -75,7 +74,6 @@ class AigiemoFormat(Format):
         return {"image", *_NEEDED} <= keys | ({"image"} if "path" in keys else set()) and has_fields
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read every record and find the images."""
         path = locate(source, (JSONL, CSV), {*JSON, ".csv"})
         bounds = _bounds(options)
         records = _records(path, bounds)
@@ -102,7 +100,6 @@ class AigiemoFormat(Format):
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write ``annotations.jsonl``, or ``annotations.csv`` where that is what was read."""
         is_own_format = snapshot.source.format == self.name
         write_records(snapshot, target, snapshot.source.layout if is_own_format else {})
 
@@ -283,7 +280,6 @@ def _fields(rows: Sequence[Any]) -> pl.DataFrame:
 
 
 def _texts(names: Sequence[str], rows: Sequence[Any], **typed_columns: type[pl.DataType]) -> pl.DataFrame:
-    """A table of text columns but for the ``typed_columns``."""
     return pl.DataFrame(rows, schema={**dict.fromkeys(names, pl.String), **typed_columns}, orient="row")
 
 

@@ -88,7 +88,6 @@ class AnnotationRecord:
 
     @property
     def judged(self) -> bool:
-        """Whether a person judged anything in it."""
         return bool(self.emotion or self.numbers or self.texts)
 
 
@@ -307,7 +306,6 @@ def _field(name: str, value: Any, annotator: str | None, where: str) -> FieldVal
 
 
 def _evidence(name: str, value: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The further parts of a field."""
     out: dict[str, Any] = {}
     for part in EVIDENCE:
         evidence = value.get(part)

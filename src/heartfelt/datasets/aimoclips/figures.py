@@ -41,7 +41,6 @@ class AimoclipsFigures:
     def compare(
         self, counts: AnalysisCounts, anova: tuple[AnovaEffect, ...], pairwise: tuple[PairDifference, ...]
     ) -> tuple[PublishedFigure, ...]:
-        """Published figures with recomputed ones."""
         rows = [exact(description, printed, getattr(counts, key)) for description, key, printed in COUNTS]
         for n, clips in PER_CLIP.items():
             rows.append(exact(f"clips with {n} ratings", clips, counts.ratings_per_item.get(n, 0)))

@@ -41,20 +41,18 @@ CLIP_COLUMNS = ("index", "audio_file", "model", "emotion", "file_index", *QUESTI
 class AimoclipsFormat(Format):
     """The three CSV files of AImoclips, byte for byte."""
 
-    name: ClassVar[str] = "aimoclips"
-    about: ClassVar[str] = "valence and arousal of text-to-music clips (three CSV files and music_clips/)"
+    name = "aimoclips"
+    about = "valence and arousal of text-to-music clips (three CSV files and music_clips/)"
     options: ClassVar[Mapping[str, str]] = {
         "media": "folder of the audio, music_clips/ beside the files if left out"
     }
 
-    example_data: ClassVar[str] = "example/aimoclips"
+    example_data = "example/aimoclips"
 
     def recognises(self, source: Path) -> bool:
-        """A folder with the three files."""
         return all((source / name).is_file() for name in FILES)
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read the three files and find the audio."""
         for name in FILES:
             if not (source / name).is_file():
                 raise InputError(f"{source} has no {name}.", f"Point to the folder with {', '.join(FILES)}.")
@@ -85,7 +83,6 @@ class AimoclipsFormat(Format):
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write the three files. Clip means are those the source gave, or are computed and rounded to three places."""
         ratings = _wide(snapshot)
         need(snapshot.stimuli, ("system", "intent"), f"The table of stimuli of {snapshot.source.name}")
         rows = [

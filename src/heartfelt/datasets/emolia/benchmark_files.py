@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from heartfelt.datasets.emolia.material import EmoliaOptions, QuestionGroup, gather, subsets_of
+from heartfelt.datasets.emolia.report import rendered
 from heartfelt.datasets.emolia.report import table as markdown
 from heartfelt.datasets.emolia.tables import spelt
 from heartfelt.files import file_names, write_text
@@ -28,7 +29,6 @@ from heartfelt.serialization import to_json, write_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats import accuracy, auroc, balanced_accuracy, f1, precision, recall
 from heartfelt.stats.estimate import Estimate
-from heartfelt.wording import interval
 
 FOLDER = "benchmark_outputs"
 BANDS = ((0.55, "bad"), (0.65, "weak"), (0.75, "medium"), (0.85, "good"))
@@ -171,31 +171,8 @@ def _summary(
 
 
 def _report(summary: dict[str, Any], tables: dict[str, pl.DataFrame]) -> str:
-    estimates = summary["estimates"]
-    parts = [
-        f"# {summary['subset']}: {summary['model']}",
-        f"Balanced accuracy on `majority_present` at threshold {summary['threshold']:g}: "
-        f"**{interval(estimates['balanced_accuracy_with_failures'], 3)}** with failures counted as wrong"
-        f" ({summary['band'] or 'no band'}); "
-        f"{interval(estimates['balanced_accuracy'], 3)} on the rows that were answered.",
-        f"{summary['n']:,} items were asked; {summary['n_tied']:,} are tied and in no figure, {summary['n_failed']:,} failed, "
-        f"{summary['n_scored']:,} are scored.",
-    ]
-    if "ceiling" in summary:
-        parts.append(f"Ceiling of these labels: {interval(summary['ceiling'], 3)}.")
-    if "balanced_accuracy_at_held_out_threshold" in summary:
-        held_out_accuracy = interval(summary["balanced_accuracy_at_held_out_threshold"], 3)
-        parts.append(f"At a threshold chosen on other stimuli: {held_out_accuracy}.")
-    names = ("accuracy", "precision", "recall", "f1", "auroc")
-    parts.append(markdown(("figure", "value"), [(name, interval(estimates[name], 3)) for name in names]))
-    for name, table in tables.items():
-        shown = (name, "n", "n_failed", "n_scored", "balanced_accuracy", "accuracy", "auroc")
-        parts.append(f"## By {name.replace('_', ' ')}")
-        parts.append(markdown(shown, table.select(shown).iter_rows()))
-    if summary["errors"]:
-        parts += ["## What failed", "\n".join(f"- {text}: {n:,}" for text, n in summary["errors"].items())]
-    parts.append(
-        "Bands of balanced accuracy: below .55 bad, .65 weak, .75 medium, .85 good, else excellent. Brackets are 95% "
-        "intervals over items."
-    )
-    return "\n\n".join(parts) + "\n"
+    shown = ("n", "n_failed", "n_scored", "balanced_accuracy", "accuracy", "auroc")
+    pages = {
+        name: markdown((name, *shown), by.select(name, *shown).iter_rows()) for name, by in tables.items()
+    }
+    return rendered("benchmark", summary=summary, tables=pages)

@@ -86,7 +86,6 @@ class EmoliaSummary:
 
 
 def figures(material: EmoliaContents) -> EmoliaSummary:
-    """All agreement figures of a subset."""
     votes = material.answers.select("rater", "item", "value", "known")
     binary = votes.with_columns((pl.col("value") > material.subset.codes[0]).alias("value"))
     sizes = votes.group_by("item").agg(pl.len().alias("n"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
 
 import polars as pl
 
@@ -74,15 +73,13 @@ def write_emolia(
 class EmoliaLayout(OutputLayout):
     """``analysis_outputs/`` of an analysis and ``benchmark_outputs/`` of a benchmark."""
 
-    name: ClassVar[str] = "emolia"
-    formats: ClassVar[tuple[str, ...]] = ("emolia-emo", "emolia-dim")
+    name = "emolia"
+    formats = ("emolia-emo", "emolia-dim")
 
     def write_analysis(self, snapshots: Sequence[Snapshot], folder: Path) -> None:
-        """Write the labels, slices, agreement and report of each subset."""
         write_emolia(snapshots, folder)
 
     def check(self, source: Snapshot | Benchmark) -> None:
-        """Refuse a benchmark, which has no votes, and studies without a suitable question."""
         if isinstance(source, Benchmark):
             raise InputError(
                 "A benchmark holds no votes for emolia's files.", "Point to the ratings instead."
@@ -98,7 +95,6 @@ class EmoliaLayout(OutputLayout):
         options: ScoreOptions,
         calls: pl.DataFrame | None = None,
     ) -> list[Path]:
-        """Write predictions, metrics by slice, a summary and a report of each subset."""
         del calls
         assert isinstance(source, Snapshot), "check refuses benchmarks"
         return write_emolia_bench(source, predictions, scores, folder, options)

@@ -46,7 +46,6 @@ class EmoliaOptions:
 
     @property
     def honest(self) -> bool:
-        """Whether ties stay ties."""
         return self.ties == "honest"
 
 
@@ -167,12 +166,10 @@ class EmoliaContents:
 
     @property
     def incomplete(self) -> pl.DataFrame:
-        """Items with fewer raters than make them complete."""
         return self.observed.filter(pl.col("ratings_observed") < self.options.raters)
 
     @property
     def more_raters(self) -> pl.DataFrame:
-        """Items with more raters than were asked for: complete, and worth knowing."""
         return self.observed.filter(pl.col("ratings_observed") > self.options.raters)
 
     @cached_property

@@ -63,14 +63,12 @@ class EmoliaFormat(Format):
     """The stimulus id of a row."""
 
     def recognises(self, source: Path) -> bool:
-        """Annotations with the keys of this subset."""
         if not source.is_dir() and source.suffix.lower() != ".csv":
             return False
         path = tables.find_annotations(source, self.subset)
         return path is not None and tables.is_subset(path, self.subset)
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read annotations, users and flags, and find the audio."""
         subset = self.subset
         files = tables.find_files(source, subset, options)
         rows = tables.read_annotations(files.annotations, subset)
@@ -113,24 +111,21 @@ class EmoliaFormat(Format):
         """The recipe with what the data ask about."""
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write ``annotations.csv`` and ``users.csv``, and ``flags.csv`` where there are flags."""
         write_files(snapshot, target, self.subset)
 
 
 class EmoliaEmo(EmoliaFormat):
     """The emotion subset of EmoLia."""
 
-    name: ClassVar[str] = EMO.name
-    about: ClassVar[str] = (
-        "is a queried emotion present in speech: not, weakly, strongly (annotations.csv, users.csv)"
-    )
+    name = EMO.name
+    about = "is a queried emotion present in speech: not, weakly, strongly (annotations.csv, users.csv)"
     options: ClassVar[Mapping[str, str]] = {
         "media": "folder of the <Emotion>_best folders; dataset/emolia-emo/data near the files if left out",
     }
     prediction_keys = (("file_name",), EMO.keys)
-    example_data: ClassVar[str] = "example/emo/emolia-bench"
+    example_data = "example/emo/emolia-bench"
     subset: ClassVar[EmoliaSubset] = EMO
-    stimulus: ClassVar[pl.Expr] = pl.col("file_name")
+    stimulus = pl.col("file_name")
 
     def stimuli(
         self, items: pl.DataFrame, last: pl.DataFrame, left_out: pl.DataFrame, media: Path | None
@@ -176,8 +171,8 @@ class EmoliaEmo(EmoliaFormat):
 class EmoliaDim(EmoliaFormat):
     """The dimension subset of EmoLia."""
 
-    name: ClassVar[str] = DIM.name
-    about: ClassVar[str] = (
+    name = DIM.name
+    about = (
         "does speech match a written level: yes or no (annotations.csv, users.csv, flags.csv, variables.json)"
     )
     options: ClassVar[Mapping[str, str]] = {
@@ -185,9 +180,9 @@ class EmoliaDim(EmoliaFormat):
         "variables": "the file with the written levels; variables.json beside or near the files if left out",
     }
     prediction_keys = ((*DIM.keys, "file_name"), DIM.keys)
-    example_data: ClassVar[str] = "example/dim/emolia-bench"
+    example_data = "example/dim/emolia-bench"
     subset: ClassVar[EmoliaSubset] = DIM
-    stimulus: ClassVar[pl.Expr] = pl.concat_str(*DIM.keys, "file_name", separator="/")
+    stimulus = pl.concat_str(*DIM.keys, "file_name", separator="/")
 
     def stimuli(
         self, items: pl.DataFrame, last: pl.DataFrame, left_out: pl.DataFrame, media: Path | None
@@ -229,7 +224,6 @@ class EmoliaDim(EmoliaFormat):
         return base.changed(questions=questions, intents=intents)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write the files of both subsets, and ``variables.json`` where there are written levels."""
         super().write(snapshot, target)
         variables = _levels(snapshot.study)
         if variables:

@@ -47,13 +47,11 @@ class EmoliaSubset:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of ``annotations.csv``."""
         times = ("reaction_time_ms", "sample_time_ms", "created_at")
         return ("annotation_id", "username", *self.further, *self.keys, "file_name", "rating", *times)
 
     @property
     def flag_columns(self) -> tuple[str, ...]:
-        """The columns of ``flags.csv``."""
         return ("flag_id", "username", *self.keys, "file_name", "reason", "created_at")
 
 
@@ -119,7 +117,6 @@ def find_annotations(source: Path, subset: EmoliaSubset) -> Path | None:
 
 
 def is_subset(path: Path, subset: EmoliaSubset) -> bool:
-    """Whether the header of a file has the keys of this subset."""
     return {*subset.keys, "file_name", "rating"} <= header_of(path)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
 
 import polars as pl
 
@@ -49,13 +48,12 @@ CREDIT = (
 class MusAV(Format):
     """Relative annotations of arousal and valence."""
 
-    name: ClassVar[str] = "musav"
-    about: ClassVar[str] = "MusAV's pair annotations: annotations.arousal.all and annotations.valence.all"
-    example_data: ClassVar[str] = "example/annotations.arousal.all"
-    writes: ClassVar[bool] = False
+    name = "musav"
+    about = "MusAV's pair annotations: annotations.arousal.all and annotations.valence.all"
+    example_data = "example/annotations.arousal.all"
+    writes = False
 
     def recognises(self, source: Path) -> bool:
-        """Files of this name with the dataset's own columns."""
         for path in _files(source):
             if not looks_like_json(path) or not has_keys(path, COLUMNS):
                 return False
@@ -67,7 +65,6 @@ class MusAV(Format):
         return False
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read the answers; those that were not given are in the ledger."""
         del options, progress
         paths = _files(source)
         if not paths:

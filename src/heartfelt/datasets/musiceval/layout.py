@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import polars as pl
 
@@ -33,10 +33,9 @@ COLUMNS = tuple(_FIGURES)
 class MusicEvalLayout(OutputLayout):
     """``musiceval.csv`` and ``musiceval.json`` of a benchmark."""
 
-    name: ClassVar[str] = "musiceval"
+    name = "musiceval"
 
     def check(self, source: Snapshot | Benchmark) -> None:
-        """Refuse studies without a question answered with numbers."""
         if all(source.study.scale_of(q.id).level != "interval" for q in source.study.asked):
             raise _no_numbers(source.study.name)
 
@@ -49,7 +48,6 @@ class MusicEvalLayout(OutputLayout):
         options: ScoreOptions,
         calls: pl.DataFrame | None = None,
     ) -> list[Path]:
-        """Write the values, and the same with intervals, coverage and the system truth."""
         del source, predictions, options, calls
         return write_musiceval(scores, folder)
 

@@ -43,16 +43,13 @@ _ORDER = {"train": 0, "dev": 1, "test": 2, TOTAL: 9}
 class MusicEvalFormat(Format):
     """The MusicEval release: clip means, single ratings, or both."""
 
-    name: ClassVar[str] = "musiceval"
-    about: ClassVar[str] = (
-        "expert scores of text-to-music, 1 to 5 (sets/, person_mos/ or ratings.csv, prompts, wav/)"
-    )
+    name = "musiceval"
+    about = "expert scores of text-to-music, 1 to 5 (sets/, person_mos/ or ratings.csv, prompts, wav/)"
     options: ClassVar[Mapping[str, str]] = {"media": "folder of the audio, wav/ beside the lists if left out"}
     answer_columns: ClassVar[Mapping[str, str]] = QUESTIONS
-    example_data: ClassVar[str] = "example/MusicEval"
+    example_data = "example/MusicEval"
 
     def recognises(self, source: Path) -> bool:
-        """A folder with MusicEval's lists, or one of them."""
         columns = {"expert", "wavname", *QUESTIONS}
         if source.is_file():
             return _has_two_scores(source) or columns <= header_of(source)
@@ -60,7 +57,6 @@ class MusicEvalFormat(Format):
         return any(map(_has_two_scores, lists)) or columns <= header_of(source / RATINGS)
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read whatever of the release is there."""
         release = _find(source)
         clips: dict[str, str | None] = {}
         means = _lists(release.means, clips, ["wavname"])
@@ -97,11 +93,9 @@ class MusicEvalFormat(Format):
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write the files the snapshot was read from; of another source the whole release."""
         write_release(snapshot, target, {question: column for column, question in QUESTIONS.items()})
 
     def system_scores(self, path: Path) -> dict[str, dict[str, float]] | None:
-        """A list ``S###,overall,textual``; None for a list with another number of scores."""
         if len(first_row(path)) not in {1, 1 + len(QUESTIONS)}:
             return None
         listed = _systems(path)

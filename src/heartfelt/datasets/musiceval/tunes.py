@@ -58,7 +58,6 @@ class TunePlayer:
     systems: tuple[str, ...] = ("real",)
 
     def generate(self, prompt: StimulusPrompt, seed: int = 0) -> Audio:
-        """Play the tune; chance only moves the hands a little."""
         if prompt.stimulus not in TUNES:
             raise UnknownNameError(
                 f"No tune is called '{prompt.stimulus}'.", suggestion(prompt.stimulus, TUNES, "Tunes")

@@ -9,7 +9,7 @@ free texts included, count as one listener, which is how nearly all come in twos
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -41,16 +41,15 @@ CREDIT = (
 class VGMIDI(Format):
     """Traces of valence and arousal, one sample per measure."""
 
-    name: ClassVar[str] = "vgmidi"
-    about: ClassVar[str] = "VGMIDI's raw traces of valence and arousal: vgmidi_raw_1.json"
-    example_data: ClassVar[str] = "example/vgmidi_raw.json"
-    writes: ClassVar[bool] = False
+    name = "vgmidi"
+    about = "VGMIDI's raw traces of valence and arousal: vgmidi_raw_1.json"
+    example_data = "example/vgmidi_raw.json"
+    writes = False
     options: ClassVar[Mapping[str, str]] = {
         "listeners": "annotations: every annotation is a listener of its own, without matching their answers",
     }
 
     def recognises(self, source: Path) -> bool:
-        """A JSON object with annotations of pieces."""
         path = _file(source)
         if path is None or not looks_like_json(path) or path.suffix.lower() != ".json":
             return False
@@ -58,7 +57,6 @@ class VGMIDI(Format):
         return b'"annotations"' in head and b'"piece' in head
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
-        """Read the traces; annotations that cannot be used are in the ledger."""
         path = _file(source)
         if path is None:
             raise InputError(f"{source} holds no JSON file of VGMIDI.", "Point to vgmidi_raw_1.json.")
@@ -188,16 +186,10 @@ def _samples(samples: Any) -> list[float | None] | None:
     """The samples with gaps as None; None where this is no list of numbers."""
     if not isinstance(samples, list):
         return None
-    out = list(_numbers(samples))
-    return out if len(out) == len(samples) else None
-
-
-def _numbers(samples: list[Any]) -> Iterator[float | None]:
-    for sample in samples:
-        if sample is None:
-            yield None
-        elif isinstance(sample, int | float) and not isinstance(sample, bool) and math.isfinite(sample):
-            yield float(sample)
+    recorded = [sample for sample in samples if sample is not None]
+    if any(isinstance(s, bool) or not isinstance(s, int | float) or not math.isfinite(s) for s in recorded):
+        return None
+    return [None if sample is None else float(sample) for sample in samples]
 
 
 def _fault(samples: list[float | None] | None) -> str | None:

@@ -50,7 +50,6 @@ class Collected:
     def leave_out(
         self, kind: str, reason: str, rater: str | None = None, stimulus: str | None = None
     ) -> None:
-        """Count something that is no answer."""
         self.lost.append(
             {"what": kind, "rater": rater, "stimulus": stimulus, "reason": reason, "stage": "import"}
         )
@@ -62,7 +61,6 @@ class Collected:
         self.rows.append({**about, "question": question, "value": Tags(type="tags").separator.join(values)})
 
     def table(self, path: Path, notes: list[str], stimulus_columns: list[str]) -> SourceTable:
-        """All answers as a long table."""
         if not self.rows:
             reasons = (
                 "; ".join(sorted({str(line["reason"]) for line in self.lost})) or "there are no annotations"
@@ -82,7 +80,6 @@ class Collected:
         )
 
     def ledger(self, path: Path) -> pl.DataFrame | None:
-        """What was left out, with the reasons."""
         schema = dict.fromkeys(("what", "rater", "stimulus", "reason", "stage"), pl.String)
         return LEDGER.check(pl.DataFrame(self.lost, schema=schema), str(path)) if self.lost else None
 
@@ -90,13 +87,12 @@ class Collected:
 class LabelStudio(ToolExport):
     """An export of Label Studio."""
 
-    name: ClassVar[str] = "label-studio"
-    title: ClassVar[str] = "Label Studio"
-    about: ClassVar[str] = "Label Studio: an export as JSON, JSON-MIN, CSV or TSV"
-    example_data: ClassVar[str] = "example/label_studio.json"
+    name = "label-studio"
+    title = "Label Studio"
+    about = "Label Studio: an export as JSON, JSON-MIN, CSV or TSV"
+    example_data = "example/label_studio.json"
 
     def recognises(self, source: Path) -> bool:
-        """Tasks with annotations, or the columns of the small exports."""
         look = glance(source)
         if look is None:
             return False
@@ -319,16 +315,13 @@ def _file_name(path: str) -> str:
 class Potato(ToolExport):
     """The output folder of Potato, or one of its files."""
 
-    name: ClassVar[str] = "potato"
-    title: ClassVar[str] = "Potato"
-    about: ClassVar[str] = (
-        "Potato: the folder annotation_output, or its annotated_instances as JSONL, CSV or TSV"
-    )
-    example_data: ClassVar[str] = "example/potato"
+    name = "potato"
+    title = "Potato"
+    about = "Potato: the folder annotation_output, or its annotated_instances as JSONL, CSV or TSV"
+    example_data = "example/potato"
     _FILE: ClassVar[str] = "annotated_instances.jsonl"
 
     def recognises(self, source: Path) -> bool:
-        """Folders of annotators with their annotated instances, or a file of such."""
         if source.is_dir():
             return any(source.glob(f"*/{self._FILE}"))
         look = glance(source)

@@ -21,9 +21,7 @@ from heartfelt.formats.delimited import read_delimited
 from heartfelt.formats.format import FORMATS
 from heartfelt.formats.json_files import text_of
 from heartfelt.formats.participant_files import open_source, participants_table
-from heartfelt.formats.source_table import (
-    SourceTable,
-)
+from heartfelt.formats.source_table import SourceTable
 from heartfelt.formats.tools.export import (
     ATTENTION,
     NOT_RATED,
@@ -70,17 +68,16 @@ def _rater(table: SourceTable) -> str:
 class PsychoPy(ToolExport):
     """Trial-by-trial CSV files of PsychoPy and Pavlovia."""
 
-    name: ClassVar[str] = "psychopy"
-    title: ClassVar[str] = "PsychoPy"
-    about: ClassVar[str] = "PsychoPy and Pavlovia: the folder 'data' with a CSV file per participant"
-    example_data: ClassVar[str] = "example/psychopy"
+    name = "psychopy"
+    title = "PsychoPy"
+    about = "PsychoPy and Pavlovia: the folder 'data' with a CSV file per participant"
+    example_data = "example/psychopy"
     _INFO: ClassVar[set[str]] = {
         "participant", "session", "date", "expName", "expVersion", "psychopyVersion", "frameRate", "expStart", "OS", "notes",
         "thisN", "thisTrialN", "thisRepN",
     }  # fmt: skip
 
     def recognises(self, source: Path) -> bool:
-        """Columns of a loop (``trials.thisN``) and of the experiment's information."""
         look = glance(source)
         return (
             look is not None
@@ -93,7 +90,8 @@ class PsychoPy(ToolExport):
         table = open_source(source, options, suffixes={".csv", ".tsv", ".xlsx"})
         rows = without_empty(table.rows.collect())
         rater = _rater(replace(table, rows=rows.lazy()))
-        values = table.names_in("value") or _responses(rows.columns)
+        rated = [name for name in rows.columns if name.endswith((".response", ".rating"))]
+        values = table.names_in("value") or rated or [n for n in rows.columns if n.endswith(".keys")]
         if not values:
             raise InputError(
                 f"{table.where}: no component has a response.",
@@ -127,23 +125,16 @@ class PsychoPy(ToolExport):
         return "long", replace(table, rows=table.rows.rename(short), options=more)
 
 
-def _responses(columns: list[str]) -> list[str]:
-    """The columns of answers: of sliders and rating scales, else of keys."""
-    rated = [name for name in columns if name.endswith((".response", ".rating"))]
-    return rated or [name for name in columns if name.endswith(".keys")]
-
-
 class JsPsych(ToolExport):
     """Data of jsPsych: CSV or JSON, a file per participant or all in one."""
 
-    name: ClassVar[str] = "jspsych"
-    title: ClassVar[str] = "jsPsych"
-    about: ClassVar[str] = "jsPsych: CSV or JSON, one file or a folder with a file per participant"
-    example_data: ClassVar[str] = "example/jspsych"
+    name = "jspsych"
+    title = "jsPsych"
+    about = "jsPsych: CSV or JSON, one file or a folder with a file per participant"
+    example_data = "example/jspsych"
     _COLUMNS: ClassVar[tuple[str, ...]] = ("trial_type", "trial_index", "time_elapsed")
 
     def recognises(self, source: Path) -> bool:
-        """The columns that every trial of jsPsych has."""
         look = glance(source)
         return look is not None and (look.columns >= set(self._COLUMNS) or look.has_keys(*self._COLUMNS))
 
@@ -265,14 +256,13 @@ def _shown(rows: pl.DataFrame, table: SourceTable) -> tuple[str, pl.DataFrame]:
 class Gorilla(ToolExport):
     """Task data of Gorilla Experiment Builder."""
 
-    name: ClassVar[str] = "gorilla"
-    title: ClassVar[str] = "Gorilla"
-    about: ClassVar[str] = "Gorilla: the CSV or Excel file of a task (Task Builder 1 and 2)"
-    example_data: ClassVar[str] = "example/gorilla.csv"
+    name = "gorilla"
+    title = "Gorilla"
+    about = "Gorilla: the CSV or Excel file of a task (Task Builder 1 and 2)"
+    example_data = "example/gorilla.csv"
     _BEFORE: ClassVar[str] = "Participant Private ID"
 
     def recognises(self, source: Path) -> bool:
-        """Gorilla's columns of events and participants."""
         look = glance(source)
         return look is not None and look.columns >= {"Event Index", self._BEFORE}
 
@@ -330,17 +320,16 @@ class Gorilla(ToolExport):
 class PsyToolkit(ToolExport, layouts=("long", "wide")):
     """A download of PsyToolkit: ``data.csv`` of the survey, and ``experiment_data`` with a file per participant."""
 
-    name: ClassVar[str] = "psytoolkit"
-    title: ClassVar[str] = "PsyToolkit"
-    about: ClassVar[str] = "PsyToolkit: the unpacked download, with data.csv and the folder experiment_data"
-    example_data: ClassVar[str] = "example/psytoolkit"
+    name = "psytoolkit"
+    title = "PsyToolkit"
+    about = "PsyToolkit: the unpacked download, with data.csv and the folder experiment_data"
+    example_data = "example/psytoolkit"
     own_options: ClassVar[Mapping[str, str]] = {
         "columns": "the names of the experiment's columns, with commas, as its script saves them; guessed if left out",
     }
     _TIMES: ClassVar[set[str]] = {"TIME_start", "TIME_end", "TIME_total"}
 
     def recognises(self, source: Path) -> bool:
-        """A folder with ``experiment_data`` in it, or the survey's ``data.csv``."""
         if source.is_dir() and (source / "experiment_data").is_dir():
             return True
         survey = source / "data.csv" if source.is_dir() else source

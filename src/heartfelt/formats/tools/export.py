@@ -92,12 +92,10 @@ class Glance:
 
     @property
     def columns(self) -> frozenset[str]:
-        """The names in the first row."""
         return frozenset(self.rows[0]) if self.rows else frozenset()
 
     @property
     def is_json(self) -> bool:
-        """Whether the file begins as JSON does."""
         return self.head.lstrip().startswith(("[", "{"))
 
     def has_keys(self, *keys: str) -> bool:
@@ -186,7 +184,6 @@ def matches(names: Iterable[str], pattern: str) -> pl.Expr:
 
 
 def rater_column(columns: Sequence[str]) -> str | None:
-    """The column that names the participant."""
     for usual in _RATER_NAMES.split():
         for name in columns:
             if folded(name) == usual:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import polars as pl
 
@@ -27,13 +27,12 @@ _TIME = "Time (s)"
 class BeaqleJS(ToolExport, layouts=("webmushra",)):
     """Results of BeaqleJS: a JSON text file per listener."""
 
-    name: ClassVar[str] = "beaqlejs"
-    title: ClassVar[str] = "BeaqleJS"
-    about: ClassVar[str] = "BeaqleJS: the folder 'results' with a text file per listener (MUSHRA)"
-    example_data: ClassVar[str] = "example/beaqlejs"
+    name = "beaqlejs"
+    title = "BeaqleJS"
+    about = "BeaqleJS: the folder 'results' with a text file per listener (MUSHRA)"
+    example_data = "example/beaqlejs"
 
     def recognises(self, source: Path) -> bool:
-        """JSON with test ids and ratings."""
         look = glance(source)
         return look is not None and look.has_keys("TestID") and look.head.lstrip().startswith("[")
 
@@ -95,13 +94,12 @@ def _grades(test: Mapping[str, Any], listener: str) -> list[dict[str, Any]]:
 class GoListen(ToolExport, layouts=("webmushra", "long")):
     """A CSV of Go Listen."""
 
-    name: ClassVar[str] = "golisten"
-    title: ClassVar[str] = "Go Listen"
-    about: ClassVar[str] = "Go Listen: the CSV of a MUSHRA or ACR test"
-    example_data: ClassVar[str] = "example/golisten.csv"
+    name = "golisten"
+    title = "Go Listen"
+    about = "Go Listen: the CSV of a MUSHRA or ACR test"
+    example_data = "example/golisten.csv"
 
     def recognises(self, source: Path) -> bool:
-        """A line of tags above the header that begins with name and date."""
         look = glance(source)
         rows = () if look is None else look.rows
         return len(rows) > 1 and rows[0][:1] == ("Tags",) and rows[1][:2] == ("Name", "Date")

@@ -96,13 +96,12 @@ _PREVIEWS = {"Status": ["1", "Survey Preview"], "DistributionChannel": ["preview
 class Qualtrics(ToolExport, layouts=("wide",)):
     """A CSV or Excel export of Qualtrics."""
 
-    name: ClassVar[str] = "qualtrics"
-    title: ClassVar[str] = "Qualtrics"
-    about: ClassVar[str] = "Qualtrics: an export as CSV, TSV or Excel with its three header lines"
-    example_data: ClassVar[str] = "example/qualtrics.csv"
+    name = "qualtrics"
+    title = "Qualtrics"
+    about = "Qualtrics: an export as CSV, TSV or Excel with its three header lines"
+    example_data = "example/qualtrics.csv"
 
     def recognises(self, source: Path) -> bool:
-        """The import ids in the third line, or the columns every response has."""
         look = glance(source)
         if look is None or source.is_dir():
             return False
@@ -134,17 +133,14 @@ class Qualtrics(ToolExport, layouts=("wide",)):
 class LimeSurvey(ToolExport, layouts=("wide",)):
     """An export of LimeSurvey's responses."""
 
-    name: ClassVar[str] = "limesurvey"
-    title: ClassVar[str] = "LimeSurvey"
-    about: ClassVar[str] = (
-        "LimeSurvey: responses exported as CSV or Excel, with question codes, texts or both as headings"
-    )
-    example_data: ClassVar[str] = "example/limesurvey.csv"
+    name = "limesurvey"
+    title = "LimeSurvey"
+    about = "LimeSurvey: responses exported as CSV or Excel, with question codes, texts or both as headings"
+    example_data = "example/limesurvey.csv"
     _CODES: ClassVar[tuple[str, ...]] = ("id", "submitdate", "lastpage", "startlanguage")
     _TEXTS: ClassVar[tuple[str, ...]] = ("Response ID", "Date submitted", "Last page", "Start language")
 
     def recognises(self, source: Path) -> bool:
-        """The columns that every response has, by code, by text or by both."""
         look = glance(source)
         return look is not None and len(self._own(list(look.columns))) == len(self._CODES)
 
@@ -189,17 +185,14 @@ _REDCAP_STATE = re.compile(r".+_(?:complete|timestamp)|(?:Complete\?|Survey Time
 class RedCap(ToolExport, layouts=("wide", "long")):
     """An export of REDCap's records."""
 
-    name: ClassVar[str] = "redcap"
-    title: ClassVar[str] = "REDCap"
-    about: ClassVar[str] = (
-        "REDCap: records exported as CSV (raw data or labels), with or without repeating instruments"
-    )
-    example_data: ClassVar[str] = "example/redcap.csv"
+    name = "redcap"
+    title = "REDCap"
+    about = "REDCap: records exported as CSV (raw data or labels), with or without repeating instruments"
+    example_data = "example/redcap.csv"
     _INSTRUMENT: ClassVar[str] = "redcap_repeat_instrument"
     _INSTANCE: ClassVar[str] = "redcap_repeat_instance"
 
     def recognises(self, source: Path) -> bool:
-        """Columns that begin with ``redcap_``, or a record's id with the state of an instrument; or their labels."""
         look = glance(source)
         if look is None or not look.rows:
             return False
@@ -283,17 +276,16 @@ def _numeric(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
 class GoogleForms(ToolExport, layouts=("wide",)):
     """Responses of a form in Google Forms, from Google Sheets."""
 
-    name: ClassVar[str] = "google-forms"
-    title: ClassVar[str] = "Google Forms"
-    about: ClassVar[str] = "Google Forms: the responses, downloaded from Google Sheets as CSV or Excel"
-    example_data: ClassVar[str] = "example/google_forms.csv"
+    name = "google-forms"
+    title = "Google Forms"
+    about = "Google Forms: the responses, downloaded from Google Sheets as CSV or Excel"
+    example_data = "example/google_forms.csv"
     _STAMPS: ClassVar[set[str]] = {
         "Timestamp", "Zeitstempel", "Horodateur", "Marca temporal", "Carimbo de data/hora", "Informazioni cronologiche",
         "타임스탬프", "タイムスタンプ", "时间戳记", "時間戳記", "Отметка времени", "Tijdstempel",
     }  # fmt: skip
 
     def recognises(self, source: Path) -> bool:
-        """A time stamp first, and then columns named by whole questions."""
         look = glance(source)
         if look is None or source.is_dir() or not look.rows or look.rows[0][0] not in self._STAMPS:
             return False

@@ -35,7 +35,6 @@ def instrument_names() -> list[str]:
 
 @cache
 def shipped_instrument(name: str) -> Instrument:
-    """An instrument that comes with heartfelt."""
     if name not in instrument_names():
         fix = suggestion(name, instrument_names(), "Instruments")
         raise UnknownNameError(
@@ -47,7 +46,6 @@ def shipped_instrument(name: str) -> Instrument:
 
 
 def parse_instrument(text: str, where: str) -> Instrument:
-    """An instrument from the text of its YAML file."""
     return _validated(Instrument, read_yaml(text, where).data, where)
 
 
@@ -147,7 +145,6 @@ class _Uses:
         return remaining | self._definitions
 
     def questions(self, entry: Any, where: str) -> list[dict[str, Any]]:
-        """The questions of one use."""
         use = _validated(InstrumentUse, entry, where)
         instrument = self._find(use.instrument, where)
         for name in use.subscales:
