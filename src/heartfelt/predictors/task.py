@@ -103,7 +103,6 @@ def cases(
 
 
 def _together(source: Snapshot | Benchmark, judged: pl.DataFrame, visible: Sequence[str]) -> list[Case]:
-    """A case for every set, with the questions about it."""
     names = judged.select(pl.col("members").explode().unique()).to_series().to_list() if judged.height else []
     alone = {case.stimulus: case for case in _made(source, {name: [] for name in names}, visible)}
     study, out = source.study, []
@@ -219,7 +218,6 @@ def _about_one(ask: Ask) -> Ask:
 
 
 def ask_of(study: Study, question: Question) -> Ask:
-    """One question of a study, as it is put to a predictor."""
     scale, words = study.scale_of(question.id), say(question.text)
     about, shown = {**question.about, "media": study.media}, ""
     if question.emotion is not None:

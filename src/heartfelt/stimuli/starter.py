@@ -53,7 +53,6 @@ class StarterStimulus:
 
     @property
     def path(self) -> str:
-        """Where its file goes, relative to the media folder."""
         return f"{self.ask.system}/{self.ask.stimulus}{self.maker.suffix}"
 
 
@@ -133,7 +132,6 @@ class SmallClips:
         return ".mp3" if "MP3" in soundfile.available_formats() else ".flac"
 
     def generate(self, prompt: StimulusPrompt, seed: int = 0) -> UncompressedClip:
-        """Make the clip."""
         return UncompressedClip(self.maker.generate(prompt, seed))
 
 
@@ -186,7 +184,6 @@ def start_study(
 
 
 def _write_drafts(target: Path, sketch: Sketch) -> None:
-    """The drafts of the examples, where the sketch has any."""
     rows = [
         (stimulus, question, value, "synthesiser", __version__)
         for question, values in sketch.drafts.items()
@@ -293,7 +290,6 @@ def substitute(text: str, pattern: str, replacement: str) -> str:
 
 
 def comment(words: str) -> str:
-    """A comment, wrapped."""
     return "\n".join(textwrap.wrap(words, 120, initial_indent="# ", subsequent_indent="# "))
 
 

@@ -106,7 +106,6 @@ def _drafted(
     options: DraftOptions,
     progress: Progress | None,
 ) -> DrafterRun:
-    """Run one drafter over what it is to draft, and write what it drafted."""
     names = tuple(question.id for question in assigned.fields)
     language = language_of(opened, options.language)
     asks = {question.id: draft_ask(opened.study, question, language) for question in assigned.fields}
@@ -165,7 +164,6 @@ def _drafted(
 
 
 def language_of(opened: OpenStudy, wanted: str | None) -> str:
-    """The language drafts are written in."""
     return wanted or (opened.study.languages or ["en"])[0]
 
 
@@ -176,7 +174,6 @@ def provenance(drafter: Predictor) -> tuple[str, str | None]:
 
 
 def run_folder(runs: Path, drafter: Predictor, *, fresh: bool = False) -> Path:
-    """The folder of a drafter's journal: the latest, or a new one."""
     digest = hashlib.sha256(drafter.identity.encode()).hexdigest()[:8]
     stem, number = f"{drafter.name}-{digest}", 1
     while (runs / f"{stem}-{number + 1}").is_dir():

@@ -33,7 +33,6 @@ def orders_of(case: Case) -> list[tuple[Case, ...]]:
 
 
 def set_allowed(scale: SetScale, members: int) -> str:
-    """The answers that a scale allows about so many stimuli, in words."""
     letters = LETTERS[:members]
     listed = f"{', '.join(letters[:-1])} or {letters[-1]}"
     match scale:
@@ -55,7 +54,6 @@ def set_allowed(scale: SetScale, members: int) -> str:
 
 
 def set_answer(scale: SetScale, members: int) -> dict[str, Any]:
-    """The JSON schema of an answer about so many stimuli."""
     letter = {"type": "string", "enum": list(LETTERS[:members])}
     match scale:
         case Choice():
@@ -100,7 +98,6 @@ def _letter(index: Any, answer: Any) -> int:
 
 
 def of_members(values: Sequence[float], shown: Sequence[Case], reason: str | None) -> Prediction:
-    """What the values of stimuli in the order shown say about each."""
     names = [member.stimulus for member in shown]
     return Prediction(members=dict(zip(names, values, strict=True)), reason=reason)
 

@@ -58,7 +58,6 @@ class HubModel(Predictor):
 
     @property
     def identity(self) -> str:
-        """The weights and the preprocessing."""
         return f"{self.name} {self._identity}"
 
     def describe(self) -> PredictorInfo:
@@ -101,7 +100,6 @@ class HubScores(HubModel):
         """The scores of a media file; ``prompt`` is empty where none is needed."""
 
     def file_asks(self) -> Sequence[Ask]:
-        """A question for every score."""
         low, high = self.ends or (None, None)
         asks = [Ask.number(name, low, high, text=about) for name, about in self.scores.items()]
         if not self.needs_prompt:
@@ -118,7 +116,6 @@ class HubScores(HubModel):
         ]
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
-        """Every question from the scores of the file, which are measured once for every prompt."""
         answers: list[Prediction] = []
         for ask in case.asks:
             prompt = prompt_of(case, ask) if self.needs_prompt else ""
@@ -156,5 +153,4 @@ def prompt_of(case: Case, ask: Ask) -> str | None:
 
 
 def checkpoint_identity(where: str, checkpoint: Checkpoint) -> str:
-    """What identifies weights: the name on the hub with its revision, or the hash of the file."""
     return f"{where}@{checkpoint.revision}" if checkpoint.revision else f"sha256:{checkpoint.hash}"

@@ -32,7 +32,6 @@ class MetricScore:
     """The end that stands for the best answer; below ``worst`` where less is better. None where the score has no ends."""
 
     def ask(self, name: str, media: str) -> Ask:
-        """The question about a file that this score answers."""
         return Ask.number(name, text=self.about, media=media)
 
 
@@ -56,7 +55,6 @@ class MeasuringPredictor(Predictor, Generic[T]):
 
     @property
     def identity(self) -> str:
-        """The networks, if any, and what arguments and options change."""
         networks = f" of {self._networks.identity}" if self._networks else ""
         return f"{self.name} {self.revision} {self._settings()}{networks}"
 
@@ -70,7 +68,6 @@ class MeasuringPredictor(Predictor, Generic[T]):
         return self._networks[name or self._networks.names[0]]
 
     def describe(self) -> PredictorInfo:
-        """The networks, their packages and the hash of the last."""
         from heartfelt import __version__
 
         spec = self.spec or self.name
@@ -112,7 +109,6 @@ class MetricPredictor(MeasuringPredictor[MeasuredFile]):
         return " ".join(self.answers)
 
     def file_asks(self) -> Sequence[Ask]:
-        """A question for every score."""
         return [self.scores[name].ask(name, self.media_kinds[0]) for name in self.answers]
 
     @abstractmethod
@@ -125,7 +121,6 @@ class MetricPredictor(MeasuringPredictor[MeasuredFile]):
         return " ".join(file.hash for file in case.files)
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
-        """Every question, from as few measurements as possible."""
         return [self._answer(case, ask) for ask in case.asks]
 
     def _answer(self, case: Case, ask: Ask) -> Prediction:
@@ -138,7 +133,6 @@ class MetricPredictor(MeasuringPredictor[MeasuredFile]):
 def on_scale(
     value: float | None, score: MetricScore, ask: Ask, name: str, warnings: Sequence[str] = ()
 ) -> Prediction:
-    """A score as an answer to a question."""
     if value is None:
         return Prediction.failed("; ".join(warnings) or f"{name} is not defined for this file")
     note = "; ".join(warnings) or None
@@ -166,7 +160,6 @@ def on_scale(
 def _moved(
     value: float, ends: tuple[float, float], bounds: tuple[float, float], warnings: Sequence[str]
 ) -> Prediction:
-    """A score moved linearly from its ends onto those of the scale, and held there."""
     notes, (worst, best), (low, high) = list(warnings), ends, bounds
     if ends != bounds:
         notes.append(f"moved linearly from {worst:g} to {best:g} onto {low:g} to {high:g}")
@@ -194,7 +187,6 @@ class Brisque(MetricPredictor):
         super().__init__(argument, options, "brisque")
 
     def measure(self, case: Case, score: str) -> MeasuredFile:
-        """The score of the image."""
         from heartfelt.media.image import decode_image, image_doubts
         from heartfelt.predictors.networks.brisque import brisque
 

@@ -82,12 +82,10 @@ class Pixels(ImagePredictor[PixelMeasures]):
 
     @property
     def identity(self) -> str:
-        """What is measured, and between which ends."""
         low, high = self._ends
         return f"pixels {_REVISION} {self.measure or 'by question'} {low:g} {high:g}"
 
     def describe(self) -> PredictorInfo:
-        """The measures are heartfelt's own."""
         return PredictorInfo(
             spec=self.spec or self.name,
             display_name=self.spec or self.name,
@@ -97,7 +95,6 @@ class Pixels(ImagePredictor[PixelMeasures]):
         )
 
     def file_asks(self) -> Sequence[Ask]:
-        """The measure that was chosen, or every one."""
         return [
             tags_ask(PALETTE, "What are the main colours?")
             if name == PALETTE
@@ -106,11 +103,9 @@ class Pixels(ImagePredictor[PixelMeasures]):
         ]
 
     def look(self, image: Image) -> PixelMeasures:
-        """Every measure at once."""
         return measure_image(image)
 
     def answer(self, measures: PixelMeasures, ask: Ask) -> Prediction:
-        """The measure on the question's scale."""
         name = self.measure or measure_named(ask.about.get("measure", "")) or measure_named(ask.question)
         if name is None:
             return Prediction.failed(

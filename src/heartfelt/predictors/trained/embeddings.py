@@ -67,7 +67,6 @@ class Features:
 
     @property
     def mean(self) -> Array:
-        """One row for the whole."""
         out: Array = self.rows.mean(axis=0)
         return out
 
@@ -87,7 +86,6 @@ class Embedding(ABC):
 
     @property
     def size(self) -> int:
-        """How many columns there are."""
         return sum(block.size for block in self.blocks)
 
     @property
@@ -155,11 +153,9 @@ class MusicnnEmbedding(Embedding):
 
     @property
     def identity(self) -> str:
-        """The two models' identities and the version of this reading."""
         return "music 4; " + "; ".join(MODELS[name].identity for name in self.models)
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
-        """One row per window of the file."""
         del text
         clip = SoundFile.of(path)
         rows, starts, speech, peak, at = [], [], [], 0.0, 0.0
@@ -182,7 +178,6 @@ class MusicnnEmbedding(Embedding):
         return False
 
     def row(self, samples: Array, rate: int = RATE) -> Array:
-        """The row of one window of mono sound."""
         heard = resample(samples, rate, RATE)
         if not len(heard):
             raise no_sound()
@@ -255,7 +250,6 @@ class MusicLevelled(MusicnnEmbedding):
 
     @property
     def identity(self) -> str:
-        """That of the music embedding and the version of what is added."""
         return f"{super().identity}; levelled 1"
 
     def _levelled(
@@ -286,7 +280,6 @@ class MusicMsd(MusicLevelled):
 
     @property
     def identity(self) -> str:
-        """That of the embedding above, and the version of the search for pauses."""
         return f"{super().identity}; pauses 1"
 
     def _is_speech(self, samples: Array, rate: int) -> bool:
@@ -309,11 +302,9 @@ class PictureEmbedding(Embedding):
 
     @property
     def identity(self) -> str:
-        """The model's identity and the version of this reading."""
         return f"picture 1; {MODELS[self.model].identity}"
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
-        """One row."""
         del text
         output = efficientnet.look([Path(path)], model=self.model, view="whole")
         row = np.concatenate([output["embedding"][0], output["logits"][0]]).astype(np.float32)
@@ -338,11 +329,9 @@ class PictureStages(Embedding):
 
     @property
     def identity(self) -> str:
-        """The model's identity and the version of this reading."""
         return f"picture stages 1; {MODELS[self.model].identity}"
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
-        """One row."""
         del text
         output = efficientnet.look([Path(path)], model=self.model, view="whole")
         row = np.concatenate([output[part][0] for part in self._parts]).astype(np.float32)
@@ -361,11 +350,9 @@ class MusicWords(Embedding):
 
     @property
     def identity(self) -> str:
-        """Both parts'."""
         return f"{MusicnnEmbedding().identity}; words 1; {MODELS['minilm'].identity}"
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
-        """The music's rows, each with the text's columns after it."""
         if not text:
             raise InputError(
                 f"{path} comes without the text it was made from.", "Give the stimulus its prompt."
@@ -407,7 +394,6 @@ def sound_doubts(rate: int, seconds: float, peak: float) -> tuple[str, ...]:
 
 
 def columns_of(blocks: Sequence[EmbeddingBlock]) -> dict[str, slice]:
-    """Where each block's columns are."""
     out, at = {}, 0
     for block in blocks:
         out[block.name] = slice(at, at + block.size)

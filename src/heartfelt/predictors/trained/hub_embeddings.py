@@ -61,7 +61,6 @@ class HubEmbedding(Embedding):
 
     @property
     def identity(self) -> str:
-        """The model's content or revision, and the version of what is done with it."""
         return f"{self.name.partition(':')[0]} 1; {self.model.identity}"
 
     @property
@@ -101,7 +100,6 @@ class _SoundEmbedding(HubEmbedding):
         """The row of one window of one channel at the model's rate."""
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
-        """One row per window of the file."""
         del text
         clip = SoundFile.of(path)
         rows, starts, at, peak = [], [], 0.0, 0.0
@@ -127,18 +125,15 @@ class ClapEmbedding(_SoundEmbedding):
 
     @classmethod
     def blocks_of(cls, config: Mapping[str, Any]) -> tuple[EmbeddingBlock, ...]:
-        """One vector."""
         return (EmbeddingBlock("clap", int(config.get("projection_dim", 512))),)
 
     @classmethod
     def load(cls) -> Any:
-        """The predictor of the same name."""
         from heartfelt.predictors.measures.contrastive import ClapMatch as Matcher
 
         return Matcher.make(cls.argument)
 
     def row(self, samples: Array) -> Array:
-        """The mean of the model's own windows, with a length of 1."""
         from heartfelt.predictors.measures.contrastive import unit
 
         return unit(self.model.embed_samples(samples))
@@ -154,18 +149,15 @@ class ClipEmbedding(HubEmbedding):
 
     @classmethod
     def blocks_of(cls, config: Mapping[str, Any]) -> tuple[EmbeddingBlock, ...]:
-        """One vector."""
         return (EmbeddingBlock("clip", int(config.get("projection_dim", 512))),)
 
     @classmethod
     def load(cls) -> Any:
-        """The predictor of the same name."""
         from heartfelt.predictors.measures.contrastive import ClipMatch as Matcher
 
         return Matcher.make(cls.argument)
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
-        """One row."""
         from heartfelt.predictors.measures.contrastive import unit
 
         del text
@@ -182,17 +174,14 @@ class Mert(_SoundEmbedding):
 
     @classmethod
     def blocks_of(cls, config: Mapping[str, Any]) -> tuple[EmbeddingBlock, ...]:
-        """A block for every layer, the first for what enters them."""
         size, depth = int(config.get("hidden_size", 768)), int(config.get("num_hidden_layers", 12))
         return tuple(EmbeddingBlock(f"layer {layer}", size) for layer in range(depth + 1))
 
     @classmethod
     def load(cls) -> Any:
-        """The weights as a HuBERT model."""
         return _Hubert(cls.argument)
 
     def row(self, samples: Array) -> Array:
-        """The mean over time of every layer."""
         means: Array = self.model.means(samples)
         return means
 
@@ -255,7 +244,6 @@ class _Hubert:
         self.identity = checkpoint_identity(where, checkpoint)
 
     def means(self, samples: Array) -> Array:
-        """The mean over time of every layer, one after the other."""
         import torch
 
         if self.normalise:

@@ -43,7 +43,6 @@ class FileMedia:
     """The file they were taken from, where there is one."""
 
     def save(self, path: Path | str) -> Path:
-        """Write the bytes; the suffix must be that of the bytes."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, self.content)
@@ -82,7 +81,6 @@ def suffix_of(content: bytes) -> str | None:
 
 
 def encoded(media: GeneratedMedium, suffix: str) -> tuple[bytes, str]:
-    """The result as the bytes of a file, with the suffix of its format."""
     if isinstance(media, FileMedia):
         return media.content, media.suffix
     with tempfile.TemporaryDirectory(prefix="heartfelt-") as folder:

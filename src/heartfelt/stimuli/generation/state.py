@@ -51,13 +51,11 @@ class MakeRecord:
 
 
 def read_record(folder: Path) -> MakeRecord:
-    """The record of earlier runs, empty where there is none."""
     path = folder / RECORD_FILE
     return read_json(path, MakeRecord) if path.is_file() else MakeRecord()
 
 
 def now() -> str:
-    """This moment in UTC, to the second."""
     return clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -97,7 +95,6 @@ class SystemState:
     rows: tuple[LedgerRow, ...]
 
     def of(self, *standings: Standing) -> list[StimulusState]:
-        """The stimuli that stand so."""
         return [stimulus for stimulus in self.stimuli if stimulus.standing in standings]
 
     def to_make(self, replace: bool = False) -> list[StimulusState]:
@@ -212,7 +209,6 @@ def _present(plan: MakePlan, system: PlannedSystem) -> dict[str, str]:
 
 
 def _difference(system: PlannedSystem, ledger_row: LedgerRow, record: MakeRecord) -> str:
-    """What is different from when a stimulus was made."""
     if ledger_row.settings == system.settings_hash:
         return "its text, seed or source changed"
     before, settings = record.settings.get(ledger_row.settings), system.deciding

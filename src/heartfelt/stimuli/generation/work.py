@@ -99,7 +99,6 @@ class GenerateWork:
         return GRACE if self.kind.where == "network" and self.settings.cost_each else 0.0
 
     def on(self, device: str) -> GenerateWork:
-        """The same work on another device."""
         return GenerateWork(
             kind=self.kind,
             settings=self.settings,
@@ -123,13 +122,11 @@ class GenerateWork:
         return list(self._made(generator, batch))
 
     def lost(self, batch: Sequence[StimulusRequest], times: int) -> list[AttemptOutcome]:
-        """The outcomes of a batch whose worker was lost repeatedly."""
         return [
             AttemptOutcome(request=request, problem=f"its worker was lost {times} times") for request in batch
         ]
 
     def close(self) -> None:
-        """Release the generator."""
         if isinstance(self._generator, BatchGenerator):
             self._generator.close()
         self._generator = None

@@ -85,7 +85,6 @@ class CommandGenerator:
     systems: tuple[str, ...] = ()
 
     def generate(self, prompt: StimulusPrompt, seed: int = 0) -> FileMedia:
-        """Run the command and read the file it wrote."""
         with tempfile.TemporaryDirectory(prefix="heartfelt-") as folder:
             path = Path(folder) / f"made{self.suffix}"
             values = {
@@ -140,7 +139,6 @@ def _run(arguments: list[str], settings: CommandSettings) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a program that is still running, and what it started."""
     if process.poll() is None:
         try:
             os.killpg(process.pid, signal.SIGKILL)
@@ -161,7 +159,6 @@ def _check(settings: CommandSettings) -> None:
 
 
 def survey(settings: CommandSettings, prompts: Sequence[StimulusPrompt]) -> SourceSurvey:
-    """What is not known about the program's model."""
     notes = missing_words([ClipProvenance.of(settings)] * len(prompts), "make.yaml")
     if any("{seed}" in part for part in settings.command):
         return SourceSurvey(notes=notes)

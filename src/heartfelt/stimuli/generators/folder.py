@@ -101,7 +101,6 @@ def _plain(text: str) -> str:
 
 
 def _expression(settings: FolderSettings, prompt: StimulusPrompt) -> re.Pattern[str]:
-    """Which names a stimulus's file may have."""
     values = {"system": prompt.system, "intent": prompt.intent, "prompt": prompt.prompt}
     out, last = "", 0
     for part in _PART.finditer(settings.pattern):
@@ -137,7 +136,6 @@ def _files(settings: FolderSettings) -> dict[str, list[Path]]:
 
 
 def _table(settings: FolderSettings) -> Path | None:
-    """The table about the files, where there is one."""
     path = Path(settings.folder) / (settings.table or CLIPS_TABLE)
     return path if settings.table is not None or path.is_file() else None
 
@@ -202,7 +200,6 @@ def _ambiguous(
 
 
 def survey(settings: FolderSettings, prompts: Sequence[StimulusPrompt]) -> SourceSurvey:
-    """Which stimuli have a file, which have none, and which files belong to none."""
     if not Path(settings.folder).is_dir():
         reason = f"there is no folder {settings.folder}"
         return SourceSurvey(missing={prompt.stimulus: reason for prompt in prompts})
@@ -242,7 +239,6 @@ class FolderGenerator:
     systems: tuple[str, ...] = ()
 
     def generate(self, prompt: StimulusPrompt, seed: int = 0) -> FileMedia:
-        """The content of the stimulus's file, as it is."""
         del seed
         matched, _ = match_files(self.settings, [prompt], self.files)
         if prompt.stimulus not in matched:

@@ -64,7 +64,6 @@ class HttpGenerator:
         self._retry = Retry(retries=self.settings.retries, first_wait=self.settings.wait)
 
     def generate(self, prompt: StimulusPrompt, seed: int = 0) -> FileMedia:
-        """Ask for the stimulus and fetch it."""
         self._lost.count = 0
         end = time.monotonic() + self.settings.timeout
         body = json.dumps(_filled(self.settings, prompt, seed), ensure_ascii=False).encode()
@@ -92,14 +91,12 @@ class HttpGenerator:
         return [self.generate(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
 
     def facts(self) -> GeneratorFacts:
-        """The names that ``make.yaml`` gives."""
         settings = self.settings
         return GeneratorFacts(
             model=settings.model or "", revision=settings.revision or "", licence=settings.licence or ""
         )
 
     def close(self) -> None:
-        """Close the connections."""
         self.connections.close()
 
     def _asked(
@@ -162,7 +159,6 @@ class HttpGenerator:
         raise NoStimulus(f"the result was redirected more than {_REDIRECTS} times", "Check the service.")
 
     def _finished(self, job: JobSettings, answer: Response, prompt: StimulusPrompt, end: float) -> Response:
-        """The answer of a job that is done."""
         first = _json(answer)
         number = str(_at(first, job.id)) if "{id}" in f"{job.url}{job.result_url}" else ""
         if not re.fullmatch(r"[\w.~-]*", number) or number in {".", ".."}:
@@ -190,7 +186,6 @@ class HttpGenerator:
         return answer
 
     def _content(self, answer: Response, prompt: StimulusPrompt, end: float) -> bytes:
-        """The file's bytes."""
         if self.settings.answer == "bytes":
             return answer.body
         value = _at(_json(answer), self.settings.path)
@@ -270,7 +265,6 @@ def _json(answer: Response) -> Any:
 
 
 def _at(data: Any, path: str, missing: Any = ...) -> Any:
-    """What stands at a path such as ``data.0.url``."""
     for part in path.split("."):
         if isinstance(data, Mapping) and part in data:
             data = data[part]

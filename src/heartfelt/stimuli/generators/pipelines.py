@@ -101,7 +101,6 @@ class PipelineGenerator(ModelGenerator):
     def _shared(
         self, sampling: DiffusionSampling, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]
     ) -> dict[str, Any]:
-        """Arguments of the call that all pipelines share."""
         arguments = {
             "num_inference_steps": sampling.steps,
             "guidance_scale": sampling.guidance_scale,
@@ -112,7 +111,6 @@ class PipelineGenerator(ModelGenerator):
         return {name: value for name, value in arguments.items() if value is not None}
 
     def _refusal(self, prompt: StimulusPrompt) -> Unusable | None:
-        """Pipelines cut long texts without an error; a stimulus must not come from half of its prompt."""
         parts = [part for name, part in self._model.components.items() if name.startswith("tokenizer")]
         tokens_left = [
             len(part(prompt.text, verbose=False)["input_ids"]) - part.model_max_length
@@ -131,7 +129,6 @@ class PipelineGenerator(ModelGenerator):
         return self._arguments[name].default if name in self._arguments else None
 
     def _sampled(self, sampling: DiffusionSampling) -> dict[str, object]:
-        """The settings with the pipeline's own values where none was given."""
         names = {"steps": "num_inference_steps", "guidance_scale": "guidance_scale"}
         stated = sampling.model_dump()
         defaults = {key: self._default(name) for key, name in names.items() if stated[key] is None}

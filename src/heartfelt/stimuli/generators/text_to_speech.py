@@ -181,7 +181,6 @@ class TextToSpeech(ModelGenerator):
 
 
 def _vector(file: str, size: int) -> Any:
-    """The numbers of a speaker."""
     path = Path(file).expanduser()
     try:
         numbers = (

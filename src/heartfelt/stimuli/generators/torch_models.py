@@ -80,7 +80,6 @@ class ModelSettings(GeneratorSettings):
 
 
 def model_licence(settings: ModelSettings) -> Licence:
-    """The licence of the model that the settings name."""
     return licence_of(settings.model)
 
 
@@ -94,7 +93,6 @@ class ModelFolder:
     content: str = ""
 
     def described(self, name: str) -> dict[str, Any]:
-        """A JSON file of the folder; raise where there is none."""
         path = self.folder / name
         try:
             described: dict[str, Any] = json.loads(path.read_bytes())
@@ -140,7 +138,6 @@ def weights_of(name: str, revision: str | None = None, *, pipeline: bool = False
 
 
 def _content_of(folder: Path) -> str:
-    """SHA-256 of all files: their places and contents."""
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         digest.update(f"{path.relative_to(folder).as_posix()}\0{sha256_of(path)}\n".encode())
@@ -235,14 +232,12 @@ def within_memory(count: int, device: str, work: Callable[[], T]) -> T:
 
 
 def release(device: str) -> None:
-    """Give memory that nothing uses any more back to the device."""
     gc.collect()
     if device.startswith("cuda"):
         library("torch").cuda.empty_cache()
 
 
 def generator_of(seed: int) -> Any:
-    """A random generator of its own for a stimulus."""
     return library("torch").Generator("cpu").manual_seed(seed % 2**63)
 
 
@@ -282,7 +277,6 @@ def clip_of(samples: Any, rate: int, seconds: float | None = None) -> GeneratedM
 
 
 def hardware_of(device: str) -> str:
-    """The name of the GPU or CPU."""
     if device.startswith("cuda"):
         return str(library("torch").cuda.get_device_name(device))
     try:
@@ -348,13 +342,11 @@ class ModelGenerator(ABC):
         return "float32"
 
     def generate(self, prompt: StimulusPrompt, seed: int = 0) -> GeneratedMedium:
-        """One stimulus."""
         return self.generate_many([prompt], [seed])[0]
 
     def generate_many(
         self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]
     ) -> Sequence[GeneratedMedium]:
-        """Stimuli in the order of the prompts, each with its own seed."""
         groups: dict[Hashable, list[int]] = {}
         out: dict[int, GeneratedMedium] = {}
         for index, prompt in enumerate(prompts):

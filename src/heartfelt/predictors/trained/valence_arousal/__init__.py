@@ -26,7 +26,6 @@ SHIPPED = Path(__file__).parent / "shipped"
 
 @cache
 def shipped() -> TrainedModel:
-    """The head that comes with heartfelt."""
     return load_trained(SHIPPED)
 
 
@@ -41,7 +40,6 @@ class ValenceArousal(TrainedPredictor):
 
     @classmethod
     def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> ValenceArousal:
-        """There is nothing to set."""
         del argument, options
         return cls(shipped())
 

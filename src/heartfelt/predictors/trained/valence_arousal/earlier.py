@@ -40,12 +40,10 @@ class FilePrediction:
 
     @property
     def ok(self) -> bool:
-        """Whether there is a prediction."""
         return self.problem is None
 
     @classmethod
     def of(cls, table: pl.DataFrame) -> FilePrediction:
-        """From the rows of one file in ``FILE_PREDICTIONS``."""
         rows = list(table.iter_rows(named=True))
         first = rows[0]
         if not first["ok"]:
@@ -106,5 +104,4 @@ def predict(
 
 
 def file_predictions(table: pl.DataFrame) -> list[FilePrediction]:
-    """An entry for every file of a table under ``FILE_PREDICTIONS``, in order."""
     return [FilePrediction.of(rows) for _, rows in table.group_by("file", maintain_order=True)]

@@ -47,7 +47,6 @@ _TORCH_STORAGES = {
 
 @contextmanager
 def _reading(kind: str) -> Iterator[None]:
-    """Whatever is wrong with a file becomes one error."""
     try:
         yield
     except (
@@ -139,7 +138,6 @@ def _message(content: bytes) -> dict[int, list[Any]]:
 
 
 def read_safetensors(content: bytes) -> Tensors:
-    """Every tensor of the file, by name."""
     out: Tensors = {}
     with _reading("safetensors file"):
         start = 8 + struct.unpack("<Q", content[:8])[0]
@@ -178,7 +176,6 @@ def read_support_vectors(content: bytes) -> tuple[dict[str, float], npt.NDArray[
 
 
 def read_hdf5(content: bytes) -> Tensors:
-    """Every data set of 32-bit floats, by its path."""
     with _reading("HDF5 file"):
         if content[:9] != b"\x89HDF\r\n\x1a\n\0" or content[13:15] != b"\x08\x08":
             raise ValueError("it is not in the layout of version 0")

@@ -11,7 +11,6 @@ from heartfelt.predictors.weights.model import Model
 
 
 def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The network."""
     return {"model.onnx": next(content for name, content in members.items() if name.endswith(".onnx"))}
 
 

@@ -55,7 +55,6 @@ def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def answers(model: Model) -> Tensors:
-    """The synthetic sound, longer than a window and shorter."""
     long = sound(170_000)
     if model.name == "aecmos":
         far, microphone = 0.5 * long[::-1].copy(), long + 0.3 * long[::-1]
