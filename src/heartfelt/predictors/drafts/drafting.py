@@ -110,32 +110,19 @@ def _drafted(
     language = language_of(opened, options.language)
     asks = {question.id: draft_ask(opened.study, question, language) for question in assigned.fields}
     pending = pending_items(opened, names, again=options.replace)
+    done = DrafterRun(
+        drafter=assigned.spec, source=assigned.spec, version=None, fields=names, stimuli=0, seconds=0.0
+    )
     try:
         drafter = drafter_of(assigned, language)
     except HeartfeltError as error:
         problem = f"{error.problem} {error.fix}"
         files.fail(pending, f"not asked: {problem}")
-        return DrafterRun(
-            drafter=assigned.spec,
-            source=assigned.spec,
-            version=None,
-            fields=names,
-            stimuli=0,
-            seconds=0.0,
-            problem=problem,
-        )
+        return replace(done, problem=problem)
     with drafter:
         source, version = provenance(drafter)
         cases = draft_cases(opened, asks, pending)
-        done = DrafterRun(
-            drafter=assigned.spec,
-            source=source,
-            version=version,
-            fields=names,
-            stimuli=len(cases),
-            seconds=0.0,
-            limits=drafter.limits,
-        )
+        done = replace(done, source=source, version=version, stimuli=len(cases), limits=drafter.limits)
         if not cases:
             return done
         runs = opened.folder / RUNS

@@ -162,38 +162,23 @@ def _state(
     if last_made is not None and last_made.digest == system.digest(planned, plan.seed, source, stated=False):
         digest = last_made.digest
     attempts = sum(row.digest == digest and row.outcome != MADE for row in rows)
+    state = StimulusState(planned=planned, digest=digest, standing="absent", attempts=attempts)
     if last_made is None:
         present_file = present.get(planned.stem)
-        reason = f"{present_file} was not made by heartfelt make" if present_file else ""
-        return StimulusState(
-            planned=planned,
-            digest=digest,
-            standing="foreign" if present_file else "absent",
-            attempts=attempts,
-            why=reason,
-        )
+        if present_file is None:
+            return state
+        return replace(state, standing="foreign", why=f"{present_file} was not made by heartfelt make")
     path = inside(plan.media_root, last_made.path, f"stimulus {planned.prompt.stimulus}")
     if not path.is_file():
-        same = last_made if last_made.digest == digest else None
-        return StimulusState(planned=planned, digest=digest, standing="absent", row=same, attempts=attempts)
+        return replace(state, row=last_made) if last_made.digest == digest else state
     if content_hash(path) != last_made.sha256:
         reason = f"{last_made.path} was changed after it was made"
-        return StimulusState(
-            planned=planned, digest=digest, standing="edited", row=last_made, attempts=attempts, why=reason
-        )
+        return replace(state, standing="edited", row=last_made, why=reason)
     # Where its source is gone, there is nothing to compare with: what was taken from it stays.
     if last_made.digest != digest and planned.prompt.stimulus not in survey.missing:
-        return StimulusState(
-            planned=planned,
-            digest=digest,
-            standing="changed",
-            row=last_made,
-            attempts=attempts,
-            why=_difference(system, last_made, record),
-        )
-    return StimulusState(
-        planned=planned, digest=digest, standing="complete", row=last_made, attempts=attempts
-    )
+        reason = _difference(system, last_made, record)
+        return replace(state, standing="changed", row=last_made, why=reason)
+    return replace(state, standing="complete", row=last_made)
 
 
 def _present(plan: MakePlan, system: PlannedSystem) -> dict[str, str]:

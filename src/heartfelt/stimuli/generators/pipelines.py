@@ -95,9 +95,6 @@ class PipelineGenerator(ModelGenerator):
     def _prepare(self) -> None:
         """Adapt the loaded pipeline and check the settings against it."""
 
-    def _precision(self) -> str:
-        return str(self.dtype).removeprefix("torch.")
-
     def _shared(
         self, sampling: DiffusionSampling, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]
     ) -> dict[str, Any]:

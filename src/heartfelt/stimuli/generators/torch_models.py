@@ -296,6 +296,8 @@ class ModelGenerator(ABC):
     libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers")
     pipeline: ClassVar[bool] = False
     """Whether the model is a pipeline of Diffusers."""
+    dtype: Any
+    """PyTorch's type of the weights."""
 
     def __init__(self, settings: ModelSettings, device: str) -> None:
         for name in self.libraries:
@@ -338,9 +340,6 @@ class ModelGenerator(ABC):
     def _sampling(self) -> Mapping[str, object]:
         """What decided the result besides prompt, seed and precision."""
 
-    def _precision(self) -> str:
-        return "float32"
-
     def generate(self, prompt: StimulusPrompt, seed: int = 0) -> GeneratedMedium:
         return self.generate_many([prompt], [seed])[0]
 
@@ -369,7 +368,7 @@ class ModelGenerator(ABC):
         licence = licence_of(self.given.model)
         settings = {
             **self._sampling(),
-            "precision": self._precision(),
+            "precision": str(self.dtype).removeprefix("torch."),
             "libraries": {name: str(library(name).__version__) for name in self.libraries},
         }
         return GeneratorFacts(
