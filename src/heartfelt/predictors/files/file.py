@@ -122,14 +122,8 @@ class File(Predictor):
     def describe(self) -> PredictorInfo:
         shown = self._named.get("model") or (self._metric.name if self._metric else self._path.stem)
         path = str(self._path)
-        return PredictorInfo(
-            spec=self.spec or path,
-            display_name=shown,
-            predictor=self.name,
-            model=path,
-            version=None,
-            hash=self._content,
-        )
+        info = super().describe()
+        return replace(info, spec=self.spec or path, display_name=shown, model=path, hash=self._content)
 
     @property
     def lower_is_better(self) -> bool:

@@ -168,13 +168,8 @@ class Chat(RemotePredictor):
         )
 
     def describe(self) -> PredictorInfo:
-        return PredictorInfo(
-            spec=self.spec or self.name,
-            display_name=self.model,
-            predictor=self.name,
-            model=self.model,
-            version=self._version or None,
-        )
+        info = super().describe()
+        return replace(info, display_name=self.model, model=self.model, version=self._version or None)
 
     def request_digest(self, case: Case, ask: Ask) -> str:
         """A hash of the request a question goes into, media left out: the other questions in it and the context."""

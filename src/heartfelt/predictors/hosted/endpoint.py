@@ -110,13 +110,8 @@ class Endpoint(RemotePredictor):
     def describe(self) -> PredictorInfo:
         parts = urlsplit(self._url)
         shown = f"{parts.netloc}{parts.path}".rstrip("/")
-        return PredictorInfo(
-            spec=self.spec or self.name,
-            display_name=shown,
-            predictor=self.name,
-            model=self._url,
-            version=self._version or None,
-        )
+        info = super().describe()
+        return replace(info, display_name=shown, model=self._url, version=self._version or None)
 
     def _connect(self) -> Connections:
         return Connections(self._url, self._timeout, secret(self._token_from) if self._token_from else None)

@@ -65,10 +65,9 @@ class HubModel(Predictor):
         content = self._identity.split()[0]
         is_local = content.startswith("sha256:")
         short = Path(self.where).name if is_local else self.where
-        return PredictorInfo(
-            spec=self.spec or self.name,
+        return replace(
+            super().describe(),
             display_name=f"{self.name} {short}",
-            predictor=self.name,
             model=self.where,
             version=None if is_local else content.rpartition("@")[2],
             hash=content.removeprefix("sha256:") if is_local else None,
@@ -104,16 +103,7 @@ class HubScores(HubModel):
         asks = [Ask.number(name, low, high, text=about) for name, about in self.scores.items()]
         if not self.needs_prompt:
             return asks
-        return [
-            Ask(
-                question=ask.question,
-                scale=ask.scale,
-                text=ask.text,
-                words=ask.words,
-                about={"matches": "prompt"},
-            )
-            for ask in asks
-        ]
+        return [replace(ask, about={"matches": "prompt"}) for ask in asks]
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
         answers: list[Prediction] = []

@@ -6,6 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib.util import find_spec
 from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -88,6 +89,12 @@ class Networks:
     def identity(self) -> str:
         return ", ".join(MODELS[name].identity for name in self.names)
 
+    def described(self, info: PredictorInfo) -> PredictorInfo:
+        """``info`` with the networks, the versions of the packages they come from, and the hash of the last one's."""
+        parts = [MODELS[name] for name in self.names]
+        versions = ", ".join(dict.fromkeys(part.requirement for part in parts))
+        return replace(info, model=" + ".join(self.names), version=versions, hash=parts[-1].sha256)
+
     def __getitem__(self, name: str) -> Model:
         with self._lock:
             if name not in self._loaded:
@@ -107,14 +114,4 @@ class NetworkPredictor(ImagePredictor[T]):
     _networks: Networks
 
     def describe(self) -> PredictorInfo:
-        spec, parts = self.spec or self.name, [MODELS[name] for name in self._networks.names]
-        versions = ", ".join(part.requirement for part in parts)
-        model = " + ".join(self._networks.names)
-        return PredictorInfo(
-            spec=spec,
-            display_name=spec,
-            predictor=self.name,
-            model=model,
-            version=versions,
-            hash=parts[-1].sha256,
-        )
+        return self._networks.described(super().describe())

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, TypeVar
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.predictors.execution.store import Recent
 from heartfelt.predictors.measures.images import Networks
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
-from heartfelt.predictors.weights import MODELS, Model
+from heartfelt.predictors.weights import Model
 from heartfelt.study.scale import Numeric
 
 T = TypeVar("T")
@@ -70,21 +70,10 @@ class MeasuringPredictor(Predictor, Generic[T]):
     def describe(self) -> PredictorInfo:
         from heartfelt import __version__
 
-        spec = self.spec or self.name
+        info = super().describe()
         if self._networks is None:
-            return PredictorInfo(
-                spec=spec, display_name=spec, predictor=self.name, model=self.name, version=__version__
-            )
-        parts = [MODELS[name] for name in self._networks.names]
-        versions = ", ".join(dict.fromkeys(part.requirement for part in parts))
-        return PredictorInfo(
-            spec=spec,
-            display_name=spec,
-            predictor=self.name,
-            model=" + ".join(self._networks.names),
-            version=versions,
-            hash=parts[-1].sha256,
-        )
+            return replace(info, model=self.name, version=__version__)
+        return self._networks.described(info)
 
 
 class MetricPredictor(MeasuringPredictor[MeasuredFile]):

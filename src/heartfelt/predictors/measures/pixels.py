@@ -9,6 +9,7 @@ than that and 2% more colourful; they are held at the end.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from PIL.Image import Image
@@ -86,13 +87,7 @@ class Pixels(ImagePredictor[PixelMeasures]):
         return f"pixels {_REVISION} {self.measure or 'by question'} {low:g} {high:g}"
 
     def describe(self) -> PredictorInfo:
-        return PredictorInfo(
-            spec=self.spec or self.name,
-            display_name=self.spec or self.name,
-            predictor=self.name,
-            model="pixels",
-            version=__version__,
-        )
+        return replace(super().describe(), model="pixels", version=__version__)
 
     def file_asks(self) -> Sequence[Ask]:
         return [

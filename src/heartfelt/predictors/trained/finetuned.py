@@ -154,13 +154,9 @@ class FineTunedPredictor(Predictor):
 
     def describe(self) -> PredictorInfo:
         model = self.model
-        return PredictorInfo(
-            spec=self.spec or self.name,
-            display_name=model.name,
-            predictor=self.name,
-            model=model.name,
-            version=model.version,
-            hash=model.hash,
+        info = super().describe()
+        return replace(
+            info, display_name=model.name, model=model.name, version=model.version, hash=model.hash
         )
 
     def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
@@ -209,9 +205,8 @@ class FineTunedPredictor(Predictor):
         low, high = output.bounds or (-math.inf, math.inf)
         if flag not in (None, "trained on") and output.bounds is not None:
             return low, high
-        return max(low, min(value, high) - interval.half_width), min(
-            high, max(value, low) + interval.half_width
-        )
+        half = interval.half_width
+        return max(low, min(value, high) - half), min(high, max(value, low) + half)
 
 
 def _doubts(media: Media) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -238,9 +233,8 @@ def onto(
 ) -> float:
     if model_bounds is None or asked_bounds is None or model_bounds == asked_bounds:
         return value
-    return asked_bounds[0] + (value - model_bounds[0]) / (model_bounds[1] - model_bounds[0]) * (
-        asked_bounds[1] - asked_bounds[0]
-    )
+    share = (value - model_bounds[0]) / (model_bounds[1] - model_bounds[0])
+    return asked_bounds[0] + share * (asked_bounds[1] - asked_bounds[0])
 
 
 def damaged(folder: Path, reason: str) -> DamagedError:

@@ -32,6 +32,8 @@ from heartfelt.predictors.trained.embeddings import (
 from heartfelt.predictors.weights.checkpoint import checkpoint_path, filled, open_checkpoint
 
 _LOADING = Lock()
+_NO_SIZES = ("model_type", "architectures", "torch_dtype", "dtype", "transformers_version", "auto_map")
+"""Keys of a configuration that are not about the model's layers."""
 
 
 class HubEmbedding(Embedding):
@@ -40,6 +42,8 @@ class HubEmbedding(Embedding):
     default: ClassVar[str]
     argument: ClassVar[str] = ""
     blocks: ClassVar[tuple[EmbeddingBlock, ...]] = ()
+    matcher: ClassVar[str] = ""
+    """The predictor's class that loads the model and gives a vector, where one does."""
 
     @classmethod
     def bound(cls, argument: str) -> type[HubEmbedding]:
@@ -48,9 +52,9 @@ class HubEmbedding(Embedding):
         return _bound(cls, str(path.resolve()) if path.exists() else argument)
 
     @classmethod
-    @abstractmethod
     def blocks_of(cls, config: Mapping[str, Any]) -> tuple[EmbeddingBlock, ...]:
-        """The columns, from the model's configuration."""
+        """The columns, from the model's configuration: by default one vector."""
+        return (EmbeddingBlock(cls.name, int(config.get("projection_dim", 512))),)
 
     def __init__(self) -> None:
         if not self.argument:
@@ -70,9 +74,11 @@ class HubEmbedding(Embedding):
             return _loaded(type(self))
 
     @classmethod
-    @abstractmethod
     def load(cls) -> Any:
-        """Load the model: something with an ``identity``."""
+        """Load the model, something with an ``identity``: by default the predictor of the same name."""
+        from heartfelt.predictors.measures import contrastive
+
+        return getattr(contrastive, cls.matcher).make(cls.argument)
 
 
 @cache
@@ -122,16 +128,7 @@ class ClapEmbedding(_SoundEmbedding):
     name = "clap"
     about = "the vector of a CLAP model"
     default = "laion/clap-htsat-unfused"
-
-    @classmethod
-    def blocks_of(cls, config: Mapping[str, Any]) -> tuple[EmbeddingBlock, ...]:
-        return (EmbeddingBlock("clap", int(config.get("projection_dim", 512))),)
-
-    @classmethod
-    def load(cls) -> Any:
-        from heartfelt.predictors.measures.contrastive import ClapMatch as Matcher
-
-        return Matcher.make(cls.argument)
+    matcher = "ClapMatch"
 
     def row(self, samples: Array) -> Array:
         from heartfelt.predictors.measures.contrastive import unit
@@ -145,17 +142,8 @@ class ClipEmbedding(HubEmbedding):
     name = "clip"
     about = "the image vector of a CLIP model"
     default = "openai/clip-vit-large-patch14"
+    matcher = "ClipMatch"
     media = "image"
-
-    @classmethod
-    def blocks_of(cls, config: Mapping[str, Any]) -> tuple[EmbeddingBlock, ...]:
-        return (EmbeddingBlock("clip", int(config.get("projection_dim", 512))),)
-
-    @classmethod
-    def load(cls) -> Any:
-        from heartfelt.predictors.measures.contrastive import ClipMatch as Matcher
-
-        return Matcher.make(cls.argument)
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
         from heartfelt.predictors.measures.contrastive import unit
@@ -198,16 +186,8 @@ class _Hubert:
         files = ("model.safetensors", "pytorch_model.bin")
         checkpoint = open_checkpoint(where, files, ("config.json", "preprocessor_config.json"))
         config = checkpoint.config
-        needs = [
-            name
-            for name, usual in (
-                ("feature_extractor_cqt", False),
-                ("deepnorm", False),
-                ("attention_relax", -1.0),
-            )
-            if config.get(name, usual) not in (usual, None)
-            and not (name == "attention_relax" and config[name] <= 0)
-        ]
+        needs = [name for name in ("feature_extractor_cqt", "deepnorm") if config.get(name)]
+        needs += ["attention_relax"] if (config.get("attention_relax") or -1.0) > 0 else []
         if config.get("model_type") not in ("mert_model", "hubert") or needs:
             reason = f"it uses {', '.join(needs)}" if needs else f"its type is {config.get('model_type')}"
             raise InputError(
@@ -215,14 +195,7 @@ class _Hubert:
                 f"Use {Mert.default}.",
             )
         sizes = {key: config[key] for key in library.HubertConfig().to_dict() if key in config}
-        for name in (
-            "model_type",
-            "architectures",
-            "torch_dtype",
-            "dtype",
-            "transformers_version",
-            "auto_map",
-        ):
+        for name in _NO_SIZES:
             sizes.pop(name, None)
         self.device = checked_device("auto")
         model = library.HubertModel(library.HubertConfig(**sizes))

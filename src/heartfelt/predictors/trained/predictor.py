@@ -73,10 +73,9 @@ class TrainedPredictor(Predictor):
     def describe(self) -> PredictorInfo:
         """The model's own name, the version of heartfelt it was trained with, and the hash of its weights."""
         version = self.model.facts.heartfelt
-        return PredictorInfo(
-            spec=self.spec or self.name,
+        return replace(
+            super().describe(),
             display_name=self.model.name if self.name == TrainedPredictor.name else self.name,
-            predictor=self.name,
             model=self.model.name,
             version=f"heartfelt {version}" if version else None,
             hash=self.model.hash,

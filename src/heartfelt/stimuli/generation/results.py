@@ -32,6 +32,16 @@ _SIGNATURES = (
 )  # fmt: skip
 
 
+LARGEST = 512 * 2**20
+"""Bytes of a file that a generator may hand over."""
+_PICTURES = {".png", ".jpg", ".jpeg", ".webp"}
+
+
+def media_kind(suffix: str) -> str:
+    """``image`` for the suffix of a picture, ``audio`` for any other."""
+    return "image" if suffix in _PICTURES else "audio"
+
+
 @dataclass(frozen=True, slots=True)
 class FileMedia:
     """Media that arrived as the bytes of a file; they are stored as they are."""

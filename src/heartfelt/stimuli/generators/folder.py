@@ -28,7 +28,7 @@ from heartfelt.stimuli.generation.provenance import (
     read_clips_table,
     unused_rows,
 )
-from heartfelt.stimuli.generation.results import FileMedia, suffix_of
+from heartfelt.stimuli.generation.results import LARGEST, FileMedia, media_kind, suffix_of
 from heartfelt.stimuli.generators.generator import (
     CannotGenerate,
     GeneratorKind,
@@ -41,8 +41,6 @@ from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 
 _NAMES = ("system", "intent", "prompt", "index")
 _PART = re.compile(r"\{(\w*)\}|(\*)")
-_PICTURES = {".png", ".jpg", ".jpeg", ".webp"}
-_LARGEST = 512 * 2**20
 
 
 class FolderSettings(StatedProvenance):
@@ -244,13 +242,12 @@ class FolderGenerator:
         if prompt.stimulus not in matched:
             raise NoStimulus(f"There is no file for {prompt.stimulus}.", "Put it into the folder.")
         path = matched[prompt.stimulus]
-        if path.stat().st_size > _LARGEST:
+        if path.stat().st_size > LARGEST:
             raise NoStimulus(f"{path.name} is larger than 512 MiB.", "Use a shorter file.")
         content = path.read_bytes()
         suffix = suffix_of(content) or path.suffix.lower()
-        kind = "image" if suffix in _PICTURES else "audio"
         source = path.relative_to(self.settings.folder).as_posix()
-        return FileMedia(content, kind, suffix, source)
+        return FileMedia(content, media_kind(suffix), suffix, source)
 
 
 def _build(settings: FolderSettings, device: str) -> FolderGenerator:

@@ -27,7 +27,7 @@ from heartfelt.errors import InputError
 from heartfelt.predictors.execution.work import Retry, shortened
 from heartfelt.predictors.hosted.http import Connections, Response, UnusableAnswer, secret
 from heartfelt.predictors.predictor import TransientError
-from heartfelt.stimuli.generation.results import FileMedia, suffix_of
+from heartfelt.stimuli.generation.results import FileMedia, media_kind, suffix_of
 from heartfelt.stimuli.generators.generator import (
     CannotGenerate,
     GenerationRefused,
@@ -43,7 +43,6 @@ from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 _STOP = {301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 501}
 """Answers that every other request would get too."""
 _REDIRECTS = 5
-_PICTURES = {".png", ".jpg", ".jpeg", ".webp"}
 _MIB = 2**20
 
 
@@ -79,7 +78,7 @@ class HttpGenerator:
                 f"The service answered {kind} that is no audio or image a browser knows: {words}",
                 "Check 'answer' and 'path' in make.yaml.",
             )
-        return FileMedia(content, "image" if suffix in _PICTURES else "audio", suffix)
+        return FileMedia(content, media_kind(suffix), suffix)
 
     @property
     def lost_requests(self) -> int:
@@ -300,12 +299,8 @@ def _build(settings: HttpSettings, device: str) -> HttpGenerator:
         longest=round(settings.max_mib * _MIB),
     )
     suffix = settings.suffix or (".png" if settings.size is not None else ".wav")
-    return HttpGenerator(
-        settings=settings,
-        connections=connections,
-        kind="image" if suffix in _PICTURES else "audio",
-        suffix=suffix,
-    )
+    kind = media_kind(suffix)
+    return HttpGenerator(settings=settings, connections=connections, kind=kind, suffix=suffix)
 
 
 register(
