@@ -128,8 +128,6 @@ def _together(source: Snapshot | Benchmark, judged: pl.DataFrame, visible: Seque
             Case(
                 stimulus=name,
                 asks=asked,
-                media=None,
-                system=None,
                 intent=intent,
                 prompt=prompt,
                 facts=facts,
@@ -169,7 +167,7 @@ def _made(
     out = []
     wanted = source.stimuli.filter(pl.col("stimulus").is_in(list(by_stimulus)))
     for row in wanted.iter_rows(named=True):
-        intent, prompt = row.get("intent"), prompt_of(row, prompts)
+        prompt = prompt_of(row, prompts)
         asks = tuple(
             replace(shared[question], text=prompt, shown=prompt)
             if question in fits and prompt
@@ -179,17 +177,18 @@ def _made(
         facts = {column: str(row[column]) for column in columns if row[column] is not None}
         media = media_of(root, row.get("path"))
         reference = media_of(root, references.get(row["stimulus"]))
-        case = Case(
-            stimulus=row["stimulus"],
-            asks=asks,
-            media=media,
-            system=row.get("system"),
-            intent=intent,
-            prompt=prompt,
-            facts=facts,
-            reference=reference,
+        out.append(
+            Case(
+                stimulus=row["stimulus"],
+                asks=asks,
+                media=media,
+                system=row.get("system"),
+                intent=row.get("intent"),
+                prompt=prompt,
+                facts=facts,
+                reference=reference,
+            )
         )
-        out.append(case)
     return out
 
 

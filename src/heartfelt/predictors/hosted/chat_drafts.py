@@ -26,8 +26,8 @@ from heartfelt.predictors.hosted.chat_form import (
     entry_names,
     form_entries,
     media_part,
-    object_schema,
 )
+from heartfelt.predictors.hosted.chat_sets import object_schema
 from heartfelt.predictors.predictor import Ask, Case, Media, Prediction
 from heartfelt.study.answer import NONE, Scale
 from heartfelt.study.scale import FreeText, Points, Tags

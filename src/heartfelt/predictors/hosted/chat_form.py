@@ -31,7 +31,14 @@ from heartfelt.media.sound import read_samples
 from heartfelt.predictors.answers.texts import answer_names
 from heartfelt.predictors.execution.calls import Call
 from heartfelt.predictors.execution.work import shortened
-from heartfelt.predictors.hosted.chat_sets import LETTERS, of_members, set_allowed, set_answer, set_values
+from heartfelt.predictors.hosted.chat_sets import (
+    LETTERS,
+    object_schema,
+    of_members,
+    set_allowed,
+    set_answer,
+    set_values,
+)
 from heartfelt.predictors.predictor import Ask, Case, Media, Prediction
 from heartfelt.study.answer import Scale
 from heartfelt.study.model import say
@@ -193,15 +200,6 @@ def entry_names(asks: Sequence[Ask]) -> list[str]:
 def schema(asks: Sequence[Ask], *, reasons: bool, members: int = 0) -> dict[str, Any]:
     named = zip(entry_names(asks), asks, strict=True)
     return object_schema({name: _entry(ask, reasons, members) for name, ask in named})
-
-
-def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
 
 
 def _entry(ask: Ask, reasons: bool, members: int) -> dict[str, Any]:

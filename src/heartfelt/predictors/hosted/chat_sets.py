@@ -53,6 +53,15 @@ def set_allowed(scale: SetScale, members: int) -> str:
             return f"a list of {members} numbers from {scale.bounds()}, one for each"
 
 
+def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
 def set_answer(scale: SetScale, members: int) -> dict[str, Any]:
     letter = {"type": "string", "enum": list(LETTERS[:members])}
     match scale:
@@ -63,13 +72,7 @@ def set_answer(scale: SetScale, members: int) -> dict[str, Any]:
         case Ranking():
             return {"type": "array", "items": letter, "minItems": members, "maxItems": members}
         case _:
-            ends = {"best": letter, "worst": letter}
-            return {
-                "type": "object",
-                "properties": ends,
-                "required": list(ends),
-                "additionalProperties": False,
-            }
+            return object_schema({"best": letter, "worst": letter})
 
 
 def set_values(answer: Any, scale: SetScale, members: int) -> list[float]:

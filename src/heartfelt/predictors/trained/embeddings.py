@@ -299,24 +299,25 @@ class PictureEmbedding(Embedding):
     model = "efficientnet-lite2"
     models: ClassVar[tuple[str, ...]] = (model,)
     near_duplicate: ClassVar[float | None] = 0.85
+    outputs: ClassVar[tuple[str, ...]] = ("embedding", "logits")
+    """The network's outputs behind the blocks, in order."""
 
     @property
     def identity(self) -> str:
-        return f"picture 1; {MODELS[self.model].identity}"
+        return f"{self.name.replace('-', ' ')} 1; {MODELS[self.model].identity}"
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
         del text
         output = efficientnet.look([Path(path)], model=self.model, view="whole")
-        row = np.concatenate([output["embedding"][0], output["logits"][0]]).astype(np.float32)
+        row = np.concatenate([output[part][0] for part in self.outputs]).astype(np.float32)
         return Features(row[None], np.zeros(1), 0.0)
 
 
-class PictureStages(Embedding):
+class PictureStages(PictureEmbedding):
     """A photograph or drawing through EfficientNet-Lite, with two inner stages."""
 
     name = "picture-stages"
     about = "EfficientNet-Lite 2 (ImageNet): its embedding, its classes and the means of two inner stages"
-    media = "image"
     blocks: ClassVar[tuple[EmbeddingBlock, ...]] = (
         *PictureEmbedding.blocks,
         EmbeddingBlock("stage6", 208),
@@ -324,18 +325,7 @@ class PictureStages(Embedding):
     )
     model = "efficientnet-lite2-stages"
     models: ClassVar[tuple[str, ...]] = (model,)
-    near_duplicate: ClassVar[float | None] = PictureEmbedding.near_duplicate
-    _parts: ClassVar[tuple[str, ...]] = ("embedding", "logits", "stage6", "stage5")
-
-    @property
-    def identity(self) -> str:
-        return f"picture stages 1; {MODELS[self.model].identity}"
-
-    def of(self, path: Path | str, text: str | None = None) -> Features:
-        del text
-        output = efficientnet.look([Path(path)], model=self.model, view="whole")
-        row = np.concatenate([output[part][0] for part in self._parts]).astype(np.float32)
-        return Features(row[None], np.zeros(1), 0.0)
+    outputs: ClassVar[tuple[str, ...]] = ("embedding", "logits", "stage6", "stage5")
 
 
 class MusicWords(Embedding):

@@ -47,7 +47,7 @@ from heartfelt.predictors.trained.folder import (
     require_kind,
 )
 from heartfelt.predictors.trained.layout1 import old_label_words, read_old_head
-from heartfelt.predictors.trained.products import product
+from heartfelt.predictors.trained.sound_features import product
 from heartfelt.serialization import from_json, to_json, write_json
 
 Floats: TypeAlias = npt.NDArray[Any]

@@ -168,7 +168,7 @@ class AudioLdm2(PipelineGenerator):
         vocoder = self._model.vocoder.config
         self.rate = int(vocoder.sampling_rate)
         self.seconds = self.given.seconds or 10.0
-        per_second = self.rate / _product(vocoder.upsample_rates)
+        per_second = self.rate / math.prod(vocoder.upsample_rates)
         least = self._model.vae_scale_factor / per_second
         if self.seconds < least:
             raise InputError(
@@ -270,13 +270,6 @@ def cosine_scheduler(config: Mapping[str, Any]) -> Any:
     parameters = inspect.signature(edm.__init__).parameters
     arguments = {name: value for name, value in config.items() if name in parameters}
     return scheduler_class(**(COSINE | arguments), algorithm_type="sde-dpmsolver++")
-
-
-def _product(numbers: Sequence[int]) -> int:
-    out = 1
-    for number in numbers:
-        out *= number
-    return out
 
 
 register(

@@ -249,6 +249,12 @@ class Unusable:
     problem: str
     fix: str = "Try another seed, or another wording of the prompt."
 
+    @classmethod
+    def not_finite(cls, kind: str, parts: str) -> Unusable:
+        """What overflowed."""
+        problem = f"The model's {parts} are not finite numbers."
+        return cls(kind, problem, "Use precision: full or bfloat16; half precision overflows in some models.")
+
     def save(self, path: Path | str) -> Path:
         """Raise: there is nothing to save."""
         del path
@@ -267,11 +273,7 @@ def clip_of(samples: Any, rate: int, seconds: float | None = None) -> GeneratedM
     if not array.size:
         return Unusable("audio", "The model made a clip without samples.")
     if not np.isfinite(array).all():
-        return Unusable(
-            "audio",
-            "The model's samples are not finite numbers.",
-            "Use precision: full or bfloat16; half precision overflows in some models.",
-        )
+        return Unusable.not_finite("audio", "samples")
     peak = float(np.abs(array).max())
     return Audio(array / np.float32(peak) if peak > 1.0 else array, rate)
 
