@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +23,6 @@ from heartfelt.errors import HeartfeltError, InputError, UnknownNameError
 from heartfelt.predictors import PREDICTORS, Ask, Case, Prediction, Predictor, predict_files
 from heartfelt.predictors.files.folders import find_files
 from heartfelt.predictors.trained.valence_arousal import SHIPPED
-from heartfelt.predictors.trained.valence_arousal import predict as former_predict
 from heartfelt.streams import stream
 from tests.facts import mentions
 from tests.predictors.file_answers import answered_everywhere
@@ -151,42 +149,6 @@ def test_a_longer_file_has_the_values_of_its_windows(tmp_path: Path) -> None:
     samples = json.loads(row["samples"])
     assert (len(samples), row["rate"], row["start"]) == (2, 0.1, 5.0)
     assert row["value"] == pytest.approx(np.mean(samples), abs=1e-3)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("musicnn")
-def test_former_commands_work_and_say_their_new_spelling(tmp_path: Path) -> None:
-    clip = str(write_tone(tmp_path / "tone.wav"))
-    (value,) = json.loads(
-        CliRunner().invoke(app, ["predict", clip, "--json", "--question", "valence"]).stdout
-    )
-    for words in (["valence-arousal", clip], ["valence-arousal", clip, "--model", str(SHIPPED)]):
-        done = CliRunner().invoke(app, ["predict", *words, "--json"])
-        (former,) = json.loads(done.stdout)
-        assert former["valence"]["value"] == round(value["value"], 4)
-        assert set(former) == {"file", "valence", "arousal", "level", "seconds", "flag", "warnings"}
-        assert (former["level"], former["seconds"]) == (0.9, 4.0)
-        assert "is now heartfelt predict FILE…" in done.stderr
-    gone = CliRunner().invoke(app, ["predict", "valence-arousal", str(tmp_path / "gone.wav"), "--json"])
-    assert gone.exit_code == 2
-    assert set(json.loads(gone.stdout)[0]) == {"file", "problem", "fix"}
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("musicnn")
-def test_the_former_function_gives_what_it_gave(tmp_path: Path) -> None:
-    write_tone(tmp_path / "long.wav", 23.0)
-    (tmp_path / "text.wav").write_text("no sound")
-    with pytest.warns(DeprecationWarning, match=re.escape("heartfelt.predict(files)")):
-        tone, text = former_predict([tmp_path])
-    table = heartfelt.predict(tmp_path / "long.wav")
-    assert tone.values["valence"]["value"] == round(table["value"][0], 4)
-    assert [point["start"] for point in tone.curve] == [0.0, 10.0]
-    assert tone.curve[1]["arousal"] == round(json.loads(table["samples"][1])[1], 4)
-    assert (tone.seconds, tone.level, tone.flag) == (23.0, 0.9, "unlike training")
-    assert len(tone.warnings) == 1
-    assert not text.ok
-    assert set(text.to_json()) == {"file", "problem", "fix"}
 
 
 @pytest.mark.slow

@@ -40,13 +40,11 @@ class Group:
     codes: dict[float, int] = field(default_factory=dict)
 
     def add(self, value: float) -> None:
-        """Put a label in."""
         self.n += 1
         self.total += value
         self.codes[value] = self.codes.get(value, 0) + 1
 
     def share(self, code: float) -> float:
-        """How frequent a category is."""
         return self.codes.get(code, 0) / self.n
 
     def prediction(
@@ -161,11 +159,9 @@ class FromLabels(Predictor):
 
     @property
     def identity(self) -> str:
-        """The labels it has seen."""
         return f"{self.name} of labels {self._labels.digest if self._labels else 'unseen'}"
 
     def learn(self, source: Snapshot | Benchmark, labels: pl.DataFrame) -> None:
-        """Take the labels."""
         self._labels = GroupedLabels(labels, source)
 
     def predict_one(self, case: Case, ask: Ask) -> Prediction:
@@ -212,24 +208,20 @@ class Constant(FromLabels):
 
     @property
     def identity(self) -> str:
-        """The value, or the labels it has seen."""
         return f"constant {self._given}" if self._given else super().identity
 
     def predict_one(self, case: Case, ask: Ask) -> Prediction:
-        """The given value, or from all labels; of comparisons the same for all, which is even odds."""
         del case
         if not self._given and self._labels is not None and ask.question in self._labels.compared:
             return Prediction(value=0.5, note="even odds")
         return _on_scale(self._given, ask) if self._given else self.constant(ask)
 
     def groups(self, case: Case) -> Iterable[tuple[str, tuple[str | None, ...], str]]:
-        """None: every stimulus gets the same."""
         del case
         return ()
 
 
 def _on_scale(text: str, ask: Ask) -> Prediction:
-    """A given value; between two points of a scale is fine."""
     if ask.scale.level == "text":
         return Prediction(answer=text)
     try:
@@ -253,7 +245,6 @@ class SystemMeanBaseline(FromLabels):
     needs = "system"
 
     def groups(self, case: Case) -> Iterable[tuple[str, tuple[str | None, ...], str]]:
-        """The system."""
         yield "system", (case.system,), str(case.system)
 
 
@@ -269,7 +260,6 @@ class IntentBaseline(FromLabels):
     needs = "intent"
 
     def groups(self, case: Case) -> Iterable[tuple[str, tuple[str | None, ...], str]]:
-        """The cell, the intent, the system."""
         yield "cell", (case.system, case.intent), f"{case.system}, {case.intent}"
         yield "intent", (case.intent,), f"{case.intent}, whatever the system"
         yield "system", (case.system,), f"{case.system}, whatever the intent"
@@ -315,11 +305,9 @@ class Human(Predictor):
 
     @property
     def identity(self) -> str:
-        """Who, the seed, and the ratings."""
         return f"human {self._rater or 'any'} seed {self._seed} of {self._content or 'unseen'}"
 
     def learn(self, source: Snapshot | Benchmark, labels: pl.DataFrame) -> None:
-        """Take one rater out of every item, and make the label of the others the way it was made of all."""
         del labels
         if isinstance(source, Benchmark):
             raise InputError(
@@ -384,7 +372,6 @@ class Human(Predictor):
         return None if at is None else (stimulus, question, raters[at], values[at])
 
     def predict_one(self, case: Case, ask: Ask) -> Prediction:
-        """The left-out rater's answer."""
         if self._left_out is None:
             return Prediction.failed(_NO_LABELS)
         if ask.scale.level == "text":
@@ -446,10 +433,8 @@ class Sham(Predictor):
 
     @property
     def identity(self) -> str:
-        """The salt of the hash."""
         return f"sham {_SALT}"
 
     def predict_one(self, case: Case, ask: Ask) -> Prediction:
-        """The score of the question's text; of unordered categories the one with the highest score."""
         stem = stem_of(case, ask)
         return best_match(ask, [(code, similarity(stem, text)) for code, text in texts_to_match(ask)])

@@ -83,14 +83,12 @@ class Function(Predictor):
 
     @property
     def function(self) -> Callable[..., Any]:
-        """The function, found again in every process."""
         if self._function is None:
             self._function = imported(self._place)
         return self._function
 
     @property
     def identity(self) -> str:
-        """The function's place and its source, where it is available."""
         try:
             source = inspect.getsource(self.function)
         except (OSError, TypeError):
@@ -103,19 +101,16 @@ class Function(Predictor):
         return f"call {self._place} {hashlib.sha256(source.encode()).hexdigest()[:16]}"
 
     def file_asks(self) -> Sequence[Ask]:
-        """One question of the function's own name, unless it must be told what is asked."""
         if any(name in OF_QUESTION for name in self._names):
             return ()
         return [Ask.number(self._place.rpartition(":")[2])]
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
-        """Call the function for the case, or for every question of it."""
         if any(name in OF_QUESTION for name in self._names):
             return super().predict_case(case)
         return _by_question(self._called(case, None), case)
 
     def predict_one(self, case: Case, ask: Ask) -> Prediction:
-        """What the function returns for one question."""
         return _read(self._called(case, ask))
 
     def _called(self, case: Case, ask: Ask | None) -> Any:
@@ -194,7 +189,6 @@ def _parameters(function: Callable[..., Any], address: str) -> tuple[str, ...]:
 
 
 def _by_question(result: Any, case: Case) -> list[Prediction]:
-    """What a function returned for a whole case, by question."""
     questions = [ask.question for ask in case.asks]
     if isinstance(result, Mapping) and not set(result) <= _FIELDS:
         unknown = sorted(str(name) for name in set(result) - set(questions))

@@ -26,11 +26,9 @@ class First(Predictor):
 
     @property
     def identity(self) -> str:
-        """Nothing decides its answers."""
         return "first"
 
     def predict_one(self, case: Case, ask: Ask) -> Prediction:
-        """The first, whichever it is."""
         del ask
         if not case.members:
             return Prediction.failed("a single stimulus has no place among others")
@@ -54,15 +52,12 @@ class SoundMeasure(Predictor):
 
     @property
     def identity(self) -> str:
-        """What is measured."""
         return f"measure {self._what or 'by question'}"
 
     def file_asks(self) -> Sequence[Ask]:
-        """The measure that was chosen, or both."""
         return [Ask.number(name, text=MEASURES[name]) for name in ([self._what] if self._what else MEASURES)]
 
     def predict_one(self, case: Case, ask: Ask) -> Prediction:
-        """Seconds, or LUFS after ITU-R BS.1770."""
         measure = self._what or ask.question
         if measure not in MEASURES:
             return Prediction.failed(

@@ -154,7 +154,6 @@ def _from_object(candidate: object, options: Mapping[str, str] | None) -> Predic
 
 
 def shortened_repr(value: object) -> str:
-    """A value as Python writes it, fit for a message."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:59]}…"
 

@@ -103,7 +103,6 @@ def cases(
 
 
 def _together(source: Snapshot | Benchmark, judged: pl.DataFrame, visible: Sequence[str]) -> list[Case]:
-    """A case for every set, with the questions about it."""
     names = judged.select(pl.col("members").explode().unique()).to_series().to_list() if judged.height else []
     alone = {case.stimulus: case for case in _made(source, {name: [] for name in names}, visible)}
     study, out = source.study, []
@@ -129,8 +128,6 @@ def _together(source: Snapshot | Benchmark, judged: pl.DataFrame, visible: Seque
             Case(
                 stimulus=name,
                 asks=asked,
-                media=None,
-                system=None,
                 intent=intent,
                 prompt=prompt,
                 facts=facts,
@@ -170,7 +167,7 @@ def _made(
     out = []
     wanted = source.stimuli.filter(pl.col("stimulus").is_in(list(by_stimulus)))
     for row in wanted.iter_rows(named=True):
-        intent, prompt = row.get("intent"), prompt_of(row, prompts)
+        prompt = prompt_of(row, prompts)
         asks = tuple(
             replace(shared[question], text=prompt, shown=prompt)
             if question in fits and prompt
@@ -180,17 +177,18 @@ def _made(
         facts = {column: str(row[column]) for column in columns if row[column] is not None}
         media = media_of(root, row.get("path"))
         reference = media_of(root, references.get(row["stimulus"]))
-        case = Case(
-            stimulus=row["stimulus"],
-            asks=asks,
-            media=media,
-            system=row.get("system"),
-            intent=intent,
-            prompt=prompt,
-            facts=facts,
-            reference=reference,
+        out.append(
+            Case(
+                stimulus=row["stimulus"],
+                asks=asks,
+                media=media,
+                system=row.get("system"),
+                intent=row.get("intent"),
+                prompt=prompt,
+                facts=facts,
+                reference=reference,
+            )
         )
-        out.append(case)
     return out
 
 
@@ -219,7 +217,6 @@ def _about_one(ask: Ask) -> Ask:
 
 
 def ask_of(study: Study, question: Question) -> Ask:
-    """One question of a study, as it is put to a predictor."""
     scale, words = study.scale_of(question.id), say(question.text)
     about, shown = {**question.about, "media": study.media}, ""
     if question.emotion is not None:

@@ -14,10 +14,12 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import ClassVar, Protocol, TypeAlias
 
 import polars as pl
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from heartfelt import __version__
 from heartfelt.files import whole_folder, write_bytes, write_text
@@ -53,7 +55,6 @@ class StarterStimulus:
 
     @property
     def path(self) -> str:
-        """Where its file goes, relative to the media folder."""
         return f"{self.ask.system}/{self.ask.stimulus}{self.maker.suffix}"
 
 
@@ -133,7 +134,6 @@ class SmallClips:
         return ".mp3" if "MP3" in soundfile.available_formats() else ".flac"
 
     def generate(self, prompt: StimulusPrompt, seed: int = 0) -> UncompressedClip:
-        """Make the clip."""
         return UncompressedClip(self.maker.generate(prompt, seed))
 
 
@@ -186,7 +186,6 @@ def start_study(
 
 
 def _write_drafts(target: Path, sketch: Sketch) -> None:
-    """The drafts of the examples, where the sketch has any."""
     rows = [
         (stimulus, question, value, "synthesiser", __version__)
         for question, values in sketch.drafts.items()
@@ -293,7 +292,6 @@ def substitute(text: str, pattern: str, replacement: str) -> str:
 
 
 def comment(words: str) -> str:
-    """A comment, wrapped."""
     return "\n".join(textwrap.wrap(words, 120, initial_indent="# ", subsequent_indent="# "))
 
 
@@ -307,76 +305,36 @@ def listed(key: str, entries: Iterable[str], words: str = "") -> str:
 
 
 def _readme(recipe: str, study: Study, sketch: Sketch, *, media: bool) -> str:
+    template = _environment().get_template("readme.md.j2")
     columns = ", ".join(f"`{name}`" for name in ("stimulus", *sketch.stimuli[0].row, "path"))
-    parts = [
-        f"# {say(study.title)}",
-        _wrapped(
-            f"A study after `{recipe}`, made by `heartfelt new {recipe}`."
-            + (" It is valid and can be run as it is." if media else " Its media are still to come.")
-            + (f" Design: {study.credit}" if study.credit else "")
-        ),
-        "\n".join(
-            [
-                "| file | what it is |",
-                "|---|---|",
-                "| `study.yaml` | what is asked, of whom, about what; edit it freely |",
-                f"| `stimuli.csv` | one row per stimulus: {columns} |",
-                *(
-                    ["| `items.csv` | which stimulus is asked about under which question |"]
-                    if sketch.items
-                    else []
-                ),
-                *(
-                    ["| `drafts.parquet` | what machines wrote about the stimuli, for raters to verify |"]
-                    if sketch.drafts and media
-                    else []
-                ),
-                "| `media/` | the files that `path` names |",
-            ]
-        ),
-        "## The example stimuli",
-        *(_wrapped(part) for part in sketch.notes.split("\n\n")),
-        *([] if media else ["They were not rendered: `stimuli.csv` lists them, `media/` is empty."]),
-        "## Your own stimuli",
-        _steps(study, sketch),
-    ]
-    return "\n\n".join(parts) + "\n"
+    return template.render(
+        recipe=recipe,
+        study=study,
+        sketch=sketch,
+        media=media,
+        columns=columns,
+        title=say(study.title),
+        credit=study.credit,
+    )
 
 
-def _steps(study: Study, sketch: Sketch) -> str:
-    kinds = "shows PNG, JPEG and WebP" if study.media == "image" else "plays MP3, WAV and FLAC"
-    steps = [
-        f"Put the files into `media/`, in folders as you like. Every browser {kinds}.",
-        "List them in `stimuli.csv` in place of the examples: an id of your choice, and the path below "
-        "`media/`. Further columns are passed on.",
-        "Name what made them under `systems` in `study.yaml`, and "
-        + (
-            "what they were meant to convey under `intents`"
-            if study.intents
-            else "the texts they were made from under `prompts`"
-        )
-        + "; the manifest uses these ids.",
-    ]
-    if sketch.items is not None:
-        steps.append("Say in `items.csv` which question is asked about which of them.")
-    if sketch.anchors:
-        steps.append(
-            "List the anchors in `stimuli.csv` without a system, and name them under `probes` in `study.yaml`."
-        )
-    if sketch.drafts:
-        steps.append(
-            "Run `heartfelt draft` on this folder: machines fill in the questions that raters verify."
-        )
-    steps += [
-        "Run `heartfelt check` on this folder. It lists what is missing, and where.",
-        "Run `heartfelt serve` on it. Raters open the address it prints; the dashboard is at `/study` below it.",
-    ]
-    return "\n".join(_wrapped(step, f"{number}. ") for number, step in enumerate(steps, 1))
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("heartfelt.stimuli", ""),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # Markdown
+    )
+    environment.filters["wrapped"] = _wrapped
+    return environment
 
 
 def _wrapped(text: str, first: str = "") -> str:
     return textwrap.fill(
-        text,
+        text.strip(),
         100,
         initial_indent=first,
         subsequent_indent=" " * len(first),

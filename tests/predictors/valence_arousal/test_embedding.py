@@ -24,8 +24,7 @@ from heartfelt.predictors.trained.embeddings import (
     columns_of,
     windows,
 )
-from heartfelt.predictors.trained.products import product
-from heartfelt.predictors.trained.sound_features import SIGNAL_NAMES, signal_features
+from heartfelt.predictors.trained.sound_features import SIGNAL_NAMES, product, signal_features
 from heartfelt.predictors.trained.valence_arousal import SHIPPED
 from heartfelt.streams import stream
 

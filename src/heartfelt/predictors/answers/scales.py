@@ -46,7 +46,6 @@ class Measurement:
 
     @property
     def word(self) -> str:
-        """The word for its part of the range."""
         return self.words[_part(self.share, len(self.words))]
 
     def __str__(self) -> str:
@@ -66,12 +65,10 @@ class Label:
 
 
 def tags_ask(name: str, words: str, media: str = "image") -> Ask:
-    """A question about a file that is answered with tags."""
     return Ask(question=name, scale=Tags(type="tags"), text=words, words=words, about={"media": media})
 
 
 def answer_number(measured: Measurement, ask: Ask) -> Prediction:
-    """A measurement on the question's scale."""
     scale, note = ask.scale, str(measured)
     match scale:
         case Points():
@@ -182,7 +179,6 @@ def _category(
 
 
 def _yes_no(labels: Sequence[Label], ask: Ask, note: str | None) -> Prediction:
-    """Whether what the question's id names is there."""
     wanted = normalised(ask.question)
     share = math.fsum(label.share for label in labels if wanted in _forms(label))
     if not any(wanted in _forms(label) for label in labels):
@@ -263,7 +259,6 @@ def _kind(scale: Scale) -> str:
 
 
 def _part(share: float, parts: int) -> int:
-    """Which of so many equal parts of the range from 0 to 1 a share lies in."""
     return min(int(share * parts), parts - 1)
 
 

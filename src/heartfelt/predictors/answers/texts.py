@@ -25,7 +25,6 @@ def general_text(scale: Scale, words: str, about: Mapping[str, str]) -> str:
 
 
 def plain_text(words: str, about: Mapping[str, str]) -> str:
-    """The medium, and the question as raters read it."""
     return f"{_medium(about)}. {words}".strip()
 
 
@@ -62,7 +61,6 @@ def best_match(ask: Ask, scores: Sequence[tuple[float | None, float]]) -> Predic
 
 
 def answer_names(scale: Scale) -> dict[float, str]:
-    """The name of each category as people read it, by its code."""
     names = dict(scale.labels())
     if isinstance(scale, Categories | Ordered):
         codes = scale.codes()
@@ -127,7 +125,6 @@ class StimulusNames:
         return form is not None and self._forms[form] is None
 
     def _form(self, name: str) -> str | None:
-        """The longest form of a name that is also one of a stimulus."""
         form = next((form for form in _forms(name) if form in self._forms), None)
         if form is None or "/" in form:
             return form

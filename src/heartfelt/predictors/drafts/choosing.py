@@ -90,7 +90,6 @@ def _check_field(study: Study, name: str, first: dict[str, Question]) -> None:
 def _parsed(
     study: Study, drafters: Sequence[str], first: dict[str, Question]
 ) -> tuple[dict[str, str], str | None]:
-    """The drafters of single fields, and the one for all others."""
     of_field: dict[str, str] = {}
     general: str | None = None
     questions = {question.id for question in study.asked}

@@ -106,37 +106,23 @@ def _drafted(
     options: DraftOptions,
     progress: Progress | None,
 ) -> DrafterRun:
-    """Run one drafter over what it is to draft, and write what it drafted."""
     names = tuple(question.id for question in assigned.fields)
     language = language_of(opened, options.language)
     asks = {question.id: draft_ask(opened.study, question, language) for question in assigned.fields}
     pending = pending_items(opened, names, again=options.replace)
+    done = DrafterRun(
+        drafter=assigned.spec, source=assigned.spec, version=None, fields=names, stimuli=0, seconds=0.0
+    )
     try:
         drafter = drafter_of(assigned, language)
     except HeartfeltError as error:
         problem = f"{error.problem} {error.fix}"
         files.fail(pending, f"not asked: {problem}")
-        return DrafterRun(
-            drafter=assigned.spec,
-            source=assigned.spec,
-            version=None,
-            fields=names,
-            stimuli=0,
-            seconds=0.0,
-            problem=problem,
-        )
+        return replace(done, problem=problem)
     with drafter:
         source, version = provenance(drafter)
         cases = draft_cases(opened, asks, pending)
-        done = DrafterRun(
-            drafter=assigned.spec,
-            source=source,
-            version=version,
-            fields=names,
-            stimuli=len(cases),
-            seconds=0.0,
-            limits=drafter.limits,
-        )
+        done = replace(done, source=source, version=version, stimuli=len(cases), limits=drafter.limits)
         if not cases:
             return done
         runs = opened.folder / RUNS
@@ -165,7 +151,6 @@ def _drafted(
 
 
 def language_of(opened: OpenStudy, wanted: str | None) -> str:
-    """The language drafts are written in."""
     return wanted or (opened.study.languages or ["en"])[0]
 
 
@@ -176,7 +161,6 @@ def provenance(drafter: Predictor) -> tuple[str, str | None]:
 
 
 def run_folder(runs: Path, drafter: Predictor, *, fresh: bool = False) -> Path:
-    """The folder of a drafter's journal: the latest, or a new one."""
     digest = hashlib.sha256(drafter.identity.encode()).hexdigest()[:8]
     stem, number = f"{drafter.name}-{digest}", 1
     while (runs / f"{stem}-{number + 1}").is_dir():

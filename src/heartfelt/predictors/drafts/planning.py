@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -91,31 +91,23 @@ def _planned(opened: OpenStudy, assigned: Assignment, options: DraftOptions) -> 
     asks = [draft_ask(opened.study, question, language) for question in assigned.fields]
     pending = pending_items(opened, names, again=options.replace)
     stimuli = pending["stimulus"].n_unique()
+    planned = PlannedDrafter(
+        drafter=assigned.spec,
+        source=assigned.spec,
+        version=None,
+        fields=names,
+        stimuli=stimuli,
+        items=pending.height,
+    )
     try:
         drafter = drafter_of(assigned, language)
     except HeartfeltError as error:
-        problem = f"{error.problem} {error.fix}"
-        return PlannedDrafter(
-            drafter=assigned.spec,
-            source=assigned.spec,
-            version=None,
-            fields=names,
-            stimuli=stimuli,
-            items=pending.height,
-            problem=problem,
-        )
+        return replace(planned, problem=f"{error.problem} {error.fix}")
     with drafter:
         source, version = provenance(drafter)
-        without_costs = PlannedDrafter(
-            drafter=assigned.spec,
-            source=source,
-            version=version,
-            fields=names,
-            stimuli=stimuli,
-            items=pending.height,
-        )
+        planned = replace(planned, source=source, version=version)
         if drafter.name != "chat" or not stimuli:
-            return without_costs
+            return planned
         by_name = {ask.question: ask for ask in asks}
         cases = draft_cases(opened, by_name, pending)
         requests = sum(len({ask.shown for ask in case.asks}) for case in cases)
@@ -135,13 +127,8 @@ def _planned(opened: OpenStudy, assigned: Assignment, options: DraftOptions) -> 
                 fields = [by_name[name] for name in questions]
                 tokens[0] += count * _text_tokens(fields, language)
                 tokens[1] += count * _answer_tokens(fields)
-        return PlannedDrafter(
-            drafter=without_costs.drafter,
-            source=source,
-            version=version,
-            fields=names,
-            stimuli=stimuli,
-            items=pending.height,
+        return replace(
+            planned,
             requests=requests,
             input_tokens=tokens[0],
             output_tokens=tokens[1],

@@ -87,10 +87,8 @@ class Drafting(ShortRepr):
 
     @property
     def failed(self) -> int:
-        """How many drafts were to be made in this run and were not."""
         return sum(field.failed for field in self.fields)
 
     @property
     def new(self) -> int:
-        """How many drafts were made in this run."""
         return sum(field.new for field in self.fields)

@@ -70,7 +70,6 @@ class DraftFiles:
         self._write()
 
     def fail(self, items: pl.DataFrame, reason: str) -> None:
-        """Note that a drafter could not be asked about ``items``."""
         self.add(DRAFTS.empty(), [(*item, reason) for item in items.select(_ITEM).iter_rows()], [])
 
     def _write(self) -> None:
@@ -121,7 +120,6 @@ def summary(
     without: Sequence[str],
     spent: float | None,
 ) -> Drafting:
-    """Everything in the order of the questions."""
     opened = files.opened
     drafter = {question.id: assignment.spec for assignment in assigned for question in assignment.fields}
     items = dict(opened.items.group_by("question").len().iter_rows())

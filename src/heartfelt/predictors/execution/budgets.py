@@ -91,7 +91,6 @@ def with_other_runs(budget: Budget, folder: Path, home: Path, predictor: Predict
 
 
 def runs_below(folder: Path) -> list[Path]:
-    """The folders of all runs below a folder."""
     return [path.parent for path in sorted(folder.rglob(JOURNAL))]
 
 

@@ -61,7 +61,6 @@ class Call:
         return self.form != SIMILARITY
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data without gaps."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
@@ -123,7 +122,6 @@ def usage_of(calls: Iterable[Call]) -> Usage:
 
 
 def calls_table(calls: Iterable[tuple[str, Call]]) -> pl.DataFrame:
-    """A table under the contract ``CALLS`` of (stimulus, call)."""
     rows = [
         {**asdict(call), "stimulus": stimulus, "questions": " ".join(call.questions)}
         for stimulus, call in calls
@@ -170,7 +168,6 @@ class Budget:
         return float(usage.input_tokens + usage.output_tokens)
 
     def words(self, amount: float) -> str:
-        """An amount of the budget's unit in words."""
         return f"{amount:,.0f} tokens" if self.unit == "tokens" else money(amount)
 
 
@@ -189,7 +186,6 @@ class Spending:
         self._uncounted = False
 
     def allows(self, cases: int) -> bool:
-        """Whether so many more cases may be sent."""
         if self._uncounted or self.spent >= self.budget.limit:
             return False
         if self.dearest is None:
@@ -197,7 +193,6 @@ class Spending:
         return within(self.budget.limit, self.spent + (self._under_way + cases) * self.dearest)
 
     def send(self, cases: int) -> None:
-        """Note that so many cases are under way."""
         self._under_way += cases
 
     def receive(self, calls: Iterable[Call]) -> None:
@@ -214,12 +209,10 @@ class Spending:
 
     @property
     def spent(self) -> float:
-        """What was spent, earlier runs included."""
         return self._counted + self._lost * (self.dearest or 0.0)
 
     @property
     def reason(self) -> str:
-        """Why nothing more is sent."""
         if self._uncounted:
             return "not asked: the server returned no token counts, so the budget cannot be checked"
         spent, limit = self.budget.words(self.spent), self.budget.words(self.budget.limit)

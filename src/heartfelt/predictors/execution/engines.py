@@ -83,7 +83,6 @@ class Local(Engine):
     def map(
         self, work: BatchJob[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
     ) -> Iterator[Sequence[Result]]:
-        """In the calling thread if one batch is to run at a time, else in as many threads."""
         if at_once > 1:
             yield from _threads(work, batches, at_once)
         else:

@@ -73,7 +73,6 @@ class Ray(Engine):
     def map(
         self, work: BatchJob[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
     ) -> Iterator[Sequence[Result]]:
-        """Yield the outcomes of every batch as they come."""
         packed = _packed(work)
         self._connect()
         try:
@@ -94,7 +93,6 @@ class Ray(Engine):
             workers.dismiss()
 
     def close(self) -> None:
-        """Leave the cluster, where it was joined here."""
         if self._started:
             self._ray.shutdown()
             self._started = False
@@ -119,7 +117,6 @@ class Ray(Engine):
         self._started = True
 
     def _capacity(self) -> int:
-        """How many workers the cluster's machines have room for, each on one of them."""
         machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         wanted = {name: amount for name, amount in (("CPU", self._cpus), ("GPU", self._gpus)) if amount}
         space = sum(
@@ -192,7 +189,6 @@ def _unusable(address: str | None, reason: str) -> InputError:
 
 
 def _packed(work: BatchJob[Any, Any]) -> bytes:
-    """The work as it travels to other processes."""
     try:
         return pickle.dumps(work)
     except Exception as error:  # what a function or a model holds may fail to pickle in any way
@@ -226,11 +222,9 @@ class Worker:
             self._problem = error_line(error)
 
     def ready(self) -> str | None:
-        """Why this worker cannot work, or nothing."""
         return self._problem
 
     def settle(self, batch: Sequence[Any]) -> WorkerResult[Sequence[Any]]:
-        """The outcomes of a batch, and the bugs on the way."""
         return run_in_worker(self._work, batch)
 
 
@@ -286,7 +280,6 @@ class _Workers:
         self._lost = tuple(getattr(ray.exceptions, kind) for kind in kinds)
 
     def outcomes(self, source: Iterator[Sequence[Any]], count: int, at_once: int) -> Iterator[Sequence[Any]]:
-        """Yield the outcomes of every batch of ``source`` as they come."""
         self._each["max_concurrency"] = at_once
         # One more than it works on waits with a worker, so that it need not wait for us.
         slots = at_once + 1
@@ -309,7 +302,6 @@ class _Workers:
             self._watch()
 
     def dismiss(self) -> None:
-        """Let every worker go."""
         for actor in [*self._starting.values(), *(worker.actor for worker in self._workers)]:
             self._ray.kill(actor)
 

@@ -56,7 +56,6 @@ class SelfConsistency:
 
     @property
     def words(self) -> str:
-        """In a line."""
         over = f"{self.repeats:g} repeats of {plural(self.items, 'item')}"
         if self.same_answer.value is not None:
             return f"{over}: {interval(self.same_answer)} of pairs of repeats give the same answer"
@@ -67,7 +66,6 @@ class SelfConsistency:
 
 
 def combined(answers: Sequence[Prediction], ask: Ask) -> Prediction:
-    """One prediction from the repeats of a question, in order."""
     if len(answers) == 1:
         return answers[0]
     usable = [answer for answer in answers if answer.problem is None]
@@ -148,7 +146,6 @@ def _of_tags(answers: Sequence[Prediction]) -> Prediction:
 
 
 def _of_sets(answers: Sequence[Prediction]) -> dict[str, Any]:
-    """What the repeats say of a set on average: values of its members, shares and orders."""
     merged: dict[str, Any] = {}
     for name in ("members", "shares"):
         mappings = [getattr(answer, name) for answer in answers if getattr(answer, name) is not None]
@@ -190,7 +187,6 @@ def _mean_trace(answers: Sequence[Prediction]) -> tuple[float | None, ...] | Non
 
 
 def self_consistency(repeats: pl.DataFrame) -> dict[str, SelfConsistency]:
-    """By question, from a run's table of repeats (``Run.repeated``)."""
     answered = repeats.filter("ok")
     out = {}
     for question in repeats["question"].unique(maintain_order=True):
@@ -215,7 +211,6 @@ def _none(reason: str = "no item has two repeats") -> Estimate:
 
 
 def _agreement(rows: pl.DataFrame) -> tuple[Estimate, Estimate, Estimate]:
-    """ICC and SD of numbers, or the share of equal answers."""
     from heartfelt.stats.agreement.votes import exact_agreement
 
     answers = rows["answer"].to_list()

@@ -167,7 +167,6 @@ class _State:
 
     @property
     def answered(self) -> int:
-        """How many items have a prediction."""
         return sum(entry.prediction.problem is None for entry in self.entries.values())
 
     @property
@@ -177,7 +176,6 @@ class _State:
         return [call for prediction in failed for call in prediction.lost_calls if call.lost is None]
 
     def add(self, case: Case, outcome: CaseOutcome) -> None:
-        """Take in the outcome of a case."""
         new: dict[str, StoredPrediction] = {}
         seconds = round(outcome.seconds, 6)
         for ask, prediction, attempts in zip(case.asks, outcome.predictions, outcome.attempts, strict=True):
@@ -202,7 +200,6 @@ class _State:
             self.entries[item] = StoredPrediction(Prediction.failed(reason), attempts)
 
     def result(self, predictor: Predictor, seconds: float, folder: Path | None) -> Run:
-        """Everything in the order of the cases."""
         calls, entries = self.calls.values(), list(self._items())
         answered = sum(entry.prediction.problem is None for *_, entry in entries)
         metered = [call for _, call in calls if call.metered]
@@ -231,7 +228,6 @@ class _State:
         )
 
     def _items(self) -> Iterator[tuple[str, str, StoredPrediction]]:
-        """Every item with its answer, made of its repeats."""
         for case in self.cases:
             for ask in case.asks:
                 entries = [
@@ -264,7 +260,6 @@ def _stamp(file: Media) -> str:
 
 
 def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Progress | None) -> None:
-    """Put everything that is missing to the predictor."""
     if not state.todo:
         return
     engine = options.make_engine()
@@ -338,7 +333,6 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
 
 
 def _calls(outcome: CaseOutcome) -> list[Call]:
-    """The requests a case was answered from, each once."""
     calls = [call for prediction in outcome.predictions for call in prediction.calls]
     return list({call.id: call for call in calls if call.metered}.values())
 

@@ -57,7 +57,6 @@ class StoredPrediction:
 
 
 def _plain(prediction: Prediction) -> dict[str, Any]:
-    """A prediction as plain data without gaps."""
     out = {name: value for name in _FIELDS if (value := getattr(prediction, name)) is not None}
     for name in ("shares", "members"):
         if (values := getattr(prediction, name)) is not None:
@@ -71,7 +70,6 @@ def _plain(prediction: Prediction) -> dict[str, Any]:
 
 
 def _prediction(row: Mapping[str, Any]) -> Prediction:
-    """The prediction that :func:`_plain` made plain data of."""
     parts: dict[str, Any] = {name: tuple(row[name]) for name in _TUPLES if name in row}
     parts |= {name: Call.from_json(row[name]) for name in _CALLS if name in row}
     parts |= {name: tuple(map(Call.from_json, row[name])) for name in (_LOST_CALLS,) if name in row}
@@ -79,7 +77,6 @@ def _prediction(row: Mapping[str, Any]) -> Prediction:
 
 
 def predictions_table(model: str, rows: Iterable[tuple[str, str, StoredPrediction]]) -> pl.DataFrame:
-    """A table under the contract ``PREDICTIONS`` of (stimulus, question, entry)."""
     table = PREDICTIONS.check(_table(model, rows), f"predictions of {model}")
     return table.drop([name for name in _SELDOM if table[name].null_count() == table.height])
 
@@ -175,7 +172,6 @@ class Journal:
         return entries
 
     def add(self, stimulus: str, entries: Mapping[str, StoredPrediction], seconds: float) -> None:
-        """Write one finished case: its entries by key."""
         self._note_calls(stimulus, entries.values())
         answers = [(key, entry.attempts, _plain(entry.prediction)) for key, entry in entries.items()]
         # Questions that were sent together share a request; what was sent is written once.
@@ -260,7 +256,6 @@ class Cache:
         }
 
     def add(self, answers: Mapping[str, Prediction]) -> None:
-        """Store answers for good."""
         if not answers:
             return
         rows = [
@@ -278,12 +273,10 @@ class Cache:
             connection.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?)", rows)
 
     def check(self) -> None:
-        """Raise if the file cannot be used."""
         with self._lock:
             self._open()
 
     def close(self) -> None:
-        """Close the file."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()

@@ -124,7 +124,6 @@ class PredictorWork:
         return GRACE if self.predictor.reach == "network" and self.predictor.metered else 0.0
 
     def __call__(self, cases: Sequence[Case]) -> list[CaseOutcome]:
-        """Settle every question of every case."""
         begun = clock.timer()
         started = [self._start(case) for case in cases]
         tries = 0
@@ -141,7 +140,6 @@ class PredictorWork:
         return [self._outcome(case, share) for case in started]
 
     def lost(self, cases: Sequence[Case], times: int) -> list[CaseOutcome]:
-        """The outcomes of cases whose worker was lost ``times`` times."""
         problem = Prediction.failed(f"its worker was lost {times} times while it was worked on")
         return [
             CaseOutcome(
@@ -311,7 +309,6 @@ class PredictorWork:
 
 
 def _numbered(call: Call | None, repeat: int) -> Call | None:
-    """The record of a request with the repeat it was made for."""
     return replace(call, repeat=repeat) if call is not None and repeat else call
 
 
@@ -328,7 +325,6 @@ def next_from(box: queue.SimpleQueue[T], seconds: float | None = None) -> T:
 
 
 def error_line(error: BaseException) -> str:
-    """An error in one line; of weights that are missing, also what to copy where."""
     if isinstance(error, PullError):
         return f"{error.problem} {error.fix}"
     if isinstance(error, HeartfeltError):
@@ -342,7 +338,6 @@ def error_line(error: BaseException) -> str:
 
 
 def shortened(text: str, most: int = 80) -> str:
-    """A text that may be long, fit for a line."""
     text = " ".join(text.split())
     return text if len(text) <= most else text[: most - 1] + "…"
 

@@ -111,28 +111,19 @@ class File(Predictor):
 
     @property
     def identity(self) -> str:
-        """What the file holds and how it is read."""
         named = " ".join(f"{name}={column}" for name, column in sorted(self._named.items()))
         return f"file {self._content} {named}"
 
     @property
     def info(self) -> PredictorInfo:
-        """With the direction of a metric after the name."""
         info, direction = super().info, LOWER if self.lower_is_better else ""
         return replace(info, display_name=f"{info.display_name}{direction}")
 
     def describe(self) -> PredictorInfo:
-        """The file's name without its extension, or the model chosen from it."""
         shown = self._named.get("model") or (self._metric.name if self._metric else self._path.stem)
         path = str(self._path)
-        return PredictorInfo(
-            spec=self.spec or path,
-            display_name=shown,
-            predictor=self.name,
-            model=path,
-            version=None,
-            hash=self._content,
-        )
+        info = super().describe()
+        return replace(info, spec=self.spec or path, display_name=shown, model=path, hash=self._content)
 
     @property
     def lower_is_better(self) -> bool:
@@ -207,7 +198,6 @@ class File(Predictor):
         return chosen or metrics, {} if chosen else unused
 
     def expect(self, cases: Sequence[Case]) -> None:
-        """Match the file's rows with what will be asked."""
         asked_keys = {(case.stimulus, name) for case in cases for ask in case.asks for name in ask.names}
         names = StimulusNames(case.stimulus for case in cases)
         rows: dict[tuple[str, str], Row] = {}
@@ -256,17 +246,14 @@ class File(Predictor):
         ]
 
     def ledger(self) -> pl.DataFrame:
-        """The rows that belong to nothing that is asked."""
         return self._ledger
 
     def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
-        """What the file holds."""
         if self._answers is None:
             self.expect(cases)
         return super().predict(cases)
 
     def predict_one(self, case: Case, ask: Ask) -> Prediction:
-        """One row of the file, read on the question's scale."""
         for name in ask.names:
             row = (self._answers or {}).get((case.stimulus, name))
             if row is not None:
@@ -296,7 +283,6 @@ class File(Predictor):
         return Prediction.failed(f"the file's {problem}")
 
     def _own_keys(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-        """The columns that name stimulus and question, of a dataset's own prediction files."""
         for format in FORMATS.values():
             stimuli, keys = format.prediction_keys or ((), ())
             if stimuli and {*stimuli, *keys} <= set(self._header):
@@ -379,7 +365,6 @@ class File(Predictor):
     def _of_metric(
         self, stimulus: str, question: str | None, asks: Sequence[Ask]
     ) -> Iterator[tuple[int, str, str, Row]]:
-        """One metric, which answers every question that is answered with numbers."""
         if self._metric is None:
             metrics, _ = self._metrics(asks)
             if len(metrics) > 1:
@@ -396,7 +381,6 @@ class File(Predictor):
     def _of_systems(
         self, cases: Sequence[Case], question: str | None, questions: Sequence[str]
     ) -> Iterator[tuple[int, str, str, Row]]:
-        """One value per system, which is that of each of its stimuli."""
         about_columns = [] if question is None else [question]
         for row_number, system, about, row in self._long(
             ["system"], about_columns, questions[0] if questions else ""
@@ -410,7 +394,6 @@ class File(Predictor):
     def _long(
         self, stimulus: Sequence[str], question: Sequence[str], fixed: str = ""
     ) -> Iterator[tuple[int, str, str, Row]]:
-        """One prediction per row; several columns may make up a name."""
         columns = {part: self._column(part) for part in ("value", "score", "answer")}
         used = {part: name for part, name in columns.items() if name and name not in (*stimulus, *question)}
         if not used and not {"shares", *OF_SETS} & set(self._header):

@@ -72,7 +72,6 @@ def find_files(files: object, kinds: Sequence[str] = ("audio",)) -> list[FoundFi
 
 
 def _meant(path: Path, kinds: Sequence[str]) -> Iterator[FoundFile]:
-    """The file itself, or the files below a folder."""
     if _is_folder(path):
         yield from files_below(path, kinds)
     else:
@@ -80,7 +79,6 @@ def _meant(path: Path, kinds: Sequence[str]) -> Iterator[FoundFile]:
 
 
 def files_below(folder: Path, kinds: Sequence[str] = tuple(SUFFIXES)) -> list[FoundFile]:
-    """The files of these kinds below a folder, in order."""
     suffixes = frozenset().union(*(SUFFIXES[kind] for kind in kinds))
     return sorted(_below(folder, suffixes), key=lambda file: file.path)
 

@@ -131,7 +131,6 @@ class _Scorers:
         )
 
     def answers(self, sample: Mapping[str, Any]) -> Mapping[str | None, Answer]:
-        """What one sample answers, by question; None where the log does not say which."""
         if problem := _problem(sample):
             return dict.fromkeys(self.questions or (None,), Prediction.failed(problem))
         scores = _scores(sample)
@@ -166,7 +165,6 @@ def _scores(sample: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def _problem(sample: Mapping[str, Any]) -> str | None:
-    """Why a sample answers nothing: it ended with an error, or somebody declared it invalid."""
     error, invalid = sample.get("error"), sample.get("invalidation")
     if error:
         message = error.get("message") if isinstance(error, Mapping) else error
@@ -212,7 +210,6 @@ def _answer_of(score: Mapping[str, Any], sample: Mapping[str, Any]) -> Predictio
 
 
 def _chosen(answer: str, sample: Mapping[str, Any]) -> str:
-    """The text of the choice whose letter was answered, where the sample has choices."""
     choices = sample.get("choices")
     index = ord(answer.upper()) - ord("A") if len(answer) == 1 else -1
     return str(choices[index]) if isinstance(choices, list) and 0 <= index < len(choices) else answer

@@ -56,7 +56,6 @@ class Log:
 
 
 def read_log(path: Path) -> Log:
-    """The samples of a log, and whether it is complete."""
     rows: list[dict[str, Any]] = []
     identities: set[tuple[str, Any]] = set()
     header, samples = _parts_of_log(path)
@@ -112,7 +111,6 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _parts_of_log(path: Path) -> tuple[Mapping[str, Any], Iterator[tuple[str, dict[str, Any]]]]:
-    """What the log says of itself, and its samples, each with where it stands."""
     if not path.is_file():
         raise InputError(f"There is no file {path}.", "Check the path.")
     if path.suffix.lower() == f".{LOG}":
@@ -133,7 +131,6 @@ def _header(path: Path) -> Mapping[str, Any]:
 
 
 def _zipped_samples(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The samples of a zip, one in memory at a time."""
     with _opened(path) as archive:
         members = [info for info in archive.infolist() if info.filename.startswith("samples/")]
         for info in sorted(members, key=lambda info: info.header_offset):

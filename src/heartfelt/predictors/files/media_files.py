@@ -90,7 +90,6 @@ def predict_files(
 
 
 def _asks(predictor: Predictor, options: FileOptions) -> tuple[Ask, ...]:
-    """What is asked about every file."""
     if options.study is not None:
         asks = _study_asks(options.study)
     else:
@@ -112,7 +111,6 @@ def _asks(predictor: Predictor, options: FileOptions) -> tuple[Ask, ...]:
 
 
 def _study_asks(source: Path | str) -> tuple[Ask, ...]:
-    """The questions of a study that can be asked about single files."""
     from heartfelt.predictors.answers.sets import COMPARED
     from heartfelt.predictors.task import ask_of
     from heartfelt.study import load_study
@@ -130,7 +128,6 @@ def _study_asks(source: Path | str) -> tuple[Ask, ...]:
 
 
 def _case(file: FoundFile, asks: Sequence[Ask], options: FileOptions, predictor: Predictor) -> Case:
-    """A file with what is asked about it."""
     path = file.path
     kind = "image" if path.suffix.lower() in SUFFIXES["image"] else "audio"
     prompt = _by_file(options.prompt, path)
@@ -161,7 +158,6 @@ def _about_file(ask: Ask, kind: str, prompt: str | None) -> Ask:
 
 
 def _by_file(prompt: str | Mapping[str, str] | None, path: Path) -> str | None:
-    """The prompt of a file."""
     if prompt is None or isinstance(prompt, str):
         return prompt
     return next((prompt[name] for name in (str(path), path.name, path.stem) if name in prompt), None)
@@ -183,7 +179,6 @@ def _originals(reference: Path, path: Path, predictor: Predictor) -> list[Path]:
 
 
 def read_prompts(path: Path) -> dict[str, str]:
-    """The prompts of a table with the columns ``file`` and ``prompt``."""
     from heartfelt.formats.columns import need, read_table
 
     table = read_table(path)
@@ -192,7 +187,6 @@ def read_prompts(path: Path) -> dict[str, str]:
 
 
 def _table(result: Run, predictor: Predictor) -> pl.DataFrame:
-    """The run's table in the columns of ``FILE_PREDICTIONS``."""
     table = result.table.drop("spread", strict=False).rename(
         {"stimulus": "file", "note": "warning", "answer_sd": "spread"}, strict=False
     )

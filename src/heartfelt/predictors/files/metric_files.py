@@ -115,7 +115,6 @@ def _known_metrics() -> tuple[tuple[str, str, float | None, float | None], ...]:
 
 
 def is_compressed(path: Path) -> bool:
-    """Whether a file begins as compressed ones do."""
     with path.open("rb") as file:
         return file.read(6).startswith(_COMPRESSED)
 
@@ -337,7 +336,6 @@ def as_number(cell: object) -> float | None:
 
 
 def named_metrics(wanted: str, metrics: Sequence[str], path: Path) -> list[str]:
-    """The metrics of ``utmos+pesq``, in the order named."""
     names = [name.strip() for name in wanted.split("+") if name.strip()]
     for name in names:
         if name not in metrics:

@@ -94,7 +94,6 @@ def _table(path: Path) -> pl.DataFrame:
 
 
 def no_predictions(path: Path, header: Sequence[str], reasons: Mapping[str, str] | None = None) -> InputError:
-    """The error that no column holds predictions, with the ``reasons`` why columns are no metrics."""
     fix = suggestion("value", header, "Name one 'value', 'score' or 'answer', or say which it is. It has")
     explanation = listed([f"'{name}' {reason}" for name, reason in reasons.items()], 3) if reasons else ""
     return InputError(
@@ -103,7 +102,6 @@ def no_predictions(path: Path, header: Sequence[str], reasons: Mapping[str, str]
 
 
 def row_prediction(row: Mapping[str, Any], ask: Ask) -> Prediction:
-    """What the parts of a row say on the scale of a question."""
     problem = row.get("problem") or row.get("error")
     if problem or str(row.get("ok", True)).casefold() == "false":
         return Prediction.failed(str(problem or "the file says that there is no prediction"))
@@ -181,6 +179,5 @@ def _text(cell: Any) -> str | None:
 
 
 def _shares(cell: Any) -> dict[str, float] | None:
-    """A cell of shares: a JSON object, or one as text."""
     shares = json.loads(cell) if isinstance(cell, str) else cell
     return None if shares is None else {str(name): float(share) for name, share in dict(shares).items()}

@@ -47,7 +47,6 @@ _SAME = 1e-6
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """The objects of a JSON file that holds a list of them."""
     try:
         records = json.loads(text_of(path), object_pairs_hook=distinct_names)
     except RepeatedNameError as error:
@@ -62,7 +61,6 @@ def read_records(path: Path) -> list[dict[str, Any]]:
 
 
 def is_about_sets(header: Sequence[str], named: Mapping[str, str]) -> bool:
-    """Whether a file is about pairs, or about the members of sets."""
     pair = all(_column(header, named, part) for part in ("first", "second"))
     return pair or all(_column(header, named, part) for part in ("set", "stimulus", "value"))
 
@@ -163,7 +161,6 @@ def _pairs(
 
 
 def _judged(row: Row, pair: tuple[str, str]) -> Row:
-    """What a row says about its pair, by stimulus."""
     first, second = pair
     chance, tie = read_number(row.get("probability")), read_number(row.get("tie")) or 0.0
     winner, value = row.get("winner"), read_number(row.get("value"))
@@ -194,7 +191,6 @@ def _judged(row: Row, pair: tuple[str, str]) -> Row:
 def _both_orders(
     judgements: Sequence[Row], pairs: Sequence[tuple[str, str]], path: Path, row_number: int
 ) -> Row:
-    """One prediction from those of the two orders of a pair."""
     broken = next((row for row in judgements if "problem" in row), None)
     if broken is not None:
         return broken

@@ -155,7 +155,6 @@ class Chat(RemotePredictor):
 
     @property
     def identity(self) -> str:
-        """The model, the server, and everything that is sent besides the stimulus and its questions."""
         settings = (
             f"temperature {self.temperature:g}, reasons {self.reasons}, at most {self.max_tokens} tokens,"
             f" form {self._form}, context {'+'.join(self.context) or 'none'}"
@@ -169,14 +168,8 @@ class Chat(RemotePredictor):
         )
 
     def describe(self) -> PredictorInfo:
-        """The model's name at the server."""
-        return PredictorInfo(
-            spec=self.spec or self.name,
-            display_name=self.model,
-            predictor=self.name,
-            model=self.model,
-            version=self._version or None,
-        )
+        info = super().describe()
+        return replace(info, display_name=self.model, model=self.model, version=self._version or None)
 
     def request_digest(self, case: Case, ask: Ask) -> str:
         """A hash of the request a question goes into, media left out: the other questions in it and the context."""
@@ -230,11 +223,9 @@ class Chat(RemotePredictor):
             self._under_way.pop(thread, None)
 
     def reuse(self, calls: Sequence[Call]) -> None:
-        """Take the answers of these requests instead of sending them again."""
         self._paid = {(call.request, call.repeat): call for call in calls if call.completion is not None}
 
     def calls_under_way(self, thread: int | None) -> tuple[Call, ...]:
-        """The requests about the case that a thread is at work on."""
         return tuple(self._under_way.get(thread or 0, {}).values())
 
     def _note_call(self, call: Call) -> None:
@@ -260,7 +251,6 @@ class Chat(RemotePredictor):
         return [answers[ask.question] for ask in case.asks]
 
     def _note(self, case: Case, asks: Sequence[Ask]) -> str | None:
-        """What the model was given about the stimulus, in words."""
         parts = [f"the model was told {CONTEXT[name]}" for name in known_facts(case, self.context)]
         if asks[0].shown:
             subject = "the prompt" if asks[0].about.get("matches") == "prompt" else "the written level"
@@ -333,7 +323,6 @@ class Chat(RemotePredictor):
     def _request(
         self, case: Case, asks: Sequence[Ask], content: list[dict[str, Any]], form: str
     ) -> dict[str, Any]:
-        """The request as this server accepts it."""
         request = self._plain_request(case, asks, content, form)
         request[self._length_name] = request.pop("max_tokens")
         if self.seed is not None:
@@ -461,14 +450,12 @@ class Chat(RemotePredictor):
         return f"the model's answer was cut off at the limit max_tokens={self.max_tokens} (raise it, as in {spec}:…)"
 
     def cost(self, input_tokens: int | None, output_tokens: int | None) -> float | None:
-        """The cost of a request; None where the prices or a count are missing."""
         if not self.prices or input_tokens is None or output_tokens is None:
             return None
         return (self.prices[0] * input_tokens + self.prices[1] * output_tokens) / 1e6
 
 
 def _unusable(text: str) -> str:
-    """Why a server's answer that is no chat completion cannot be read."""
     if not text.strip():
         return "the server answered 200 with nothing"
     if ends_early(text):
@@ -481,7 +468,6 @@ def _digest(parts: Sequence[Any]) -> str:
 
 
 def _context_of(text: str) -> tuple[str, ...]:
-    """The parts of the option ``context``, in a fixed order."""
     parts = [] if text == "none" else text.split("+")
     unknown = [part for part in parts if part not in CONTEXT]
     if unknown:

@@ -26,8 +26,8 @@ from heartfelt.predictors.hosted.chat_form import (
     entry_names,
     form_entries,
     media_part,
-    object_schema,
 )
+from heartfelt.predictors.hosted.chat_sets import object_schema
 from heartfelt.predictors.predictor import Ask, Case, Media, Prediction
 from heartfelt.study.answer import NONE, Scale
 from heartfelt.study.scale import FreeText, Points, Tags
@@ -47,7 +47,6 @@ _ORIENTATION = 0x0112
 
 
 def draft_message(case: Case, asks: Sequence[Ask], language: str) -> list[dict[str, Any]]:
-    """The parts of the user's message: the medium, then the fields."""
     words = {"type": "text", "text": draft_questions(asks, language)}
     if case.media is None:
         return [words]
@@ -74,7 +73,6 @@ def _image_part(media: Media) -> dict[str, Any]:
 
 
 def draft_questions(asks: Sequence[Ask], language: str) -> str:
-    """The fields in words, and the form to fill in."""
     lines = []
     for name, ask in zip(entry_names(asks), asks, strict=True):
         lines.append(f"{name}: {ask.words or ask.text}")
@@ -96,7 +94,6 @@ def _allowed(scale: Scale) -> str:
 
 
 def draft_schema(asks: Sequence[Ask]) -> Mapping[str, object]:
-    """The JSON schema of the filled-in form."""
     confidence = {"type": "number", "minimum": 0, "maximum": 1}
     named = zip(entry_names(asks), asks, strict=True)
     return object_schema(
@@ -143,7 +140,6 @@ def _read(entry: Any, ask: Ask, language: str) -> Prediction:
 
 
 def _given(answer: Any, scale: Scale) -> Prediction:
-    """What the model answered, before it is made a draft."""
     if isinstance(scale, Tags):
         parts = answer if isinstance(answer, list) else split_tags(str(answer), scale)
         return Prediction(answer=scale.separator.join(str(part) for part in parts))

@@ -31,7 +31,14 @@ from heartfelt.media.sound import read_samples
 from heartfelt.predictors.answers.texts import answer_names
 from heartfelt.predictors.execution.calls import Call
 from heartfelt.predictors.execution.work import shortened
-from heartfelt.predictors.hosted.chat_sets import LETTERS, of_members, set_allowed, set_answer, set_values
+from heartfelt.predictors.hosted.chat_sets import (
+    LETTERS,
+    object_schema,
+    of_members,
+    set_allowed,
+    set_answer,
+    set_values,
+)
 from heartfelt.predictors.predictor import Ask, Case, Media, Prediction
 from heartfelt.study.answer import Scale
 from heartfelt.study.model import say
@@ -108,12 +115,10 @@ def in_words(messages: Sequence[Mapping[str, Any]]) -> str:
 
 
 def media_part(asks: Sequence[Ask], media: Media) -> dict[str, Any]:
-    """The medium that questions are about, as a part of the user's message."""
     return _image_part(media) if asks[0].about.get("media", "") == "image" else _sound_part(media)
 
 
 def _image_part(media: Media) -> dict[str, Any]:
-    """An image as a data URL; what not all browsers show travels as PNG."""
     content = media.content
     kind = next((kind for head, kind in _PICTURES.items() if content.startswith(head)), None)
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
@@ -162,7 +167,6 @@ def questions(asks: Sequence[Ask], *, reasons: bool, members: int = 0) -> str:
 
 
 def allowed(scale: Scale) -> str:
-    """The answers a scale allows, in words."""
     names = answer_names(scale)
     if names:
         ids = scale.labels()
@@ -190,24 +194,12 @@ def allowed(scale: Scale) -> str:
 
 
 def entry_names(asks: Sequence[Ask]) -> list[str]:
-    """What the entry of each question is called."""
     return [f"q{number}" for number in range(1, len(asks) + 1)]
 
 
 def schema(asks: Sequence[Ask], *, reasons: bool, members: int = 0) -> dict[str, Any]:
-    """The JSON schema of the filled-in form."""
     named = zip(entry_names(asks), asks, strict=True)
     return object_schema({name: _entry(ask, reasons, members) for name, ask in named})
-
-
-def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
-    """A JSON object that has exactly these properties."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
 
 
 def _entry(ask: Ask, reasons: bool, members: int) -> dict[str, Any]:
@@ -218,7 +210,6 @@ def _entry(ask: Ask, reasons: bool, members: int) -> dict[str, Any]:
 
 
 def answer_schema(scale: Scale) -> dict[str, Any]:
-    """The answers a scale allows, as a JSON schema."""
     labels = scale.labels()
     if labels:
         return {"type": "string", "enum": list(labels.values())}
@@ -303,7 +294,6 @@ def _read_entry(entry: Any, ask: Ask, shown: Sequence[Case]) -> Prediction:
 
 
 def answer_problem(error: InputError) -> str:
-    """Why an answer is refused, as a prediction's problem."""
     return f"the model's answer {error.problem[:1].lower()}{error.problem[1:]} {error.fix}".strip()
 
 
@@ -438,7 +428,6 @@ def _tokens(usage: Mapping[str, Any]) -> dict[str, int | None]:
 
 
 def _error(error: Any) -> tuple[str | None, int | None]:
-    """What a server says went wrong, and the HTTP status it names."""
     if not error:
         return None, None
     details = _mapping(error)

@@ -33,7 +33,6 @@ def orders_of(case: Case) -> list[tuple[Case, ...]]:
 
 
 def set_allowed(scale: SetScale, members: int) -> str:
-    """The answers that a scale allows about so many stimuli, in words."""
     letters = LETTERS[:members]
     listed = f"{', '.join(letters[:-1])} or {letters[-1]}"
     match scale:
@@ -54,8 +53,16 @@ def set_allowed(scale: SetScale, members: int) -> str:
             return f"a list of {members} numbers from {scale.bounds()}, one for each"
 
 
+def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
 def set_answer(scale: SetScale, members: int) -> dict[str, Any]:
-    """The JSON schema of an answer about so many stimuli."""
     letter = {"type": "string", "enum": list(LETTERS[:members])}
     match scale:
         case Choice():
@@ -65,13 +72,7 @@ def set_answer(scale: SetScale, members: int) -> dict[str, Any]:
         case Ranking():
             return {"type": "array", "items": letter, "minItems": members, "maxItems": members}
         case _:
-            ends = {"best": letter, "worst": letter}
-            return {
-                "type": "object",
-                "properties": ends,
-                "required": list(ends),
-                "additionalProperties": False,
-            }
+            return object_schema({"best": letter, "worst": letter})
 
 
 def set_values(answer: Any, scale: SetScale, members: int) -> list[float]:
@@ -100,7 +101,6 @@ def _letter(index: Any, answer: Any) -> int:
 
 
 def of_members(values: Sequence[float], shown: Sequence[Case], reason: str | None) -> Prediction:
-    """What the values of stimuli in the order shown say about each."""
     names = [member.stimulus for member in shown]
     return Prediction(members=dict(zip(names, values, strict=True)), reason=reason)
 

@@ -103,28 +103,20 @@ class Endpoint(RemotePredictor):
 
     @property
     def identity(self) -> str:
-        """The URL, the version it was given, and what is sent."""
         sent = ("audio" if self._sends else "stem") + (", unique names" if self._unique else ", plain names")
         compares = ", compares" if self.compares else ""
         return f"endpoint {self._url} version {self._version or 'unknown'}, sends {sent}{compares}"
 
     def describe(self) -> PredictorInfo:
-        """The server's address, without the scheme."""
         parts = urlsplit(self._url)
         shown = f"{parts.netloc}{parts.path}".rstrip("/")
-        return PredictorInfo(
-            spec=self.spec or self.name,
-            display_name=shown,
-            predictor=self.name,
-            model=self._url,
-            version=self._version or None,
-        )
+        info = super().describe()
+        return replace(info, display_name=shown, model=self._url, version=self._version or None)
 
     def _connect(self) -> Connections:
         return Connections(self._url, self._timeout, secret(self._token_from) if self._token_from else None)
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
-        """Ask everything about a case."""
         if case.members or any(isinstance(ask.scale, Trace) for ask in case.asks):
             return [self._asked(case, ask) for ask in case.asks]
         lines = [
@@ -158,7 +150,6 @@ class Endpoint(RemotePredictor):
         return replace(prediction, call=reply.call)
 
     def _name(self, case: Case, ask: Ask) -> str:
-        """What the stimulus is called in a request."""
         if self._sends:
             return file_name_of(case, ask, unique=self._unique)
         if self._unique:
@@ -262,7 +253,6 @@ class _Reply:
 
     @property
     def refused(self) -> Prediction:
-        """The failure that a refusal is."""
         return Prediction(problem=refusal(self.status, self.answer), call=self.call)
 
 
@@ -302,7 +292,6 @@ def _combined(ask: Ask, scored: Sequence[tuple[float | None, Prediction]]) -> Pr
 
 
 def _together(calls: Sequence[Call]) -> Call | None:
-    """The record of several requests that one answer was made of."""
     unique = list({call.id: call for call in calls}.values())
     if len(unique) < 2:
         return unique[0] if unique else None
@@ -313,7 +302,6 @@ def _together(calls: Sequence[Call]) -> Call | None:
 
 
 def _read(answer: Any) -> Prediction:
-    """The number in an answer, whatever it is called."""
     if not isinstance(answer, dict):
         return Prediction.failed(f"the server's answer is {_kind(answer)}, not an object")
     for key in KEYS:
@@ -336,7 +324,6 @@ def _number(value: Any, key: str) -> Prediction:
 
 
 def _of_members(answer: Any, case: Case) -> Prediction:
-    """What an answer says about each member of a set."""
     names = [member.stimulus for member in case.members]
     answer = answer if isinstance(answer, dict) else {}
     chance, tie = answer.get("probability"), answer.get("tie", 0.0)
@@ -353,7 +340,6 @@ def _of_members(answer: Any, case: Case) -> Prediction:
 
 
 def _of_trace(answer: Any) -> Prediction:
-    """A trace, or the number that stands for its mean."""
     samples = answer.get("samples") if isinstance(answer, dict) else None
     if samples is None:
         return _read(answer)

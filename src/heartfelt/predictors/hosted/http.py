@@ -75,7 +75,6 @@ class Response:
 
     @property
     def refusal(self) -> str:
-        """A refusal in one line."""
         return refusal(self.status, self.text)
 
 
@@ -172,7 +171,6 @@ class Connections:
         return response, body
 
     def _unused(self) -> httpcore.HTTPConnection | None:
-        """A connection that is still open, if there is one."""
         with suppress(IndexError):
             while (connection := self._idle.pop()).has_expired():
                 connection.close()
@@ -197,7 +195,6 @@ class _Deadline(threading.local):
     at = math.inf
 
     def left(self) -> float:
-        """Seconds left; raises where there are none."""
         seconds = self.at - time.monotonic()
         if seconds <= 0:
             raise httpcore.ReadTimeout
@@ -275,7 +272,6 @@ class _DeadlineStream(httpcore.NetworkStream):
 
 
 def _body(response: httpcore.Response, longest: int) -> bytes:
-    """The whole body; too long a body is an error."""
     parts: list[bytes] = []
     size = 0
     for part in response.iter_stream():
@@ -340,7 +336,6 @@ def _ends_early(body: bytes, headers: Mapping[bytes, str]) -> bool:
 
 
 def ends_early(text: str) -> bool:
-    """Whether a text is the beginning of a JSON object or list."""
     text = text.strip()
     if not text.startswith(("{", "[")):
         return False
@@ -359,7 +354,6 @@ def is_transient(status: int) -> bool:
 
 
 def refusal(status: int, answer: object) -> str:
-    """A server's refusal in one line."""
     try:
         words = f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -412,19 +406,16 @@ class RemotePredictor(Predictor):
 
     @property
     def connections(self) -> Connections:
-        """The connections, kept open between requests."""
         with _CONNECTING:
             if self._connections is None:
                 self._connections = self._connect()
             return self._connections
 
     def expect(self, cases: Sequence[Case]) -> None:
-        """Connect, so that a missing key or token is reported before anything is asked."""
         del cases
         _ = self.connections
 
     def close(self) -> None:
-        """Close the connections."""
         if self._connections is not None:
             self._connections.close()
             self._connections = None
@@ -434,7 +425,6 @@ class RemotePredictor(Predictor):
 
 
 def secret(variable: str) -> str:
-    """The token or key in an environment variable."""
     value = os.environ.get(variable)
     if not value:
         raise InputError(

@@ -44,7 +44,6 @@ class ReferenceMetric(MetricPredictor):
         super().__init__(argument, options)
 
     def measure(self, case: Case, score: str) -> MeasuredFile:
-        """The score of a copy against the reference."""
         if case.reference is None:
             return MeasuredFile({}, (NO_REFERENCE,))
         rate = self.rate(score)
@@ -85,7 +84,6 @@ class ReferenceMetric(MetricPredictor):
         raise NotImplementedError
 
     def key(self, case: Case, score: str) -> str:
-        """Every score is a measurement of its own."""
         return f"{super().key(case, score)} {score}"
 
 
@@ -138,12 +136,10 @@ class Stoi(ReferenceMetric):
     }
 
     def rate(self, score: str) -> int:
-        """That of the method."""
         del score
         return STOI_RATE
 
     def compared(self, original: Array, copy: Array, score: str) -> float:
-        """The mean correlation of envelopes."""
         return stoi(original, copy, extended=score == "estoi")
 
 
@@ -175,11 +171,9 @@ class Visqol(ReferenceMetric):
         return f"{super()._settings()} by visqol-python {version('visqol-python')}"
 
     def rate(self, score: str) -> int:
-        """That of the mode."""
         return self._rates[score]
 
     def compared(self, original: Array, copy: Array, score: str) -> float:
-        """What the library says; its speech mode with the mapping that needs no further package."""
         from visqol import VisqolApi
 
         if score not in self._loaded:

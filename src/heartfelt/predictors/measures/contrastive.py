@@ -70,7 +70,6 @@ class Matcher(HubModel):
 
     @property
     def identity(self) -> str:
-        """The model's content and what the options change."""
         return f"{self.name} {self._identity} temperature={self.temperature:.9g}"
 
     @abstractmethod
@@ -90,7 +89,6 @@ class Matcher(HubModel):
         """What is doubtful about a media file's content."""
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
-        """Embed the media once and match it with every question's texts."""
         content = case.media_file.content
         vector, doubts = self._media.get(
             case.media_file.hash, lambda: (unit(self.embed_media(content)), self.doubts_about(content))
@@ -147,7 +145,6 @@ class ClapMatch(Matcher):
 
     @property
     def identity(self) -> str:
-        """The model's content, the version of the windows, and what the options change."""
         return f"clap {self._identity} windows=1 temperature={self.temperature:.9g}"
 
     def _open(self, library: Any, where: str) -> Any:
@@ -158,17 +155,14 @@ class ClapMatch(Matcher):
         return processor.tokenizer
 
     def embed_media(self, content: bytes) -> Vector:
-        """The mean of the windows' unit vectors."""
         return self.embed_samples(decode(content, self.rate))
 
     def doubts_about(self, content: bytes) -> tuple[str, ...]:
-        """Channels that cancel each other, a low rate, silence."""
         samples, doubts = decode_with_doubts(content, RATE, min(self.rate, RATE))
         return (*doubts, *silence_doubts(samples))
 
     @property
     def rate(self) -> int:
-        """Samples per second that the model was made for."""
         return int(self._extract.sampling_rate)
 
     def embed_samples(self, samples: Vector) -> Vector:
@@ -209,16 +203,13 @@ class ClipMatch(Matcher):
         return loaded_from(where, library.AutoTokenizer.from_pretrained)
 
     def embed_media(self, content: bytes) -> Vector:
-        """The image's vector."""
         return image_vector(self._model, self._prepare, content)
 
     def doubts_about(self, content: bytes) -> tuple[str, ...]:
-        """One colour, too few pixels, more frames than one."""
         return image_doubts(content)[1]
 
 
 def image_vector(model: Any, prepare: Any, content: bytes) -> Vector:
-    """The vector of an image by a CLIP model."""
     import torch
 
     pixels = prepare(images=decode_image(content), return_tensors="pt")["pixel_values"]

@@ -78,19 +78,15 @@ class Faces(NetworkPredictor[tuple[Face, ...]]):
 
     @property
     def identity(self) -> str:
-        """The network, and what the options change."""
         return f"faces {_REVISION} least={self.least_face:g} of {self._networks.identity}"
 
     def file_asks(self) -> Sequence[Ask]:
-        """How many faces an image shows."""
         return [Ask.number("faces", 0, text="How many faces does the image show?", media="image")]
 
     def look(self, image: Image) -> tuple[Face, ...]:
-        """The faces."""
         return detect_faces(image, model=self._networks["mtcnn"], least=self.least_face)
 
     def answer(self, faces: tuple[Face, ...], ask: Ask) -> Prediction:
-        """The number of faces on the question's scale; the score is that of the clearest face."""
         count = len(faces)
         # A detector has no probability for what it did not see, least of all for people without a face.
         score = max((face.score for face in faces), default=None)
@@ -132,20 +128,16 @@ class Expressions(NetworkPredictor[npt.NDArray[np.float64]]):
 
     @property
     def identity(self) -> str:
-        """The networks, and what the options change."""
         return f"expressions {_REVISION} least={self.least:g} face={self.least_face:g} of {self._networks.identity}"
 
     def file_asks(self) -> Sequence[Ask]:
-        """The expression of every face."""
         return [tags_ask("expressions", "What do the faces look like?")]
 
     def look(self, image: Image) -> npt.NDArray[np.float64]:
-        """The probabilities of the expressions, one row per face, the largest first."""
         faces = detect_faces(image, model=self._networks["mtcnn"], least=self.least_face)
         return recognise_expressions(image, faces, model=self._networks["fer"])
 
     def answer(self, shares_by_face: npt.NDArray[np.float64], ask: Ask) -> Prediction:
-        """Tags: the expression of every face. Anything else: that of the largest face."""
         if not len(shares_by_face):
             return _nobody(ask, "no face was detected")
         shares = dict(zip(EXPRESSIONS, shares_by_face[0].tolist(), strict=True))
@@ -176,7 +168,6 @@ def _nobody(ask: Ask, note: str) -> Prediction:
 
 
 def _counted(count: int, scale: Numeric | Points, score: float | None, note: str) -> Prediction:
-    """The count as a number, held at the upper end of the scale."""
     low, high = (scale.first, scale.last) if isinstance(scale, Points) else (scale.low, scale.high)
     if low is not None and count < low:
         return Prediction.failed(f"{note}, and the scale begins at {low:g}")

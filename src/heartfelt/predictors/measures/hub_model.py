@@ -58,7 +58,6 @@ class HubModel(Predictor):
 
     @property
     def identity(self) -> str:
-        """The weights and the preprocessing."""
         return f"{self.name} {self._identity}"
 
     def describe(self) -> PredictorInfo:
@@ -66,10 +65,9 @@ class HubModel(Predictor):
         content = self._identity.split()[0]
         is_local = content.startswith("sha256:")
         short = Path(self.where).name if is_local else self.where
-        return PredictorInfo(
-            spec=self.spec or self.name,
+        return replace(
+            super().describe(),
             display_name=f"{self.name} {short}",
-            predictor=self.name,
             model=self.where,
             version=None if is_local else content.rpartition("@")[2],
             hash=content.removeprefix("sha256:") if is_local else None,
@@ -101,24 +99,13 @@ class HubScores(HubModel):
         """The scores of a media file; ``prompt`` is empty where none is needed."""
 
     def file_asks(self) -> Sequence[Ask]:
-        """A question for every score."""
         low, high = self.ends or (None, None)
         asks = [Ask.number(name, low, high, text=about) for name, about in self.scores.items()]
         if not self.needs_prompt:
             return asks
-        return [
-            Ask(
-                question=ask.question,
-                scale=ask.scale,
-                text=ask.text,
-                words=ask.words,
-                about={"matches": "prompt"},
-            )
-            for ask in asks
-        ]
+        return [replace(ask, about={"matches": "prompt"}) for ask in asks]
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
-        """Every question from the scores of the file, which are measured once for every prompt."""
         answers: list[Prediction] = []
         for ask in case.asks:
             prompt = prompt_of(case, ask) if self.needs_prompt else ""
@@ -156,5 +143,4 @@ def prompt_of(case: Case, ask: Ask) -> str | None:
 
 
 def checkpoint_identity(where: str, checkpoint: Checkpoint) -> str:
-    """What identifies weights: the name on the hub with its revision, or the hash of the file."""
     return f"{where}@{checkpoint.revision}" if checkpoint.revision else f"sha256:{checkpoint.hash}"

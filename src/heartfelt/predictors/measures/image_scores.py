@@ -80,7 +80,6 @@ class _Preference(_ImageScores):
     _scale: float
 
     def measure(self, content: bytes, prompt: str) -> MeasuredFile:
-        """The cosine of image and prompt, times the model's scale."""
         longest = int(self._model.config.text_config.max_position_embeddings)
         words, remark = text_vector(self._model, self._tokenize, prompt, longest)
         cosine = float(unit(words) @ unit(image_vector(self._model, self._prepare, content)))
@@ -167,7 +166,6 @@ class ImageReward(_ImageScores):
         self._identity = self._with_processor(where, checkpoint_identity(where, checkpoint))
 
     def measure(self, content: bytes, prompt: str) -> MeasuredFile:
-        """The reward, standardised as published."""
         import torch
 
         pixels = self._prepare(images=decode_image(content), return_tensors="pt")["pixel_values"]
@@ -231,7 +229,6 @@ class Aesthetic(_ImageScores):
         self._identity = checkpoint_identity(where, checkpoint)
 
     def measure(self, content: bytes, prompt: str) -> MeasuredFile:
-        """What the linear layers make of the unit vector."""
         import torch
 
         del prompt

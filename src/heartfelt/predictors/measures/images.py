@@ -6,6 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib.util import find_spec
 from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -43,7 +44,6 @@ class ImagePredictor(Predictor, Generic[T]):
         """The answer to a question."""
 
     def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
-        """Answer every question of every case, several images at a time."""
         # No more than eight: the largest images take a quarter of a gigabyte each.
         workers = min(len(cases), os.cpu_count() or 1, 8)
         if workers < 2:
@@ -52,7 +52,6 @@ class ImagePredictor(Predictor, Generic[T]):
             return list(pool.map(self.predict_case, cases))
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
-        """Answer every question about an image; one that cannot be read fails them all."""
         media = case.media_file
 
         def look() -> T:
@@ -88,8 +87,13 @@ class Networks:
 
     @property
     def identity(self) -> str:
-        """Everything that decides the models' numbers."""
         return ", ".join(MODELS[name].identity for name in self.names)
+
+    def described(self, info: PredictorInfo) -> PredictorInfo:
+        """``info`` with the networks, the versions of the packages they come from, and the hash of the last one's."""
+        parts = [MODELS[name] for name in self.names]
+        versions = ", ".join(dict.fromkeys(part.requirement for part in parts))
+        return replace(info, model=" + ".join(self.names), version=versions, hash=parts[-1].sha256)
 
     def __getitem__(self, name: str) -> Model:
         with self._lock:
@@ -110,15 +114,4 @@ class NetworkPredictor(ImagePredictor[T]):
     _networks: Networks
 
     def describe(self) -> PredictorInfo:
-        """The networks, the versions of the packages they come from, and the hash of the last one's."""
-        spec, parts = self.spec or self.name, [MODELS[name] for name in self._networks.names]
-        versions = ", ".join(part.requirement for part in parts)
-        model = " + ".join(self._networks.names)
-        return PredictorInfo(
-            spec=spec,
-            display_name=spec,
-            predictor=self.name,
-            model=model,
-            version=versions,
-            hash=parts[-1].sha256,
-        )
+        return self._networks.described(super().describe())

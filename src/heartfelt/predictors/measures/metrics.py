@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, TypeVar
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.predictors.execution.store import Recent
 from heartfelt.predictors.measures.images import Networks
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
-from heartfelt.predictors.weights import MODELS, Model
+from heartfelt.predictors.weights import Model
 from heartfelt.study.scale import Numeric
 
 T = TypeVar("T")
@@ -32,7 +32,6 @@ class MetricScore:
     """The end that stands for the best answer; below ``worst`` where less is better. None where the score has no ends."""
 
     def ask(self, name: str, media: str) -> Ask:
-        """The question about a file that this score answers."""
         return Ask.number(name, text=self.about, media=media)
 
 
@@ -56,7 +55,6 @@ class MeasuringPredictor(Predictor, Generic[T]):
 
     @property
     def identity(self) -> str:
-        """The networks, if any, and what arguments and options change."""
         networks = f" of {self._networks.identity}" if self._networks else ""
         return f"{self.name} {self.revision} {self._settings()}{networks}"
 
@@ -70,24 +68,12 @@ class MeasuringPredictor(Predictor, Generic[T]):
         return self._networks[name or self._networks.names[0]]
 
     def describe(self) -> PredictorInfo:
-        """The networks, their packages and the hash of the last."""
         from heartfelt import __version__
 
-        spec = self.spec or self.name
+        info = super().describe()
         if self._networks is None:
-            return PredictorInfo(
-                spec=spec, display_name=spec, predictor=self.name, model=self.name, version=__version__
-            )
-        parts = [MODELS[name] for name in self._networks.names]
-        versions = ", ".join(dict.fromkeys(part.requirement for part in parts))
-        return PredictorInfo(
-            spec=spec,
-            display_name=spec,
-            predictor=self.name,
-            model=" + ".join(self._networks.names),
-            version=versions,
-            hash=parts[-1].sha256,
-        )
+            return replace(info, model=self.name, version=__version__)
+        return self._networks.described(info)
 
 
 class MetricPredictor(MeasuringPredictor[MeasuredFile]):
@@ -112,7 +98,6 @@ class MetricPredictor(MeasuringPredictor[MeasuredFile]):
         return " ".join(self.answers)
 
     def file_asks(self) -> Sequence[Ask]:
-        """A question for every score."""
         return [self.scores[name].ask(name, self.media_kinds[0]) for name in self.answers]
 
     @abstractmethod
@@ -125,7 +110,6 @@ class MetricPredictor(MeasuringPredictor[MeasuredFile]):
         return " ".join(file.hash for file in case.files)
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
-        """Every question, from as few measurements as possible."""
         return [self._answer(case, ask) for ask in case.asks]
 
     def _answer(self, case: Case, ask: Ask) -> Prediction:
@@ -138,7 +122,6 @@ class MetricPredictor(MeasuringPredictor[MeasuredFile]):
 def on_scale(
     value: float | None, score: MetricScore, ask: Ask, name: str, warnings: Sequence[str] = ()
 ) -> Prediction:
-    """A score as an answer to a question."""
     if value is None:
         return Prediction.failed("; ".join(warnings) or f"{name} is not defined for this file")
     note = "; ".join(warnings) or None
@@ -166,7 +149,6 @@ def on_scale(
 def _moved(
     value: float, ends: tuple[float, float], bounds: tuple[float, float], warnings: Sequence[str]
 ) -> Prediction:
-    """A score moved linearly from its ends onto those of the scale, and held there."""
     notes, (worst, best), (low, high) = list(warnings), ends, bounds
     if ends != bounds:
         notes.append(f"moved linearly from {worst:g} to {best:g} onto {low:g} to {high:g}")
@@ -194,7 +176,6 @@ class Brisque(MetricPredictor):
         super().__init__(argument, options, "brisque")
 
     def measure(self, case: Case, score: str) -> MeasuredFile:
-        """The score of the image."""
         from heartfelt.media.image import decode_image, image_doubts
         from heartfelt.predictors.networks.brisque import brisque
 

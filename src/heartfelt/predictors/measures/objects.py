@@ -91,22 +91,18 @@ class Objects(NetworkPredictor[npt.NDArray[np.float64]]):
 
     @property
     def identity(self) -> str:
-        """The network, and what the options change."""
         return f"objects {_REVISION} top={self.top} least={self.least} of {self._networks.identity}"
 
     def file_asks(self) -> Sequence[Ask]:
-        """What an image shows, in free words."""
         return [tags_ask("objects", "What does the image show?")]
 
     def look(self, image: Image) -> npt.NDArray[np.float64]:
-        """The probability of each class, the mean of three views."""
         network, mirrored = self._networks[self.variant], image.transpose(Transpose.FLIP_LEFT_RIGHT)
         centre = classify([image, mirrored], model=network)
         whole_view = classify([image], model=network, view="whole")
         return np.asarray(np.concatenate([centre, whole_view]).mean(axis=0))
 
     def answer(self, probabilities: npt.NDArray[np.float64], ask: Ask) -> Prediction:
-        """The likely names on the question's scale."""
         free = isinstance(ask.scale, FreeText) or (isinstance(ask.scale, Tags) and not ask.scale.tags)
         least = (LEAST if free else LEAST_ON_LISTS) if self.least is None else self.least
         return answer_labels(
@@ -174,7 +170,6 @@ def _plain_words() -> tuple[tuple[str, ...], npt.NDArray[np.float64]]:
 
 
 def labels_of(probabilities: npt.NDArray[np.float64]) -> list[Label]:
-    """The classes that are not negligible, the likeliest first."""
     classes = imagenet_classes()
     order = np.argsort(-probabilities, kind="stable")
     return [

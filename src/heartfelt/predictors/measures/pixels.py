@@ -9,6 +9,7 @@ than that and 2% more colourful; they are held at the end.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from PIL.Image import Image
@@ -82,22 +83,13 @@ class Pixels(ImagePredictor[PixelMeasures]):
 
     @property
     def identity(self) -> str:
-        """What is measured, and between which ends."""
         low, high = self._ends
         return f"pixels {_REVISION} {self.measure or 'by question'} {low:g} {high:g}"
 
     def describe(self) -> PredictorInfo:
-        """The measures are heartfelt's own."""
-        return PredictorInfo(
-            spec=self.spec or self.name,
-            display_name=self.spec or self.name,
-            predictor=self.name,
-            model="pixels",
-            version=__version__,
-        )
+        return replace(super().describe(), model="pixels", version=__version__)
 
     def file_asks(self) -> Sequence[Ask]:
-        """The measure that was chosen, or every one."""
         return [
             tags_ask(PALETTE, "What are the main colours?")
             if name == PALETTE
@@ -106,11 +98,9 @@ class Pixels(ImagePredictor[PixelMeasures]):
         ]
 
     def look(self, image: Image) -> PixelMeasures:
-        """Every measure at once."""
         return measure_image(image)
 
     def answer(self, measures: PixelMeasures, ask: Ask) -> Prediction:
-        """The measure on the question's scale."""
         name = self.measure or measure_named(ask.about.get("measure", "")) or measure_named(ask.question)
         if name is None:
             return Prediction.failed(

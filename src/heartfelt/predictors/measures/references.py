@@ -31,7 +31,6 @@ def references_of(source: Snapshot | Benchmark) -> Mapping[str, str]:
 
 
 def _single(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The references of stimuli that have one only."""
     named: dict[str, set[str]] = {}
     for stimulus, reference in pairs:
         named.setdefault(stimulus, set()).add(reference)
@@ -45,7 +44,6 @@ def _column(stimuli: pl.DataFrame) -> Iterable[tuple[str, str]]:
 
 
 def _rated(source: Snapshot | Benchmark) -> Iterable[tuple[str, str]]:
-    """Stimuli that were rated in one set or trial with a hidden reference."""
     if isinstance(source, Benchmark):
         return []
     ratings = source.scan_ratings()
@@ -62,7 +60,6 @@ def _rated(source: Snapshot | Benchmark) -> Iterable[tuple[str, str]]:
 
 
 def _by_rule(source: Snapshot | Benchmark) -> Iterable[tuple[str, str]]:
-    """Stimuli that the study's rule puts into one set with a stimulus of the reference system."""
     sets = source.study.sets
     if sets is None or sets.reference is None or sets.rule == "table":
         return

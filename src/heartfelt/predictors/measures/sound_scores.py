@@ -71,7 +71,6 @@ class _SoundScores(HubScores):
         return samples, RATE, doubts
 
     def measure(self, content: bytes, prompt: str) -> MeasuredFile:
-        """The mean over the windows of a clip, weighted by their length."""
         del prompt
         samples, rate, doubts = self.samples_of(content)
         need_length(samples, rate, self.shortest, self.name)
@@ -122,7 +121,6 @@ class Utmos(_SoundScores):
         self._identity = checkpoint_identity(where, checkpoint)
 
     def hear(self, samples: Samples, rate: int) -> Mapping[str, float]:
-        """The mean over frames, from the published -1 to 1 to a scale of 1 to 5."""
         import torch
 
         del rate
@@ -219,7 +217,6 @@ class AudioboxAesthetics(_SoundScores):
         return mixing.to(self.device), head, float(transform["mean"]), float(transform["std"])
 
     def hear(self, samples: Samples, rate: int) -> Mapping[str, float]:
-        """The four scores of a window of at most ten seconds."""
         import torch
 
         size = self.seconds * rate
@@ -269,7 +266,6 @@ class Scoreq(_SoundScores):
         self._identity = self._model.identity
 
     def hear(self, samples: Samples, rate: int) -> Mapping[str, float]:
-        """What the graph gives for the window, filled with silence to whole frames."""
         del rate
         wave = np.pad(samples, (0, -len(samples) % _HOP))[None].astype(np.float32)
         outputs = self._model.run({self._model.input_names()[0]: wave})
@@ -323,13 +319,11 @@ class Nisqa(_SoundScores):
         self._identity = checkpoint_identity(where, checkpoint)
 
     def samples_of(self, content: bytes) -> tuple[Samples, int, tuple[str, ...]]:
-        """One channel at the file's own rate."""
         samples, rate = read_samples(content)
         cancels = loudest_if_cancelling([samples]) is not None
         return to_one_channel(samples), rate, file_doubts(rate, RATE, cancels=cancels)
 
     def hear(self, samples: Samples, rate: int) -> Mapping[str, float]:
-        """The five scores of a window."""
         import torch
 
         mel = self._library._get_librosa_melspec(samples[None], rate, self._settings)

@@ -55,7 +55,6 @@ class SpeechActivity(SoundMetric):
     }
 
     def measure(self, case: Case, score: str) -> MeasuredFile:
-        """The stretches of speech, added up."""
         del score
         samples, doubts = decode_with_doubts(case.media_file.content, RATE, _SPEECH_RATE)
         need_length(samples, RATE, SHORTEST_SECONDS, "speech that counts")
@@ -77,7 +76,6 @@ class Notes(SoundMetric):
     }
 
     def measure(self, case: Case, score: str) -> MeasuredFile:
-        """Every measure of the notes."""
         from heartfelt.predictors.trained.sound_features import key_fits
 
         del score
@@ -103,7 +101,6 @@ class Pitch(SoundMetric):
     }
 
     def measure(self, case: Case, score: str) -> MeasuredFile:
-        """The statistics of the pitch every 10 ms."""
         del score
         samples, doubts = decode_with_doubts(case.media_file.content, RATE)
         need_length(samples, RATE, PITCH_SECONDS, "a pitch")
@@ -151,11 +148,9 @@ class MusicTags(MeasuringPredictor[tuple[Sequence[Label], str | None]]):
         return f"top={self.top} least={self.least:g}"
 
     def file_asks(self) -> Sequence[Ask]:
-        """The tags of a file."""
         return [tags_ask("tags", "What do you hear in this music?", "audio")]
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
-        """The likely tags on the scale of every question."""
         labels, note = self._seen.get(case.media_file.hash, lambda: self._heard(case.media_file.content))
         return [answer_labels(labels, ask, least=self.least, most=self.top, note=note) for ask in case.asks]
 

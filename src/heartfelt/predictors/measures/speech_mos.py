@@ -64,15 +64,12 @@ class SpeechMos(MetricPredictor):
 
     @classmethod
     def kind_for(cls, argument: str) -> type[Predictor]:
-        """AECMOS compares three signals."""
         return EchoMos if argument.startswith("aecmos") else cls
 
     def key(self, case: Case, score: str) -> str:
-        """A network gives all its scores at once."""
         return f"{case.media_file.hash} {JUDGES[score].model}"
 
     def measure(self, case: Case, score: str) -> MeasuredFile:
-        """Every score of the network behind this one."""
         judge = JUDGES[score]
         samples, doubts = decode_with_doubts(case.media_file.content, RATE, RATE)
         quality = judge(samples, model=self.network(judge.model))
@@ -113,7 +110,6 @@ class EchoMos(MetricPredictor):
         return f"{super()._settings()} {self.talk or 'any talk'}"
 
     def request_digest(self, case: Case, ask: Ask) -> str:
-        """The other two signals; where one is missing, the case fails when it is asked."""
         del ask
         try:
             return " ".join(media.hash for media in self._others(case))
@@ -121,12 +117,10 @@ class EchoMos(MetricPredictor):
             return ""
 
     def key(self, case: Case, score: str) -> str:
-        """All three signals."""
         del score
         return " ".join(media.hash for media in (case.media_file, *self._others(case)))
 
     def measure(self, case: Case, score: str) -> MeasuredFile:
-        """Both scores."""
         del score
         files = (case.media_file, *self._others(case))
         (processed, *other_signals), doubts = zip(
@@ -136,7 +130,6 @@ class EchoMos(MetricPredictor):
         return MeasuredFile(quality.scores, (*dict.fromkeys(sum(doubts, ())), *quality.warnings))
 
     def _others(self, case: Case) -> tuple[Media, Media]:
-        """What the loudspeaker played, and what the microphone recorded."""
         path = case.media_file.path
         if "far_end" in self.folders:
             far_end = _named_as(path, self.folders["far_end"])
@@ -151,7 +144,6 @@ class EchoMos(MetricPredictor):
 
 
 def _named_as(path: Path, folder: Path) -> Media:
-    """The file of a folder with the same name, or the only one with the same name before the ending."""
     same = folder / path.name
     files = [same] if same.is_file() else sorted(folder.glob(f"{escape(path.stem)}.*"))
     if len(files) != 1:

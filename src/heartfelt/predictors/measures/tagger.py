@@ -63,17 +63,14 @@ class Tagger(Function):
 
     @property
     def identity(self) -> str:
-        """The function and what the options change."""
         return f"tagger {self.least:g} {self.top} {self.units} of {super().identity}"
 
     def describe(self) -> PredictorInfo:
-        """The function's name, and its own version where it says one."""
         version = getattr(self.function, "version", None)
         info = super().describe()
         return replace(info, model=self._place, version=str(version)[:80] if version is not None else None)
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
-        """Every question is answered from what one look at the image saw."""
         path = case.media_file.path
         try:
             tags = tags_seen(self._called(case, None))

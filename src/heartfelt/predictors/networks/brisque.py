@@ -36,7 +36,6 @@ _CUBIC = (-0.09375, 0.59375, 0.59375, -0.09375)
 
 
 def brisque(image: Image, *, model: Model | None = None) -> float:
-    """The score of an image; lower is better."""
     return score_of(statistics(grey_of(image)), model or load_model("brisque"))
 
 
@@ -46,12 +45,10 @@ def grey_of(image: Image) -> Floats:
 
 
 def score_of(values: Floats, model: Model) -> float:
-    """What the support vectors make of the 36 statistics."""
     return float(model.run({"statistics": values[None]})["score"][0])
 
 
 def statistics(grey: Floats) -> Floats:
-    """The 36 statistics of an image in grey."""
     if min(grey.shape) < SMALLEST:
         raise InputError(
             f"An image of {grey.shape[1]} x {grey.shape[0]} pixels is too small to judge.",
@@ -75,7 +72,6 @@ def _one_size(grey: Floats) -> Floats:
 
 
 def _normalised(grey: Floats) -> Floats:
-    """Every pixel less the mean around it, divided by the deviation around it."""
     from scipy.ndimage import correlate1d
 
     window = np.exp(-(np.arange(-_REACH, _REACH + 1) ** 2) / (2 * _SIGMA**2))
@@ -121,7 +117,6 @@ def _shapes() -> tuple[Floats, Floats]:
 
 
 def _halved(grey: Floats) -> Floats:
-    """The image at half its size, between four pixels in each direction."""
     for axis in (0, 1):
         size = grey.shape[axis]
         middle = 2 * np.arange(round(size / 2))

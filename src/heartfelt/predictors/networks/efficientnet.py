@@ -93,7 +93,6 @@ def softmax(logits: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 
 
 def side_of(model: Model) -> int:
-    """The side of the square pictures the network is given."""
     side = model.input_shape("pictures")[-1]
     if not isinstance(side, int):
         raise InputError(

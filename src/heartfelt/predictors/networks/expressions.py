@@ -49,7 +49,6 @@ def network_input(grey: npt.NDArray[Any]) -> Array:
 
 
 def _square(grey: Image, face: Face) -> Array:
-    """The face as the network is given it."""
     from PIL import Image, ImageStat
 
     side = max(1, round(max(face.right - face.left, face.bottom - face.top)))

@@ -49,7 +49,6 @@ class Face:
 
     @property
     def area(self) -> float:
-        """Pixels of the box."""
         return max(self.right - self.left, 0.0) * max(self.bottom - self.top, 0.0)
 
 
@@ -83,7 +82,6 @@ def network_input(pixels: npt.NDArray[Any]) -> Array:
 
 
 def _proposed(image: Image, model: Model) -> Boxes:
-    """What the first network takes for faces at every size, as squares."""
     from PIL.Image import Resampling
 
     scale, proposals = _CELL / _SMALLEST, [np.empty((0, 9))]
@@ -141,7 +139,6 @@ def _moved(boxes: Boxes, moves: npt.NDArray[Any], more: float) -> Boxes:
 
 
 def _squares(boxes: Boxes) -> Boxes:
-    """Boxes as squares around the same centres, as large as their longer side."""
     sizes = boxes[:, 2:4] - boxes[:, :2]
     side = sizes.max(axis=1, initial=0.0, keepdims=True) if sizes.size else sizes[:, :1]
     low = boxes[:, :2] + sizes / 2 - side / 2
@@ -149,7 +146,6 @@ def _squares(boxes: Boxes) -> Boxes:
 
 
 def _apart(boxes: Boxes, most: float, *, of_smaller: bool = False) -> Boxes:
-    """The best of boxes that overlap by more than ``most``."""
     return boxes[_order_apart(boxes, most, of_smaller=of_smaller)]
 
 

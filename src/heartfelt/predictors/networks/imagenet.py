@@ -35,7 +35,6 @@ class ImageNetClass:
 
 @cache
 def imagenet_classes() -> tuple[ImageNetClass, ...]:
-    """The classes in the order of the network's outputs."""
     groups, out = broader_words(), []
     for index, names in enumerate(_stored()["classes"]):
         name, *synonyms = names.split("; ")
@@ -48,7 +47,6 @@ def imagenet_classes() -> tuple[ImageNetClass, ...]:
 
 @cache
 def broader_words() -> Mapping[str, tuple[int, ...]]:
-    """The places of the classes behind each broader word."""
     return {word: _places(text) for word, text in _stored()["broader"].items()}
 
 

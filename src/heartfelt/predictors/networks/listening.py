@@ -89,12 +89,10 @@ def speech_quality(
 
 
 def _warnings(sound: SoundFile) -> tuple[str, ...]:
-    """Doubts about the file itself."""
     return file_doubts(sound.rate, RATE, cancels=sound.channel is not None)
 
 
 def _reported(sound: SoundFile, progress: Progress | None) -> Iterator[npt.NDArray[np.float32]]:
-    """The whole file at the models' rate, reporting progress."""
     done = 0
     for block in sound.resampled(RATE):
         yield block

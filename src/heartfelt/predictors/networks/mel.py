@@ -43,12 +43,10 @@ def mono(samples: Array) -> Array:
 
 
 def no_sound() -> InputError:
-    """The error for a clip without samples."""
     return InputError("There is no sound (0 samples).", "Give a clip with sound in it.")
 
 
 def need_length(samples: Array, rate: int, seconds: float, method: str) -> None:
-    """Raise where a clip is shorter than what a method needs."""
     if not len(samples):
         raise no_sound()
     if len(samples) < seconds * rate:
@@ -59,7 +57,6 @@ def need_length(samples: Array, rate: int, seconds: float, method: str) -> None:
 
 
 def is_silent(peak: float) -> bool:
-    """Whether a clip whose largest sample is ``peak`` is silent."""
     return peak < _SILENCE
 
 
@@ -120,7 +117,6 @@ def _groups(rate: int, n_fft: int, bands: int) -> tuple[tuple[slice, slice, Arra
 
 @cache
 def _window(size: int) -> Array:
-    """The periodic Hann window."""
     return (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(size) / size)).astype(np.float32)
 
 

@@ -96,7 +96,6 @@ def _batches(
 
 @lru_cache(maxsize=4)
 def word_pieces(model: Model) -> WordPieces:
-    """The model's tokenizer."""
     return WordPieces(model.content("vocab.txt").decode("utf-8"))
 
 

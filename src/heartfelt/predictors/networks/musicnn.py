@@ -120,7 +120,6 @@ class PatchOptions:
     """Whether a last patch ends where the clip ends, instead of leaving up to three seconds unseen."""
 
     def hop_frames(self) -> int:
-        """The hop in frames, at least one."""
         if self.hop_seconds is None:
             return PATCH
         if not 0 < self.hop_seconds <= 3600:
@@ -163,7 +162,6 @@ def mel_power_of(samples: Array) -> Array:
 
 
 def log_power(power: Array) -> Array:
-    """The spectrogram of a power in mel bands."""
     spectrogram: Array = np.log10(power * np.float32(10_000.0) + np.float32(1.0))
     return spectrogram
 

@@ -78,7 +78,6 @@ class KeyProbabilities:
         }
 
     def _begins(self) -> npt.NDArray[np.bool_]:
-        """Where a note begins."""
         now = np.pad(self.beginning, ((1, 1), (0, 0)))
         highest = (now[1:-1] > now[:-2]) & (now[1:-1] > now[2:]) & (now[1:-1] >= BEGINS)
         lasting = np.cumsum(

@@ -81,7 +81,6 @@ class Windows:
     warnings: tuple[str, ...] = ()
 
     def cut(self, samples: Array) -> Iterator[Array]:
-        """The windows, one at a time."""
         for start in self.starts:
             yield samples[start : start + self.length]
 
@@ -117,7 +116,6 @@ class Judge:
     def of_windows(
         self, windows: Iterable[Array], *warnings: tuple[str, ...], model: Model | None = None
     ) -> SpeechQuality:
-        """The mean scores of windows that were cut already."""
         loaded = model or load_model(self.model)
         rows = [self.scores(loaded, window) for window in windows]
         means = {name: float(np.mean([row[name] for row in rows])) for name in self.scales}
@@ -219,7 +217,6 @@ def _plcmos_scores(model: Model, window: Array) -> dict[str, float]:
 
 @cache
 def _raters() -> Array:
-    """The simulated raters of PLCMOS."""
     raters: Array = stream(0, "plcmos", "raters").normal(size=(_RATERS, 64)).astype(np.float32)
     return raters
 

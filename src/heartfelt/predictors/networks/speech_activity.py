@@ -41,7 +41,6 @@ class Speech:
 
     @property
     def spoken(self) -> float:
-        """Seconds of speech."""
         return sum(end - begin for begin, end in self.stretches)
 
     @property
@@ -51,7 +50,6 @@ class Speech:
 
 
 def speech_activity(samples: Array, *, model: Model | None = None) -> Speech:
-    """Where somebody speaks in a mono clip at 16 kHz."""
     shares = probabilities(samples, model=model)
     frames = len(samples)
     stretches = stretches_of(shares, frames)

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.predictors.trained.products import product
+from heartfelt.predictors.trained.sound_features import product
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -92,12 +92,10 @@ class Domain:
         return np.stack(near, axis=1), np.mean(outside, axis=0)
 
     def measures(self, rows: npt.NDArray[Any]) -> tuple[Floats, Floats]:
-        """Distance and outside of each row."""
         near, outside = self.parts(rows)
         return self.distance_from(near), outside
 
     def distance_from(self, near: Floats) -> Floats:
-        """The distance from the distances in each block."""
         typical = np.array(self.typical or [1.0] * len(self.blocks))
         return np.asarray(np.log(np.maximum(near, 1e-6) / typical).mean(axis=1))
 

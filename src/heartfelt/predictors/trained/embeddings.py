@@ -67,7 +67,6 @@ class Features:
 
     @property
     def mean(self) -> Array:
-        """One row for the whole."""
         out: Array = self.rows.mean(axis=0)
         return out
 
@@ -87,7 +86,6 @@ class Embedding(ABC):
 
     @property
     def size(self) -> int:
-        """How many columns there are."""
         return sum(block.size for block in self.blocks)
 
     @property
@@ -155,11 +153,9 @@ class MusicnnEmbedding(Embedding):
 
     @property
     def identity(self) -> str:
-        """The two models' identities and the version of this reading."""
         return "music 4; " + "; ".join(MODELS[name].identity for name in self.models)
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
-        """One row per window of the file."""
         del text
         clip = SoundFile.of(path)
         rows, starts, speech, peak, at = [], [], [], 0.0, 0.0
@@ -182,7 +178,6 @@ class MusicnnEmbedding(Embedding):
         return False
 
     def row(self, samples: Array, rate: int = RATE) -> Array:
-        """The row of one window of mono sound."""
         heard = resample(samples, rate, RATE)
         if not len(heard):
             raise no_sound()
@@ -255,7 +250,6 @@ class MusicLevelled(MusicnnEmbedding):
 
     @property
     def identity(self) -> str:
-        """That of the music embedding and the version of what is added."""
         return f"{super().identity}; levelled 1"
 
     def _levelled(
@@ -286,7 +280,6 @@ class MusicMsd(MusicLevelled):
 
     @property
     def identity(self) -> str:
-        """That of the embedding above, and the version of the search for pauses."""
         return f"{super().identity}; pauses 1"
 
     def _is_speech(self, samples: Array, rate: int) -> bool:
@@ -306,26 +299,25 @@ class PictureEmbedding(Embedding):
     model = "efficientnet-lite2"
     models: ClassVar[tuple[str, ...]] = (model,)
     near_duplicate: ClassVar[float | None] = 0.85
+    outputs: ClassVar[tuple[str, ...]] = ("embedding", "logits")
+    """The network's outputs behind the blocks, in order."""
 
     @property
     def identity(self) -> str:
-        """The model's identity and the version of this reading."""
-        return f"picture 1; {MODELS[self.model].identity}"
+        return f"{self.name.replace('-', ' ')} 1; {MODELS[self.model].identity}"
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
-        """One row."""
         del text
         output = efficientnet.look([Path(path)], model=self.model, view="whole")
-        row = np.concatenate([output["embedding"][0], output["logits"][0]]).astype(np.float32)
+        row = np.concatenate([output[part][0] for part in self.outputs]).astype(np.float32)
         return Features(row[None], np.zeros(1), 0.0)
 
 
-class PictureStages(Embedding):
+class PictureStages(PictureEmbedding):
     """A photograph or drawing through EfficientNet-Lite, with two inner stages."""
 
     name = "picture-stages"
     about = "EfficientNet-Lite 2 (ImageNet): its embedding, its classes and the means of two inner stages"
-    media = "image"
     blocks: ClassVar[tuple[EmbeddingBlock, ...]] = (
         *PictureEmbedding.blocks,
         EmbeddingBlock("stage6", 208),
@@ -333,20 +325,7 @@ class PictureStages(Embedding):
     )
     model = "efficientnet-lite2-stages"
     models: ClassVar[tuple[str, ...]] = (model,)
-    near_duplicate: ClassVar[float | None] = PictureEmbedding.near_duplicate
-    _parts: ClassVar[tuple[str, ...]] = ("embedding", "logits", "stage6", "stage5")
-
-    @property
-    def identity(self) -> str:
-        """The model's identity and the version of this reading."""
-        return f"picture stages 1; {MODELS[self.model].identity}"
-
-    def of(self, path: Path | str, text: str | None = None) -> Features:
-        """One row."""
-        del text
-        output = efficientnet.look([Path(path)], model=self.model, view="whole")
-        row = np.concatenate([output[part][0] for part in self._parts]).astype(np.float32)
-        return Features(row[None], np.zeros(1), 0.0)
+    outputs: ClassVar[tuple[str, ...]] = ("embedding", "logits", "stage6", "stage5")
 
 
 class MusicWords(Embedding):
@@ -361,11 +340,9 @@ class MusicWords(Embedding):
 
     @property
     def identity(self) -> str:
-        """Both parts'."""
         return f"{MusicnnEmbedding().identity}; words 1; {MODELS['minilm'].identity}"
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
-        """The music's rows, each with the text's columns after it."""
         if not text:
             raise InputError(
                 f"{path} comes without the text it was made from.", "Give the stimulus its prompt."
@@ -407,7 +384,6 @@ def sound_doubts(rate: int, seconds: float, peak: float) -> tuple[str, ...]:
 
 
 def columns_of(blocks: Sequence[EmbeddingBlock]) -> dict[str, slice]:
-    """Where each block's columns are."""
     out, at = {}, 0
     for block in blocks:
         out[block.name] = slice(at, at + block.size)

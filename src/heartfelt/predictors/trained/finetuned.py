@@ -49,24 +49,19 @@ class Answered(Protocol):
     """What a model answers to one question: a number between bounds, or probabilities of categories."""
 
     @property
-    def question(self) -> str:
-        """The question's id."""
-        ...
+    def question(self) -> str: ...
 
     @property
     def bounds(self) -> tuple[float, float] | None:
         """The ends of the scale of a number."""
-        ...
 
     @property
     def categories(self) -> Mapping[str, float]:
         """The code of each category, in the order of the probabilities; empty for a number."""
-        ...
 
     @property
     def shows_prompt(self) -> bool:
         """Whether raters were shown the prompt, as for the fit to it."""
-        ...
 
 
 class FineTunedModel(Protocol):
@@ -83,15 +78,12 @@ class FineTunedModel(Protocol):
 
     def saw(self, content: str) -> bool:
         """Whether a file with this SHA-256 was trained on."""
-        ...
 
     def know_fields(self, source: Snapshot) -> str:
         """Look up annotation fields that are inputs; a hash of them, empty where none is used."""
-        ...
 
     def answers(self, cases: Sequence[Case]) -> Mapping[str, _Floats]:
         """By question, a number or a row of probabilities for every case."""
-        ...
 
 
 MODEL_LOADERS: Registry[Callable[[Path], FineTunedModel]] = Registry(
@@ -100,7 +92,6 @@ MODEL_LOADERS: Registry[Callable[[Path], FineTunedModel]] = Registry(
 
 
 def is_fine_tuned(folder: Path) -> bool:
-    """Whether a folder holds a fine-tuned model."""
     try:
         return model_kind(folder) == FINE_TUNED
     except HeartfeltError:
@@ -108,7 +99,6 @@ def is_fine_tuned(folder: Path) -> bool:
 
 
 def load_fine_tuned(folder: Path) -> FineTunedModel:
-    """Read a fine-tuned model's folder."""
     require_kind(folder, FINE_TUNED, f"Ask it as a predictor: trained:{folder}.")
     return MODEL_LOADERS[FINE_TUNED](Path(folder))
 
@@ -126,7 +116,6 @@ class FineTunedPredictor(Predictor):
 
     @classmethod
     def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> FineTunedPredictor:
-        """Read the model's folder."""
         del options
         return cls(load_fine_tuned(Path(argument)), Path(argument))
 
@@ -135,17 +124,14 @@ class FineTunedPredictor(Predictor):
 
     @property
     def identity(self) -> str:
-        """The hash of the weights and of what prepares the stimuli."""
         return f"fine-tuned {self.model.hash}{self._fields and f' fields {self._fields}'}"
 
     @property
     def interval_confidence(self) -> float | None:
-        """That of the model's intervals, where it has some."""
         claims = {interval.confidence for interval in self.model.intervals.values()}
         return claims.pop() if len(claims) == 1 else None
 
     def file_asks(self) -> Sequence[Ask]:
-        """What the model was trained to predict."""
         from heartfelt.study.scale import Categories, Category
 
         asks = []
@@ -167,19 +153,13 @@ class FineTunedPredictor(Predictor):
             self._fields = self.model.know_fields(source)
 
     def describe(self) -> PredictorInfo:
-        """The model's own name, the version of heartfelt it was trained with, and its hash."""
         model = self.model
-        return PredictorInfo(
-            spec=self.spec or self.name,
-            display_name=model.name,
-            predictor=self.name,
-            model=model.name,
-            version=model.version,
-            hash=model.hash,
+        info = super().describe()
+        return replace(
+            info, display_name=model.name, model=model.name, version=model.version, hash=model.hash
         )
 
     def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
-        """The cases as a batch; where that fails, one at a time, so that one bad file costs one answer."""
         try:
             answers = self.model.answers(cases)
         except (HeartfeltError, RuntimeError) as error:
@@ -225,13 +205,11 @@ class FineTunedPredictor(Predictor):
         low, high = output.bounds or (-math.inf, math.inf)
         if flag not in (None, "trained on") and output.bounds is not None:
             return low, high
-        return max(low, min(value, high) - interval.half_width), min(
-            high, max(value, low) + interval.half_width
-        )
+        half = interval.half_width
+        return max(low, min(value, high) - half), min(high, max(value, low) + half)
 
 
 def _doubts(media: Media) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Flags for a file with nothing to hear or see, and what to know about it."""
     if media.path.suffix.lower() in IMAGES:
         from heartfelt.media.image import image_doubts
 
@@ -253,16 +231,13 @@ def _read_again(folder: Path, spec: str, label: str) -> FineTunedPredictor:
 def onto(
     value: float, model_bounds: tuple[float, float] | None, asked_bounds: tuple[float, float] | None
 ) -> float:
-    """A value from the model's scale onto the asked one, end to end."""
     if model_bounds is None or asked_bounds is None or model_bounds == asked_bounds:
         return value
-    return asked_bounds[0] + (value - model_bounds[0]) / (model_bounds[1] - model_bounds[0]) * (
-        asked_bounds[1] - asked_bounds[0]
-    )
+    share = (value - model_bounds[0]) / (model_bounds[1] - model_bounds[0])
+    return asked_bounds[0] + share * (asked_bounds[1] - asked_bounds[0])
 
 
 def damaged(folder: Path, reason: str) -> DamagedError:
-    """A folder that cannot be used."""
     return DamagedError(
         f"The model in {folder} cannot be used: {reason.rstrip('.')}.",
         "Restore the folder, or train the model again.",

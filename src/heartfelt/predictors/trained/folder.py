@@ -69,7 +69,6 @@ class DataSource:
 
     @classmethod
     def of(cls, study: Study, snapshot: str) -> DataSource:
-        """Licence and credit as the study of a snapshot has them."""
         stated = _LICENCE.search(study.credit or "")
         licence = study.licence or (stated[0] if stated else NOT_STATED)
         address = _HUB_DATASET.search(study.credit or "")
@@ -135,12 +134,10 @@ class ModelCore:
 
     @property
     def weights_hash(self) -> str:
-        """One hash for all files that decide the answers."""
         hashes = [self.files[name] for name in sorted(self.files)]
         return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(sorted(hashes)).encode()).hexdigest()
 
     def check_files(self, folder: Path) -> None:
-        """Raise where a file is missing or was changed."""
         for name, digest in self.files.items():
             path = folder / name
             if not path.is_file() or sha256_of(path) != digest:
@@ -187,7 +184,6 @@ def read_manifest(folder: Path | str) -> dict[str, Json]:
 
 
 def require_kind(folder: Path | str, kind: str, fix: str) -> dict[str, Json]:
-    """``model.json`` of a folder that must hold this kind of model."""
     manifest = read_manifest(folder)
     if (actual := model_kind(folder)) != kind:
         raise InputError(

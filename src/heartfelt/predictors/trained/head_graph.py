@@ -47,7 +47,6 @@ class _HeadGraph:
         self.rows = ""
 
     def array(self, name: str) -> str:
-        """An array of the weights, in double precision."""
         stored = self.header[name]
         begin, end = stored["data_offsets"]
         kind = {"F64": "DOUBLE", "F32": "FLOAT", "F16": "FLOAT16"}[stored["dtype"]]
@@ -62,7 +61,6 @@ class _HeadGraph:
         return self.graph("Cast", value, to=TensorProto.DOUBLE)
 
     def add(self, output: QuestionHead) -> None:
-        """The head of one question."""
         g, kind = self.graph, output.head.kind
         if not self.rows:
             columns = self.header[f"{output.question}/mean"]["shape"][0]
@@ -89,7 +87,6 @@ class _HeadGraph:
         g.output(value, output.question, ["rows"], "DOUBLE")
 
     def _radial(self, scaled: str, centres: str, width: str) -> str:
-        """Radial basis functions of the rows around the centres."""
         g = self.graph
         rows = g("ReduceSum", g("Mul", scaled, scaled), [1], keepdims=1)
         points = g("ReduceSum", g("Mul", centres, centres), [1], keepdims=0)

@@ -32,6 +32,8 @@ from heartfelt.predictors.trained.embeddings import (
 from heartfelt.predictors.weights.checkpoint import checkpoint_path, filled, open_checkpoint
 
 _LOADING = Lock()
+_NO_SIZES = ("model_type", "architectures", "torch_dtype", "dtype", "transformers_version", "auto_map")
+"""Keys of a configuration that are not about the model's layers."""
 
 
 class HubEmbedding(Embedding):
@@ -40,6 +42,8 @@ class HubEmbedding(Embedding):
     default: ClassVar[str]
     argument: ClassVar[str] = ""
     blocks: ClassVar[tuple[EmbeddingBlock, ...]] = ()
+    matcher: ClassVar[str] = ""
+    """The predictor's class that loads the model and gives a vector, where one does."""
 
     @classmethod
     def bound(cls, argument: str) -> type[HubEmbedding]:
@@ -48,9 +52,9 @@ class HubEmbedding(Embedding):
         return _bound(cls, str(path.resolve()) if path.exists() else argument)
 
     @classmethod
-    @abstractmethod
     def blocks_of(cls, config: Mapping[str, Any]) -> tuple[EmbeddingBlock, ...]:
-        """The columns, from the model's configuration."""
+        """The columns, from the model's configuration: by default one vector."""
+        return (EmbeddingBlock(cls.name, int(config.get("projection_dim", 512))),)
 
     def __init__(self) -> None:
         if not self.argument:
@@ -61,7 +65,6 @@ class HubEmbedding(Embedding):
 
     @property
     def identity(self) -> str:
-        """The model's content or revision, and the version of what is done with it."""
         return f"{self.name.partition(':')[0]} 1; {self.model.identity}"
 
     @property
@@ -71,9 +74,11 @@ class HubEmbedding(Embedding):
             return _loaded(type(self))
 
     @classmethod
-    @abstractmethod
     def load(cls) -> Any:
-        """Load the model: something with an ``identity``."""
+        """Load the model, something with an ``identity``: by default the predictor of the same name."""
+        from heartfelt.predictors.measures import contrastive
+
+        return getattr(contrastive, cls.matcher).make(cls.argument)
 
 
 @cache
@@ -101,7 +106,6 @@ class _SoundEmbedding(HubEmbedding):
         """The row of one window of one channel at the model's rate."""
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
-        """One row per window of the file."""
         del text
         clip = SoundFile.of(path)
         rows, starts, at, peak = [], [], 0.0, 0.0
@@ -124,21 +128,9 @@ class ClapEmbedding(_SoundEmbedding):
     name = "clap"
     about = "the vector of a CLAP model"
     default = "laion/clap-htsat-unfused"
-
-    @classmethod
-    def blocks_of(cls, config: Mapping[str, Any]) -> tuple[EmbeddingBlock, ...]:
-        """One vector."""
-        return (EmbeddingBlock("clap", int(config.get("projection_dim", 512))),)
-
-    @classmethod
-    def load(cls) -> Any:
-        """The predictor of the same name."""
-        from heartfelt.predictors.measures.contrastive import ClapMatch as Matcher
-
-        return Matcher.make(cls.argument)
+    matcher = "ClapMatch"
 
     def row(self, samples: Array) -> Array:
-        """The mean of the model's own windows, with a length of 1."""
         from heartfelt.predictors.measures.contrastive import unit
 
         return unit(self.model.embed_samples(samples))
@@ -150,22 +142,10 @@ class ClipEmbedding(HubEmbedding):
     name = "clip"
     about = "the image vector of a CLIP model"
     default = "openai/clip-vit-large-patch14"
+    matcher = "ClipMatch"
     media = "image"
 
-    @classmethod
-    def blocks_of(cls, config: Mapping[str, Any]) -> tuple[EmbeddingBlock, ...]:
-        """One vector."""
-        return (EmbeddingBlock("clip", int(config.get("projection_dim", 512))),)
-
-    @classmethod
-    def load(cls) -> Any:
-        """The predictor of the same name."""
-        from heartfelt.predictors.measures.contrastive import ClipMatch as Matcher
-
-        return Matcher.make(cls.argument)
-
     def of(self, path: Path | str, text: str | None = None) -> Features:
-        """One row."""
         from heartfelt.predictors.measures.contrastive import unit
 
         del text
@@ -182,17 +162,14 @@ class Mert(_SoundEmbedding):
 
     @classmethod
     def blocks_of(cls, config: Mapping[str, Any]) -> tuple[EmbeddingBlock, ...]:
-        """A block for every layer, the first for what enters them."""
         size, depth = int(config.get("hidden_size", 768)), int(config.get("num_hidden_layers", 12))
         return tuple(EmbeddingBlock(f"layer {layer}", size) for layer in range(depth + 1))
 
     @classmethod
     def load(cls) -> Any:
-        """The weights as a HuBERT model."""
         return _Hubert(cls.argument)
 
     def row(self, samples: Array) -> Array:
-        """The mean over time of every layer."""
         means: Array = self.model.means(samples)
         return means
 
@@ -209,16 +186,8 @@ class _Hubert:
         files = ("model.safetensors", "pytorch_model.bin")
         checkpoint = open_checkpoint(where, files, ("config.json", "preprocessor_config.json"))
         config = checkpoint.config
-        needs = [
-            name
-            for name, usual in (
-                ("feature_extractor_cqt", False),
-                ("deepnorm", False),
-                ("attention_relax", -1.0),
-            )
-            if config.get(name, usual) not in (usual, None)
-            and not (name == "attention_relax" and config[name] <= 0)
-        ]
+        needs = [name for name in ("feature_extractor_cqt", "deepnorm") if config.get(name)]
+        needs += ["attention_relax"] if (config.get("attention_relax") or -1.0) > 0 else []
         if config.get("model_type") not in ("mert_model", "hubert") or needs:
             reason = f"it uses {', '.join(needs)}" if needs else f"its type is {config.get('model_type')}"
             raise InputError(
@@ -226,14 +195,7 @@ class _Hubert:
                 f"Use {Mert.default}.",
             )
         sizes = {key: config[key] for key in library.HubertConfig().to_dict() if key in config}
-        for name in (
-            "model_type",
-            "architectures",
-            "torch_dtype",
-            "dtype",
-            "transformers_version",
-            "auto_map",
-        ):
+        for name in _NO_SIZES:
             sizes.pop(name, None)
         self.device = checked_device("auto")
         model = library.HubertModel(library.HubertConfig(**sizes))
@@ -255,7 +217,6 @@ class _Hubert:
         self.identity = checkpoint_identity(where, checkpoint)
 
     def means(self, samples: Array) -> Array:
-        """The mean over time of every layer, one after the other."""
         import torch
 
         if self.normalise:

@@ -36,7 +36,6 @@ class OldHead:
 
 
 def read_old_head(folder: Path, manifest: Mapping[str, Json]) -> OldHead:
-    """The parts of a head's folder, checked against its hashes."""
     weights = _arrays(folder / _WEIGHTS, str(manifest["weights"]))
     names = json.loads(str(weights["names"]))
     stored = manifest.get("domain")
@@ -59,7 +58,6 @@ def _arrays(path: Path, digest: str) -> dict[str, npt.NDArray[Any]]:
 
 
 def old_label_words(panel: Mapping[str, int], policy: str) -> str:
-    """Whose answers the labels were, from the counts of the screening."""
     if not panel.get("raters"):
         return "labels are published means; the number of raters is not stated"
     ratings = f"{panel['ratings_retained']:,} of {panel['ratings']:,} ratings"

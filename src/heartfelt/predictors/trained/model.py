@@ -47,7 +47,7 @@ from heartfelt.predictors.trained.folder import (
     require_kind,
 )
 from heartfelt.predictors.trained.layout1 import old_label_words, read_old_head
-from heartfelt.predictors.trained.products import product
+from heartfelt.predictors.trained.sound_features import product
 from heartfelt.serialization import from_json, to_json, write_json
 
 Floats: TypeAlias = npt.NDArray[Any]
@@ -72,7 +72,6 @@ class Head:
     width: float = 0.0
 
     def answer(self, rows: Floats) -> npt.NDArray[np.float64]:
-        """The predicted value of each row."""
         a = self.arrays
         scaled = (rows.astype(np.float64) - a["mean"]) * a["factor"]
         scaled = np.clip(scaled, -a["reach"], a["reach"])
@@ -119,7 +118,6 @@ class Head:
 
 
 def radial(rows: Floats, centres: Floats, width: float) -> npt.NDArray[np.float64]:
-    """Radial basis functions of the rows around the centres."""
     squared_distance = (
         (rows**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1)[None, :] - 2.0 * product(rows, centres.T)
     )
@@ -160,7 +158,6 @@ class QuestionHead:
         return float(self.half_width * growth(self.slope, np.array(domain.distance)))
 
     def on_scale(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Values clipped to the scale."""
         return values if self.bounds is None else np.clip(values, *self.bounds)
 
 
@@ -200,11 +197,9 @@ class TrainedModel:
     """The licence of the weights; empty where it has not been stated."""
 
     def look(self) -> Embedding:
-        """The embedding it looks through."""
         return EMBEDDINGS[self.embedding]()
 
     def place(self, features: Features) -> DomainDistance:
-        """Where a stimulus lies from what the model was trained on."""
         return DomainDistance() if self.domain is None else self.domain.place(features.rows)
 
     @property
@@ -216,7 +211,6 @@ class TrainedModel:
 
     @property
     def core(self) -> ModelCore:
-        """The keys of ``model.json`` that fine-tuned models have too."""
         look = self.look()
         return ModelCore(
             kind=FROZEN_HEAD,
@@ -231,7 +225,6 @@ class TrainedModel:
         )
 
     def output(self, question: str) -> QuestionHead | None:
-        """The output for a question, by id."""
         named = {output.question.casefold(): output for output in self.outputs}
         return named.get(question.casefold())
 
@@ -279,7 +272,6 @@ class TrainedModel:
         return folder
 
     def _weights(self) -> bytes:
-        """The arrays of all heads and of the domain as a safetensors file."""
         from safetensors.numpy import save
 
         arrays = (
@@ -342,7 +334,6 @@ def _read(folder: Path, stored: Mapping[str, Any]) -> TrainedModel:
 
 
 def _read_old(folder: Path, stored: Mapping[str, Any]) -> TrainedModel:
-    """A folder of layout 1, as it answered."""
     old, facts = read_old_head(folder, stored), from_json(TrainingFacts, stored["facts"])
     facts = replace(facts, labels=old_label_words(facts.panel, facts.policy))
     domain = stored.get("domain")

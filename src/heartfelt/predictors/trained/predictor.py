@@ -42,12 +42,10 @@ class TrainedPredictor(Predictor):
 
     @classmethod
     def kind_for(cls, argument: str) -> type[Predictor]:
-        """A fine-tuned model answers through a predictor of its own."""
         return FineTunedPredictor if argument and is_fine_tuned(Path(argument)) else cls
 
     @classmethod
     def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> TrainedPredictor:
-        """Read the model's folder."""
         del options
         if not argument:
             raise InputError(
@@ -57,17 +55,14 @@ class TrainedPredictor(Predictor):
 
     @property
     def identity(self) -> str:
-        """The weights and the embedding."""
         return f"{self.name} {self.model.hash[:16]} domain {self._domain or 'none'}; {self.model.look().identity}"
 
     @property
     def interval_confidence(self) -> float | None:
-        """That of the model's intervals, where all questions have the same."""
         claims = {output.confidence for output in self.model.outputs}
         return claims.pop() if len(claims) == 1 else None
 
     def file_asks(self) -> Sequence[Ask]:
-        """What the model was trained to predict, for every window of a file."""
         asks = []
         for output in self.model.outputs:
             low, high = output.bounds or (None, None)
@@ -78,17 +73,15 @@ class TrainedPredictor(Predictor):
     def describe(self) -> PredictorInfo:
         """The model's own name, the version of heartfelt it was trained with, and the hash of its weights."""
         version = self.model.facts.heartfelt
-        return PredictorInfo(
-            spec=self.spec or self.name,
+        return replace(
+            super().describe(),
             display_name=self.model.name if self.name == TrainedPredictor.name else self.name,
-            predictor=self.name,
             model=self.model.name,
             version=f"heartfelt {version}" if version else None,
             hash=self.model.hash,
         )
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
-        """The case through the embedding once."""
         outputs = [
             next((output for name in ask.names if (output := self.model.output(name))), None)
             for ask in case.asks
@@ -141,7 +134,6 @@ def doubt_of(model: TrainedModel, features: Features, path: Path) -> Doubt:
 def answer_of(
     ask: Ask, out: QuestionHead, features: Features, doubt: Doubt, left_out: float | None
 ) -> Prediction:
-    """The prediction for one question; ``left_out`` is the value predicted while the stimulus was left out of training."""
     value = left_out if left_out is not None else float(out.on_scale(out.head.answer(features.rows)).mean())
     low, high = interval(out, value, doubt)
     notes = [*([OUT_OF_FOLD] if left_out is not None else []), *doubt.words]

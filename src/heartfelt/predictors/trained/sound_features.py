@@ -24,13 +24,12 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from heartfelt.predictors.networks.mel import RATE
-from heartfelt.predictors.trained.products import product
 
 Array: TypeAlias = npt.NDArray[np.float32]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -86,6 +85,18 @@ _BAND_HERTZ = 1_000.0
 _BAND_FRAME_SECONDS = 0.04
 _LEAST_SHARE = 1e-6
 _PAUSE_FRAME_SECONDS = 0.016
+_SMALL_PRODUCT = 1 << 20
+"""From this many multiplications on, threads are worth it: in training, not in predicting."""
+
+
+def product(rows: npt.NDArray[Any], matrix: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """``rows @ matrix``, up to rounding; on one thread for the small tables of a clip.
+
+    The linear algebra library starts threads even for one row, and they use a processor for longer than predicting a clip takes.
+    """
+    if rows.size * matrix.shape[1] > _SMALL_PRODUCT:
+        return np.asarray(rows @ matrix)
+    return np.asarray(np.einsum("ij,jk->ik", rows, matrix))
 
 
 def signal_features(samples: Array, mel: Floats, tones: Floats) -> Floats:

@@ -40,12 +40,10 @@ class NamedTensors(dict[str, Any]):
         raise InputError(f"{self.file} has no weights '{name}'.", _PUBLISHED)
 
     def under(self, prefix: str) -> NamedTensors:
-        """The weights whose names begin with ``prefix``, without it."""
         start = len(prefix)
         return NamedTensors({name[start:]: self[name] for name in self if name.startswith(prefix)}, self.file)
 
     def renamed(self, pairs: Sequence[tuple[str, str]]) -> NamedTensors:
-        """Names changed by regular expressions, in order."""
         tensors = {}
         for name, value in self.items():
             for pattern, replacement in pairs:

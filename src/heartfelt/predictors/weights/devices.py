@@ -26,7 +26,6 @@ def checked_device(name: str) -> str:
 
 
 def _check_gpu(name: str, kind: str, number: int) -> None:
-    """Raise where PyTorch sees no such GPU."""
     import torch
 
     backend = getattr(torch, kind, None)

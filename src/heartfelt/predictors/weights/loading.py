@@ -47,7 +47,6 @@ class ModelSource:
 
 
 def resolve(name: str) -> ModelSource:
-    """What ``name`` means: a registered model first, then a path, then an ``owner/name`` on a hub."""
     if name in MODELS:
         return ModelSource(name, "registered", MODELS[name])
     path = Path(name).expanduser()

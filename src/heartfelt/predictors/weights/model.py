@@ -47,16 +47,13 @@ class Pretrained:
 
     @property
     def requirement(self) -> str:
-        """The package as pip is asked for it."""
         return f"{self.package}=={self.version}"
 
     @property
     def identity(self) -> str:
-        """Everything that decides the model's numbers."""
         return f"{self.name} {self.requirement} {self.sha256[:16]} r{self.revision}"
 
     def converter(self) -> Any:
-        """The module of conversion."""
         return import_module(self.conversion)
 
 
@@ -87,7 +84,6 @@ class Model:
         return self._others[file]
 
     def input_names(self, *, file: str = "model.onnx") -> list[str]:
-        """The names of a graph's inputs, in order."""
         return [value.name for value in self._sessions[file].get_inputs()]
 
     def input_shape(self, name: str, *, file: str = "model.onnx") -> list[int | str | None]:
@@ -108,7 +104,6 @@ class Model:
         *,
         file: str = "model.onnx",
     ) -> dict[str, npt.NDArray[Any]]:
-        """What a graph gives for ``feeds``, by name."""
         session = self._sessions[file]
         names = outputs or [value.name for value in session.get_outputs()]
         return dict(zip(names, session.run(names, dict(feeds)), strict=True))

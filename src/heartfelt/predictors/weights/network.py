@@ -143,7 +143,6 @@ def package_index() -> PackageIndex:
 
 
 def without_password(url: str) -> str:
-    """A URL without the name and password in it."""
     return re.sub(r"(?<=//)[^/@]*@", "", url)
 
 
@@ -199,7 +198,6 @@ def require_stored_offline(name: str, revision: str | None = None) -> None:
 
 
 def hub_copy_hint(name: str) -> str:
-    """What to copy where, so that a model of the hub is there without a network."""
     cache, folder = hub_library().constants.HF_HUB_CACHE, f"models--{name.replace('/', '--')}"
     return (
         f"Run 'heartfelt models pull {name}' on a machine with a network, and copy the folder {folder} from its hub cache "
@@ -224,7 +222,6 @@ def _cache_only(forbidden: bool) -> Iterator[None]:
 
 
 def _hub_constants() -> Any:
-    """The settings of the hub's library, if it is loaded."""
     return sys.modules.get("huggingface_hub.constants")
 
 

@@ -41,7 +41,6 @@ Say: TypeAlias = Callable[[str], None]
 
 
 def cache_folder() -> Path:
-    """Where models are stored."""
     from platformdirs import user_cache_path
 
     named = os.environ.get("HEARTFELT_CACHE")
@@ -49,7 +48,6 @@ def cache_folder() -> Path:
 
 
 def folder_of(model: Pretrained) -> Path:
-    """Where this model is stored."""
     return cache_folder() / model.name
 
 
@@ -78,7 +76,6 @@ def read_stored(model: Pretrained) -> dict[str, bytes]:
 
 
 def remove_damaged(model: Pretrained) -> None:
-    """Take a model out of the cache if its files are not what they should be."""
     with suppress(DamagedError), _removing(model):
         read_stored(model)
 
@@ -185,7 +182,6 @@ def archive_of(model: Pretrained, scratch: Path, local_archive: Path | None = No
 
 
 def read_members(model: Pretrained, archive: Path) -> dict[str, bytes]:
-    """The members needed, checked against their hashes."""
     try:
         with zipfile.ZipFile(archive) as file:
             out = {member: file.read(member) for member in model.members}
@@ -210,7 +206,6 @@ def require_network(model: Pretrained) -> None:
 
 
 def copy_hint(model: Pretrained) -> str:
-    """What to copy where, so that a model is there without a network."""
     return (
         f"Run 'heartfelt models pull {model.name}' on a machine with a network, and copy the folder {model.name} (model.onnx, "
         f"{MANIFEST} and the others) from its cache ('heartfelt models list' names it) to {folder_of(model)} here. Or fetch "
@@ -274,7 +269,6 @@ def _cause(messages: str) -> str:
 
 
 def _store(model: Pretrained, contents: Mapping[str, bytes]) -> None:
-    """Put a model's files into the cache, all of them or none."""
     with _disk_space(model), whole_folder(folder_of(model), replace=True) as folder:
         for name, content in contents.items():
             write_bytes(folder / name, content)
@@ -291,7 +285,6 @@ def _store(model: Pretrained, contents: Mapping[str, bytes]) -> None:
 
 
 def _listed(model: Pretrained) -> dict[str, str]:
-    """What the manifest lists: file names with hashes."""
     path = folder_of(model) / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))

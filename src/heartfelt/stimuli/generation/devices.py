@@ -39,7 +39,6 @@ def parse_devices(text: str) -> tuple[str, ...]:
 
 
 def every_device() -> tuple[str, ...]:
-    """Every GPU that PyTorch sees; the CPU where there is none, or no PyTorch."""
     try:
         import torch
     except ImportError:
@@ -94,7 +93,6 @@ class _Device:
 def on_devices(
     work: GenerateWork, batches: Iterable[Sequence[StimulusRequest]], devices: Sequence[str]
 ) -> Iterator[Sequence[AttemptOutcome]]:
-    """Yield the outcomes of every batch as they come."""
     workers = [_Device(work.on(device)) for device in devices]
     source, again = iter(batches), deque[_Batch]()
     try:

@@ -77,7 +77,6 @@ class GenerationForecast:
 
 
 def forecast_make(folder: Path | str, options: MakeOptions | None = None) -> GenerationForecast:
-    """Read the folder and say what a run would do."""
     options = options or MakeOptions()
     whole_plan = load_make(folder)
     plan = chosen_systems(whole_plan, options.systems)

@@ -66,7 +66,6 @@ LICENCES: Mapping[str, Licence] = MappingProxyType(
 
 
 def licence_of(model: str) -> Licence:
-    """The licence of a model on the hub; of one that is not listed, and of a folder, nothing is known."""
     if model in LICENCES:
         return LICENCES[model]
     if model.startswith("facebook/mms-tts"):

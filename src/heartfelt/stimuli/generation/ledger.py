@@ -113,7 +113,6 @@ class GenerationLedger:
             raise
 
     def _cut(self) -> None:
-        """Remove a last line that was not written to its end."""
         content = self.path.read_bytes()
         if content and not content.endswith(b"\n"):
             self._file.truncate(content.rfind(b"\n") + 1)

@@ -29,12 +29,10 @@ class LicenceNotice:
 
     @property
     def key(self) -> str:
-        """What an answer is remembered under."""
         return f"{self.generator} {self.model} {self.licence.name}"
 
     @property
     def words(self) -> str:
-        """The licence in one sentence."""
         uses = {
             True: "commercial use is allowed",
             False: "commercial use is not allowed",
@@ -58,14 +56,12 @@ class AcceptedLicences:
 
 
 def licence_file() -> Path:
-    """Where answers are remembered."""
     from platformdirs import user_config_path
 
     return user_config_path("heartfelt") / _FILE
 
 
 def notices(plan: MakePlan) -> list[LicenceNotice]:
-    """The licences of everything a plan uses."""
     out: dict[tuple[str, str], LicenceNotice] = {}
     for system in plan.systems:
         licence = system.kind.licence(system.settings)
@@ -79,20 +75,17 @@ def notices(plan: MakePlan) -> list[LicenceNotice]:
 
 
 def unaccepted(needed: Sequence[LicenceNotice]) -> list[LicenceNotice]:
-    """The licences that nobody has accepted on this machine."""
     accepted = _read()
     return [notice for notice in needed if notice.key not in accepted]
 
 
 def accept(accepted: Sequence[LicenceNotice]) -> None:
-    """Remember that licences were accepted."""
     path = licence_file()
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, AcceptedLicences(_read() | {notice.key: now() for notice in accepted}))
 
 
 def require_accepted(plan: MakePlan) -> None:
-    """Raise where a licence of the plan was not accepted."""
     missing = unaccepted(notices(plan))
     if missing:
         raise InputError(

@@ -89,13 +89,11 @@ class PlannedSystem:
 
     @cached_property
     def deciding(self) -> dict[str, object]:
-        """The settings that decide what is made, as JSON values."""
         dumped = self.settings.model_dump(mode="json", exclude=set(type(self.settings).operational))
         return {key: value for key, value in dumped.items() if value is not None}
 
     @property
     def batch(self) -> int:
-        """How many stimuli are made at once."""
         return int(getattr(self.settings, "batch", None) or 1)
 
     @cached_property
@@ -108,7 +106,6 @@ class PlannedSystem:
 
     @cached_property
     def settings_hash(self) -> str:
-        """A hash of the settings that decide what is made."""
         return _hash(self._given)[:8]
 
     def digest(self, stimulus: PlannedStimulus, seed: int, source: str = "", *, stated: bool = True) -> str:
@@ -307,7 +304,6 @@ def _texts(
 def _listed_prompts(
     source: Path, systems: dict[str, tuple[GeneratorKind[GeneratorSettings], GeneratorSettings]], study: Study
 ) -> Iterator[StimulusPrompt]:
-    """The rows of a prompt table."""
     sheet = NamedTable.read(source)
     sheet.need("stimulus", "system", "text")
     sheet = sheet.with_ids("stimulus", "system", "prompt", "intent")

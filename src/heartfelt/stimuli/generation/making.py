@@ -107,7 +107,6 @@ def make_study(
 
 
 def chosen_systems(plan: MakePlan, names: Sequence[str]) -> MakePlan:
-    """The plan with these systems only; all where none is named."""
     system_names = [system.name for system in plan.systems]
     for name in names:
         if name not in system_names:
@@ -150,7 +149,6 @@ def recover(plan: MakePlan, rows: Sequence[LedgerRow]) -> None:
 
 
 def _versions() -> dict[str, str]:
-    """The versions of what took part."""
     out = {"heartfelt": __version__, "python": ".".join(map(str, sys.version_info[:3]))}
     for name in _LIBRARIES:
         with suppress(PackageNotFoundError):
@@ -195,7 +193,6 @@ class _Runner:
             self.scratch.rmdir()
 
     def run(self, state: SystemState) -> SystemResult:
-        """Make one system's stimuli, attempt after attempt."""
         system, begun = state.system, clock.timer()
         todo = state.to_make(self.options.replace)[: self.options.limit]
         self._forget({pending.planned.prompt.stimulus for pending in todo if pending.row is not None})
@@ -255,7 +252,6 @@ class _Runner:
         return iter(ENGINES["local"].make().map(work, batches, at_once))
 
     def _batches(self, run: SystemRun) -> Iterator[list[StimulusRequest]]:
-        """What is open now, in batches; fewer where the money runs out or the system is stopped."""
         requests = [run.request(stimulus_state, self.plan.seed) for stimulus_state in run.open.values()]
         size, price = run.state.system.batch, run.state.system.settings.cost_each or 0.0
         for start in range(0, len(requests), size):
@@ -306,7 +302,6 @@ class _Runner:
         run.succeeded(name)
 
     def _note_facts(self, run: SystemRun, facts: GeneratorFacts) -> None:
-        """Record what a generator says about itself, once."""
         key = run.state.system.settings_hash
         if facts != GeneratorFacts() and self.record.facts.get(key) != facts:
             self.record = replace(self.record, facts={**self.record.facts, key: facts})
@@ -344,7 +339,6 @@ class _Runner:
         )
 
     def _twin(self, outcome: AttemptOutcome) -> str | None:
-        """The stimulus that is the same as a result, where there is one."""
         if outcome.made is None:
             return None
         return self.known.get(outcome.made.sha256) or self.known.get(outcome.made.fingerprint or "-")

@@ -38,7 +38,6 @@ _EXPECTED = ("model", "revision", "licence")
 
 
 def checked_day(text: str) -> str:
-    """A day as 2026-03-04; an error for anything else."""
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
@@ -46,7 +45,6 @@ def checked_day(text: str) -> str:
 
 
 def checked_address(text: str) -> str:
-    """A web address; an error for anything else."""
     if not re.fullmatch(r"https?://\S+", text):
         raise ValueError(f"'{text}' is not a web address. Write it as https://…")
     return text
@@ -83,7 +81,6 @@ class ClipProvenance:
 
     @classmethod
     def of(cls, settings: GeneratorSettings) -> Self:
-        """What a system's entry in ``make.yaml`` states."""
         stated = {part.name: getattr(settings, part.name, None) for part in fields(cls)}
         return cls(**{name: value for name, value in stated.items() if value})
 
@@ -196,6 +193,5 @@ def missing_words(clips: Iterable[ClipProvenance], where: str) -> tuple[str, ...
 
 
 def unused_rows(table: Mapping[str, ClipProvenance], files: Sequence[str], name: str) -> tuple[str, ...]:
-    """Rows of a table about files that are not in the folder."""
     lost = [file for file in table if file not in files]
     return (f"{name} describes files that are not there: {listed(lost, 5)}",) if lost else ()

@@ -32,6 +32,16 @@ _SIGNATURES = (
 )  # fmt: skip
 
 
+LARGEST = 512 * 2**20
+"""Bytes of a file that a generator may hand over."""
+_PICTURES = {".png", ".jpg", ".jpeg", ".webp"}
+
+
+def media_kind(suffix: str) -> str:
+    """``image`` for the suffix of a picture, ``audio`` for any other."""
+    return "image" if suffix in _PICTURES else "audio"
+
+
 @dataclass(frozen=True, slots=True)
 class FileMedia:
     """Media that arrived as the bytes of a file; they are stored as they are."""
@@ -43,7 +53,6 @@ class FileMedia:
     """The file they were taken from, where there is one."""
 
     def save(self, path: Path | str) -> Path:
-        """Write the bytes; the suffix must be that of the bytes."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, self.content)
@@ -82,7 +91,6 @@ def suffix_of(content: bytes) -> str | None:
 
 
 def encoded(media: GeneratedMedium, suffix: str) -> tuple[bytes, str]:
-    """The result as the bytes of a file, with the suffix of its format."""
     if isinstance(media, FileMedia):
         return media.content, media.suffix
     with tempfile.TemporaryDirectory(prefix="heartfelt-") as folder:

@@ -51,13 +51,11 @@ class MakeRecord:
 
 
 def read_record(folder: Path) -> MakeRecord:
-    """The record of earlier runs, empty where there is none."""
     path = folder / RECORD_FILE
     return read_json(path, MakeRecord) if path.is_file() else MakeRecord()
 
 
 def now() -> str:
-    """This moment in UTC, to the second."""
     return clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -97,7 +95,6 @@ class SystemState:
     rows: tuple[LedgerRow, ...]
 
     def of(self, *standings: Standing) -> list[StimulusState]:
-        """The stimuli that stand so."""
         return [stimulus for stimulus in self.stimuli if stimulus.standing in standings]
 
     def to_make(self, replace: bool = False) -> list[StimulusState]:
@@ -165,38 +162,23 @@ def _state(
     if last_made is not None and last_made.digest == system.digest(planned, plan.seed, source, stated=False):
         digest = last_made.digest
     attempts = sum(row.digest == digest and row.outcome != MADE for row in rows)
+    state = StimulusState(planned=planned, digest=digest, standing="absent", attempts=attempts)
     if last_made is None:
         present_file = present.get(planned.stem)
-        reason = f"{present_file} was not made by heartfelt make" if present_file else ""
-        return StimulusState(
-            planned=planned,
-            digest=digest,
-            standing="foreign" if present_file else "absent",
-            attempts=attempts,
-            why=reason,
-        )
+        if present_file is None:
+            return state
+        return replace(state, standing="foreign", why=f"{present_file} was not made by heartfelt make")
     path = inside(plan.media_root, last_made.path, f"stimulus {planned.prompt.stimulus}")
     if not path.is_file():
-        same = last_made if last_made.digest == digest else None
-        return StimulusState(planned=planned, digest=digest, standing="absent", row=same, attempts=attempts)
+        return replace(state, row=last_made) if last_made.digest == digest else state
     if content_hash(path) != last_made.sha256:
         reason = f"{last_made.path} was changed after it was made"
-        return StimulusState(
-            planned=planned, digest=digest, standing="edited", row=last_made, attempts=attempts, why=reason
-        )
+        return replace(state, standing="edited", row=last_made, why=reason)
     # Where its source is gone, there is nothing to compare with: what was taken from it stays.
     if last_made.digest != digest and planned.prompt.stimulus not in survey.missing:
-        return StimulusState(
-            planned=planned,
-            digest=digest,
-            standing="changed",
-            row=last_made,
-            attempts=attempts,
-            why=_difference(system, last_made, record),
-        )
-    return StimulusState(
-        planned=planned, digest=digest, standing="complete", row=last_made, attempts=attempts
-    )
+        reason = _difference(system, last_made, record)
+        return replace(state, standing="changed", row=last_made, why=reason)
+    return replace(state, standing="complete", row=last_made)
 
 
 def _present(plan: MakePlan, system: PlannedSystem) -> dict[str, str]:
@@ -212,7 +194,6 @@ def _present(plan: MakePlan, system: PlannedSystem) -> dict[str, str]:
 
 
 def _difference(system: PlannedSystem, ledger_row: LedgerRow, record: MakeRecord) -> str:
-    """What is different from when a stimulus was made."""
     if ledger_row.settings == system.settings_hash:
         return "its text, seed or source changed"
     before, settings = record.settings.get(ledger_row.settings), system.deciding

@@ -34,12 +34,10 @@ class SystemRun:
         self.next_attempt = {name: stimulus.next_attempt for name, stimulus in self.todo.items()}
 
     def request(self, stimulus: StimulusState, seed: int) -> StimulusRequest:
-        """The next attempt at a stimulus."""
         attempt = self.next_attempt[stimulus.planned.prompt.stimulus]
         return StimulusRequest(stimulus.planned.prompt, stimulus.planned.seed(seed, attempt), attempt)
 
     def succeeded(self, name: str) -> None:
-        """Note that a stimulus is in its place."""
         del self.open[name]
         self.failed.pop(name, None)
         self.any_success, self.failures_in_a_row = True, 0
@@ -59,7 +57,6 @@ class SystemRun:
 
 
 def waiting_words(waiting: Sequence[StimulusState]) -> list[str]:
-    """What --replace would make again, and why."""
     reasons: dict[tuple[str, str], list[StimulusState]] = {}
     for stimulus in waiting:
         # What differs in the settings is the same for many; other reasons name the file of each.
@@ -74,7 +71,6 @@ def waiting_words(waiting: Sequence[StimulusState]) -> list[str]:
 
 
 def survey_words(state: SystemState) -> list[str]:
-    """Files of a folder that no stimulus asks for, and what else a survey says."""
     surplus = state.survey.surplus
     more = f" and {len(surplus) - 5:,} more" if len(surplus) > 5 else ""
     asked_for = [f"no stimulus asks for {', '.join(surplus[:5])}{more}"] if surplus else []

@@ -99,14 +99,7 @@ class GenerateWork:
         return GRACE if self.kind.where == "network" and self.settings.cost_each else 0.0
 
     def on(self, device: str) -> GenerateWork:
-        """The same work on another device."""
-        return GenerateWork(
-            kind=self.kind,
-            settings=self.settings,
-            expected=self.expected,
-            device=device,
-            keep_failed=self.keep_failed,
-        )
+        return replace(self, device=device, _generator=None, _limit=None, _building=threading.Lock())
 
     def __call__(self, batch: Sequence[StimulusRequest]) -> list[AttemptOutcome]:
         """The outcome of every request, in order."""
@@ -123,13 +116,11 @@ class GenerateWork:
         return list(self._made(generator, batch))
 
     def lost(self, batch: Sequence[StimulusRequest], times: int) -> list[AttemptOutcome]:
-        """The outcomes of a batch whose worker was lost repeatedly."""
         return [
             AttemptOutcome(request=request, problem=f"its worker was lost {times} times") for request in batch
         ]
 
     def close(self) -> None:
-        """Release the generator."""
         if isinstance(self._generator, BatchGenerator):
             self._generator.close()
         self._generator = None
@@ -202,15 +193,8 @@ class GenerateWork:
             final, problem = isinstance(error, NoStimulus), shortened(error_line(error), 400)
             paid = _lost_requests(generator) + (not isinstance(error, GenerationRefused | NotReached))
             facts = self._facts(generator)
-            yield AttemptOutcome(
-                request=batch[0],
-                made=None,
-                problem=problem,
-                final=final,
-                paid=paid,
-                seconds=seconds,
-                facts=facts,
-            )
+            outcome = AttemptOutcome(request=batch[0], problem=problem, final=final, paid=paid)
+            yield replace(outcome, seconds=seconds, facts=facts)
 
     def _examined(self, request: StimulusRequest, media: GeneratedMedium, suffix: str) -> AttemptOutcome:
         content, wanted, source = b"", self.expected.kind, getattr(media, "source", "")

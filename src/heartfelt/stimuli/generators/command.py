@@ -23,7 +23,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from heartfelt.errors import InputError
 from heartfelt.predictors.execution.work import shortened
 from heartfelt.stimuli.generation.provenance import ClipProvenance, StatedProvenance, missing_words
-from heartfelt.stimuli.generation.results import FileMedia, suffix_of
+from heartfelt.stimuli.generation.results import LARGEST, FileMedia, media_kind, suffix_of
 from heartfelt.stimuli.generators.generator import (
     CannotGenerate,
     GeneratorKind,
@@ -35,9 +35,6 @@ from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 
 _NAMES = ("prompt", "system", "intent", "stimulus", "index", "seed", "seconds", "size", "file")
 _PART = re.compile(r"\{(\w*)\}")
-_PICTURES = {".png", ".jpg", ".jpeg", ".webp"}
-_NOT_THERE = 127
-_LARGEST = 512 * 2**20
 
 
 class CommandSettings(StatedProvenance):
@@ -85,7 +82,6 @@ class CommandGenerator:
     systems: tuple[str, ...] = ()
 
     def generate(self, prompt: StimulusPrompt, seed: int = 0) -> FileMedia:
-        """Run the command and read the file it wrote."""
         with tempfile.TemporaryDirectory(prefix="heartfelt-") as folder:
             path = Path(folder) / f"made{self.suffix}"
             values = {
@@ -100,11 +96,11 @@ class CommandGenerator:
             _run(arguments, self.settings)
             if not path.is_file():
                 raise InputError("The command ended without writing {file}.", "Check its arguments.")
-            if path.stat().st_size > _LARGEST:
+            if path.stat().st_size > LARGEST:
                 raise InputError("The command wrote more than 512 MiB.", "Ask it for a shorter stimulus.")
             content = path.read_bytes()
         suffix = suffix_of(content) or self.suffix
-        return FileMedia(content, "image" if suffix in _PICTURES else "audio", suffix)
+        return FileMedia(content, media_kind(suffix), suffix)
 
 
 def _run(arguments: list[str], settings: CommandSettings) -> None:
@@ -140,7 +136,6 @@ def _run(arguments: list[str], settings: CommandSettings) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a program that is still running, and what it started."""
     if process.poll() is None:
         try:
             os.killpg(process.pid, signal.SIGKILL)
@@ -161,7 +156,6 @@ def _check(settings: CommandSettings) -> None:
 
 
 def survey(settings: CommandSettings, prompts: Sequence[StimulusPrompt]) -> SourceSurvey:
-    """What is not known about the program's model."""
     notes = missing_words([ClipProvenance.of(settings)] * len(prompts), "make.yaml")
     if any("{seed}" in part for part in settings.command):
         return SourceSurvey(notes=notes)
@@ -172,7 +166,7 @@ def survey(settings: CommandSettings, prompts: Sequence[StimulusPrompt]) -> Sour
 def _build(settings: CommandSettings, device: str) -> CommandGenerator:
     del device
     suffix = settings.suffix or (".png" if settings.size is not None else ".wav")
-    return CommandGenerator(settings, "image" if suffix in _PICTURES else "audio", suffix)
+    return CommandGenerator(settings, media_kind(suffix), suffix)
 
 
 register(

@@ -28,7 +28,7 @@ from heartfelt.stimuli.generation.provenance import (
     read_clips_table,
     unused_rows,
 )
-from heartfelt.stimuli.generation.results import FileMedia, suffix_of
+from heartfelt.stimuli.generation.results import LARGEST, FileMedia, media_kind, suffix_of
 from heartfelt.stimuli.generators.generator import (
     CannotGenerate,
     GeneratorKind,
@@ -41,8 +41,6 @@ from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 
 _NAMES = ("system", "intent", "prompt", "index")
 _PART = re.compile(r"\{(\w*)\}|(\*)")
-_PICTURES = {".png", ".jpg", ".jpeg", ".webp"}
-_LARGEST = 512 * 2**20
 
 
 class FolderSettings(StatedProvenance):
@@ -101,7 +99,6 @@ def _plain(text: str) -> str:
 
 
 def _expression(settings: FolderSettings, prompt: StimulusPrompt) -> re.Pattern[str]:
-    """Which names a stimulus's file may have."""
     values = {"system": prompt.system, "intent": prompt.intent, "prompt": prompt.prompt}
     out, last = "", 0
     for part in _PART.finditer(settings.pattern):
@@ -137,7 +134,6 @@ def _files(settings: FolderSettings) -> dict[str, list[Path]]:
 
 
 def _table(settings: FolderSettings) -> Path | None:
-    """The table about the files, where there is one."""
     path = Path(settings.folder) / (settings.table or CLIPS_TABLE)
     return path if settings.table is not None or path.is_file() else None
 
@@ -202,7 +198,6 @@ def _ambiguous(
 
 
 def survey(settings: FolderSettings, prompts: Sequence[StimulusPrompt]) -> SourceSurvey:
-    """Which stimuli have a file, which have none, and which files belong to none."""
     if not Path(settings.folder).is_dir():
         reason = f"there is no folder {settings.folder}"
         return SourceSurvey(missing={prompt.stimulus: reason for prompt in prompts})
@@ -242,19 +237,17 @@ class FolderGenerator:
     systems: tuple[str, ...] = ()
 
     def generate(self, prompt: StimulusPrompt, seed: int = 0) -> FileMedia:
-        """The content of the stimulus's file, as it is."""
         del seed
         matched, _ = match_files(self.settings, [prompt], self.files)
         if prompt.stimulus not in matched:
             raise NoStimulus(f"There is no file for {prompt.stimulus}.", "Put it into the folder.")
         path = matched[prompt.stimulus]
-        if path.stat().st_size > _LARGEST:
+        if path.stat().st_size > LARGEST:
             raise NoStimulus(f"{path.name} is larger than 512 MiB.", "Use a shorter file.")
         content = path.read_bytes()
         suffix = suffix_of(content) or path.suffix.lower()
-        kind = "image" if suffix in _PICTURES else "audio"
         source = path.relative_to(self.settings.folder).as_posix()
-        return FileMedia(content, kind, suffix, source)
+        return FileMedia(content, media_kind(suffix), suffix, source)
 
 
 def _build(settings: FolderSettings, device: str) -> FolderGenerator:

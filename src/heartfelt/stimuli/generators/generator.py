@@ -206,6 +206,5 @@ GENERATORS: Registry[GeneratorKind[GeneratorSettings]] = Registry(
 
 
 def register(kind: GeneratorKind[S]) -> GeneratorKind[S]:
-    """Add a kind to the registry."""
     GENERATORS.add(kind.name, kind)  # type: ignore[arg-type]  # its own settings are validated before they reach it
     return kind

@@ -27,7 +27,7 @@ from heartfelt.errors import InputError
 from heartfelt.predictors.execution.work import Retry, shortened
 from heartfelt.predictors.hosted.http import Connections, Response, UnusableAnswer, secret
 from heartfelt.predictors.predictor import TransientError
-from heartfelt.stimuli.generation.results import FileMedia, suffix_of
+from heartfelt.stimuli.generation.results import FileMedia, media_kind, suffix_of
 from heartfelt.stimuli.generators.generator import (
     CannotGenerate,
     GenerationRefused,
@@ -43,7 +43,6 @@ from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 _STOP = {301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 501}
 """Answers that every other request would get too."""
 _REDIRECTS = 5
-_PICTURES = {".png", ".jpg", ".jpeg", ".webp"}
 _MIB = 2**20
 
 
@@ -64,7 +63,6 @@ class HttpGenerator:
         self._retry = Retry(retries=self.settings.retries, first_wait=self.settings.wait)
 
     def generate(self, prompt: StimulusPrompt, seed: int = 0) -> FileMedia:
-        """Ask for the stimulus and fetch it."""
         self._lost.count = 0
         end = time.monotonic() + self.settings.timeout
         body = json.dumps(_filled(self.settings, prompt, seed), ensure_ascii=False).encode()
@@ -80,7 +78,7 @@ class HttpGenerator:
                 f"The service answered {kind} that is no audio or image a browser knows: {words}",
                 "Check 'answer' and 'path' in make.yaml.",
             )
-        return FileMedia(content, "image" if suffix in _PICTURES else "audio", suffix)
+        return FileMedia(content, media_kind(suffix), suffix)
 
     @property
     def lost_requests(self) -> int:
@@ -92,14 +90,12 @@ class HttpGenerator:
         return [self.generate(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
 
     def facts(self) -> GeneratorFacts:
-        """The names that ``make.yaml`` gives."""
         settings = self.settings
         return GeneratorFacts(
             model=settings.model or "", revision=settings.revision or "", licence=settings.licence or ""
         )
 
     def close(self) -> None:
-        """Close the connections."""
         self.connections.close()
 
     def _asked(
@@ -162,7 +158,6 @@ class HttpGenerator:
         raise NoStimulus(f"the result was redirected more than {_REDIRECTS} times", "Check the service.")
 
     def _finished(self, job: JobSettings, answer: Response, prompt: StimulusPrompt, end: float) -> Response:
-        """The answer of a job that is done."""
         first = _json(answer)
         number = str(_at(first, job.id)) if "{id}" in f"{job.url}{job.result_url}" else ""
         if not re.fullmatch(r"[\w.~-]*", number) or number in {".", ".."}:
@@ -190,7 +185,6 @@ class HttpGenerator:
         return answer
 
     def _content(self, answer: Response, prompt: StimulusPrompt, end: float) -> bytes:
-        """The file's bytes."""
         if self.settings.answer == "bytes":
             return answer.body
         value = _at(_json(answer), self.settings.path)
@@ -270,7 +264,6 @@ def _json(answer: Response) -> Any:
 
 
 def _at(data: Any, path: str, missing: Any = ...) -> Any:
-    """What stands at a path such as ``data.0.url``."""
     for part in path.split("."):
         if isinstance(data, Mapping) and part in data:
             data = data[part]
@@ -306,12 +299,8 @@ def _build(settings: HttpSettings, device: str) -> HttpGenerator:
         longest=round(settings.max_mib * _MIB),
     )
     suffix = settings.suffix or (".png" if settings.size is not None else ".wav")
-    return HttpGenerator(
-        settings=settings,
-        connections=connections,
-        kind="image" if suffix in _PICTURES else "audio",
-        suffix=suffix,
-    )
+    kind = media_kind(suffix)
+    return HttpGenerator(settings=settings, connections=connections, kind=kind, suffix=suffix)
 
 
 register(

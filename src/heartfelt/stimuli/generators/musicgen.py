@@ -156,9 +156,6 @@ class MusicGen(ModelGenerator):
     def _sampling(self) -> Mapping[str, object]:
         return {"seconds": self.seconds, **self.given.settings.model_dump()}
 
-    def _precision(self) -> str:
-        return str(self.dtype).removeprefix("torch.")
-
 
 register(
     GeneratorKind(

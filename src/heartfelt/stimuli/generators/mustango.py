@@ -273,9 +273,6 @@ class Mustango(ModelGenerator):
             "scheduler": "DDPMScheduler",
         }
 
-    def _precision(self) -> str:
-        return str(self.dtype).removeprefix("torch.")
-
 
 def _padded(
     rows: Sequence[Sequence[float]], length: int, columns: int

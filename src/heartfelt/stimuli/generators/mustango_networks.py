@@ -49,7 +49,6 @@ class ThreeAttentions(nn.Module):  # type: ignore[misc]  # torch is not read by 
         return_dict: bool = False,
         **options: Any,
     ) -> tuple[torch.Tensor]:
-        """The hidden states after all three."""
         del return_dict
         lengths = [encoder_hidden_states.shape[1] - BEATS - CHORDS, BEATS, CHORDS]
         states = encoder_hidden_states.split(lengths, dim=1)

@@ -95,13 +95,9 @@ class PipelineGenerator(ModelGenerator):
     def _prepare(self) -> None:
         """Adapt the loaded pipeline and check the settings against it."""
 
-    def _precision(self) -> str:
-        return str(self.dtype).removeprefix("torch.")
-
     def _shared(
         self, sampling: DiffusionSampling, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]
     ) -> dict[str, Any]:
-        """Arguments of the call that all pipelines share."""
         arguments = {
             "num_inference_steps": sampling.steps,
             "guidance_scale": sampling.guidance_scale,
@@ -112,7 +108,6 @@ class PipelineGenerator(ModelGenerator):
         return {name: value for name, value in arguments.items() if value is not None}
 
     def _refusal(self, prompt: StimulusPrompt) -> Unusable | None:
-        """Pipelines cut long texts without an error; a stimulus must not come from half of its prompt."""
         parts = [part for name, part in self._model.components.items() if name.startswith("tokenizer")]
         tokens_left = [
             len(part(prompt.text, verbose=False)["input_ids"]) - part.model_max_length
@@ -131,7 +126,6 @@ class PipelineGenerator(ModelGenerator):
         return self._arguments[name].default if name in self._arguments else None
 
     def _sampled(self, sampling: DiffusionSampling) -> dict[str, object]:
-        """The settings with the pipeline's own values where none was given."""
         names = {"steps": "num_inference_steps", "guidance_scale": "guidance_scale"}
         stated = sampling.model_dump()
         defaults = {key: self._default(name) for key, name in names.items() if stated[key] is None}
@@ -174,7 +168,7 @@ class AudioLdm2(PipelineGenerator):
         vocoder = self._model.vocoder.config
         self.rate = int(vocoder.sampling_rate)
         self.seconds = self.given.seconds or 10.0
-        per_second = self.rate / _product(vocoder.upsample_rates)
+        per_second = self.rate / math.prod(vocoder.upsample_rates)
         least = self._model.vae_scale_factor / per_second
         if self.seconds < least:
             raise InputError(
@@ -276,13 +270,6 @@ def cosine_scheduler(config: Mapping[str, Any]) -> Any:
     parameters = inspect.signature(edm.__init__).parameters
     arguments = {name: value for name, value in config.items() if name in parameters}
     return scheduler_class(**(COSINE | arguments), algorithm_type="sde-dpmsolver++")
-
-
-def _product(numbers: Sequence[int]) -> int:
-    out = 1
-    for number in numbers:
-        out *= number
-    return out
 
 
 register(

@@ -48,29 +48,24 @@ class PythonGenerator:
 
     @property
     def batch(self) -> int:
-        """How many at once."""
         return self.settings.batch
 
     @property
     def makes_batches(self) -> bool:
-        """Whether the maker makes several at once itself."""
         return hasattr(self.maker, "generate_many")
 
     def generate(self, prompt: StimulusPrompt, seed: int = 0) -> GeneratedMedium:
-        """One stimulus."""
         return self.generate_many([prompt], [seed])[0]
 
     def generate_many(
         self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]
     ) -> Sequence[GeneratedMedium]:
-        """The stimuli, together where the maker can."""
         many = getattr(self.maker, "generate_many", None)
         if many is not None:
             return list(many(prompts, seeds))
         return [self.maker.generate(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
 
     def facts(self) -> GeneratorFacts:
-        """What the maker says about itself, and what ``make.yaml`` says."""
         facts = self.maker.facts() if hasattr(self.maker, "facts") else GeneratorFacts()
         settings = self.settings
         return replace(
@@ -81,7 +76,6 @@ class PythonGenerator:
         )
 
     def close(self) -> None:
-        """Release what the maker holds."""
         if hasattr(self.maker, "close"):
             self.maker.close()
 

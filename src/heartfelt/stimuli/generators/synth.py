@@ -6,7 +6,8 @@ They exist so that a study can be tried out from the first prompt to the last fi
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -49,55 +50,26 @@ class _Styled:
         return self.maker.generate(replace(prompt, system=self.style), seed)
 
 
-def _styled(maker: Generator, settings: SynthSettings) -> Generator:
+def _build(kind: type[Any], name: str, settings: SynthSettings, device: str) -> Generator:
+    """The synthesiser, with ``name`` (seconds or size) as the settings have it, or its own."""
+    del device
+    value = getattr(settings, name)
+    maker: Generator = kind() if value is None else kind(**{name: value})
     return maker if settings.style is None else _Styled(maker, settings.style)
 
 
-def _music(settings: SynthSettings, device: str) -> Generator:
-    del device
-    return _styled(
-        SynthMusic() if settings.seconds is None else SynthMusic(seconds=settings.seconds), settings
+for _name, _about, _kind, _setting, _at_once in (
+    ("synth-music", "short clips by a built-in synthesiser", SynthMusic, "seconds", 4),
+    ("synth-voice", "babbled speech by a built-in synthesiser", SynthVoice, "seconds", 1),
+    ("synth-image", "abstract images drawn with Pillow", SynthImage, "size", 4),
+):
+    register(
+        GeneratorKind(
+            name=_name,
+            about=_about,
+            settings=SynthSettings,
+            build=partial(_build, _kind, _setting),
+            where="cpu",
+            at_once=_at_once,
+        )
     )
-
-
-def _voice(settings: SynthSettings, device: str) -> Generator:
-    del device
-    return _styled(
-        SynthVoice() if settings.seconds is None else SynthVoice(seconds=settings.seconds), settings
-    )
-
-
-def _image(settings: SynthSettings, device: str) -> Generator:
-    del device
-    return _styled(SynthImage() if settings.size is None else SynthImage(settings.size), settings)
-
-
-register(
-    GeneratorKind(
-        name="synth-music",
-        about="short clips by a built-in synthesiser",
-        settings=SynthSettings,
-        build=_music,
-        where="cpu",
-        at_once=4,
-    )
-)
-register(
-    GeneratorKind(
-        name="synth-voice",
-        about="babbled speech by a built-in synthesiser",
-        settings=SynthSettings,
-        build=_voice,
-        where="cpu",
-    )
-)
-register(
-    GeneratorKind(
-        name="synth-image",
-        about="abstract images drawn with Pillow",
-        settings=SynthSettings,
-        build=_image,
-        where="cpu",
-        at_once=4,
-    )
-)

@@ -111,11 +111,7 @@ def _picture(pixels: Any, flagged: bool) -> GeneratedMedium:
         )
     array = np.asarray(pixels, dtype=np.float32)
     if not np.isfinite(array).all():
-        return Unusable(
-            "image",
-            "The model's pixels are not finite numbers.",
-            "Use precision: full or bfloat16; half precision overflows in some models.",
-        )
+        return Unusable.not_finite("image", "pixels")
     return PictureFile(Image.fromarray((array * 255).round().astype(np.uint8)))
 
 

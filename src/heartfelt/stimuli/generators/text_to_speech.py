@@ -176,12 +176,8 @@ class TextToSpeech(ModelGenerator):
     def _sampling(self) -> Mapping[str, object]:
         return {"type": self.type, **self.given.settings.model_dump(exclude_none=True)}
 
-    def _precision(self) -> str:
-        return str(self.dtype).removeprefix("torch.")
-
 
 def _vector(file: str, size: int) -> Any:
-    """The numbers of a speaker."""
     path = Path(file).expanduser()
     try:
         numbers = (

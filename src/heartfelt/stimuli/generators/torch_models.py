@@ -80,7 +80,6 @@ class ModelSettings(GeneratorSettings):
 
 
 def model_licence(settings: ModelSettings) -> Licence:
-    """The licence of the model that the settings name."""
     return licence_of(settings.model)
 
 
@@ -94,7 +93,6 @@ class ModelFolder:
     content: str = ""
 
     def described(self, name: str) -> dict[str, Any]:
-        """A JSON file of the folder; raise where there is none."""
         path = self.folder / name
         try:
             described: dict[str, Any] = json.loads(path.read_bytes())
@@ -140,7 +138,6 @@ def weights_of(name: str, revision: str | None = None, *, pipeline: bool = False
 
 
 def _content_of(folder: Path) -> str:
-    """SHA-256 of all files: their places and contents."""
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         digest.update(f"{path.relative_to(folder).as_posix()}\0{sha256_of(path)}\n".encode())
@@ -235,14 +232,12 @@ def within_memory(count: int, device: str, work: Callable[[], T]) -> T:
 
 
 def release(device: str) -> None:
-    """Give memory that nothing uses any more back to the device."""
     gc.collect()
     if device.startswith("cuda"):
         library("torch").cuda.empty_cache()
 
 
 def generator_of(seed: int) -> Any:
-    """A random generator of its own for a stimulus."""
     return library("torch").Generator("cpu").manual_seed(seed % 2**63)
 
 
@@ -253,6 +248,12 @@ class Unusable:
     kind: str
     problem: str
     fix: str = "Try another seed, or another wording of the prompt."
+
+    @classmethod
+    def not_finite(cls, kind: str, parts: str) -> Unusable:
+        """What overflowed."""
+        problem = f"The model's {parts} are not finite numbers."
+        return cls(kind, problem, "Use precision: full or bfloat16; half precision overflows in some models.")
 
     def save(self, path: Path | str) -> Path:
         """Raise: there is nothing to save."""
@@ -272,17 +273,12 @@ def clip_of(samples: Any, rate: int, seconds: float | None = None) -> GeneratedM
     if not array.size:
         return Unusable("audio", "The model made a clip without samples.")
     if not np.isfinite(array).all():
-        return Unusable(
-            "audio",
-            "The model's samples are not finite numbers.",
-            "Use precision: full or bfloat16; half precision overflows in some models.",
-        )
+        return Unusable.not_finite("audio", "samples")
     peak = float(np.abs(array).max())
     return Audio(array / np.float32(peak) if peak > 1.0 else array, rate)
 
 
 def hardware_of(device: str) -> str:
-    """The name of the GPU or CPU."""
     if device.startswith("cuda"):
         return str(library("torch").cuda.get_device_name(device))
     try:
@@ -302,6 +298,8 @@ class ModelGenerator(ABC):
     libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers")
     pipeline: ClassVar[bool] = False
     """Whether the model is a pipeline of Diffusers."""
+    dtype: Any
+    """PyTorch's type of the weights."""
 
     def __init__(self, settings: ModelSettings, device: str) -> None:
         for name in self.libraries:
@@ -344,17 +342,12 @@ class ModelGenerator(ABC):
     def _sampling(self) -> Mapping[str, object]:
         """What decided the result besides prompt, seed and precision."""
 
-    def _precision(self) -> str:
-        return "float32"
-
     def generate(self, prompt: StimulusPrompt, seed: int = 0) -> GeneratedMedium:
-        """One stimulus."""
         return self.generate_many([prompt], [seed])[0]
 
     def generate_many(
         self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]
     ) -> Sequence[GeneratedMedium]:
-        """Stimuli in the order of the prompts, each with its own seed."""
         groups: dict[Hashable, list[int]] = {}
         out: dict[int, GeneratedMedium] = {}
         for index, prompt in enumerate(prompts):
@@ -377,7 +370,7 @@ class ModelGenerator(ABC):
         licence = licence_of(self.given.model)
         settings = {
             **self._sampling(),
-            "precision": self._precision(),
+            "precision": str(self.dtype).removeprefix("torch."),
             "libraries": {name: str(library(name).__version__) for name in self.libraries},
         }
         return GeneratorFacts(

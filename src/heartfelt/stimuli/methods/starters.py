@@ -49,7 +49,6 @@ EXCERPTS: Mapping[str, tuple[float, float]] = {
 
 @STARTERS.register("cmos")
 def cmos(per_cell: int) -> Sketch:
-    """``per_cell`` utterances by every voice for every prompt."""
     maker = SmallClips(SynthVoice(seconds=SPEECH_SECONDS))
     stimuli = _by_prompt(VOICE_STYLES, UTTERANCES, maker, per_cell, lambda name, _: (name, name))
     return Sketch(
@@ -64,7 +63,6 @@ def cmos(per_cell: int) -> Sketch:
 
 @STARTERS.register("mushra")
 def mushra(per_cell: int) -> Sketch:
-    """Every version of ``per_cell`` excerpts per prompt."""
     return Sketch(
         systems=VERSION_STYLES,
         stimuli=_excerpts(VERSION_STYLES, Versions(seconds=MUSHRA_SECONDS), per_cell),
@@ -78,7 +76,6 @@ def mushra(per_cell: int) -> Sketch:
 
 @STARTERS.register("abx")
 def abx(per_cell: int) -> Sketch:
-    """The original and two versions of ``per_cell`` excerpts per prompt."""
     systems = {name: VERSION_STYLES[name] for name in ("original", "narrowband", "eightbit")}
     notes = (
         f"Excerpts of {MUSIC_SECONDS:g} s by the built-in synthesiser: the original, and two versions that differ from it "
@@ -91,7 +88,6 @@ def abx(per_cell: int) -> Sketch:
 
 @STARTERS.register("preference")
 def preference(per_cell: int) -> Sketch:
-    """``per_cell`` utterances by every voice for every prompt."""
     maker = SmallClips(SynthVoice(seconds=SPEECH_SECONDS))
     stimuli = _by_prompt(VOICE_STYLES, UTTERANCES, maker, per_cell, lambda name, _: (name, name))
     notes = f"Babbled speech of {SPEECH_SECONDS:g} s by three built-in voices. Every two voices meet on each utterance."
@@ -100,7 +96,6 @@ def preference(per_cell: int) -> Sketch:
 
 @STARTERS.register("dcr")
 def dcr(per_cell: int) -> Sketch:
-    """The reference and three degraded versions of ``per_cell`` utterances per prompt."""
     maker = Versions(seconds=SPEECH_SECONDS, render=render_voice)
     stimuli = _by_prompt(
         DEGRADATIONS, UTTERANCES, maker, per_cell, lambda name, number: ("Parlour", f"{name} {number}")
@@ -114,7 +109,6 @@ def dcr(per_cell: int) -> Sketch:
 
 @STARTERS.register("ranking")
 def ranking(per_cell: int) -> Sketch:
-    """``per_cell`` clips for every system and intent."""
     notes = f"Clips of {MUSIC_SECONDS:g} s by four built-in systems for each emotion; a set has one of each."
     return _music(
         "ranking", SynthMusic(seconds=MUSIC_SECONDS), per_cell, notes, "music that conveys: {intent}"
@@ -123,7 +117,6 @@ def ranking(per_cell: int) -> Sketch:
 
 @STARTERS.register("arena")
 def arena(per_cell: int) -> Sketch:
-    """``per_cell`` clips for every system and intent."""
     notes = (
         f"Clips of {MUSIC_SECONDS:g} s by four built-in systems for each emotion. The systems convey with different "
         "faithfulness, so there is a ranking to find."
@@ -133,14 +126,12 @@ def arena(per_cell: int) -> Sketch:
 
 @STARTERS.register("best-worst")
 def best_worst(per_cell: int) -> Sketch:
-    """``per_cell`` clips for every system and intent."""
     notes = f"Clips of {MUSIC_SECONDS:g} s by four built-in systems, from sad to happy."
     return _music("best-worst", SynthMusic(seconds=MUSIC_SECONDS), per_cell, notes)
 
 
 @STARTERS.register("continuous")
 def continuous(per_cell: int) -> Sketch:
-    """``per_cell`` clips that move, for every system and intent."""
     notes = (
         f"Clips of {MOVING_SECONDS:g} s by the built-in synthesiser. Half-way through, each turns from the opposite place "
         "on the plane to the coordinates of its intent, so that traces have something to follow."
@@ -149,7 +140,6 @@ def continuous(per_cell: int) -> Sketch:
 
 
 def _excerpts(systems: Iterable[str], maker: Versions, per_cell: int) -> tuple[StarterStimulus, ...]:
-    """Every version of ``per_cell`` excerpts of music per prompt."""
     return _by_prompt(
         systems, EXCERPTS, maker, per_cell, lambda name, number: (INSTRUMENTS[name], f"{name} {number}")
     )

@@ -67,7 +67,6 @@ def cropped(clip: audio.Audio, stimulus: str, file: str, options: PrepareOptions
 
 
 def _start(clip: audio.Audio, stimulus: str, options: PrepareOptions, seed: int, marks: _Marks) -> int:
-    """The frame at which the crop begins by the author's rule."""
     seconds = options.seconds or clip.seconds
     if options.crop == "random":
         return audio.crop_start(

@@ -69,5 +69,4 @@ class PreparationResult:
 
     @property
     def failed(self) -> tuple[PreparedStimulus, ...]:
-        """Stimuli without a prepared file."""
         return tuple(stimulus for stimulus in self.stimuli if stimulus.problem is not None)

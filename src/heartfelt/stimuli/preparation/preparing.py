@@ -355,7 +355,6 @@ def _with_duplicates(results: Sequence[Result], groups: Ints, words: str) -> lis
 def _differences(
     done: Sequence[PreparedStimulus], systems: Mapping[str, str]
 ) -> tuple[SystemDifference, ...]:
-    """Every measure by system, tested."""
     tests = [
         system_difference(
             words,

@@ -56,8 +56,8 @@ class _Columns:
     word: Sequence[str]
     valence: str
     arousal: str
-    valence_sd: str | None
-    arousal_sd: str | None
+    valence_sd: str | None = None
+    arousal_sd: str | None = None
 
 
 _OWN, _NRC = "own table", "NRC VAD"
@@ -91,16 +91,12 @@ _LAYOUTS = (
         word=("term", "Word", "word"),
         valence="valence",
         arousal="arousal",
-        valence_sd=None,
-        arousal_sd=None,
     ),
     _Columns(
         layout=_OWN,
         word=("Word", "term", "word"),
         valence="Valence",
         arousal="Arousal",
-        valence_sd=None,
-        arousal_sd=None,
     ),
 )
 

@@ -172,7 +172,6 @@ class PromptCoverage:
 
     @cached_property
     def quantiles(self) -> tuple[float, ...]:
-        """Words of the shortest prompt, the quartiles, and the longest."""
         return tuple(np.quantile(list(self.lengths.values()), (0, 0.25, 0.5, 0.75, 1)).tolist())
 
 

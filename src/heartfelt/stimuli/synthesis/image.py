@@ -66,7 +66,6 @@ class Look:
 
 
 def look(valence: float, arousal: float) -> Look:
-    """Choose the means for a feeling on 1-9."""
     high, awake = (min(max(x, 1.0), 9.0) / 8.0 - 0.125 for x in (valence, arousal))
     corners = (
         (0.63, (1 - high) * (1 - awake)),

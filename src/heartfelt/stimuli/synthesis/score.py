@@ -203,20 +203,16 @@ def _percussion(means: MusicalMeans, beat: float, beats: int) -> list[Note]:
     notes, level = [], 0.25 + 0.5 * means.percussion
     for index in range(beats):
         if index % 2 == 0:
-            notes.append(Note(part="kick", start=index * beat, seconds=0.25, pitch=0.0, velocity=level))
+            notes.append(_hit("kick", index * beat, 0.25, level))
         elif means.percussion > 0.3:
-            notes.append(
-                Note(part="snare", start=index * beat, seconds=0.18, pitch=0.0, velocity=0.6 * level)
-            )
+            notes.append(_hit("snare", index * beat, 0.18, 0.6 * level))
         steps = 1 if means.percussion < 0.3 else (2 if means.percussion < 0.8 else 4)
         notes += [
-            Note(
-                part="hat",
-                start=(index + step / steps) * beat,
-                seconds=0.05,
-                pitch=0.0,
-                velocity=level * (0.35 if step == 0 else 0.22),
-            )
+            _hit("hat", (index + step / steps) * beat, 0.05, level * (0.35 if step == 0 else 0.22))
             for step in range(steps)
         ]
     return notes
+
+
+def _hit(part: str, start: float, seconds: float, velocity: float) -> Note:
+    return Note(part=part, start=start, seconds=seconds, pitch=0.0, velocity=velocity)

@@ -114,7 +114,6 @@ class Utterance:
 
 
 def delivery(valence: float, arousal: float) -> Delivery:
-    """Choose the means for a feeling on 1-9."""
     high, awake = (min(max(x, 1.0), 9.0) / 8.0 - 0.125 for x in (valence, arousal))
     return Delivery(
         rate=2.4 + 3.6 * awake,

@@ -124,7 +124,6 @@ def chip(tone: Tone, rng: np.random.Generator) -> Wave:
 
 
 def drum(part: str, velocity: float, rate: int, rng: np.random.Generator) -> Wave:
-    """A kick, a snare or a hat, all soft."""
     frames = int({"kick": 0.22, "snare": 0.16, "hat": 0.05}[part] * rate)
     time = np.arange(frames) / rate
     if part == "kick":

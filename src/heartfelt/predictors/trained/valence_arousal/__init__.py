@@ -5,28 +5,19 @@ Its card is ``docs/valence-arousal.md``; ``heartfelt.predict(files)`` asks it ab
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from heartfelt.predictors.predictor import PREDICTORS
 from heartfelt.predictors.trained.model import TrainedModel, load_trained
 from heartfelt.predictors.trained.predictor import TrainedPredictor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from heartfelt.predictors.trained.valence_arousal.earlier import FilePrediction
-    from heartfelt.progress import Progress
 
 SHIPPED = Path(__file__).parent / "shipped"
 
 
 @cache
 def shipped() -> TrainedModel:
-    """The head that comes with heartfelt."""
     return load_trained(SHIPPED)
 
 
@@ -41,17 +32,5 @@ class ValenceArousal(TrainedPredictor):
 
     @classmethod
     def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> ValenceArousal:
-        """There is nothing to set."""
         del argument, options
         return cls(shipped())
-
-
-def predict(
-    files: Iterable[Path | str], *, model: TrainedModel | None = None, progress: Progress | None = None
-) -> list[FilePrediction]:
-    """The former spelling of ``heartfelt.predict(files)``; it will be removed in 0.9."""
-    from heartfelt.predictors.trained.valence_arousal.earlier import predict as run
-
-    words = "heartfelt.predictors.trained.valence_arousal.predict will be removed in 0.9; use heartfelt.predict(files)."
-    warnings.warn(words, DeprecationWarning, stacklevel=2)
-    return run(files, model=model, progress=progress)

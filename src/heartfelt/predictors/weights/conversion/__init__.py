@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 
 def sound(frames: int, rate: int = 16_000) -> npt.NDArray[np.float32]:
-    """A synthetic sound with pitch, harmonics, a slow beat and hiss."""
     t = np.arange(frames) / rate
     pitch = 140.0 * t + 6.0 * np.sin(2 * np.pi * 0.7 * t)
     tone = sum(np.sin(2 * np.pi * k * pitch + k * k) / k for k in range(1, 12))
@@ -23,7 +22,6 @@ def sound(frames: int, rate: int = 16_000) -> npt.NDArray[np.float32]:
 
 
 def picture(height: int, width: int) -> npt.NDArray[np.uint8]:
-    """A synthetic picture of waves in three colours."""
     y, x = np.mgrid[0:height, 0:width]
     waves = [
         np.sin(x / (7.0 + 3 * c)) * np.cos(y / (11.0 - 2 * c)) + 0.3 * np.sin((x + y) / 23.0 + c)

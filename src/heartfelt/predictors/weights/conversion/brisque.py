@@ -33,7 +33,6 @@ def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def answers(model: Model) -> Tensors:
-    """The synthetic picture, of even and odd size: statistics and scores."""
     pictures = [Image.fromarray(picture(height, width)) for height, width in ((240, 320), (201, 155))]
     statistics = [brisque.statistics(brisque.grey_of(image)) for image in pictures]
     scores = [brisque.score_of(values, model) for values in statistics]

@@ -31,14 +31,12 @@ def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def converted(members: Mapping[str, bytes], stages: Sequence[int] = ()) -> dict[str, bytes]:
-    """The same, with the means of inner stages where asked."""
     name, weights = next((name, content) for name, content in members.items() if name.endswith(".pth"))
     variant = int(name.rpartition("lite")[2][0])
     return {"model.onnx": build(read_torch(weights), variant, stages)}
 
 
 def answers(model: Model) -> Tensors:
-    """The synthetic picture at the network's own size."""
     side = side_of(model)
     return model.run({"pictures": network_input(picture(side, side))[None]})
 
@@ -69,7 +67,6 @@ def build(tensors: Tensors, variant: int, stages: Sequence[int] = ()) -> bytes:
 
 
 def _strides(variant: int) -> list[list[int]]:
-    """The strides of the blocks of each stage."""
     out: list[list[int]] = []
     for stage, (repeats, stride) in enumerate(_STAGES):
         deepened = 0 < stage < len(_STAGES) - 1

@@ -17,5 +17,4 @@ def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def answers(model: Model) -> Tensors:
-    """The synthetic picture at the network's own size."""
     return efficientnet.answers(model)

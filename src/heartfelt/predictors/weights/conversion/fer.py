@@ -24,7 +24,6 @@ _NAMES = {"gamma": "weight", "beta": "bias", "moving_mean": "running_mean", "mov
 
 
 def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The weights as one ONNX model."""
     weights = next(content for name, content in members.items() if name.endswith(".hdf5"))
     tensors = {}
     for path, values in read_hdf5(weights).items():
@@ -35,7 +34,6 @@ def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def answers(model: Model) -> Tensors:
-    """Three stretches of the synthetic picture, in grey."""
     grey = picture(SIDE, 3 * SIDE).mean(axis=2)
     faces = np.stack([network_input(part) for part in np.hsplit(grey, 3)])
     return model.run({"faces": faces})
@@ -68,7 +66,6 @@ def build(tensors: Tensors) -> bytes:
 def _convolved(
     graph: Graph, tensors: Tensors, value: str, name: str, norm: int, *, stride: int = 1, part: str = "kernel"
 ) -> str:
-    """A convolution without padding, with its normalisation folded in."""
     scale, shift = batch_norm(tensors, f"batch_normalization_{norm}", _EPSILON)
     kernel = tensors[f"{name}.{part}"].transpose(3, 2, 0, 1) * scale[:, None, None, None]
     return graph("Conv", value, kernel, shift, strides=[stride, stride])

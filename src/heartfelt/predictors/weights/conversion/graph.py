@@ -84,7 +84,6 @@ class Graph:
         return name
 
     def affine(self, value: str, scale: Constant, shift: Constant) -> str:
-        """``value * scale + shift``, with shapes that broadcast."""
         return self("Add", self("Mul", value, scale), shift)
 
     def content(self, *, check: bool = True) -> bytes:
@@ -121,12 +120,10 @@ class Layer:
 
     @property
     def width(self) -> int:
-        """How many numbers stand for a position."""
         return int(self.parts["output"][0].shape[0])
 
 
 def linear(graph: Graph, value: str, weights: Weights) -> str:
-    """``value`` times the matrix, plus the bias."""
     matrix, bias = weights
     return graph("Add", graph("MatMul", value, matrix.T), bias)
 
@@ -161,7 +158,6 @@ def _attention(graph: Graph, value: str, layer: Layer, bias: str | None) -> str:
 
 
 def layer_norm(graph: Graph, value: str, weights: Weights, epsilon: float) -> str:
-    """Normalise over the last axis."""
     return graph("LayerNormalization", value, *weights, axis=-1, epsilon=epsilon)
 
 

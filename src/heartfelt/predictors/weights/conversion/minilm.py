@@ -28,14 +28,12 @@ _EPSILON = 1e-12
 
 
 def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The weights as one ONNX model, and the vocabulary as it is."""
     weights = next(content for name, content in members.items() if name.endswith(".safetensors"))
     vocabulary = next(content for name, content in members.items() if name.endswith("vocab.txt"))
     return {"model.onnx": build(read_safetensors(weights)), "vocab.txt": vocabulary}
 
 
 def answers(model: Model) -> Tensors:
-    """Two texts of different length."""
     return {"texts": minilm.embed(_TEXTS, model=model)}
 
 

@@ -55,14 +55,12 @@ _LAYERS = (
 
 
 def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The three networks, one file each."""
     weights = {name.rpartition("/")[2].removesuffix(".pt"): content for name, content in members.items()}
     built = [_built(layers, read_torch(weights[layers.name])) for layers in _LAYERS]
     return dict(zip(NETWORKS, built, strict=True))
 
 
 def answers(model: Model) -> Tensors:
-    """The synthetic picture in the size of each network."""
     out: dict[str, npt.NDArray[Any]] = {}
     for file, shape in zip(NETWORKS, ((60, 80), (REFINED, REFINED), (SETTLED, SETTLED)), strict=True):
         for name, values in model.run({"pictures": network_input(picture(*shape))[None]}, file=file).items():

@@ -30,14 +30,12 @@ UNITS = 200
 
 
 def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The checkpoint's index and data as one ONNX model."""
     index = next(content for name, content in members.items() if name.endswith(".index"))
     data = next(content for name, content in members.items() if ".data-" in name)
     return {"model.onnx": build(read_checkpoint(index, data))}
 
 
 def answers(model: Model) -> Tensors:
-    """Two patches of the synthetic sound: every table's first rows."""
     features = musicnn.embed(sound(6 * musicnn.RATE), model=model)
     return {part: features.part(part) for part in musicnn.PARTS}
 

@@ -1,20 +1,17 @@
 """Readers of the files other people's weights come in. They read numbers; none of them runs code.
 
-TensorFlow checkpoints (the V2 "bundle") are an index, which is a sorted table of entries, and a file of raw numbers. Safetensors
-files are a length, a JSON header with type, shape and place of each tensor, and the numbers. HDF5 files are read in their oldest
-layout, in which Keras 2 wrote weights: groups are trees of names, data sets lie in one piece. PyTorch files are read in
-both layouts, the zip archive of today and the older run of pickles followed by raw storages; the unpickler knows tensors,
-storages and dictionaries and refuses anything else. Support vectors are read from LIBSVM's text.
+TensorFlow checkpoints (the V2 "bundle") are an index, which is a sorted table of entries, and a file of raw numbers. HDF5 files are
+read in their oldest layout, in which Keras 2 wrote weights: groups are trees of names, data sets lie in one piece. PyTorch files are
+read in both layouts, the zip archive and the older run of pickles followed by raw storages; the unpickler knows tensors, storages
+and dictionaries and refuses anything else. Support vectors are read from LIBSVM's text.
 
-Source: the table format of LevelDB (``doc/table_format.md``) and TensorFlow's ``tensor_bundle.proto``; the format's description
-at https://github.com/huggingface/safetensors; the HDF5 File Format Specification 1.1 (The HDF Group); ``torch/serialization.py`` of
-PyTorch 2.
+Source: the table format of LevelDB (``doc/table_format.md``) and TensorFlow's ``tensor_bundle.proto``; the HDF5 File Format
+Specification 1.1 (The HDF Group); ``torch/serialization.py`` of PyTorch 2.
 """
 
 from __future__ import annotations
 
 import io
-import json
 import pickle
 import struct
 import zipfile
@@ -35,7 +32,6 @@ _TABLE_MAGIC = 0xDB4775248B80FB57
 _FOOTER = 48
 _TORCH_MAGIC = 0x1950A86A20F9469CFC6C
 _TENSORFLOW_TYPES = {1: "<f4", 2: "<f8", 3: "<i4", 9: "<i8"}
-_SAFETENSORS_TYPES = {"F32": "<f4", "F64": "<f8", "F16": "<f2", "I64": "<i8"}
 _TORCH_STORAGES = {
     "FloatStorage": np.dtype("<f4"),
     "DoubleStorage": np.dtype("<f8"),
@@ -47,7 +43,6 @@ _TORCH_STORAGES = {
 
 @contextmanager
 def _reading(kind: str) -> Iterator[None]:
-    """Whatever is wrong with a file becomes one error."""
     try:
         yield
     except (
@@ -139,17 +134,14 @@ def _message(content: bytes) -> dict[int, list[Any]]:
 
 
 def read_safetensors(content: bytes) -> Tensors:
-    """Every tensor of the file, by name."""
-    out: Tensors = {}
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
     with _reading("safetensors file"):
-        start = 8 + struct.unpack("<Q", content[:8])[0]
-        for name, entry in json.loads(content[8:start]).items():
-            if name != "__metadata__":
-                low, high = entry["data_offsets"]
-                kind = _SAFETENSORS_TYPES[entry["dtype"]]
-                values = np.frombuffer(content[start + low : start + high], dtype=kind)
-                out[name] = values.reshape(entry["shape"])
-    return out
+        try:
+            return dict(load(content))
+        except SafetensorError as error:
+            raise ValueError(str(error)) from error
 
 
 def read_lists(content: bytes) -> Tensors:
@@ -178,7 +170,6 @@ def read_support_vectors(content: bytes) -> tuple[dict[str, float], npt.NDArray[
 
 
 def read_hdf5(content: bytes) -> Tensors:
-    """Every data set of 32-bit floats, by its path."""
     with _reading("HDF5 file"):
         if content[:9] != b"\x89HDF\r\n\x1a\n\0" or content[13:15] != b"\x08\x08":
             raise ValueError("it is not in the layout of version 0")

@@ -1,4 +1,4 @@
-"""DNSMOS, personalised DNSMOS, PLCMOS and AECMOS come as ONNX already: their networks are stored as they are.
+"""DNSMOS, personalised DNSMOS, PLCMOS, AECMOS, Silero VAD and Basic Pitch come as ONNX already and are stored as they are.
 
 DistillMOS: six convolutions over a compressed spectrogram, seven transformer layers, attention pooling, one score.
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from heartfelt.predictors.networks import speech
+from heartfelt.predictors.networks import notes, speech, speech_activity
 from heartfelt.predictors.weights.conversion import sound
 from heartfelt.predictors.weights.conversion.graph import (
     Graph,
@@ -40,6 +40,8 @@ _FILES = {
     "plcmos_v2.onnx": "model.onnx",
     "Run_1663829550_Stage_0.onnx": "model.onnx",
     "Run_1663915512_Stage_0.onnx": "talk.onnx",
+    "silero_vad_16k_sequence.onnx": "model.onnx",
+    "nmp.onnx": "model.onnx",
 }
 
 
@@ -55,7 +57,11 @@ def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def answers(model: Model) -> Tensors:
-    """The synthetic sound, longer than a window and shorter."""
+    if model.name == "silero-vad":
+        return {"speech": speech_activity.probabilities(sound(100_000), model=model)}
+    if model.name == "basic-pitch":
+        heard = notes.keys(sound(100_000, notes.RATE), model=model)
+        return {"sounding": heard.sounding[::40], "beginning": heard.beginning[::40]}
     long = sound(170_000)
     if model.name == "aecmos":
         far, microphone = 0.5 * long[::-1].copy(), long + 0.3 * long[::-1]
