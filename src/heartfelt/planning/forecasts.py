@@ -21,7 +21,6 @@ _Z = 1.959963984540054
 
 
 def share_estimate(hits: float, count: float, method: str, unit: str = "studies") -> Estimate:
-    """A share with Wilson's interval."""
     if count <= 0:
         return Estimate.missing(f"there are no such {unit}", method)
     value = hits / count
@@ -75,7 +74,6 @@ def open_share(shares: Floats, powers: Floats | None, method: str) -> Estimate:
 
 
 def forecast(values: Floats, method: str) -> StudyForecast:
-    """Mean and 95% range over studies, and the standard error of the mean."""
     finite = values[np.isfinite(values)]
     if not finite.size:
         return StudyForecast(Estimate.missing("no simulated study has it", method))
@@ -96,7 +94,6 @@ def forecast(values: Floats, method: str) -> StudyForecast:
 def question_forecast(
     name: str, studies: Studies, design: PlannedDesign, options: PlanOptions
 ) -> QuestionForecast:
-    """All forecasts of one question."""
     detected, planted = studies.detected, studies.planted
     differ = np.abs(planted) > 1e-9
     wanted = wanted_pairs(planted, options)

@@ -207,7 +207,6 @@ def preregister(plan: StudyPlan, folder: Path, target: Path) -> Preregistration:
 
 
 def markdown(preregistration: Preregistration, plan: StudyPlan, study: Study) -> str:
-    """The preregistration to read."""
     policy = parse_policy(preregistration.policy)
     made_by = (
         f" from {len(preregistration.systems)} systems ({listed(list(preregistration.systems))})"

@@ -40,7 +40,6 @@ def item_means(starts: Array, value: Array) -> tuple[Array, Array]:
 
 @compiled
 def sort_items(starts: Array, value: Array) -> Array:
-    """Values sorted within each item."""
     out = value.copy()
     for g in range(starts.size - 1):
         out[starts[g] : starts[g + 1]] = np.sort(out[starts[g] : starts[g + 1]])

@@ -100,7 +100,6 @@ def _wilson(of: Callable[[PairedValues], tuple[int, int]]) -> Analytic:
 
 
 def _hits(data: PairedValues) -> int:
-    """Positive labels that were predicted positive."""
     return int(np.sum(data.x & data.y))
 
 

@@ -235,7 +235,6 @@ def _mean_above(column: Sorted, values: Floats) -> Floats:
 
 
 def _kendall_influence(data: PairedValues) -> Floats:
-    """By each row's concordant minus discordant partners."""
     from heartfelt.stats._kernels_resample import kendall_scores
 
     x, y = data.by_x, data.by_y
@@ -273,7 +272,6 @@ def _loss_influence(loss: Callable[[PairedValues], Floats]) -> Callable[[PairedV
 
 
 def squared_error(data: PairedValues) -> Floats:
-    """The squared error of each row."""
     return np.asarray((data.y - data.x.astype(np.float64)) ** 2)
 
 

@@ -72,7 +72,6 @@ def _shared_answers(view: RatingsView, q: int) -> tuple[Ints, Ints]:
 
 
 def too_few(n: Ints, least: int, noun: str) -> Reasons:
-    """Why raters with fewer than ``least`` of something cannot be judged."""
     return [None if count >= least else f"fewer than {least} {noun}" for count in n.tolist()]
 
 

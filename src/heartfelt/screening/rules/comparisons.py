@@ -85,7 +85,6 @@ class QuestionComparisons:
 
     @property
     def coded(self) -> Comparisons:
-        """The comparisons for statistics."""
         return as_comparisons(self.rater, self.table["first"], self.table["second"], self.table["value"])
 
     @property
@@ -96,7 +95,6 @@ class QuestionComparisons:
 
 @remembered
 def compared(view: RatingsView) -> list[QuestionComparisons]:
-    """The comparisons of every question that gives some."""
     out = []
     several = "system" in view.stimuli.columns and view.stimuli["system"].drop_nulls().n_unique() > 1
     for question in view.study.asked if view.sets.height else ():

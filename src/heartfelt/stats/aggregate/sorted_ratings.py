@@ -31,12 +31,10 @@ class SortedRatings:
 
     @property
     def counts(self) -> Ints:
-        """Ratings per item."""
         return np.diff(self.starts)
 
     @property
     def item(self) -> Ints:
-        """The item of each rating."""
         return np.repeat(np.arange(len(self.items)), self.counts)
 
 

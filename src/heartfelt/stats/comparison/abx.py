@@ -117,7 +117,6 @@ def _below(limit: float, rights: Floats, answers: Ints) -> float:
 def exact_share(
     successes: int, trials: int, method: str, confidence: float, counts: dict[str, int]
 ) -> Estimate:
-    """A proportion with its exact interval."""
     low, high = exact_bounds(successes, trials, confidence)
     return Estimate(
         value=successes / trials,
@@ -131,7 +130,6 @@ def exact_share(
 
 
 def exact_bounds(successes: int, trials: int, confidence: float) -> tuple[float, float]:
-    """The exact interval of a proportion."""
     low, high = clopper_pearson(
         np.array(float(successes)), np.array(float(trials)), (1 - check_confidence(confidence)) / 2
     )
@@ -139,7 +137,6 @@ def exact_bounds(successes: int, trials: int, confidence: float) -> tuple[float,
 
 
 def binomial_upper(successes: int, trials: int, share: float) -> float:
-    """The probability of at least so many successes."""
     from scipy.special import bdtrc
 
     return 1.0 if successes <= 0 else float(bdtrc(successes - 1, trials, share))

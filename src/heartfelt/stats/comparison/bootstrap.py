@@ -144,6 +144,5 @@ class _Resampler:
 
 
 def _counts(units: int, lanes: int, rng: np.random.Generator) -> Floats:
-    """How often each unit is drawn in each resample."""
     sample = rng.integers(0, units, (lanes, units)) + units * np.arange(lanes)[:, None]
     return np.bincount(sample.ravel(), minlength=lanes * units).reshape(lanes, units).astype(np.float64)

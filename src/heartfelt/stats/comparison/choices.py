@@ -49,12 +49,10 @@ class Choices:
 
     @property
     def answers(self) -> int:
-        """Number of answers."""
         return int(self.rater.size)
 
     @property
     def counts(self) -> dict[str, int]:
-        """Counts for an estimate."""
         counts = {"answers": self.answers, "contestants": len(self.names), "raters": self.raters}
         counts |= {} if self.stimulus is None else {"stimuli": self.stimuli}
         return counts | ({"left_out": self.left_out} if self.left_out else {})

@@ -117,7 +117,6 @@ class Triads:
 
     @property
     def count(self) -> int:
-        """Number of triads."""
         return int(self.edges.shape[0])
 
 

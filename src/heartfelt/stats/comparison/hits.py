@@ -85,8 +85,6 @@ def mean_hits(
 
 
 def _spread(moved: Floats, data: Comparisons, pairs: PairSets) -> TwoWaySpread:
-    """How far the mean varies with pairs and raters."""
-
     def variance(codes: Ints, count: int) -> float:
         return jackknife_variance(without_units(moved, np.ones(moved.size), codes, count))
 

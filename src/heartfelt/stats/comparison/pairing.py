@@ -55,7 +55,6 @@ class PairSchedule:
 
     @property
     def size(self) -> int:
-        """Number of contestants."""
         return int(self._won.shape[0])
 
     def add(self, first: int, second: int, value: float, times: int = 1) -> None:

@@ -80,7 +80,6 @@ class Predicted:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Counts for an estimate."""
         raters = {} if self.data.rater is None else {"raters": self.data.raters}
         left_out = {"left_out": self.data.left_out} if self.data.left_out else {}
         return {"comparisons": self.data.size, "pairs": self.sets.count, **raters, **left_out}
@@ -232,7 +231,6 @@ def _log_loss(predicted: Predicted, name: str, chances: Floats, happened: Floats
 
 
 def _mean(predicted: Predicted, name: str, top: Floats, bottom: Floats, scale: Transform) -> Estimate:
-    """The ratio of two sums over comparisons."""
     total = float(bottom.sum())
     if total <= 0:
         return Estimate.missing("no comparison was decided", name, predicted.counts)

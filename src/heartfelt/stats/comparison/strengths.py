@@ -80,7 +80,6 @@ class Strengths:
     """The places in ``names`` that the covariance is about."""
 
     def strength(self, name: Any) -> Estimate:
-        """The strength of one contestant."""
         return self.strengths[self._place(name)]
 
     def _place(self, name: Any) -> int:
@@ -207,7 +206,6 @@ def cmos(
 
 
 def method_name(model: str, penalty: float) -> str:
-    """The name of a method, with the penalty if there is one."""
     return f"{model}, {penalty:g} ties with an average contestant added to each" if penalty else model
 
 
@@ -498,12 +496,10 @@ class ScoreContributions:
 
     @property
     def contestants(self) -> int:
-        """Number of contestants."""
         return self.size
 
     @property
     def width(self) -> int:
-        """Number of parameters."""
         return self.size + int(self.with_order) + int(self.with_tie)
 
     def squares(self) -> Floats:
@@ -527,7 +523,6 @@ class ScoreContributions:
         return np.asarray(summed.reshape(units, width), np.float64)
 
     def part(self, rows: Ints) -> tuple[Floats, Floats]:
-        """Slope and information of some comparisons."""
         columns, slopes, information = self.directions(rows)
         slope, information_sum = np.zeros(self.width), np.zeros((self.width, self.width))
         np.add.at(slope, columns, slopes)

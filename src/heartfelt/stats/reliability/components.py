@@ -330,7 +330,6 @@ def _moved(
 
 
 def _sum(*parts: Part) -> Bounds:
-    """Bounds of a sum from its parts."""
     total = sum(value for value, _ in parts)
     down = math.hypot(*(value - low for value, (low, _) in parts))
     up = math.hypot(*(high - value for value, (_, high) in parts))
