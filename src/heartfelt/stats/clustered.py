@@ -118,14 +118,8 @@ def share(hit: npt.ArrayLike, crossed: Crossed, method: str) -> Estimate:
         size *= (_Z / t_quantile(spread.df)) ** 2
         over = spread.over
     low, high = clopper_pearson(value * size, size)
-    return Estimate(
-        value=value,
-        low=low,
-        high=high,
-        method=method,
-        interval=f"Korn and Graubard, effective sample size over {over}",
-        counts=counts,
-    )
+    name = f"Korn and Graubard, effective sample size over {over}"
+    return Estimate(value=value, method=method, counts=counts).with_interval(low, high, name)
 
 
 def clopper_pearson(hits: float, size: float) -> tuple[float, float]:

@@ -234,10 +234,6 @@ def _ties(answers: QuestionComparisons, limit: float, at_least: float, size: int
 # --- agreement and triads ---------------------------------------------------------------------------------------------
 
 
-def _arcsine(share: Floats) -> Floats:
-    return np.asarray(np.arcsin(np.sqrt(share)))
-
-
 def _share(angle: Floats) -> Floats:
     return np.asarray(np.sin(np.clip(angle, 0.0, np.pi / 2)) ** 2)
 
@@ -362,7 +358,7 @@ def _triad_measure(answers: QuestionComparisons, triads: Ints, circular: Ints) -
     return RaterMeasure(
         question=answers.question,
         asked=raters,
-        value=_arcsine(share),
+        value=np.arcsin(np.sqrt(share)),
         error=error,
         n=triads,
         why=reasons,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.stats.comparison.prediction import crossed, predictions, with_spread
+from heartfelt.stats.comparison.prediction import predicted_spread, predictions, with_spread
 from heartfelt.stats.comparison.spread import sums_by
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.probability import Calibration, calibration
@@ -78,7 +78,9 @@ def choice_calibration(
     intercept, slope = (
         with_spread(
             Estimate(value=float(result.at[k]), method=names[1 - k], counts=counts),
-            crossed(predicted, lambda codes, count, k=k: result.without(codes, count)[:, k], decided),
+            predicted_spread(
+                predicted, lambda codes, count, k=k: result.without(codes, count)[:, k], decided
+            ),
             "identity",
             predicted,
         )

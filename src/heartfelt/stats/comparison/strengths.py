@@ -369,22 +369,15 @@ def bounded(
     confidence: float,
 ) -> Estimate:
     """The estimate of one parameter with its interval."""
+    estimate = Estimate(value=value, method=method, counts=counts)
     if spread is None:
-        reason = f"intervals were not asked for, or there are more than {COVARIANCE_AT_MOST:,} contestants"
-        return Estimate(value=value, method=method, counts=counts, why_no_interval=reason)
+        return estimate.without_interval(
+            f"intervals were not asked for, or there are more than {COVARIANCE_AT_MOST:,} contestants"
+        )
     bounds = spread.bounds(value, {position: 1.0}, confidence)
     if bounds is None:
-        return Estimate(value=value, method=method, counts=counts, why_no_interval="nothing varies")
-    low, high = bounds
-    return Estimate(
-        value=value,
-        low=low,
-        high=high,
-        method=method,
-        interval=spread.interval,
-        confidence=confidence,
-        counts=counts,
-    )
+        return estimate.without_interval("nothing varies")
+    return estimate.with_interval(*bounds, spread.interval, confidence)
 
 
 def _result(
