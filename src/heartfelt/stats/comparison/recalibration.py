@@ -9,6 +9,7 @@ above 0 means that the first was chosen more often than predicted. Intervals are
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -78,9 +79,7 @@ def choice_calibration(
     intercept, slope = (
         with_spread(
             Estimate(value=float(result.at[k]), method=names[1 - k], counts=counts),
-            predicted_spread(
-                predicted, lambda codes, count, k=k: result.without(codes, count)[:, k], decided
-            ),
+            predicted_spread(predicted, partial(result.without_of, k), decided),
             "identity",
             predicted,
         )
@@ -107,6 +106,9 @@ class _Recalibrated:
         determinant = np.maximum(a * c - b * b, 1e-300)
         moves = np.column_stack([c * score[:, 0] - b * score[:, 1], a * score[:, 1] - b * score[:, 0]])
         return np.asarray(self.at - moves / determinant[:, None])
+
+    def without_of(self, parameter: int, codes: Ints, count: int) -> Floats:
+        return self.without(codes, count)[:, parameter]
 
 
 def _recalibrated(odds: Floats, value: Floats, used: Any) -> _Recalibrated | None:
