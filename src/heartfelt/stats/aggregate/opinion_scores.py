@@ -130,7 +130,7 @@ def _outlying(s: SortedRatings, value: Floats, sd: Deviation) -> tuple[Floats, F
     np.maximum.at(largest, item, np.abs(value))
     varies = (s.counts > 1) & (second > (1e-12 * largest) ** 2)
     kurtosis = np.divide(fourth, second * second, out=np.zeros(items), where=varies)
-    normal = (2.0 * (1.0 - TIE) <= kurtosis) & (kurtosis <= 4.0 * (1.0 + TIE))
+    normal = (kurtosis >= 2.0 * (1.0 - TIE)) & (kurtosis <= 4.0 * (1.0 + TIE))
     spread = np.sqrt(second * n / np.maximum(n - 1, 1)) if sd == "sample" else np.sqrt(second)
     limit = np.where(varies, np.where(normal, 2.0, np.sqrt(20.0)) * spread * (1.0 - TIE), np.inf)[item]
     sides = (deviation >= limit, deviation <= -limit)
