@@ -273,7 +273,7 @@ def interpretable() -> dict[str, tuple[Callable[..., Any], Callable[[], tuple[An
             _kernels_resampling.deletions,
             lambda: (starts, rater, value, 30.0 * value, np.ones((7, 4)), -1),
         ),
-        "item_means": (_kernels_aggregate.item_means, lambda: (starts, value)),
+        "plurality": (_kernels_aggregate.plurality, lambda: (starts, rater, 7)),
     }
 
 

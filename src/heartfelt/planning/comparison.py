@@ -184,7 +184,6 @@ def simulate_comparisons(
     options: PlanOptions,
     studies: int,
 ) -> SimulatedDesign:
-    """Simulate ``studies`` studies of a comparison design."""
     layout = layout_of(material, design, options.seed)
     name = (str(design.sets), str(design.ratings), str(design.per_rater), str(design.raters))
     times = min(options.assignments, studies)

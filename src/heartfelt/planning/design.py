@@ -51,7 +51,6 @@ class PlannedDesign:
 
     @property
     def words(self) -> str:
-        """The design in one line."""
         material = f"{self.sets:,} sets" if self.sets else f"{self.stimuli:,} clips"
         return f"{self.raters:,} raters x {self.per_rater} trials, {material} x {self.ratings} ratings"
 
@@ -88,7 +87,6 @@ class StudyContents:
 
 
 def material_of(opened: OpenStudy) -> StudyContents:
-    """Systems, intents, stimuli and design of a study folder."""
     study, stimuli = opened.study, opened.stimuli
 
     def names(column: str, listed: Sequence[str]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -21,21 +20,13 @@ _Z = 1.959963984540054
 
 
 def share_estimate(hits: float, count: float, method: str, unit: str = "studies") -> Estimate:
-    """A share with Wilson's interval."""
     if count <= 0:
         return Estimate.missing(f"there are no such {unit}", method)
     value = hits / count
     centre = (value + _Z * _Z / (2 * count)) / (1 + _Z * _Z / count)
     half = _Z * math.sqrt(value * (1 - value) / count + _Z * _Z / (4 * count * count)) / (1 + _Z * _Z / count)
-    return Estimate(
-        value=value,
-        low=max(centre - half, 0.0),
-        high=min(centre + half, 1.0),
-        method=method,
-        interval=WILSON,
-        confidence=0.95,
-        counts={unit: int(count)},
-    )
+    estimate = Estimate(value=value, method=method, counts={unit: int(count)})
+    return estimate.with_interval(max(centre - half, 0.0), min(centre + half, 1.0), WILSON)
 
 
 def mean_share(shares: Floats, method: str) -> Estimate:
@@ -48,15 +39,8 @@ def mean_share(shares: Floats, method: str) -> Estimate:
     if error == 0.0:
         # All studies alike: as many as there are, none otherwise.
         return share_estimate(value * finite.size, finite.size, method)
-    return Estimate(
-        value=value,
-        low=max(value - _Z * error, 0.0),
-        high=min(value + _Z * error, 1.0),
-        method=method,
-        interval="Monte Carlo",
-        confidence=0.95,
-        counts={"studies": finite.size},
-    )
+    estimate = Estimate(value=value, method=method, counts={"studies": finite.size})
+    return estimate.with_interval(max(value - _Z * error, 0.0), min(value + _Z * error, 1.0), "Monte Carlo")
 
 
 def open_share(shares: Floats, powers: Floats | None, method: str) -> Estimate:
@@ -65,30 +49,16 @@ def open_share(shares: Floats, powers: Floats | None, method: str) -> Estimate:
     if powers is None or unadjusted.value is None or not np.isfinite(powers).any():
         return unadjusted
     low, high = np.nanquantile(powers, [0.025, 0.975]).tolist()
-    return replace(
-        unadjusted,
-        low=min(low, unadjusted.value),
-        high=max(high, unadjusted.value),
-        interval=PILOT,
-        counts=dict(unadjusted.counts),
-    )
+    return unadjusted.with_interval(min(low, unadjusted.value), max(high, unadjusted.value), PILOT)
 
 
 def forecast(values: Floats, method: str) -> StudyForecast:
-    """Mean and 95% range over studies, and the standard error of the mean."""
     finite = values[np.isfinite(values)]
     if not finite.size:
         return StudyForecast(Estimate.missing("no simulated study has it", method))
     low, high = np.quantile(finite, [0.025, 0.975]).tolist()
-    estimate = Estimate(
-        value=float(finite.mean()),
-        low=low,
-        high=high,
-        method=method,
-        interval=RANGE,
-        confidence=0.95,
-        counts={"studies": finite.size},
-    )
+    estimate = Estimate(value=float(finite.mean()), method=method, counts={"studies": finite.size})
+    estimate = estimate.with_interval(low, high, RANGE)
     error = float(finite.std(ddof=1)) / math.sqrt(finite.size) if finite.size > 1 else None
     return StudyForecast(estimate, error)
 
@@ -96,7 +66,6 @@ def forecast(values: Floats, method: str) -> StudyForecast:
 def question_forecast(
     name: str, studies: Studies, design: PlannedDesign, options: PlanOptions
 ) -> QuestionForecast:
-    """All forecasts of one question."""
     detected, planted = studies.detected, studies.planted
     differ = np.abs(planted) > 1e-9
     wanted = wanted_pairs(planted, options)

@@ -47,12 +47,10 @@ class ScaleUse:
 
     @cached_property
     def mean(self) -> float:
-        """The mean answer."""
         return float(np.dot(self.values, self.shares))
 
     @cached_property
     def variance(self) -> float:
-        """The variance of the answers."""
         return float(np.dot(np.square(np.asarray(self.values) - self.mean), self.shares))
 
     @cached_property
@@ -140,12 +138,10 @@ class Components:
 
     @property
     def total(self) -> float:
-        """The variance of one rating."""
         return self.system + self.intent + self.cell + self.stimulus + self.rater + self.residual + self.taste
 
     @property
     def as_array(self) -> Floats:
-        """In the order of the fields."""
         return np.array(
             [
                 *(self.system, self.intent, self.cell, self.stimulus, self.rater, self.residual),

@@ -62,7 +62,6 @@ def draw_parameters(
     studies: int,
     rng: np.random.Generator,
 ) -> SampledParameters:
-    """Components, effects and latent shifts for every study."""
     components = question_pilot.draws(studies, rng)
     parts = latent_parts(question_pilot.scale, components)
     effects = system_effects(question_pilot, names, options, components[:, 0], rng)

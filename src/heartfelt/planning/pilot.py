@@ -381,8 +381,3 @@ def _seconds(snapshot: Snapshot) -> float | None:
     )
     middle = gaps.filter((pl.col("gap") > 0) & (pl.col("gap") < 600))["gap"].median()
     return float(middle) if isinstance(middle, float) else None
-
-
-def without_careless(pilot: Pilot, careless: float) -> Pilot:
-    """The same pilot with a known share of careless raters."""
-    return replace(pilot, careless=careless, careless_raters=None)

@@ -160,7 +160,6 @@ def _pilot(opened: OpenStudy, pilot: Snapshot | Pilot | None, options: PlanOptio
 
 
 def with_taste(question_pilot: QuestionPilot, taste: float) -> QuestionPilot:
-    """The pilot with other tastes; what they take is taken from the residual."""
     residual = max(
         question_pilot.components.residual + question_pilot.components.taste - taste,
         0.05 * question_pilot.components.total,

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from heartfelt import __version__
 from heartfelt.analysis.preregistration import FILE, Preregistration, registered_questions
@@ -207,88 +210,28 @@ def preregister(plan: StudyPlan, folder: Path, target: Path) -> Preregistration:
 
 
 def markdown(preregistration: Preregistration, plan: StudyPlan, study: Study) -> str:
-    """The preregistration to read."""
-    policy = parse_policy(preregistration.policy)
-    made_by = (
-        f" from {len(preregistration.systems)} systems ({listed(list(preregistration.systems))})"
-        if preregistration.systems
-        else ""
+    return _template().render(
+        registered=preregistration,
+        title=say(study.title) or study.name,
+        options=plan.options,
+        pilot=plan.pilot,
+        policy=parse_policy(preregistration.policy),
+        pay=_pay(plan),
     )
-    seconds = f"{number(plan.pilot.seconds, 1)} seconds per trial and {plan.options.overhead_minutes:g} minutes besides"
-    lines = [
-        f"# Preregistration: {say(study.title) or study.name}",
-        "",
-        f"Written {preregistration.written} with heartfelt {preregistration.heartfelt}; study hash `{preregistration.hash}`.",
-        "",
-        "## Hypotheses",
-        "",
-        *(f"- {text}" for text in preregistration.hypotheses),
-        "",
-        "## Design",
-        "",
-        "Which rater gets which stimuli is assigned by lot, such that all get the same number of ratings.",
-        "",
-        f"- Raters: {preregistration.raters}, {preregistration.stimuli_per_rater} trials each",
-        f"- Stimuli: {preregistration.stimuli}{made_by}",
-        *([f"- Intents: {listed(list(preregistration.intents), 20)}"] if preregistration.intents else []),
-        f"- Ratings per stimulus or set: {preregistration.ratings_per_item};"
-        f" fewer than {preregistration.minimum_ratings} give no label",
-        "",
-        "## Sample size",
-        "",
-        f"- Existing data: {'the pilot, which is not analysed with the study' if plan.pilot.from_pilot else 'none was used'}",
-        *([f"- Effect to be found: {preregistration.effect}"] if preregistration.effect else []),
-        *(
-            [f"- Smallest effect of interest: {preregistration.smallest_effect:g} points"]
-            if preregistration.smallest_effect is not None
-            else []
-        ),
-        *(
-            [
-                f"- Power: {percent(preregistration.power)} (lowest over the questions);"
-                f" {percent(plan.options.power)} was asked for"
-            ]
-            if preregistration.power is not None
-            else []
-        ),
-        *(
-            [f"- Cost: at most {preregistration.cost_at_most:.2f} ({_pay(plan)}; {seconds})"]
-            if preregistration.cost_at_most is not None
-            else []
-        ),
-        *([f"- Budget: {plan.options.afford:.2f}"] if plan.options.afford is not None else []),
-        f"- Rests on {plan.pilot.source}, {percent(plan.pilot.careless)} careless raters,"
-        f" {percent(plan.pilot.dropout)} leaving early",
-        *(f"- {text}" for text in preregistration.expected),
-        "",
-        "## Stopping rule",
-        "",
-        preregistration.stopping,
-        "",
-        "## Variables",
-        "",
-        *(f"- {question.id}: {question.text} (`{question.scale}`)" for question in preregistration.questions),
-        "",
-        "## Exclusion rules",
-        "",
-        f"Screening policy `{preregistration.policy}`: "
-        + (
-            f"raters flagged by one of these rules are left out, unless more than {percent(policy.at_most_dropped)} would be."
-            if preregistration.exclusions
-            else "nobody is left out; flagged raters are reported."
-        ),
-        "",
-        *(f"- {text}" for text in preregistration.exclusions),
-        "",
-        "## Analyses",
-        "",
-        *(f"- `{text}`" if " ~ " in text else f"- {text}" for text in preregistration.analyses),
-        f"- Random numbers start at the seed {preregistration.seed}. Missing answers are left out, not filled in.",
-        "",
-        "Anything else is exploratory. The report lists where the study deviated from this document.",
-        "",
-    ]
-    return "\n".join(lines)
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("heartfelt.planning", ""),
+        autoescape=False,  # Markdown
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"listed": listed, "number": number, "percent": percent}
+    return environment.get_template("preregistration.md.j2")
 
 
 def _afford(cost: float) -> str:

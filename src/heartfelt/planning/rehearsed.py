@@ -38,7 +38,6 @@ def rehearse(
     options: PlanOptions,
     rng: np.random.Generator,
 ) -> Rehearsed:
-    """Simulate one study as a snapshot."""
     careless = np.zeros(incidence.raters, np.bool_)
     careless[rng.permutation(incidence.raters)[: round(pilot.careless * incidence.raters)]] = True
     intents = len(material.intents)

@@ -26,7 +26,6 @@ class StudyForecast:
 
     @property
     def value(self) -> float | None:
-        """The mean over simulated studies."""
         return self.estimate.value
 
 
@@ -140,7 +139,6 @@ class PlainAnswers:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """All of them, in order."""
         return tuple(text for text in (self.raters, self.clips_or_ratings, self.afford) if text)
 
 

@@ -161,7 +161,6 @@ def simulate_design(
     options: PlanOptions,
     studies: int,
 ) -> SimulatedDesign:
-    """Simulate ``studies`` studies of a design."""
     layout = layout_of(material, design)
     name = (str(design.stimuli), str(design.ratings), str(design.per_rater), str(design.raters))
     # In a large design one assignment is like another.

@@ -22,7 +22,6 @@ def answers(plan: StudyPlan) -> PlainAnswers:
 
 
 def target(plan: StudyPlan) -> str:
-    """What is to be found, in words."""
     if plan.options.effect is not None:
         size = plan.options.effect
         unit = "log odds" if plan.kind == "comparison" else "point" if size == 1 else "points"
@@ -196,7 +195,6 @@ def _widths(forecast: DesignForecast) -> str:
 
 
 def design_lines(forecast: DesignForecast) -> list[str]:
-    """One design in a few lines, for a terminal."""
     lines = [forecast.words]
     cost = "" if forecast.cost is None else f", cost {number(forecast.cost, 0)}"
     lines.append(

@@ -35,7 +35,6 @@ class DesignWork:
     options: PlanOptions
 
     def simulate(self, design: PlannedDesign) -> SimulatedDesign:
-        """Simulate one design."""
         run = simulate_comparisons if self.material.compares else simulate_design
         return run(self.material, design, self.pilot, self.dropout, self.options, self.options.studies)
 

@@ -54,14 +54,12 @@ def align_each(a: Floats, b: Floats, sa: Ints, sb: Ints | None, how: How, weight
 
 
 def align(a: Floats, b: Floats, sa: Ints, sb: Ints, how: How, weight: float) -> float:
-    """The best local score of two sequences."""
     return float(align_each(a, b[None], sa, sb[None], how, weight)[0])
 
 
 def score_pairs(
     values: Floats, stimulus: Ints, edges: Ints, covariance: Floats, first: Ints, second: Ints, how: How
 ) -> Floats:
-    """The best local score of every listed pair."""
     sizes = np.diff(edges)
     row = np.repeat(np.arange(sizes.size), sizes)
     trial = np.arange(edges[-1]) - edges[row]

@@ -68,7 +68,6 @@ def pair_weight(cov_a: Any, cov_b: Any) -> float:
 
 @compiled
 def score_pairs(seq: Any, stim: Any, edges: Any, cov: Any, first: Any, second: Any, how: Any) -> Any:
-    """The best local score of every listed pair."""
     out = np.zeros(first.size)
     for p in range(first.size):
         i, j = first[p], second[p]

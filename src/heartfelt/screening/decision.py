@@ -36,7 +36,6 @@ def decide(
     exclude: Iterable[str],
     restore: Iterable[str],
 ) -> ScreeningDecision:
-    """Whom the policy drops, with a person's corrections on top."""
     excluded, restored = _known(view, exclude, "exclude"), _known(view, restore, "restore")
     raters: dict[str, list[str]] = {}
     batches: dict[tuple[str, str], list[str]] = {}

@@ -111,12 +111,10 @@ class Panel:
 
     @property
     def ratings(self) -> pl.DataFrame:
-        """The ratings retained."""
         return self.scan_ratings().collect()
 
     @property
     def raters(self) -> list[str]:
-        """The raters retained, in the snapshot's order."""
         gone = set(self.dropped)
         return [name for name in self.source.raters["rater"].to_list() if name not in gone]
 
@@ -180,7 +178,6 @@ class Panel:
         ).without_probes
 
     def _traces(self) -> pl.DataFrame:
-        """The traces retained: those whose ratings are."""
         table = self.source.traces
         if not table.height:
             return table
@@ -195,7 +192,6 @@ class Panel:
 
     @property
     def counts(self) -> PanelCounts:
-        """What screening did, in numbers."""
         everyone = self.source.raters.height
         return PanelCounts(
             raters=everyone,
@@ -238,7 +234,6 @@ class Panel:
         return tuple(out)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for a page or a file."""
         dropped = self.ledger.filter(pl.col("what") == "rater") if self.ledger.height else self.ledger
         parts: dict[str, object] = {
             "policy": self.policy,

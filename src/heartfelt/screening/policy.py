@@ -89,7 +89,6 @@ class Policy:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
         return {
             "name": self.name,
             "about": self.about,
@@ -104,7 +103,6 @@ class Policy:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Policy:
-        """Restore what ``to_json`` wrote."""
         return _from_data(data, "the policy")
 
 

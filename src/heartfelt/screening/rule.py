@@ -41,54 +41,39 @@ _ABSENT = {
     "traces": "traces",
     "drafts": "drafts",
 }
+_FLAG_COLUMNS: tuple[tuple[str, type[pl.DataType], str], ...] = (
+    ("rater", pl.String, "the rater; empty where the rule applies to nobody"),
+    ("question", pl.String, "the question, where the rule examines one"),
+    ("batch", pl.String, "the batch, where the rule examines one"),
+    ("rule", pl.String, "the rule"),
+    ("statistic", pl.String, "what was measured"),
+    ("value", pl.Float64, "the statistic"),
+    ("threshold", pl.Float64, "the limit the value was compared with"),
+    ("p", pl.Float64, "p-value of the rule's own test, as its page says"),
+    ("flagged", pl.Boolean, "whether the rule flags the rater"),
+    (
+        "error_controlled",
+        pl.Boolean,
+        "whether honest raters are flagged in at most the level's share of studies",
+    ),
+    ("evidence", pl.Float64, "weight in the joint ranking, in powers of ten, 0 to 4"),
+    ("words", pl.String, "the result in a neutral sentence"),
+    (
+        "power",
+        pl.Float64,
+        "chance of flagging somebody who answers at random in this rater's place, where the rule looks for that",
+    ),
+    ("n", pl.Int64, "ratings used"),
+    ("group", pl.String, "raters flagged together share a group"),
+    ("why_missing", pl.String, "why the rule could not be applied"),
+)
+_ALWAYS_GIVEN = {"rule", "statistic", "flagged", "error_controlled", "words", "n"}
 FLAGS = Contract(
     "flags",
     "what each screening rule reports about each rater",
-    (
-        Column(
-            name="rater",
-            dtype=pl.String,
-            about="the rater; empty where the rule applies to nobody",
-            nullable=True,
-        ),
-        Column(
-            name="question", dtype=pl.String, about="the question, where the rule examines one", nullable=True
-        ),
-        Column(name="batch", dtype=pl.String, about="the batch, where the rule examines one", nullable=True),
-        Column(name="rule", dtype=pl.String, about="the rule"),
-        Column(name="statistic", dtype=pl.String, about="what was measured"),
-        Column(name="value", dtype=pl.Float64, about="the statistic", nullable=True),
-        Column(
-            name="threshold", dtype=pl.Float64, about="the limit the value was compared with", nullable=True
-        ),
-        Column(
-            name="p",
-            dtype=pl.Float64,
-            about="p-value of the rule's own test, as its page says",
-            nullable=True,
-        ),
-        Column(name="flagged", dtype=pl.Boolean, about="whether the rule flags the rater"),
-        Column(
-            name="error_controlled",
-            dtype=pl.Boolean,
-            about="whether honest raters are flagged in at most the level's share of studies",
-        ),
-        Column(
-            name="evidence",
-            dtype=pl.Float64,
-            about="weight in the joint ranking, in powers of ten, 0 to 4",
-            nullable=True,
-        ),
-        Column(name="words", dtype=pl.String, about="the result in a neutral sentence"),
-        Column(
-            name="power",
-            dtype=pl.Float64,
-            about="chance of flagging somebody who answers at random in this rater's place, where the rule looks for that",
-            nullable=True,
-        ),
-        Column(name="n", dtype=pl.Int64, about="ratings used"),
-        Column(name="group", dtype=pl.String, about="raters flagged together share a group", nullable=True),
-        Column(name="why_missing", dtype=pl.String, about="why the rule could not be applied", nullable=True),
+    tuple(
+        Column(name=name, dtype=dtype, about=about, nullable=name not in _ALWAYS_GIVEN)
+        for name, dtype, about in _FLAG_COLUMNS
     ),
 )
 

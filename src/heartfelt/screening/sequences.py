@@ -43,17 +43,14 @@ class Sequences:
     """Whether raters met similar stimuli at the same places, so that careful raters run in parallel too."""
 
     def of(self, index: int, residual: bool = False) -> Floats:
-        """One rater's sequence."""
         values = self.residual if residual else self.raw
         return values[self.edges[index] : self.edges[index + 1]]
 
     def stimuli_of(self, index: int) -> Ints:
-        """The stimuli of one rater's sequence."""
         return self.stimulus[self.edges[index] : self.edges[index + 1]]
 
 
 def comparable_sequences(view: RatingsView) -> Sequences | str:
-    """The sequences of all raters long enough, or why there are none."""
     if not view.ordered.any():
         return "the order of presentation is not known"
     long = [

@@ -108,7 +108,6 @@ class RatingsView:
 
     @classmethod
     def of(cls, source: Snapshot | RatingsView) -> RatingsView:
-        """The view of a snapshot; a view is returned as it is."""
         return source if isinstance(source, RatingsView) else _view(source)
 
     def forget(self) -> None:
@@ -118,7 +117,6 @@ class RatingsView:
         self.memory.clear()
 
     def codes_of(self, raters: pl.Series) -> Ints:
-        """The codes of raters by their ids, all of whom are known."""
         return raters.replace_strict(self.raters, range(len(self.raters)), return_dtype=pl.Int64).to_numpy()
 
     def without(self, raters: Bools) -> RatingsView:
@@ -179,7 +177,6 @@ class RatingsView:
 
     @cached_property
     def channels(self) -> Channels:
-        """First presentations as channels."""
         rows = np.flatnonzero(self.first)
         channel_of = np.full(len(self.questions), -1, dtype=np.int64)
         owner: list[int] = []

@@ -180,7 +180,6 @@ _CARELESS: Mapping[str, Callable[[_Sight, np.random.Generator], Floats]] = {
 def _copy_answers(
     values: Floats, raters: pl.DataFrame, trials: Trials, design: DesignOptions, seed: int
 ) -> Floats:
-    """Give each colluder the copied rater's answers."""
     names, sources = raters["rater"].to_list(), raters["colluder_of"].to_list()
     index_of = {name: index for index, name in enumerate(names)}
     counts = np.bincount(trials.rater, minlength=len(names))

@@ -38,7 +38,6 @@ class ConveyanceProfile:
 def profile(
     valence_gain: float, valence_shift: float, arousal_gain: float, arousal_shift: float, noise: float
 ) -> ConveyanceProfile:
-    """A profile over valence and arousal."""
     gain = {"valence": valence_gain, "arousal": arousal_gain}
     return ConveyanceProfile(gain, {"valence": valence_shift, "arousal": arousal_shift}, noise)
 

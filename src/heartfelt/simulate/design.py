@@ -78,7 +78,6 @@ class DesignOptions:
 
     @property
     def neutral(self) -> float:
-        """The middle of the scale."""
         return (self.scale_low + self.scale_high) / 2
 
 

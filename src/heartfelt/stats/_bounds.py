@@ -71,7 +71,6 @@ def normal_quantile(confidence: float) -> float:
 
 
 def t_quantile(confidence: float, df: float) -> float:
-    """The two-sided Student t quantile."""
     from scipy.special import stdtrit
 
     return float(stdtrit(df, 0.5 + check_confidence(confidence) / 2))
@@ -136,7 +135,6 @@ def influence_error(influence: Floats) -> float:
 
 
 def t_mean(values: Floats, confidence: float) -> Bounds | None:
-    """Student t interval of a mean."""
     n = values.size
     if n < 2:
         return None
@@ -146,7 +144,6 @@ def t_mean(values: Floats, confidence: float) -> Bounds | None:
 
 
 def percentile(replicates: Floats, confidence: float) -> Bounds:
-    """Efron's percentile interval."""
     tail = (1 - check_confidence(confidence)) / 2
     low, high = np.quantile(replicates, [tail, 1 - tail])
     return float(low), float(high)

@@ -61,7 +61,6 @@ class Kernel:
 
     @property
     def _numba_type_(self) -> Any:
-        """What numba takes the function for where a compiled function calls it."""
         return self.compiled._numba_type_
 
     def __call__(self, *args: Any) -> Any:

@@ -10,37 +10,12 @@ from heartfelt.stats._compiled import SMALL, compiled
 
 Array = Any
 
-TIE = 1e-9
 EPSILON = 1e-8
 LEAST = 1e-6
 
 
-@compiled(interpret_below=SMALL)
-def item_means(starts: Array, value: Array) -> tuple[Array, Array]:
-    """Mean and sample standard deviation of each item's values (NaN below two)."""
-    items = starts.size - 1
-    mean = np.full(items, np.nan)
-    sd = np.full(items, np.nan)
-    for g in range(items):
-        n = starts[g + 1] - starts[g]
-        if n == 0:
-            continue
-        s = 0.0
-        for i in range(starts[g], starts[g + 1]):
-            s += value[i]
-        m = s / n
-        mean[g] = m
-        if n > 1:
-            q = 0.0
-            for i in range(starts[g], starts[g + 1]):
-                q += (value[i] - m) ** 2
-            sd[g] = np.sqrt(q / (n - 1))
-    return mean, sd
-
-
 @compiled
 def sort_items(starts: Array, value: Array) -> Array:
-    """Values sorted within each item."""
     out = value.copy()
     for g in range(starts.size - 1):
         out[starts[g] : starts[g + 1]] = np.sort(out[starts[g] : starts[g + 1]])
@@ -118,45 +93,6 @@ def plurality(starts: Array, category: Array, categories: int) -> tuple[Array, A
         winners[head:at] = np.sort(winners[head:at])
         bounds[g + 1] = at
     return votes, bounds, winners[:at].copy()
-
-
-@compiled(interpret_below=SMALL)
-def outlying(starts: Array, rater: Array, value: Array, raters: int, sample: bool) -> tuple[Array, Array]:
-    """BT.500 counts per rater of ratings at or above the upper limit and at or below the lower."""
-    above = np.zeros(raters)
-    below = np.zeros(raters)
-    for g in range(starts.size - 1):
-        lo, hi = starts[g], starts[g + 1]
-        n = hi - lo
-        if n < 2:
-            continue
-        mean = 0.0
-        for i in range(lo, hi):
-            mean += value[i]
-        mean /= n
-        m2 = 0.0
-        m4 = 0.0
-        size = 0.0
-        for i in range(lo, hi):
-            d = (value[i] - mean) ** 2
-            m2 += d
-            m4 += d * d
-            size = max(size, abs(value[i]))
-        m2 /= n
-        m4 /= n
-        if m2 <= (1e-12 * size) ** 2:
-            continue
-        kurtosis = m4 / (m2 * m2)
-        sd = np.sqrt(m2 * n / (n - 1)) if sample else np.sqrt(m2)
-        normal = 2.0 * (1.0 - TIE) <= kurtosis <= 4.0 * (1.0 + TIE)
-        limit = (2.0 if normal else np.sqrt(20.0)) * sd * (1.0 - TIE)
-        for i in range(lo, hi):
-            d = value[i] - mean
-            if d >= limit:
-                above[rater[i]] += 1.0
-            elif d <= -limit:
-                below[rater[i]] += 1.0
-    return above, below
 
 
 @compiled
@@ -244,31 +180,6 @@ def alternate(
         if count[r] > 1:
             state[r, 0] += sums[r, 0] / count[r]
     return quality, state[:, 0].copy(), spread, iterations, change
-
-
-@compiled(interpret_below=SMALL)
-def components(starts: Array, rater: Array, raters: int) -> int:
-    """How many parts the raters and items fall into when ratings are the links."""
-    parent = np.arange(raters)
-    for g in range(starts.size - 1):
-        if starts[g] == starts[g + 1]:
-            continue
-        a = rater[starts[g]]
-        while parent[a] != a:
-            parent[a] = parent[parent[a]]
-            a = parent[a]
-        for i in range(starts[g] + 1, starts[g + 1]):
-            b = rater[i]
-            while parent[b] != b:
-                parent[b] = parent[parent[b]]
-                b = parent[b]
-            if a != b:
-                parent[b] = a
-    parts = 0
-    for r in range(raters):
-        if parent[r] == r:
-            parts += 1
-    return parts
 
 
 @compiled

@@ -24,7 +24,6 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 @compiled(interpret_below=SMALL)
 def span(ids):
-    """Smallest and largest of a non-empty array."""
     low = high = ids[0]
     for x in ids:
         if x < low:

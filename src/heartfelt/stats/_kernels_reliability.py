@@ -123,7 +123,6 @@ def add_ones(codes: Array, out: Array) -> None:
 
 @compiled(interpret_below=SMALL, interpret_in_all=4 * IN_ALL)
 def gather(codes: Array, f: Array, size: int) -> Array:
-    """Sums of f per code."""
     out = np.zeros(size)
     for i in range(codes.shape[0]):
         for k in range(codes.shape[1]):
@@ -133,7 +132,6 @@ def gather(codes: Array, f: Array, size: int) -> Array:
 
 @compiled(interpret_below=SMALL)
 def group_sums(starts: Array, f: Array) -> Array:
-    """Sums of f per group."""
     out = np.zeros(starts.size - 1)
     for g in range(starts.size - 1):
         s = 0.0

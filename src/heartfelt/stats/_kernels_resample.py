@@ -32,7 +32,6 @@ _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(
 
 @compiled
 def mix(state: Any) -> Any:
-    """SplitMix64's output function."""
     z = (state ^ (state >> _S30)) * _FIRST
     z = (z ^ (z >> _S27)) * _SECOND
     return z ^ (z >> _S31)

@@ -34,7 +34,6 @@ class PairedValues:
 
     @property
     def n(self) -> int:
-        """How many pairs there are."""
         return int(self.x.size)
 
     @property
@@ -44,17 +43,14 @@ class PairedValues:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Counts for an estimate."""
         return {"pairs": self.n, **({"left_out": self.left_out} if self.left_out else {})}
 
     @cached_property
     def by_x(self) -> Sorted:
-        """The rows in the order of ``x``."""
         return sort_rows(self.x)
 
     @cached_property
     def by_y(self) -> Sorted:
-        """The rows in the order of ``y``."""
         return sort_rows(self.y)
 
 
@@ -67,7 +63,6 @@ class ResampledUnits:
 
     @property
     def name(self) -> str:
-        """What one unit is called."""
         return "pair" if self.codes is None else "cluster"
 
     @property
@@ -97,7 +92,6 @@ def units_of(used: Flags, group: Column | None) -> ResampledUnits:
 
 
 def same_length(columns: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Refuse columns of different lengths."""
     if len({column.size for column in columns.values()}) > 1:
         sizes = ", ".join(f"{name} {column.size}" for name, column in columns.items())
         raise InputError(f"The columns differ in length: {sizes}.", "Pass parallel arrays of one length.")
@@ -227,12 +221,10 @@ class Sorted:
 
     @property
     def places(self) -> int:
-        """How many distinct values there are."""
         return int(self.starts.size - 1)
 
     @property
     def sizes(self) -> Ints:
-        """How many rows share each distinct value."""
         return np.diff(self.starts)
 
 

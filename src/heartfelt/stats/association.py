@@ -100,7 +100,6 @@ def _wilson(of: Callable[[PairedValues], tuple[int, int]]) -> Analytic:
 
 
 def _hits(data: PairedValues) -> int:
-    """Positive labels that were predicted positive."""
     return int(np.sum(data.x & data.y))
 
 
@@ -266,16 +265,8 @@ class Confusion:
         total, hits = int(self.counts[index].sum()), int(self.counts[index, index])
         if total == 0:
             return Estimate.missing(f"no label is '{category}'", "recall", {"pairs": 0})
-        low, high = _bounds.wilson(hits, total, confidence)
-        return Estimate(
-            value=hits / total,
-            low=low,
-            high=high,
-            method="recall",
-            interval="Wilson",
-            confidence=confidence,
-            counts={"pairs": total},
-        )
+        share = Estimate(value=hits / total, method="recall", counts={"pairs": total})
+        return share.with_interval(*_bounds.wilson(hits, total, confidence), "Wilson", confidence)
 
 
 def confusion(label: Column, predicted: Column) -> Confusion:

@@ -29,7 +29,6 @@ class CodedCategories:
 
     @property
     def count(self) -> int:
-        """How many categories there are."""
         return len(self.names)
 
     def scores(self) -> Floats:

@@ -54,7 +54,6 @@ class Crossed:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """Answers, raters and stimuli."""
         (_, raters), (_, stimuli), _ = self._clusters
         return {"answers": self.rater.size, "raters": raters, "stimuli": stimuli}
 
@@ -65,7 +64,6 @@ class Crossed:
         return _dense(self.rater), _dense(self.stimulus), _dense(cell)
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> Crossed:
-        """The chosen answers."""
         return Crossed(self.rater[chosen], self.stimulus[chosen])
 
     def spread(self, contributions: Floats) -> ClusteredSpread | str:
@@ -120,14 +118,8 @@ def share(hit: npt.ArrayLike, crossed: Crossed, method: str) -> Estimate:
         size *= (_Z / t_quantile(spread.df)) ** 2
         over = spread.over
     low, high = clopper_pearson(value * size, size)
-    return Estimate(
-        value=value,
-        low=low,
-        high=high,
-        method=method,
-        interval=f"Korn and Graubard, effective sample size over {over}",
-        counts=counts,
-    )
+    name = f"Korn and Graubard, effective sample size over {over}"
+    return Estimate(value=value, method=method, counts=counts).with_interval(low, high, name)
 
 
 def clopper_pearson(hits: float, size: float) -> tuple[float, float]:
@@ -140,7 +132,6 @@ def clopper_pearson(hits: float, size: float) -> tuple[float, float]:
 
 
 def t_quantile(df: float) -> float:
-    """The upper 2.5% point of Student's t."""
     from scipy.special import stdtrit
 
     return float(stdtrit(max(df, 1.0), 0.975))

@@ -83,7 +83,6 @@ class Estimate:
 
     @property
     def is_missing(self) -> bool:
-        """Whether there is no value."""
         return self.value is None
 
     def with_interval(

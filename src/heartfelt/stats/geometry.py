@@ -49,7 +49,6 @@ class Ellipse:
 
     @property
     def area(self) -> float | None:
-        """The area, in the product of the two units."""
         return None if self.is_missing else math.pi * self.semi_axes[0] * self.semi_axes[1]
 
     def boundary(self, steps: int = 200) -> Floats:
@@ -72,7 +71,6 @@ class Ellipse:
 
 
 def ellipse(x: Column, y: Column, *, confidence: float = 0.95) -> Ellipse:
-    """The covariance ellipse of a cloud."""
     _bounds.check_confidence(confidence)
     data = pairs(x, y)
     if data.n < 3:
@@ -125,7 +123,6 @@ def _axes(shape: Ellipse) -> Floats:
 
 
 def intersection_area(first: Ellipse, second: Ellipse) -> float:
-    """The area two ellipses share."""
     for side in (first, second):
         if side.is_missing:
             raise ValueError(f"no ellipse: {side.why_missing}")
@@ -192,7 +189,6 @@ def _circle_arcs(centre: Floats, shape: Floats, around: Floats) -> float:
 
 
 def overlap_of(first: Ellipse, second: Ellipse) -> float:
-    """Intersection over union of two ellipses."""
     shared = intersection_area(first, second)
     return min(shared / ((first.area or 0.0) + (second.area or 0.0) - shared), 1.0)
 

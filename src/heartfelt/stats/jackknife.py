@@ -74,7 +74,6 @@ class JackknifeError:
         return f"{self.how}, {_SCALE_NAMES[self.scale]} ({self.df:.3g} df)"
 
     def bounds(self, confidence: float) -> _bounds.Bounds | None:
-        """The interval."""
         if self.why_none:
             return None
         quantile = _bounds.t_quantile(confidence, self.df)

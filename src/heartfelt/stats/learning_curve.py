@@ -41,7 +41,6 @@ class PowerLaw:
         return np.asarray(self.limit - self.scale * n ** (-self.power))
 
     def estimate(self, n: float, confidence: float = 0.95) -> Estimate:
-        """The height at an amount of data."""
         return _ranged(self.at(n), "power law", confidence)
 
     def gain(self, start: float, end: float, confidence: float = 0.95) -> Estimate:

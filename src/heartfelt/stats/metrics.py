@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -235,7 +236,6 @@ def _mean_above(column: Sorted, values: Floats) -> Floats:
 
 
 def _kendall_influence(data: PairedValues) -> Floats:
-    """By each row's concordant minus discordant partners."""
     from heartfelt.stats._kernels_resample import kendall_scores
 
     x, y = data.by_x, data.by_y
@@ -273,7 +273,6 @@ def _loss_influence(loss: Callable[[PairedValues], Floats]) -> Callable[[PairedV
 
 
 def squared_error(data: PairedValues) -> Floats:
-    """The squared error of each row."""
     return np.asarray((data.y - data.x.astype(np.float64)) ** 2)
 
 
@@ -386,161 +385,127 @@ def _average_precision_influence(data: PairedValues) -> Floats:
     return np.asarray(pull * data.n / positives)
 
 
+_correlation = partial(Metric, kind="numbers", transform="fisher")
+_error = partial(Metric, transform="log", undefined=_at_least(2))
+_of_categories = partial(Metric, kind="categories", transform="logit", undefined=_at_least(1))
+_of_flags = partial(Metric, kind="flags", transform="logit")
+_of_scores = partial(Metric, kind="scores", transform="logit", undefined=_one_class)
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric(
+        _correlation(
             name="pearson",
             title="Pearson r",
-            kind="numbers",
-            transform="fisher",
             kernel=_pearson_kernel,
             influence=_pearson_influence,
             undefined=_no_variation,
         ),
-        Metric(
+        _correlation(
             name="spearman",
             title="Spearman rho",
-            kind="numbers",
-            transform="fisher",
             kernel=_sorted_kernel("spearman", _ranks),
             influence=_spearman_influence,
             undefined=_no_variation,
         ),
-        Metric(
+        _correlation(
             name="kendall",
             title="Kendall tau-b",
-            kind="numbers",
-            transform="fisher",
             kernel=_sorted_kernel("kendall", _ranks),
             influence=_kendall_influence,
             undefined=_no_variation,
         ),
-        Metric(
+        _correlation(
             name="ccc",
             title="Lin's concordance correlation",
-            kind="numbers",
-            transform="fisher",
             kernel=_ccc_kernel,
             influence=_ccc_influence,
             undefined=_both_constant,
         ),
-        Metric(
+        _correlation(
             name="quadratic_kappa",
             title="quadratic-weighted kappa",
-            kind="numbers",
-            transform="fisher",
             kernel=_ccc_kernel,
             influence=_ccc_influence,
             undefined=_both_constant,
         ),
-        Metric(
+        _error(
             name="mse",
             title="mean squared error",
             kind="numbers",
-            transform="log",
             kernel=_loss_kernel(squared_error),
             influence=_loss_influence(squared_error),
-            undefined=_at_least(2),
         ),
-        Metric(
+        _error(
             name="rmse",
             title="root mean squared error",
             kind="numbers",
-            transform="log",
             kernel=_loss_kernel(squared_error, root=True),
             influence=_rmse_influence,
-            undefined=_at_least(2),
         ),
-        Metric(
+        _error(
             name="mae",
             title="mean absolute error",
             kind="numbers",
-            transform="log",
             kernel=_loss_kernel(_absolute),
             influence=_loss_influence(_absolute),
-            undefined=_at_least(2),
         ),
-        Metric(
+        _of_categories(
             name="accuracy",
             title="accuracy",
-            kind="categories",
-            transform="logit",
             kernel=_loss_kernel(_hit),
             influence=_loss_influence(_hit),
-            undefined=_at_least(1),
         ),
-        Metric(
+        _of_categories(
             name="balanced_accuracy",
             title="balanced accuracy",
-            kind="categories",
-            transform="logit",
             kernel=_class_kernel(lambda totals: _mean_share(totals[2], totals[0])),
             influence=_balanced_influence,
-            undefined=_at_least(1),
         ),
-        Metric(
+        _of_categories(
             name="macro_f1",
             title="macro F1",
-            kind="categories",
-            transform="logit",
             kernel=_class_kernel(lambda totals: _mean_share(2 * totals[2], totals[0] + totals[1])),
             influence=_macro_f1_influence,
-            undefined=_at_least(1),
         ),
-        Metric(
+        _of_flags(
             name="precision",
             title="precision",
-            kind="flags",
-            transform="logit",
             kernel=_class_kernel(lambda totals: _share(totals[2, 1], totals[1, 1])),
             influence=_ratio_influence(lambda data: data.y, 1.0),
             undefined=_none_positive(lambda data: data.y, "nothing was predicted positive"),
         ),
-        Metric(
+        _of_flags(
             name="recall",
             title="recall",
-            kind="flags",
-            transform="logit",
             kernel=_class_kernel(lambda totals: _share(totals[2, 1], totals[0, 1])),
             influence=_ratio_influence(lambda data: data.x, 1.0),
             undefined=_none_positive(lambda data: data.x, "no label is positive"),
         ),
-        Metric(
+        _of_flags(
             name="f1",
             title="F1",
-            kind="flags",
-            transform="logit",
             kernel=_class_kernel(lambda totals: _share(2 * totals[2, 1], totals[0, 1] + totals[1, 1])),
             influence=_ratio_influence(lambda data: data.x + data.y, 2.0),
             undefined=_none_positive(lambda data: data.x | data.y, "nothing is positive"),
         ),
-        Metric(
+        _of_scores(
             name="auroc",
             title="area under the ROC curve",
-            kind="scores",
-            transform="logit",
             kernel=_sorted_kernel("auroc", _scores),
             influence=_auroc_influence,
-            undefined=_one_class,
         ),
-        Metric(
+        _of_scores(
             name="average_precision",
             title="average precision",
-            kind="scores",
-            transform="logit",
             kernel=_sorted_kernel("average_precision", _scores),
             influence=_average_precision_influence,
-            undefined=_one_class,
         ),
-        Metric(
+        _error(
             name="brier",
             title="Brier score",
             kind="probabilities",
-            transform="log",
             kernel=_loss_kernel(squared_error),
             influence=_loss_influence(squared_error),
-            undefined=_at_least(2),
         ),
     )
 }

@@ -144,15 +144,8 @@ def _table(data: PairedValues, which: Ints, edges: Floats, confidence: float) ->
         if size:
             low, high = _bounds.wilson(true[index], size, confidence)
             counts = {"pairs": int(size)}
-            share = Estimate(
-                value=true[index] / size,
-                low=low,
-                high=high,
-                method="share true",
-                interval="Wilson",
-                confidence=confidence,
-                counts=counts,
-            )
+            share = Estimate(value=true[index] / size, method="share true", counts=counts)
+            share = share.with_interval(low, high, "Wilson", confidence)
         mean = float(total[index] / size) if size else None
         out.append(
             CalibrationBin(

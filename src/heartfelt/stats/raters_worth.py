@@ -195,7 +195,6 @@ class _ModelSums:
 
 
 def _correlations(sums: Floats) -> tuple[Floats, Floats]:
-    """Fisher's z of predictions and labels, and the variance of labels."""
     n = sums[:, 0]
     m, label = sums[:, 1] / n, sums[:, 2] / n
     of_model, of_label = sums[:, 3] / n - m * m, sums[:, 5] / n - label * label

@@ -35,7 +35,6 @@ class Ratings:
 
     @property
     def size(self) -> int:
-        """Number of ratings."""
         return int(self.value.size)
 
     @property
@@ -45,23 +44,19 @@ class Ratings:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Counts for an estimate."""
         left_out = {"left_out": self.left_out} if self.left_out else {}
         return {"ratings": self.size, "items": len(self.items), "raters": len(self.raters), **left_out}
 
     @cached_property
     def per_item(self) -> Ints:
-        """Ratings of each item."""
         return np.bincount(self.item, minlength=len(self.items))
 
     @cached_property
     def per_rater(self) -> Ints:
-        """Ratings by each rater."""
         return np.bincount(self.rater, minlength=len(self.raters))
 
     @property
     def item_means(self) -> Floats:
-        """Mean rating of each item."""
         return np.asarray(np.bincount(self.item, self.value, minlength=len(self.items)) / self.per_item)
 
     def shared(self, key: Hashable, make: Callable[[], T]) -> T:

@@ -79,7 +79,6 @@ class RemlStep:
 
     @property
     def variances(self) -> Floats:
-        """Of the groupings and the residual."""
         return np.append(self.ratios, 1.0) * self.residual
 
 
@@ -164,7 +163,6 @@ class CrossedSystem:
         self._k.pairs_add(self.bounds, self.levels, self.weights, scale, out)
 
     def _gather(self, f: Floats) -> Floats:
-        """Z'f."""
         out: Floats = self._k.gather(self.codes, f, self.order)
         if self.columns.shape[1]:
             out[self.marked :] = self.columns.T @ f
@@ -176,7 +174,6 @@ class CrossedSystem:
         return out + self.columns @ coefficients[self.marked :] if self.columns.shape[1] else out
 
     def step(self, ratios: Sequence[float] | Floats, residual: float | None = None) -> RemlStep:
-        """Likelihood, score and average information at the given ratios."""
         at = np.array(ratios, np.float64)
         at[1:] = np.maximum(at[1:], self.least_ratio)
         shares = 1.0 / (1.0 + at[0] * self.sizes)

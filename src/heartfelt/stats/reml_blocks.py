@@ -29,7 +29,6 @@ class Arranged:
     work: float
 
     def system(self, outcome: Floats, columns: Floats) -> CrossedSystem:
-        """The equations to solve."""
         groups = list(self.groups.values())
         if self.blocks is None:
             return CrossedSystem(outcome, groups, columns=columns)

@@ -88,7 +88,6 @@ _STATISTICS: dict[str, Statistic] = {"mean": weighted_mean, "mean_of_item_means"
 
 
 def metric_names() -> list[str]:
-    """The metrics ``bootstrap_metric`` knows."""
     return sorted(METRICS)
 
 
@@ -310,7 +309,6 @@ class SamplingUnits:
 
     @property
     def size(self) -> int:
-        """How many draws a resample makes one by one."""
         return self.rows.n if self.copies is None else int(self.copies.size)
 
 

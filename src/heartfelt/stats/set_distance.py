@@ -197,7 +197,6 @@ class _Sets:
 
     @property
     def size(self) -> int:
-        """How many groups there are."""
         return int(max(self.of_x.max(), self.of_y.max())) + 1
 
     @cached_property
@@ -233,7 +232,6 @@ def _in_span(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def _frechet(x: Floats, y: Floats) -> float:
-    """The plain squared distance."""
     (mean_x, root_x), (mean_y, root_y) = _moments(x), _moments(y)
     difference = mean_x - mean_y
     shared = float(np.linalg.svd(root_x @ root_y.T, compute_uv=False).sum())

@@ -120,7 +120,6 @@ class _Fits:
 def _difference(
     label: Floats, fits: _Fits, units: Ints | None, confidence: float
 ) -> tuple[Estimate, Estimate]:
-    """The difference of the two correlations and its p-value."""
     compared = metric_difference("pearson", label, fits.stack, fits.best, group=units, confidence=confidence)
     if float(np.abs(fits.stack - fits.best).max()) <= 1e-9:
         p = Estimate(value=1.0, method="the stack is the best model itself", why_no_interval="a p-value")

@@ -57,12 +57,10 @@ class TokenizedTexts:
 
     @property
     def lengths(self) -> Ints:
-        """Words in each text."""
         return np.diff(self.starts)
 
     @property
     def size(self) -> int:
-        """How many texts there are."""
         return int(self.item.size)
 
 
@@ -187,7 +185,6 @@ def bleu(
 
 
 def _resampled(table: Floats, resamples: int, seed: int) -> Floats:
-    """BLEU of resampled items, from their counts."""
     draw, n = stream(seed, "bootstrap", "bleu"), table.shape[0]
     out = []
     for start in range(0, resamples, _BATCH):
@@ -226,7 +223,6 @@ def bleu_value(sums: Floats) -> Floats:
 
 
 def _nearest(texts: Corpus) -> Ints:
-    """The length of each item's nearest reference."""
     item, length = texts.references.item, texts.references.lengths
     away = np.abs(length - texts.candidates.lengths[item])
     order = np.lexsort((length, away, item))

@@ -55,12 +55,10 @@ class Traces:
 
     @property
     def seconds(self) -> Floats:
-        """The moments."""
         return self.start + np.arange(self.values.shape[1]) / self.rate
 
     @property
     def counts(self) -> dict[str, int]:
-        """Counts for an estimate."""
         out = {"raters": len(self.raters), "moments": int(self.values.shape[1])}
         return out | ({"left_out": len(self.left_out)} if self.left_out else {})
 
@@ -115,7 +113,6 @@ def _bridge(values: Floats, most: int) -> Floats:
 
 
 def _longest_run(flags: Any) -> slice:
-    """The longest stretch of true flags."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
     if not edges.size:
         return slice(0, 0)

@@ -31,7 +31,6 @@ class IdCodes:
 
     @property
     def count(self) -> int:
-        """How many distinct ids there are."""
         return len(self.names)
 
 

@@ -149,7 +149,6 @@ class TwoWaySpread:
 
     @property
     def variance(self) -> float:
-        """The variance of the statistic."""
         return self._combined()[0]
 
     @property
@@ -333,7 +332,6 @@ def _level_share(d: Ratings, squares: float, of_items: float, of_raters: float) 
 
 
 def _within(sums: Sums) -> Floats:
-    """Mean square within items."""
     return (sums[:, 3] - sums[:, 4]) / np.maximum(sums[:, 0] - sums[:, 1], 1.0)
 
 

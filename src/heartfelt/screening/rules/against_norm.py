@@ -72,7 +72,6 @@ def _shared_answers(view: RatingsView, q: int) -> tuple[Ints, Ints]:
 
 
 def too_few(n: Ints, least: int, noun: str) -> Reasons:
-    """Why raters with fewer than ``least`` of something cannot be judged."""
     return [None if count >= least else f"fewer than {least} {noun}" for count in n.tolist()]
 
 
@@ -233,11 +232,11 @@ def _response_time(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts
             return "the time from one answer to the next is not known, and the clips need not be heard to the end"
         seconds = np.maximum(times["seconds"].to_numpy(), LEAST_SECONDS)
         return _fast(
-            view, _time_measure(view, times["rater"], seconds, " from one answer to the next"), options
+            view, time_measure(view, times["rater"], seconds, " from one answer to the next"), options
         )
     seconds, gross = net_seconds(view, way)
     about = " for an answer after subtracting the clip" if gross else " for an answer"
-    return _fast(view, _time_measure(view, times["rater"], seconds, about), options)
+    return _fast(view, time_measure(view, times["rater"], seconds, about), options)
 
 
 def _fast(view: RatingsView, measure: RaterMeasure, options: RuleOptions) -> list[RuleVerdicts] | str:
@@ -275,7 +274,10 @@ def median_log_times(rater: Ints, seconds: Floats, raters: int) -> tuple[Floats,
     return middle, 1.2533 * np.sqrt(variance / np.maximum(n, 1)), n
 
 
-def _time_measure(view: RatingsView, rater: pl.Series, seconds: Floats, about: str) -> RaterMeasure:
+def time_measure(
+    view: RatingsView, rater: pl.Series, seconds: Floats, about: str, counted: str = "response times"
+) -> RaterMeasure:
+    """The median time of each rater; ``about`` says in the sentence for what, ``counted`` what a rater may have too few of."""
     middle, error, n = median_log_times(view.codes_of(rater), seconds, len(view.raters))
 
     def sentence(rater: int, stand: Standing) -> str:
@@ -284,7 +286,7 @@ def _time_measure(view: RatingsView, rater: pl.Series, seconds: Floats, about: s
             f" {number(np.exp(stand.centre), 2)} s ({p_value(stand.p[rater])})."
         )
 
-    reasons = too_few(n, LEAST_ANSWERS, "response times")
+    reasons = too_few(n, LEAST_ANSWERS, counted)
     return RaterMeasure(
         question=None,
         asked=np.flatnonzero(n),

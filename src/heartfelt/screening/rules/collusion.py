@@ -159,7 +159,6 @@ class _Comparison:
         return np.asarray(total * weight)
 
     def examine(self, i: int, j: int) -> dict[str, object]:
-        """Calibrate one pair and describe its alignment."""
         sequences = self.sequences
         weight = float(self.alignment.pair_weight(sequences.covariance[i], sequences.covariance[j]))
         score, centre, steep = self._calibrate(i, j, sequences.shared_order, weight)

@@ -85,7 +85,6 @@ class QuestionComparisons:
 
     @property
     def coded(self) -> Comparisons:
-        """The comparisons for statistics."""
         return as_comparisons(self.rater, self.table["first"], self.table["second"], self.table["value"])
 
     @property
@@ -96,7 +95,6 @@ class QuestionComparisons:
 
 @remembered
 def compared(view: RatingsView) -> list[QuestionComparisons]:
-    """The comparisons of every question that gives some."""
     out = []
     several = "system" in view.stimuli.columns and view.stimuli["system"].drop_nulls().n_unique() > 1
     for question in view.study.asked if view.sets.height else ():
@@ -236,10 +234,6 @@ def _ties(answers: QuestionComparisons, limit: float, at_least: float, size: int
 # --- agreement and triads ---------------------------------------------------------------------------------------------
 
 
-def _arcsine(share: Floats) -> Floats:
-    return np.asarray(np.arcsin(np.sqrt(share)))
-
-
 def _share(angle: Floats) -> Floats:
     return np.asarray(np.sin(np.clip(angle, 0.0, np.pi / 2)) ** 2)
 
@@ -364,7 +358,7 @@ def _triad_measure(answers: QuestionComparisons, triads: Ints, circular: Ints) -
     return RaterMeasure(
         question=answers.question,
         asked=raters,
-        value=_arcsine(share),
+        value=np.arcsin(np.sqrt(share)),
         error=error,
         n=triads,
         why=reasons,

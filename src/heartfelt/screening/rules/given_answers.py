@@ -53,11 +53,9 @@ class GivenAnswers:
 
     @property
     def n(self) -> Ints:
-        """Trials of each rater."""
         return np.diff(self.edges)
 
     def of(self, rater: int) -> slice:
-        """The rows of a rater."""
         return slice(int(self.edges[rater]), int(self.edges[rater + 1]))
 
 

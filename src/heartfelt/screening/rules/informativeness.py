@@ -78,7 +78,6 @@ class Effects:
 
 @remembered
 def effects(view: RatingsView, seed: int, draws: int = DRAWS) -> Effects:
-    """The effect and test of every rater."""
     size = len(view.raters)
     r, weight, p = np.zeros(size), np.zeros(size), np.ones(size)
     reasons: Reasons = ["too few answers"] * size
@@ -94,7 +93,6 @@ def effects(view: RatingsView, seed: int, draws: int = DRAWS) -> Effects:
 
 
 def _effect(block: RaterBlock, draws: int, seed: int, *, compiled: bool) -> tuple[float, float, float] | str:
-    """Mean correlation, weight and p of one rater, or why there are none."""
     if block.answers.shape[0] < LEAST_TRIALS:
         return f"fewer than {LEAST_TRIALS} trials"
     y, x = block.answers.copy(), block.predictions.copy()

@@ -41,7 +41,6 @@ class ProbeLimits:
 
     @property
     def set(self) -> bool:
-        """Whether there is any limit."""
         return bool(np.isfinite(self.low) or np.isfinite(self.high))
 
     def beyond(self, value: float) -> float:

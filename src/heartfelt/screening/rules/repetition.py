@@ -74,7 +74,6 @@ class ModalAnswers:
 
     @property
     def enough(self) -> Bools:
-        """Where there are at least ``LEAST_ANSWERS`` answers."""
         return np.asarray(self.n >= LEAST_ANSWERS)
 
     @property
@@ -229,7 +228,6 @@ class Runs:
 
 
 def runs_of(view: RatingsView) -> Runs:
-    """All runs of first presentations, owner by owner."""
     rows = np.flatnonzero(view.first)
     rows = rows[np.lexsort((view.trial[rows], view.rater[rows], view.question[rows]))]
     owner = view.question[rows] * len(view.raters) + view.rater[rows]
@@ -243,7 +241,6 @@ def runs_of(view: RatingsView) -> Runs:
 
 
 def longest_runs(runs: Runs, owners: int) -> Floats:
-    """For each owner, the longest run of equal answers in presentation order."""
     longest = np.zeros(owners)
     np.maximum.at(longest, runs.owner, runs.length)
     return longest

@@ -13,12 +13,14 @@ recorded, it is the time from one trial's answer to the next, divided by the dra
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 
-from heartfelt.screening.norm import RaterMeasure, Standing, compare_with_norm
+from heartfelt.screening.norm import compare_with_norm
 from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, ScreeningRule
-from heartfelt.screening.rules.against_norm import LEAST_ANSWERS, LEAST_SECONDS, median_log_times, too_few
+from heartfelt.screening.rules.against_norm import LEAST_SECONDS, time_measure
 from heartfelt.screening.view import RatingsView
 from heartfelt.stats.triples import Floats
 from heartfelt.study import Study
@@ -46,7 +48,8 @@ def _rubber_stamping(view: RatingsView, options: RuleOptions) -> list[RuleVerdic
     by_rater = counts.group_by("rater", maintain_order=True).agg("n", "k", "tolerated")
     raters = view.codes_of(by_rater["rater"])
     n, k, p = (np.zeros(raters.size) for _ in range(3))
-    least, reasons, limits = options.alpha / raters.size, _reasons(raters.size), np.zeros(raters.size)
+    reasons: Reasons = [None] * raters.size
+    least, limits = options.alpha / raters.size, np.zeros(raters.size)
     for row, (_, sizes, hits, tolerated) in enumerate(by_rater.iter_rows()):
         n[row], k[row] = sum(sizes), sum(hits)
         tail = at_least(np.repeat(tolerated, sizes))
@@ -89,10 +92,6 @@ def _tolerated(at_most: float) -> pl.Expr:
     n, k = (counted.otherwise(pl.col(name)) for name in ("n", "k"))
     others_n, others_k = (part.sum().over("field") - part for part in (n, k))
     return ((others_k + WEIGHT * at_most) / (others_n + WEIGHT)).clip(lower_bound=at_most).alias("tolerated")
-
-
-def _reasons(size: int) -> Reasons:
-    return [None] * size
 
 
 def at_least(chances: Floats) -> Floats:
@@ -159,26 +158,8 @@ def _hasty(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     if not times.height:
         return "no times of verifications were recorded"
     seconds: Floats = np.maximum(times["each"].to_numpy(), LEAST_SECONDS)
-    middle, error, n = median_log_times(view.codes_of(times["rater"]), seconds, len(view.raters))
-
-    def sentence(rater: int, stand: Standing) -> str:
-        return (
-            f"Takes {number(np.exp(middle[rater]), 2)} s for a draft, where the raters' median is"
-            f" {number(np.exp(stand.centre), 2)} s ({p_value(stand.p[rater])})."
-        )
-
-    raters = np.unique(view.codes_of(visible["rater"]))
-    reasons = too_few(n, LEAST_ANSWERS, "stimuli with times")
-    measure = RaterMeasure(
-        question=None,
-        asked=raters,
-        value=middle,
-        error=error,
-        n=n,
-        why=reasons,
-        sentence=sentence,
-        shown=np.exp,
-    )
+    measure = time_measure(view, times["rater"], seconds, " for a draft", "stimuli with times")
+    measure = replace(measure, asked=np.unique(view.codes_of(visible["rater"])))
     return compare_with_norm([measure], "low", options.alpha)
 
 

@@ -35,7 +35,7 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats.aggregate.result import Aggregate, CategoryConsensus
-from heartfelt.stats.aggregate.sorted_ratings import sorted_categories, sorted_ratings
+from heartfelt.stats.aggregate.sorted_ratings import item_means, sorted_categories, sorted_ratings
 from heartfelt.stats.triples import Floats, Ids, Ints, Values
 
 TIED = "the most frequent categories are tied"
@@ -47,10 +47,8 @@ Ties: TypeAlias = Literal["lowest", "highest", "missing", "split"]
 
 def mean(rater: Ids, item: Ids, value: Values) -> Aggregate:
     """Mean rating per item, with standard errors and counts."""
-    from heartfelt.stats import _kernels_aggregate as kernels
-
     s = sorted_ratings(rater, item, value, repeats=False)
-    means, sds = kernels.item_means(s.starts, s.value)
+    means, sds = item_means(s.item, s.value, len(s.items))
     return Aggregate(
         items=s.items,
         values=means,

@@ -206,7 +206,8 @@ def _own(parameter: Floats, several: Bools) -> Floats:
 
 
 def _notes(s: SortedRatings, several: Bools, spread: Floats, converged: bool, limit: int) -> tuple[str, ...]:
-    from heartfelt.stats import _kernels_aggregate as kernels
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
     notes = []
     single = int(np.count_nonzero(~several))
@@ -219,7 +220,10 @@ def _notes(s: SortedRatings, several: Bools, spread: Floats, converged: bool, li
         notes.append(
             f"{exact} raters have inconsistency near zero and decide the items they rated (see leverage)"
         )
-    parts = kernels.components(s.starts, s.rater, len(s.raters))
+    links = coo_array(
+        (np.ones(s.rater.size), (s.rater[s.starts[s.item]], s.rater)), shape=(len(s.raters),) * 2
+    )
+    parts = connected_components(links, directed=False)[0]
     if parts > 1:
         notes.append(
             f"raters and items fall into {parts} unlinked parts; quality is not comparable between them"

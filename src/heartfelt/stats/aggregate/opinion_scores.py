@@ -29,13 +29,15 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats.aggregate.result import EQUAL, Aggregate
-from heartfelt.stats.aggregate.sorted_ratings import SortedRatings, sorted_ratings
+from heartfelt.stats.aggregate.sorted_ratings import SortedRatings, item_means, sorted_ratings
 from heartfelt.stats.triples import Floats, Ids, Values
 
 Deviation: TypeAlias = Literal["population", "sample"]
 Share: TypeAlias = Literal["own", "all"]
 OUTLYING = 0.05
 BALANCE = 0.3
+TIE = 1e-9
+"""How far, as a share, a kurtosis or a deviation may miss a limit by rounding."""
 
 
 def bt500(
@@ -50,10 +52,8 @@ def p913(
     rater: Ids, item: Ids, value: Values, *, sd: Deviation = "population", of: Share = "own"
 ) -> Aggregate:
     """Mean per item after bias removal and screening; ``bias`` and ``rejected`` are per rater."""
-    from heartfelt.stats import _kernels_aggregate as kernels
-
     s = sorted_ratings(rater, item, value, repeats=True)
-    quality, _ = kernels.item_means(s.starts, s.value)
+    quality, _ = item_means(s.item, s.value, len(s.items))
     raters = len(s.raters)
     bias = np.bincount(s.rater, s.value - quality[s.item], raters) / np.bincount(s.rater, minlength=raters)
     screened = _screened_means(s, s.value - bias[s.rater], sd, of, "ITU-T P.913", bias)
@@ -78,8 +78,6 @@ def _screened_means(
 
     ``outlying`` is (P + Q) / N per rater, ``balance`` |P - Q| / (P + Q), NaN where P + Q is zero.
     """
-    from heartfelt.stats import _kernels_aggregate as kernels
-
     if sd not in ("population", "sample"):
         raise InputError(
             f"No standard deviation is called '{sd}'.", "Use 'population' (divisor n) or 'sample' (n - 1)."
@@ -87,7 +85,7 @@ def _screened_means(
     if of not in ("own", "all"):
         raise InputError(f"The share of outlying ratings cannot be of '{of}'.", "Use 'own' or 'all'.")
     raters = len(s.raters)
-    above, below = kernels.outlying(s.starts, s.rater, value, raters, sd == "sample")
+    above, below = _outlying(s, value, sd)
     number = np.bincount(s.rater, minlength=raters).astype(np.float64)
     if of == "all" and raters:
         _, times = np.unique(s.item * raters + s.rater, return_counts=True)
@@ -102,7 +100,7 @@ def _screened_means(
         notes = ("the rule would reject every rater, so none was rejected",)
     retained = ~rejected[s.rater]
     counts = np.bincount(s.item[retained], minlength=len(s.items))
-    means, sds = kernels.item_means(np.concatenate([[0], np.cumsum(counts)]), value[retained])
+    means, sds = item_means(s.item[retained], value[retained], len(s.items))
     errors = np.divide(sds, np.sqrt(counts), out=np.full(sds.size, np.nan), where=counts > 1)
     return Aggregate(
         items=s.items,
@@ -120,3 +118,21 @@ def _screened_means(
         why_missing="all its raters were rejected",
         why_no_error="one rating is left, which has no spread",
     )
+
+
+def _outlying(s: SortedRatings, value: Floats, sd: Deviation) -> tuple[Floats, Floats]:
+    """Each rater's number of ratings at or above the upper limit of their item, and at or below the lower."""
+    n, item, items = np.maximum(s.counts, 1), s.item, len(s.items)
+    deviation = value - (np.bincount(item, value, items) / n)[item]
+    squares = deviation**2
+    second, fourth = (np.bincount(item, part, items) / n for part in (squares, squares * squares))
+    largest = np.zeros(items)
+    np.maximum.at(largest, item, np.abs(value))
+    varies = (s.counts > 1) & (second > (1e-12 * largest) ** 2)
+    kurtosis = np.divide(fourth, second * second, out=np.zeros(items), where=varies)
+    normal = (kurtosis >= 2.0 * (1.0 - TIE)) & (kurtosis <= 4.0 * (1.0 + TIE))
+    spread = np.sqrt(second * n / np.maximum(n - 1, 1)) if sd == "sample" else np.sqrt(second)
+    limit = np.where(varies, np.where(normal, 2.0, np.sqrt(20.0)) * spread * (1.0 - TIE), np.inf)[item]
+    sides = (deviation >= limit, deviation <= -limit)
+    above, below = (np.bincount(s.rater[side], minlength=len(s.raters)) for side in sides)
+    return above.astype(np.float64), below.astype(np.float64)

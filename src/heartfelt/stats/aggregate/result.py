@@ -204,7 +204,6 @@ class CategoryConsensus(ShortRepr):
 
 
 def _rows(result: Aggregate | CategoryConsensus, values: Iterable[Any]) -> list[dict[str, Any]]:
-    """One row per item."""
     columns = zip(result.items, values, result.standard_errors, result.counts, strict=True)
     return [
         {

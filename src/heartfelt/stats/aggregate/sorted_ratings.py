@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from heartfelt.stats.categories import categorise
 from heartfelt.stats.ratings import refuse_repeats, triples
-from heartfelt.stats.triples import Ids, Ints, Values, as_array
+from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +31,10 @@ class SortedRatings:
 
     @property
     def counts(self) -> Ints:
-        """Ratings per item."""
         return np.diff(self.starts)
 
     @property
     def item(self) -> Ints:
-        """The item of each rating."""
         return np.repeat(np.arange(len(self.items)), self.counts)
 
 
@@ -66,3 +64,11 @@ def sorted_categories(
     codes = np.where(coded.codes < 0, np.nan, coded.codes)
     s = sorted_ratings(rater, item, codes, repeats=repeats)
     return replace(s, value=s.value.astype(np.int64), categories=coded.names)
+
+
+def item_means(item: Ints, value: Floats, items: int) -> tuple[Floats, Floats]:
+    """Mean and sample standard deviation of each item's values: NaN without any, the latter also of a single one."""
+    counts = np.bincount(item, minlength=items)
+    means = np.where(counts > 0, np.bincount(item, value, items) / np.maximum(counts, 1), np.nan)
+    squares = np.bincount(item, (value - means[item]) ** 2, items)
+    return means, np.where(counts > 1, np.sqrt(squares / np.maximum(counts - 1, 1)), np.nan)

@@ -51,13 +51,11 @@ class Grouped:
 
     @property
     def named(self) -> CodedCategories:
-        """The categories of votes."""
         assert self.categories is not None
         return self.categories
 
     @property
     def sizes(self) -> Ints:
-        """Ratings per item."""
         return np.diff(self.start)
 
     def counts(self, at_least: int = 2) -> dict[str, int]:
@@ -177,7 +175,6 @@ def differences_in(ratings: Grouped) -> RaterDifferences:
 
 
 def duplicate(rater: Any, item: Any) -> InputError:
-    """The error for a rater who rated an item twice."""
     return InputError(
         f"Rater {rater!r} rated item {item!r} more than once.",
         "Keep one rating per rater and item (the last, or their mean), or pass rater=None "

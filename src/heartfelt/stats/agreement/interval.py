@@ -160,12 +160,8 @@ def with_bounds(
     two_way, why_items_only = spread
     name, both = "two-way jackknife over items and raters", False
     if plan.resample == "items":
-        name, two_way = (
-            "jackknife over items",
-            TwoWaySpread(
-                items=two_way.items, raters=0.0, ratings=0.0, item_count=two_way.item_count, rater_count=1.0
-            ),
-        )
+        name = "jackknife over items"
+        two_way = replace(two_way, raters=0.0, ratings=0.0, rater_count=1.0)
     elif scale == "coefficient" and (not why_items_only or two_way.rater_count == 2):
         both = True
         if why_items_only:

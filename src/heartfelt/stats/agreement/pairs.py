@@ -58,12 +58,10 @@ class PairTable(ShortRepr):
 
     @property
     def rater_a(self) -> list[Any]:
-        """The id of each pair's first rater."""
         return [self.raters[at] for at in self.first.tolist()]
 
     @property
     def rater_b(self) -> list[Any]:
-        """The id of each pair's second rater."""
         return [self.raters[at] for at in self.second.tolist()]
 
     @property

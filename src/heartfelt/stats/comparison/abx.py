@@ -117,21 +117,11 @@ def _below(limit: float, rights: Floats, answers: Ints) -> float:
 def _exact_share(
     successes: int, trials: int, method: str, confidence: float, counts: dict[str, int]
 ) -> Estimate:
-    """A proportion with its exact interval."""
-    low, high = exact_bounds(successes, trials, confidence)
-    return Estimate(
-        value=successes / trials,
-        low=low,
-        high=high,
-        method=method,
-        interval="Clopper-Pearson",
-        confidence=confidence,
-        counts=counts,
-    )
+    share = Estimate(value=successes / trials, method=method, counts=counts)
+    return share.with_interval(*exact_bounds(successes, trials, confidence), "Clopper-Pearson", confidence)
 
 
 def exact_bounds(successes: int, trials: int, confidence: float) -> tuple[float, float]:
-    """The exact interval of a proportion."""
     low, high = clopper_pearson(
         np.array(float(successes)), np.array(float(trials)), (1 - check_confidence(confidence)) / 2
     )
@@ -139,7 +129,6 @@ def exact_bounds(successes: int, trials: int, confidence: float) -> tuple[float,
 
 
 def binomial_upper(successes: int, trials: int, share: float) -> float:
-    """The probability of at least so many successes."""
     from scipy.special import bdtrc
 
     return 1.0 if successes <= 0 else float(bdtrc(successes - 1, trials, share))
@@ -169,24 +158,12 @@ def _d_prime(share: Estimate) -> Estimate:
     value = d_prime_of_share(float(share))
     if value is None:
         return Estimate.missing("every answer was correct; d' is not finite", method, share.counts)
+    estimate = Estimate(
+        value=value, method=method, counts=share.counts, why_no_interval=share.why_no_interval
+    )
     if share.low is None or share.high is None:
-        return Estimate(
-            value=value, method=method, counts=share.counts, why_no_interval=share.why_no_interval
-        )
+        return estimate
     low, high = d_prime_of_share(share.low), d_prime_of_share(share.high)
     if high is None:
-        return Estimate(
-            value=value,
-            method=method,
-            counts=share.counts,
-            why_no_interval="the upper bound of the share is 1",
-        )
-    return Estimate(
-        value=value,
-        low=low,
-        high=high,
-        method=method,
-        interval=share.interval,
-        confidence=share.confidence,
-        counts=share.counts,
-    )
+        return estimate.without_interval("the upper bound of the share is 1")
+    return estimate.with_interval(low, high, share.interval, share.confidence)

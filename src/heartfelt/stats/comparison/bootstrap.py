@@ -66,14 +66,8 @@ def bootstrap_strengths(
     names = [name for name, unit in (("raters", rater), ("stimuli", stimulus)) if unit is not None]
     interval = f"bootstrap over {' and '.join(names) or 'comparisons'}, percentiles"
     strengths = tuple(
-        Estimate(
-            value=strength.value,
-            low=float(a),
-            high=float(b),
-            method=strength.method,
-            interval=interval,
-            confidence=confidence,
-            counts=counts,
+        Estimate(value=strength.value, method=strength.method, counts=counts).with_interval(
+            float(a), float(b), interval, confidence
         )
         for strength, a, b in zip(result.strengths, low, high, strict=True)
     )
@@ -144,6 +138,5 @@ class _Resampler:
 
 
 def _counts(units: int, lanes: int, rng: np.random.Generator) -> Floats:
-    """How often each unit is drawn in each resample."""
     sample = rng.integers(0, units, (lanes, units)) + units * np.arange(lanes)[:, None]
     return np.bincount(sample.ravel(), minlength=lanes * units).reshape(lanes, units).astype(np.float64)

@@ -85,12 +85,11 @@ def choice_ceilings(
     per_pair = d.per_item
     if not data.size or per_pair.max() < 2:
         reason = "no pair was judged twice" if data.size else "there are no comparisons"
-        return ChoiceScores(
-            **{
-                score: Estimate.missing(reason, f"ceiling, {name}", counts)
-                for score, name in _SCORE_NAMES.items()
-            }
-        )
+        missing = {
+            score: Estimate.missing(reason, f"ceiling, {name}", counts)
+            for score, name in _SCORE_NAMES.items()
+        }
+        return ChoiceScores(**missing)
     table = np.zeros((sets.count, 3))
     observed_counts = category_counts(d)
     table[:, : observed_counts.shape[1]] = observed_counts
@@ -176,16 +175,8 @@ def _of_mixture(
     quantity = expected_ratio(top, bottom)
     value = quantity(mixture.spread)[0]
     low, high = (mixture.bound(quantity, drop, side) for side in (-1.0, 1.0))
-    low, high = min(low, value), max(high, value)
-    return Estimate(
-        value=value,
-        low=low,
-        high=high,
-        method=method,
-        interval=INTERVAL,
-        confidence=confidence,
-        counts=counts,
-    )
+    estimate = Estimate(value=value, method=method, counts=counts)
+    return estimate.with_interval(min(low, value), max(high, value), INTERVAL, confidence)
 
 
 # --- strengths --------------------------------------------------------------------------------------------------------
@@ -230,15 +221,8 @@ def strength_ceiling(
     tail = (1.0 - confidence) / 2.0
     low, high = (float(bound) for bound in np.quantile(ceilings, [tail, 1.0 - tail]))
     interval = f"draws of strengths, their variance by noncentral F ({free:.3g} and {noise_freedom:.3g} df)"
-    return Estimate(
-        value=value,
-        low=min(low, value),
-        high=max(high, value),
-        method=method,
-        interval=interval,
-        confidence=confidence,
-        counts=counts,
-    )
+    estimate = Estimate(value=value, method=method, counts=counts)
+    return estimate.with_interval(min(low, value), max(high, value), interval, confidence)
 
 
 def _ratios(f: float, free: float, noise_freedom: float) -> Floats:

@@ -49,12 +49,10 @@ class Choices:
 
     @property
     def answers(self) -> int:
-        """Number of answers."""
         return int(self.rater.size)
 
     @property
     def counts(self) -> dict[str, int]:
-        """Counts for an estimate."""
         counts = {"answers": self.answers, "contestants": len(self.names), "raters": self.raters}
         counts |= {} if self.stimulus is None else {"stimuli": self.stimuli}
         return counts | ({"left_out": self.left_out} if self.left_out else {})
@@ -74,6 +72,30 @@ class _Answers:
     stimulus: Ints | None
     stimuli: int
     left_out: int
+
+    def choices(
+        self,
+        starts: list[int],
+        items: list[int],
+        sign: list[float],
+        weight: list[float],
+        answer: list[int],
+        unusable: int,
+    ) -> Choices:
+        """The choices that the answers are made of; ``unusable`` answers gave none."""
+        return Choices(
+            starts=np.array(starts, np.int64),
+            items=np.array(items, np.int64),
+            sign=np.array(sign),
+            weight=np.array(weight),
+            answer=np.array(answer, np.int64),
+            names=self.names,
+            rater=self.rater,
+            raters=self.raters,
+            stimulus=self.stimulus,
+            stimuli=self.stimuli,
+            left_out=self.left_out + unusable,
+        )
 
 
 def _answers(
@@ -151,19 +173,7 @@ def plackett_luce(
                 answer.append(number)
                 weight.append(1.0 if same < end else 1.0 - 1.0 / (same - position))
             position = same
-    choices = Choices(
-        starts=np.array(starts, np.int64),
-        items=np.array(items, np.int64),
-        sign=np.ones(len(starts) - 1),
-        weight=np.array(weight),
-        answer=np.array(answer, np.int64),
-        names=data.names,
-        rater=data.rater,
-        raters=data.raters,
-        stimulus=data.stimulus,
-        stimuli=data.stimuli,
-        left_out=data.left_out + alone,
-    )
+    choices = data.choices(starts, items, [1.0] * len(weight), weight, answer, alone)
     return _fit("Plackett-Luce", choices, penalty, confidence)
 
 
@@ -197,19 +207,7 @@ def best_worst(
                 starts.append(len(items))
                 sign.append(direction)
                 answer.append(number)
-    choices = Choices(
-        starts=np.array(starts, np.int64),
-        items=np.array(items, np.int64),
-        sign=np.array(sign),
-        weight=np.ones(len(sign)),
-        answer=np.array(answer, np.int64),
-        names=data.names,
-        rater=data.rater,
-        raters=data.raters,
-        stimulus=data.stimulus,
-        stimuli=data.stimuli,
-        left_out=data.left_out + incomplete,
-    )
+    choices = data.choices(starts, items, sign, [1.0] * len(sign), answer, incomplete)
     return _fit("best-worst logit", choices, penalty, confidence)
 
 

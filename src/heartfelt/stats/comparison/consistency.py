@@ -117,7 +117,6 @@ class Triads:
 
     @property
     def count(self) -> int:
-        """Number of triads."""
         return int(self.edges.shape[0])
 
 
@@ -349,12 +348,5 @@ def first_choices(value: Values, *, confidence: float = 0.95) -> Estimate:
         return Estimate.missing("no comparison was decided", "share of first choices", counts)
     low, high = wilson(float((decided > 0.5).sum()), decided.size, confidence)
     share = float((decided > 0.5).mean())
-    return Estimate(
-        value=share,
-        low=low,
-        high=high,
-        method="share of first choices",
-        interval="Wilson",
-        confidence=confidence,
-        counts=counts,
-    )
+    estimate = Estimate(value=share, method="share of first choices", counts=counts)
+    return estimate.with_interval(low, high, "Wilson", confidence)

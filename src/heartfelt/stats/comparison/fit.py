@@ -65,7 +65,6 @@ class StrengthProblem:
         return int(self.with_order) + int(self.with_tie)
 
     def differences(self, strengths: Floats, order: float) -> Floats:
-        """The difference of strengths in each cell, with the order effect."""
         return strengths[self.cells.first] - strengths[self.cells.second] + order
 
 
@@ -128,7 +127,6 @@ def solve(matrix: Floats, rhs: Floats) -> Floats:
 
 
 def _conjugate_gradients(matrix: Floats, rhs: Floats) -> Floats:
-    """Jacobi-preconditioned conjugate gradients."""
     x = np.zeros_like(rhs)
     residual = rhs.copy()
     scale = 1.0 / np.diag(matrix)

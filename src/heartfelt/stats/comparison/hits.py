@@ -8,8 +8,11 @@ Two predictions are compared answer by answer: the mean of the differences, with
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from heartfelt.stats._bounds import check_confidence
 from heartfelt.stats.association import MetricDifference
@@ -21,10 +24,34 @@ from heartfelt.stats.metrics import METRICS
 from heartfelt.stats.triples import Floats, Ids, Ints
 from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance
 
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Without: TypeAlias = Callable[[Ints, int], Floats]
+"""A statistic without each unit, from codes of units and their number."""
+
 
 def hits(lean: Floats, value: Floats) -> Floats:
     """How right each prediction is; ``lean`` is above 0 where the first is predicted, ``value`` 1 where it was chosen."""
     return np.where(lean > 0, value, np.where(lean < 0, 1.0 - value, 0.5))
+
+
+def crossed(
+    data: Comparisons, sets: PairSets, members: tuple[Ints, int], without: Without, used: Bools
+) -> TwoWaySpread:
+    """The spread of a statistic of the ``used`` comparisons over pairs, the members that pairs share, and raters."""
+    rows, (both, count) = np.flatnonzero(used), members
+    pairs = shared_members(
+        jackknife_variance(without(sets.codes, sets.count)), jackknife_variance(without(both, count))
+    )
+    units = min(effective(np.bincount(part)) for part in (sets.codes[rows], both[:, rows].ravel()))
+    if data.rater is None:
+        return TwoWaySpread(items=pairs, raters=0.0, ratings=0.0, item_count=units, rater_count=1.0)
+    return TwoWaySpread(
+        items=pairs,
+        raters=jackknife_variance(without(data.rater, data.raters)),
+        ratings=jackknife_variance(without(np.arange(data.size), data.size)),
+        item_count=units,
+        rater_count=effective(np.bincount(data.rater[rows])),
+    )
 
 
 def mean_hits(
@@ -47,7 +74,11 @@ def mean_hits(
     pairs = judged_sets(data)
     counts = {"comparisons": int(moved.size), "pairs": pairs.count}
     counts |= {} if data.rater is None else {"raters": data.raters}
-    spread = _spread(moved, data, pairs)
+    every = np.ones(moved.size)
+    members = np.vstack([data.first, data.second]), len(data.names)
+    spread = crossed(
+        data, pairs, members, lambda codes, count: without_units(moved, every, codes, count), every > 0
+    )
     value = float(moved.mean())
     point_estimate = Estimate(value=value, method=name, counts=counts)
     units = min(pairs.count, counts.get("raters", pairs.count))
@@ -81,26 +112,4 @@ def mean_hits(
         df=result.df,
         spread=result,
         metric=metric,
-    )
-
-
-def _spread(moved: Floats, data: Comparisons, pairs: PairSets) -> TwoWaySpread:
-    """How far the mean varies with pairs and raters."""
-
-    def variance(codes: Ints, count: int) -> float:
-        return jackknife_variance(without_units(moved, np.ones(moved.size), codes, count))
-
-    members = np.vstack([data.first, data.second])
-    of_pairs = shared_members(variance(pairs.codes, pairs.count), variance(members, len(data.names)))
-    units = min(effective(np.bincount(part)) for part in (pairs.codes, members.ravel()))
-    if data.rater is None:
-        return TwoWaySpread(items=of_pairs, raters=0.0, ratings=0.0, item_count=units, rater_count=1.0)
-    answers = variance(np.arange(moved.size), moved.size)
-    raters = effective(np.bincount(data.rater))
-    return TwoWaySpread(
-        items=of_pairs,
-        raters=variance(data.rater, data.raters),
-        ratings=answers,
-        item_count=units,
-        rater_count=raters,
     )

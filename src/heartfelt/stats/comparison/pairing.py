@@ -55,7 +55,6 @@ class PairSchedule:
 
     @property
     def size(self) -> int:
-        """Number of contestants."""
         return int(self._won.shape[0])
 
     def add(self, first: int, second: int, value: float, times: int = 1) -> None:
@@ -137,14 +136,8 @@ class PairSchedule:
         method = "Bradley-Terry, normal distribution of strengths with estimated variance"
         counts = {"comparisons": round(float(self._won.sum())), "contestants": self.size}
         return tuple(
-            Estimate(
-                value=value,
-                low=value - wide,
-                high=value + wide,
-                method=method,
-                interval="posterior, Student t",
-                confidence=confidence,
-                counts=counts,
+            Estimate(value=value, method=method, counts=counts).with_interval(
+                value - wide, value + wide, "posterior, Student t", confidence
             )
             for value, wide in zip(strengths.tolist(), half.tolist(), strict=True)
         )

@@ -43,17 +43,14 @@ class Comparisons:
 
     @property
     def size(self) -> int:
-        """Number of comparisons."""
         return int(self.value.size)
 
     @property
     def raters(self) -> int:
-        """Number of raters."""
         return len(self.rater_names)
 
     @property
     def counts(self) -> dict[str, int]:
-        """Counts for an estimate."""
         counts = {"comparisons": self.size, "contestants": len(self.names)}
         if self.rater is not None:
             counts["raters"] = self.raters
@@ -318,7 +315,6 @@ class WinMatrix:
 
 
 def win_matrix(first: Ids, second: Ids, value: Values) -> WinMatrix:
-    """Count wins by pair of contestants."""
     data = as_comparisons(None, first, second, value)
     check_choices(data.value)
     size = len(data.names)

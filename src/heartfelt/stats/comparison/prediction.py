@@ -30,13 +30,13 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats._bounds import Transform, check_confidence
-from heartfelt.stats.comparison.hits import hits
+from heartfelt.stats.comparison.hits import Without, crossed, hits
 from heartfelt.stats.comparison.pairs import Comparisons, PairSets, as_comparisons, check_choices, judged_sets
-from heartfelt.stats.comparison.spread import shared_members, without_each, without_units
+from heartfelt.stats.comparison.spread import without_each, without_units
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import JackknifeError
 from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_floats
-from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance
+from heartfelt.stats.two_way_jackknife import TwoWaySpread
 
 ROUNDING = 1e-9
 NO_PROBABILITIES = "the prediction gives no probabilities"
@@ -80,7 +80,6 @@ class Predicted:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Counts for an estimate."""
         raters = {} if self.data.rater is None else {"raters": self.data.raters}
         left_out = {"left_out": self.data.left_out} if self.data.left_out else {}
         return {"comparisons": self.data.size, "pairs": self.sets.count, **raters, **left_out}
@@ -232,7 +231,6 @@ def _log_loss(predicted: Predicted, name: str, chances: Floats, happened: Floats
 
 
 def _mean(predicted: Predicted, name: str, top: Floats, bottom: Floats, scale: Transform) -> Estimate:
-    """The ratio of two sums over comparisons."""
     total = float(bottom.sum())
     if total <= 0:
         return Estimate.missing("no comparison was decided", name, predicted.counts)
@@ -241,31 +239,11 @@ def _mean(predicted: Predicted, name: str, top: Floats, bottom: Floats, scale: T
     def without(codes: Ints, count: int) -> Floats:
         return without_units(top, bottom, codes, count)
 
-    return with_spread(point_estimate, crossed(predicted, without, bottom > 0), scale, predicted)
+    return with_spread(point_estimate, predicted_spread(predicted, without, bottom > 0), scale, predicted)
 
 
-def crossed(predicted: Predicted, without: Any, used: Any) -> TwoWaySpread:
-    """The spread of a statistic; ``without`` gives it without each unit, from codes of units and their number."""
-    rows = np.flatnonzero(used)
-    members, count = predicted.members
-    of_pairs, of_members = (
-        jackknife_variance(without(*units))
-        for units in ((predicted.sets.codes, predicted.sets.count), (members, count))
-    )
-    pairs = shared_members(of_pairs, of_members)
-    units = min(
-        effective(np.bincount(part)) for part in (predicted.sets.codes[rows], members[:, rows].ravel())
-    )
-    if predicted.data.rater is None:
-        return TwoWaySpread(items=pairs, raters=0.0, ratings=0.0, item_count=units, rater_count=1.0)
-    rater, raters = predicted.data.rater, predicted.data.raters
-    return TwoWaySpread(
-        items=pairs,
-        raters=jackknife_variance(without(rater, raters)),
-        ratings=jackknife_variance(without(np.arange(predicted.data.size), predicted.data.size)),
-        item_count=units,
-        rater_count=effective(np.bincount(rater[rows])),
-    )
+def predicted_spread(predicted: Predicted, without: Without, used: Any) -> TwoWaySpread:
+    return crossed(predicted.data, predicted.sets, predicted.members, without, used)
 
 
 def with_spread(
@@ -336,7 +314,9 @@ def _majority(predicted: Predicted, name: str) -> Estimate:
         return np.asarray((hit.sum() + moved)[remaining > 0] / remaining[remaining > 0])
 
     point_estimate = Estimate(value=float(hit.sum() / label.sum()), method=name, counts=counts)
-    return with_spread(point_estimate, crossed(predicted, without, label[sets.codes] > 0), "logit", predicted)
+    return with_spread(
+        point_estimate, predicted_spread(predicted, without, label[sets.codes] > 0), "logit", predicted
+    )
 
 
 def _labelled(lead: Floats, lean: Floats) -> tuple[Floats, Floats]:

@@ -9,11 +9,12 @@ above 0 means that the first was chosen more often than predicted. Intervals are
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from heartfelt.stats.comparison.prediction import crossed, predictions, with_spread
+from heartfelt.stats.comparison.prediction import predicted_spread, predictions, with_spread
 from heartfelt.stats.comparison.spread import sums_by
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.probability import Calibration, calibration
@@ -78,7 +79,7 @@ def choice_calibration(
     intercept, slope = (
         with_spread(
             Estimate(value=float(result.at[k]), method=names[1 - k], counts=counts),
-            crossed(predicted, lambda codes, count, k=k: result.without(codes, count)[:, k], decided),
+            predicted_spread(predicted, partial(result.without_of, k), decided),
             "identity",
             predicted,
         )
@@ -105,6 +106,9 @@ class _Recalibrated:
         determinant = np.maximum(a * c - b * b, 1e-300)
         moves = np.column_stack([c * score[:, 0] - b * score[:, 1], a * score[:, 1] - b * score[:, 0]])
         return np.asarray(self.at - moves / determinant[:, None])
+
+    def without_of(self, parameter: int, codes: Ints, count: int) -> Floats:
+        return self.without(codes, count)[:, parameter]
 
 
 def _recalibrated(odds: Floats, value: Floats, used: Any) -> _Recalibrated | None:

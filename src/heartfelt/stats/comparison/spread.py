@@ -123,7 +123,6 @@ def _positive(matrix: Floats) -> Floats:
 
 
 def _form(matrix: Floats, contrast: Mapping[int, float]) -> float:
-    """The quadratic form of a contrast."""
     indices, weights = list(contrast), np.array(list(contrast.values()))
     return float(weights @ matrix[np.ix_(indices, indices)] @ weights)
 

@@ -80,7 +80,6 @@ class Strengths:
     """The places in ``names`` that the covariance is about."""
 
     def strength(self, name: Any) -> Estimate:
-        """The strength of one contestant."""
         return self.strengths[self._place(name)]
 
     def _place(self, name: Any) -> int:
@@ -207,7 +206,6 @@ def cmos(
 
 
 def method_name(model: str, penalty: float) -> str:
-    """The name of a method, with the penalty if there is one."""
     return f"{model}, {penalty:g} ties with an average contestant added to each" if penalty else model
 
 
@@ -371,22 +369,15 @@ def bounded(
     confidence: float,
 ) -> Estimate:
     """The estimate of one parameter with its interval."""
+    estimate = Estimate(value=value, method=method, counts=counts)
     if spread is None:
-        reason = f"intervals were not asked for, or there are more than {COVARIANCE_AT_MOST:,} contestants"
-        return Estimate(value=value, method=method, counts=counts, why_no_interval=reason)
+        return estimate.without_interval(
+            f"intervals were not asked for, or there are more than {COVARIANCE_AT_MOST:,} contestants"
+        )
     bounds = spread.bounds(value, {position: 1.0}, confidence)
     if bounds is None:
-        return Estimate(value=value, method=method, counts=counts, why_no_interval="nothing varies")
-    low, high = bounds
-    return Estimate(
-        value=value,
-        low=low,
-        high=high,
-        method=method,
-        interval=spread.interval,
-        confidence=confidence,
-        counts=counts,
-    )
+        return estimate.without_interval("nothing varies")
+    return estimate.with_interval(*bounds, spread.interval, confidence)
 
 
 def _result(
@@ -498,12 +489,10 @@ class ScoreContributions:
 
     @property
     def contestants(self) -> int:
-        """Number of contestants."""
         return self.size
 
     @property
     def width(self) -> int:
-        """Number of parameters."""
         return self.size + int(self.with_order) + int(self.with_tie)
 
     def squares(self) -> Floats:
@@ -527,7 +516,6 @@ class ScoreContributions:
         return np.asarray(summed.reshape(units, width), np.float64)
 
     def part(self, rows: Ints) -> tuple[Floats, Floats]:
-        """Slope and information of some comparisons."""
         columns, slopes, information = self.directions(rows)
         slope, information_sum = np.zeros(self.width), np.zeros((self.width, self.width))
         np.add.at(slope, columns, slopes)

@@ -166,7 +166,6 @@ class RandomEffects:
         return out
 
     def gather(self, f: Floats, sd: Floats) -> Floats:
-        """``S Z' f``."""
         parts = [
             scale * np.bincount(code, f, minlength=size)
             for scale, code, size in zip(sd, self.codes, self.n, strict=True)
@@ -245,7 +244,6 @@ class RandomEffects:
         return coupling, products.toarray()
 
     def solve(self, factor: RandomFactor, right: Floats) -> Floats:
-        """Solve ``H x = right`` for columns."""
         from scipy.linalg import lapack
 
         first, middle, last = (block.copy() for block in self.split(right))

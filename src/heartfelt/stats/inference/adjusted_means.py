@@ -143,7 +143,6 @@ class _Fit:
         return out
 
     def mean(self, index: int) -> Estimate:
-        """The mean of a level."""
         point_estimate, factor = self._combination(self._weights(index, 1.0), MEAN, int(self.sizes[index]))
         if point_estimate.value is None or self.mean_square is None:
             return point_estimate
@@ -151,7 +150,6 @@ class _Fit:
         return _bounds.with_t(point_estimate, error, self.free, "Student's t", self.compare.confidence)
 
     def pair(self, i: int, j: int) -> Pair:
-        """The difference of two levels."""
         rows = int(self.sizes[i] + self.sizes[j])
         point_estimate, factor = self._combination(
             self._weights(i, 0.0) - self._weights(j, 0.0), DIFFERENCE, rows

@@ -104,7 +104,6 @@ class CumulativeLinkResult:
     model: _Fitted | None = field(default=None, repr=False, compare=False, metadata={"omit": True})
 
     def effect(self, name: str) -> OrdinalEffect:
-        """The test of one term."""
         return {effect.effect: effect for effect in self.effects}[name]
 
     def coefficient(self, name: str) -> OrdinalCoefficient:
@@ -136,7 +135,6 @@ class _Fitted:
     inference: ContrastInference
 
     def differences(self, factor: str, method: str, confidence: float) -> Pairwise:
-        """See ``CumulativeLinkResult.differences``."""
         if factor not in self.data.factors or any(
             factor in term.parts and len(term.parts) > 1 for term in self.data.terms
         ):

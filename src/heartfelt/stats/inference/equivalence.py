@@ -36,9 +36,9 @@ class Equivalence:
 
     estimate: Estimate
     margins: tuple[float, float]
-    p_above_low: float | None
-    p_below_high: float | None
-    df: float | None
+    p_above_low: float | None = None
+    p_below_high: float | None = None
+    df: float | None = None
     alpha: float
     method: str
     why_missing: str | None = None
@@ -129,30 +129,16 @@ def equivalence_mean(
     method = "two one-sided tests, " + ("paired Student t" if pairs else "Welch t")
     estimate = effect.estimate(1 - 2 * alpha)
     reason = effect.why_missing or effect.why_no_error
+    untested = Equivalence(
+        estimate=estimate, margins=(low, high), alpha=alpha, method=method, why_missing=reason
+    )
     if reason:
-        return Equivalence(
-            estimate=estimate,
-            margins=(low, high),
-            p_above_low=None,
-            p_below_high=None,
-            df=None,
-            alpha=alpha,
-            method=method,
-            why_missing=reason,
-        )
+        return untested
     from scipy.special import stdtr
 
     above = float(stdtr(effect.df, -(effect.value - low) / effect.error))
     below = float(stdtr(effect.df, (effect.value - high) / effect.error))
-    return Equivalence(
-        estimate=estimate,
-        margins=(low, high),
-        p_above_low=above,
-        p_below_high=below,
-        df=effect.df,
-        alpha=alpha,
-        method=method,
-    )
+    return replace(untested, p_above_low=above, p_below_high=below, df=effect.df)
 
 
 def equivalence_correlation(
@@ -172,17 +158,11 @@ def equivalence_correlation(
     estimate = compute(x, y, confidence=1 - 2 * alpha)
     method = f"two one-sided tests, {estimate.interval or 'Fisher z'}"
     reason = estimate.why_missing or estimate.why_no_interval
+    untested = Equivalence(
+        estimate=estimate, margins=(low, high), alpha=alpha, method=method, why_missing=reason
+    )
     if estimate.value is None or reason:
-        return Equivalence(
-            estimate=estimate,
-            margins=(low, high),
-            p_above_low=None,
-            p_below_high=None,
-            df=None,
-            alpha=alpha,
-            method=method,
-            why_missing=reason,
-        )
+        return untested
     n, value = estimate.counts["pairs"], estimate.value
     # Fisher's z with the sample's own error, as in the interval: test and interval then always agree.
     factor = 1.0 if kind == "pearson" else 1 + value * value / 2
@@ -191,15 +171,7 @@ def equivalence_correlation(
 
     above = float(ndtr(-(math.atanh(value) - math.atanh(low)) / error)) if low > -1 else 0.0
     below = float(ndtr((math.atanh(value) - math.atanh(high)) / error)) if high < 1 else 0.0
-    return Equivalence(
-        estimate=estimate,
-        margins=(low, high),
-        p_above_low=above,
-        p_below_high=below,
-        df=None,
-        alpha=alpha,
-        method=method,
-    )
+    return replace(untested, p_above_low=above, p_below_high=below)
 
 
 def _check(low: float, high: float, alpha: float, least: float, most: float) -> None:

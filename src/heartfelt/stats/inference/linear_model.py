@@ -67,12 +67,10 @@ class ModelData:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
         return int(self.outcome.size)
 
     @property
     def counts(self) -> dict[str, int]:
-        """For an estimate's ``counts``."""
         left_out = int(self.used.size - np.count_nonzero(self.used))
         return {"rows": self.rows, **({"left_out": left_out} if left_out else {})}
 
@@ -166,7 +164,6 @@ def term_columns(term: Term, data: ModelData, coding: Coding) -> Floats:
 
 
 def column_names(term: Term, data: ModelData, coding: Coding) -> list[str]:
-    """Names of the term's columns: ``system[Suno]``, ``system[Suno]:loudness``."""
     names = [""]
     for part in term.parts:
         if part in data.covariates:
@@ -268,7 +265,6 @@ def reduced(data: ModelData, coding: Coding = "sum") -> Reduced:
 
 
 def width(term: Term, data: ModelData) -> int:
-    """How many columns a term has."""
     return math.prod(
         max(len(data.factors[part].levels) - 1, 0) for part in term.parts if part in data.factors
     )
@@ -341,7 +337,6 @@ def added(model: Reduced, base: Sequence[str], term: str) -> tuple[float, int]:
 
 
 def residual(model: Reduced, terms: Sequence[Term]) -> tuple[float, int]:
-    """Residual sum of squares and rank of the model with all these terms."""
     full_basis = basis(model.stack(["", *(term.name for term in terms)]))
     residuals = model.outcome - full_basis @ (full_basis.T @ model.outcome)
     return model.inside + float(residuals @ residuals), full_basis.shape[1]

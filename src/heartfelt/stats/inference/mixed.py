@@ -114,7 +114,6 @@ class MixedResult:
     pairs: Pairwise | None = field(default=None, metadata={"omit": True})
 
     def effect(self, name: str) -> MixedEffect:
-        """The test of one term."""
         return {effect.effect: effect for effect in self.effects}[name]
 
     def coefficient(self, name: str) -> Coefficient:
@@ -123,7 +122,6 @@ class MixedResult:
 
     @property
     def intercept(self) -> Estimate:
-        """The headline."""
         if not self.coefficients:
             return Estimate.missing(self.why_missing or "not fitted", self.method, self.counts)
         return self.coefficients[0].estimate

@@ -63,12 +63,10 @@ class Earnings:
 
     @property
     def systems(self) -> int:
-        """How many systems there are."""
         return self.sizes.size
 
     @cached_property
     def sizes(self) -> Ints:
-        """Rows of each system."""
         return np.bincount(self.system)
 
     @cached_property
@@ -168,7 +166,6 @@ class Earnings:
 
 
 def _flipped(values: Floats, resamples: int, seed: int, name: str) -> Floats:
-    """The sum of the values with random signs."""
     from heartfelt.stats._kernels_permutation import flip_sums
 
     if values.size > LARGE:

@@ -80,7 +80,6 @@ def permutation_two_sample(
 
 
 def _divisions(centred: Floats, size: int, exact: bool, resamples: int, seed: int) -> Floats:
-    """Sum and sum of squares of the first group, per arrangement."""
     if exact:
         picked = np.fromiter(
             (i for chosen in combinations(range(centred.size), size) for i in chosen), np.int64

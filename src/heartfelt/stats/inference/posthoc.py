@@ -48,7 +48,6 @@ class Pair:
 
     @property
     def difference(self) -> float | None:
-        """Mean of ``a`` minus mean of ``b``."""
         return self.estimate.value
 
 

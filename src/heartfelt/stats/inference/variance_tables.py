@@ -207,27 +207,17 @@ def _row(effect: str, square: float | None, df: int, why_missing: str | None, fr
         for share, name in zip(shares, names, strict=False)
     )
     mean = square / df
+    f: float | None = None
+    p: float | None = None
     if frame.why_no_test:
         omega = Estimate.missing(frame.why_no_test, names[3], frame.counts)
         partial = partial.without_interval(frame.why_no_test)
-        return AnovaRow(
-            effect=effect,
-            df=df,
-            sum_sq=square,
-            mean_sq=mean,
-            f=None,
-            p=None,
-            eta_squared=eta,
-            eta_squared_of_total=of_total,
-            partial_eta_squared=partial,
-            omega_squared=omega,
-            why_missing=frame.why_no_test,
-        )
-    error = frame.residual / frame.residual_df
-    omega_share = (square - df * error) / (frame.total + error)
-    omega = Estimate(value=omega_share, method=names[3], counts=frame.counts, why_no_interval=no_interval)
-    f = mean / error
-    partial, p = _share_interval(partial, f, df, frame), float(fdtrc(df, frame.residual_df, f))
+    else:
+        error = frame.residual / frame.residual_df
+        omega_share = (square - df * error) / (frame.total + error)
+        omega = Estimate(value=omega_share, method=names[3], counts=frame.counts, why_no_interval=no_interval)
+        f = mean / error
+        partial, p = _share_interval(partial, f, df, frame), float(fdtrc(df, frame.residual_df, f))
     return AnovaRow(
         effect=effect,
         df=df,
@@ -239,6 +229,7 @@ def _row(effect: str, square: float | None, df: int, why_missing: str | None, fr
         eta_squared_of_total=of_total,
         partial_eta_squared=partial,
         omega_squared=omega,
+        why_missing=frame.why_no_test or None,
     )
 
 

@@ -117,19 +117,9 @@ def variance_components(
     fit = fit_crossed(d, seed=seed)
     if isinstance(fit, str):
         gone = Estimate.missing(fit, REML, d.counts)
+        missing = dict.fromkeys(QUANTITIES, gone)
         return VarianceComponents(
-            item=gone,
-            rater=gone,
-            residual=gone,
-            error=gone,
-            item_share=gone,
-            rater_share=gone,
-            residual_share=gone,
-            mean=gone,
-            log_likelihood=None,
-            method=REML,
-            iterations=0,
-            notes=(fit,),
+            **missing, mean=gone, log_likelihood=None, method=REML, iterations=0, notes=(fit,)
         )
     if interval == "auto" or interval == "jackknife":
         parts = {name: fit.estimate(quantity, confidence, "none") for name, quantity in QUANTITIES.items()}
@@ -284,13 +274,7 @@ def _at_least(spread: TwoWaySpread) -> TwoWaySpread:
     """A spread of raters' levels: no less than normal effects of so many raters would give."""
     least = 2.0 / max(spread.rater_count - 1.0, 1.0)
     raters = max(spread.raters, spread.ratings + least)
-    return TwoWaySpread(
-        items=spread.items,
-        raters=raters,
-        ratings=spread.ratings,
-        item_count=spread.item_count,
-        rater_count=spread.rater_count,
-    )
+    return replace(spread, raters=raters)
 
 
 def _as_items(spread: TwoWaySpread) -> TwoWaySpread:
@@ -330,7 +314,6 @@ def _moved(
 
 
 def _sum(*parts: Part) -> Bounds:
-    """Bounds of a sum from its parts."""
     total = sum(value for value, _ in parts)
     down = math.hypot(*(value - low for value, (low, _) in parts))
     up = math.hypot(*(high - value for value, (_, high) in parts))

@@ -50,7 +50,6 @@ class Quantity:
     rest: tuple[float, float, float] | None = None
 
     def value(self, variances: Floats) -> float:
-        """The quantity at these variances."""
         top = float(np.dot(self.top, variances))
         if self.rest is None:
             return top
@@ -92,22 +91,18 @@ class CrossedFit:
 
     @property
     def method(self) -> str:
-        """How the fit was made."""
         return REML_PROBES if self.probed else REML
 
     @property
     def merged(self) -> int | None:
-        """The position fitted as one with the residual, if any."""
         return next((position for position in (0, 1) if position not in self.order), None)
 
     @property
     def why_merged(self) -> str:
-        """Why two variances were fitted as one."""
         return {None: "", 0: ONE_RATING, 1: ONE_EACH}[self.merged]
 
     @property
     def variances(self) -> Floats:
-        """Item, rater and residual."""
         return self._placed(self.fit)
 
     def _placed(self, fit: RemlFit) -> Floats:

@@ -38,7 +38,6 @@ class LabelErrors:
 
     @classmethod
     def of(cls, counts: Matrix, label: Ints) -> LabelErrors:
-        """Of items with votes per category, and the category each is labelled with."""
         points, mixture = fit_votes(counts)
         weights = (1 - _FLOOR) * mixture.spread / mixture.spread.sum() + _FLOOR * mixture.weights
         rows, kind = np.unique(counts, axis=0, return_inverse=True)

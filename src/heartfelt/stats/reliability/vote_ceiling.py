@@ -153,7 +153,6 @@ class _Both:
     rows_fit: bool
 
     def accuracy(self, panels: Panels, drop: float) -> tuple[float, float, float]:
-        """Value and bounds."""
         of_two = expected_ratio(self._chances(panels)[0], self._chances(panels)[1])
         value = of_two(self.clearness.spread)[0]
         high = self.clearness.bound(of_two, UPPER * drop, 1.0)
