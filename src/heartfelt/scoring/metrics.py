@@ -261,7 +261,6 @@ class ChanceLevel:
     y: Floats | None = None
 
     def estimate(self, metric: str) -> Estimate:
-        """The level as an estimate."""
         name = f"chance level of {metric}"
         if self.value is None:
             return Estimate.missing(self.what, name)

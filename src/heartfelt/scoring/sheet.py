@@ -50,7 +50,6 @@ class PredictionSheet:
 
     @cached_property
     def truth(self) -> Floats:
-        """The labels."""
         return self.rows["truth"].to_numpy().astype(np.float64)
 
     @cached_property

@@ -49,7 +49,6 @@ class CardScore:
 
 
 def header(core: ModelCore, scores: Iterable[CardScore]) -> list[str]:
-    """The card's header as lines."""
     facts: dict[str, object] = {**_licence(core.licence), "library_name": "heartfelt"}
     facts["tags"] = list(
         dict.fromkeys(["heartfelt", core.kind, core.recipe, *([core.media] if core.media else [])])
@@ -67,7 +66,6 @@ def header(core: ModelCore, scores: Iterable[CardScore]) -> list[str]:
 
 
 def _entry(score: CardScore) -> tuple[str, str, str]:
-    """What one entry of the header is about."""
     return score.data.study, score.question, score.part
 
 
@@ -78,7 +76,6 @@ def _licence(name: str) -> dict[str, object]:
 
 
 def _result(core: ModelCore, scores: Sequence[CardScore]) -> dict[str, object]:
-    """All metrics of one question on one part."""
     first = scores[0]
     task = f"{core.media or 'media'}-{'classification' if first.categories else 'regression'}"
     dataset = {
@@ -95,7 +92,6 @@ def _result(core: ModelCore, scores: Sequence[CardScore]) -> dict[str, object]:
 
 
 def licence_lines(core: ModelCore, credit: Sequence[str] = ()) -> list[str]:
-    """The section on licences and credit."""
     weights = core.licence or "not stated. The licences of the data and of the models below apply."
     lines = ["## Licence and credit", "", f"- Licence of these weights: {weights}"]
     for source in core.data:

@@ -64,13 +64,11 @@ def next_step(work: Transaction, rater: Rater) -> commands.Step:
 
 
 def show(work: Transaction, rater: Rater, trial: ReservedTrial) -> None:
-    """Record that a trial is shown."""
     position = -1 if trial.kind == "practice" else rater.positions + 1
     work.record("shown", rater.number, trial.id, number=float(position))
 
 
 def headphone_probe(study: Study) -> HeadphoneProbe | None:
-    """The study's headphone check."""
     return next((probe for probe in study.probes if isinstance(probe, HeadphoneProbe)), None)
 
 
@@ -172,7 +170,6 @@ def renew(work: Transaction, rater: Rater) -> float:
 
 
 def end(work: Transaction, rater: Rater, ending: commands.Ending) -> commands.SessionEnd:
-    """End the rater's session."""
     work.record("ended", rater.number, words=ending)
     return session_end(work, ending, rater)
 

@@ -116,7 +116,6 @@ class ByPart:
 
     @classmethod
     def of(cls, truth: Truth, options: ScoreOptions) -> ByPart:
-        """For a truth, with the groups of its stimuli."""
         return cls(truth=truth, options=options, grouping=stimulus_groups(truth))
 
     def columns(self, task: ScoringTask) -> list[str]:
@@ -299,7 +298,6 @@ def _names(rows: pl.DataFrame) -> pl.Series:
 
 
 def stimuli_of(sheet: PredictionSheet) -> Ints:
-    """The stimulus of each row as a number."""
     return np.arange(sheet.rows.height) if sheet.stimulus is None else sheet.stimulus
 
 

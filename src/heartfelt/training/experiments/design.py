@@ -87,7 +87,6 @@ class Removed:
 
     @property
     def notes(self) -> list[str]:
-        """How many were removed, in words."""
         alike = self._pool.alike
         copies = sum(alike[row] == alike[test_row] for row, test_row in self._reasons)
         grouped = {row for row, test_row in self._reasons if alike[row] != alike[test_row]}
@@ -303,7 +302,6 @@ class ConditionScorer:
 
 
 def _over_seeds(repeats: Repeats) -> Estimate:
-    """The standard deviation of a score over the seeds."""
     values = () if repeats.why_undefined else repeats.values
     counts = {"seeds": len(values)}
     if len(values) < 2:
@@ -313,5 +311,4 @@ def _over_seeds(repeats: Repeats) -> Estimate:
 
 
 def all_cells(conditions: Iterable[ExperimentCondition]) -> list[ExperimentCell]:
-    """The cells of conditions, in order."""
     return [cell for condition in conditions for cells in condition.cells.values() for cell in cells]

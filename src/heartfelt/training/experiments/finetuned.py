@@ -120,7 +120,6 @@ class FineTuneFit:
     def of(
         cls, name: str, pool: StimulusPool, data: Sequence[TrainingData], settings: Mapping[str, str]
     ) -> FineTuneFit:
-        """What the cells of a pool are trained with; ``data`` are those of each source."""
         several = len(data) > 1
         examples = [
             replace(example, source=f"{number}") if several else example
@@ -162,7 +161,6 @@ class FineTuneFit:
 
     @property
     def fields(self) -> list[str]:
-        """The annotation fields that are inputs."""
         _, settings = self._recipe({})
         wanted = tuple(getattr(settings, ATTRIBUTES, ()))
         if not wanted and self.name not in WITH_FIELDS:
@@ -180,11 +178,9 @@ class FineTuneFit:
         return {ATTRIBUTES: "+".join(remaining)}
 
     def check(self, settings: Mapping[str, str]) -> None:
-        """Raise for settings that a cell cannot have."""
         self._recipe(settings)
 
     def with_labels(self, sets: Mapping[str, LabelSet]) -> FineTuneFit:
-        """The same with further sets of labels to train on."""
         return replace(self, labels={**self.labels, **sets})
 
     def key(self, cell: ExperimentCell) -> str:
@@ -208,7 +204,6 @@ class FineTuneFit:
         )
 
     def fit_and_predict(self, cell: ExperimentCell) -> CellResult:
-        """A model trained on the cell's training rows."""
         import torch
 
         from heartfelt.training.finetuning.engine import TrainingLoop

@@ -56,7 +56,6 @@ class SweepPlan:
 
     @property
     def inner_cells(self) -> list[ExperimentCell]:
-        """All inner cells, in order."""
         return [cell for cells in self.inner.values() for cell in cells]
 
     @property
@@ -84,7 +83,6 @@ def variants_of(tried: Mapping[str, Sequence[str]], most: int = 0, seed: int = 0
 
 
 def variant_name(settings: Mapping[str, str]) -> str:
-    """A variant in words."""
     return ", ".join(f"{name}={value}" for name, value in settings.items())
 
 

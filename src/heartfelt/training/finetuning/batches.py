@@ -53,12 +53,10 @@ class BatchSchedule:
 
     @property
     def per_epoch(self) -> int:
-        """Steps of an epoch."""
         return -(-self.places.size // self.batch)
 
     @property
     def total(self) -> int:
-        """Steps in all."""
         return self.per_epoch * self.epochs
 
     def steps(self, start: int, pieces: int) -> Iterator[TrainingStep]:

@@ -62,7 +62,6 @@ class FineTuneTarget:
 
     @property
     def question(self) -> str:
-        """The question's id."""
         return self.output.question
 
 
@@ -84,12 +83,10 @@ class TrainingData:
 
     @property
     def study_name(self) -> str:
-        """The names of the studies trained on."""
         return " + ".join(dict.fromkeys(source.study.name for source in self.sources))
 
     @property
     def label_words(self) -> str:
-        """Whose answers the labels are."""
         questions = [target.question for target in self.targets]
         pairs = list(zip(self.sources, self.panels, strict=True))
         words = [label_words(source, panel, questions) for source, panel in pairs]
@@ -97,16 +94,13 @@ class TrainingData:
 
     @property
     def unusable(self) -> int:
-        """How many stimuli could not be used for any question."""
         return self.ledger.filter(pl.col("question").is_null()).height
 
     @property
     def outputs(self) -> tuple[QuestionOutput, ...]:
-        """What a model of these data answers."""
         return tuple(target.output for target in self.targets)
 
     def need_prompts(self, questions: Sequence[str]) -> None:
-        """Raise where a stimulus that is to be judged against its prompt has none."""
         lacking = [example.stimulus for example in self.examples if not example.prompt]
         if lacking and questions:
             raise InputError(

@@ -84,7 +84,6 @@ class _State:
 
 
 def accelerator_of(settings: FineTuneSettings) -> Any:
-    """Accelerate for a device and precision."""
     import torch
     from accelerate import Accelerator, DistributedDataParallelKwargs
     from accelerate.state import AcceleratorState

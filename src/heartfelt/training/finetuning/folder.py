@@ -81,7 +81,6 @@ class ModelFacts:
 
 
 def save_weights(task: FineTuneTask, path: Path) -> None:
-    """Write a module's weights, each tensor once."""
     from safetensors.torch import save
 
     weights = {

@@ -41,7 +41,6 @@ class TrainingParts:
 
     @property
     def tested(self) -> Ints:
-        """Every place that is scored."""
         return np.concatenate([np.empty(0, np.int64), *self.test.values()]).astype(np.int64)
 
 

@@ -155,7 +155,6 @@ def _trained(
     resume: bool,
     progress: Progress | None,
 ) -> tuple[TrainingLoop, TrainingResult]:
-    """One training run."""
     import torch
 
     store = None
@@ -236,7 +235,6 @@ def _predicted(engine: TrainingLoop, data: TrainingData) -> pl.DataFrame:
 
 
 def prediction_of(output: QuestionOutput, answer: Floats | float) -> Prediction:
-    """An answer as a prediction."""
     if not output.categories:
         return Prediction(value=float(answer))
     shares = {name: float(share) for name, share in zip(output.categories, np.asarray(answer), strict=True)}

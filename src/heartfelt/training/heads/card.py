@@ -127,7 +127,6 @@ def left_out_words(model: TrainedModel) -> str:
 
 
 def evaluation_table(scores: Sequence[ProtocolScore]) -> list[str]:
-    """The evaluation as lines of a Markdown table."""
     out = [
         "| question | labels of | reading | n | Pearson r | ceiling | bare means | RMSE | intervals cover |",
         "|---|---|---|---|---|---|---|---|---|",

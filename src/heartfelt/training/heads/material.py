@@ -75,7 +75,6 @@ class TrainingRecipe:
     """How many components of the embedding heads other than ridge look at."""
 
     def embedding_of(self, question: str) -> str:
-        """The embedding used by a question's head."""
         about_text = any(part in question.casefold() for part in self.with_text)
         return self.text_embedding if about_text and self.text_embedding else self.embedding
 
@@ -152,12 +151,10 @@ class TrainingStimuli:
 
     @property
     def unreadable(self) -> int:
-        """How many stimuli with a label have no file that can be read."""
         return self.ledger.filter(pl.col("question").is_null()).height
 
     @property
     def label_words(self) -> str:
-        """Whose answers the labels are."""
         return label_words(self.snapshot, self.panel, [target.question for target in self.targets])
 
     def learnable(self) -> TrainingStimuli:
@@ -173,7 +170,6 @@ class TrainingStimuli:
 
     @property
     def widest(self) -> str:
-        """The widest embedding that any question needs."""
         return max((target.embedding for target in self.targets), key=lambda name: EMBEDDINGS[name]().size)
 
     def domains(self) -> Domains:

@@ -59,12 +59,10 @@ class LabelTarget:
 
     @property
     def column(self) -> LabelColumn:
-        """The labels in the form that is checked."""
         return LabelColumn(question=self.question, label=self.label, bounds=self.bounds)
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """The ends of the scale."""
         return self.scale.bounds()
 
     def truth(self, raters: str) -> Floats:
@@ -72,11 +70,9 @@ class LabelTarget:
         return self.screened if raters == "screened" else self.everyone
 
     def on_scale(self, value: Floats) -> Floats:
-        """Predictions held on the scale."""
         return value if self.bounds is None else np.clip(value, *self.bounds)
 
     def part(self, at: Ints) -> LabelTarget:
-        """Only the stimuli at these places."""
         columns = ("label", "weight", "screened", "everyone")
         answers = None if self.answers is None else self.answers.at(at)
         return replace(self, answers=answers, **{name: getattr(self, name)[at] for name in columns})
@@ -151,16 +147,13 @@ class CategoryTarget(LabelTarget):
 
     @property
     def column(self) -> LabelColumn:
-        """The labels in the form that is checked."""
         return LabelColumn(question=self.question, label=self.label, categories=self.scale.labels())
 
     @property
     def codes(self) -> tuple[float, ...]:
-        """The codes of the categories."""
         return tuple(float(code) for code in sorted(self.scale.labels()))
 
     def part(self, at: Ints) -> CategoryTarget:
-        """Only the stimuli at these places."""
         columns = ("label", "weight", "screened", "everyone", "shares")
         return replace(self, **{name: getattr(self, name)[at] for name in columns})
 

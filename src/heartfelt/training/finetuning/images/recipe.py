@@ -48,7 +48,6 @@ class ImageRecipe:
         self.name, self.about, self._attributes = name, about, attributes
 
     def build(self, data: TrainingData, settings: Any) -> ImageTask:
-        """The network for these data with its published or random weights."""
         from heartfelt.training.finetuning.images.networks.losses import LossOptions
 
         outputs = data.outputs
@@ -91,7 +90,6 @@ class ImageRecipe:
         return task
 
     def load(self, folder: Path, outputs: tuple[QuestionOutput, ...]) -> ImageTask:
-        """The network as its config.json describes it."""
         from heartfelt.training.finetuning.images.networks.network import build_network
 
         config = read_json(folder / CONFIG, ImageConfig)
