@@ -213,7 +213,7 @@ DEMO: list[Step] = [
     "experiment learning-curve frozen --recipe va-audio --set heads=ridge --seeds 0 --folds 3 --over stimuli --amounts 50,100"
     " --out curve",
     "predict small/media --model model",
-    "publish-details small",
+    "publish small --details",
     File(path="publication.yaml", text=PUBLICATION),
     "publish frozen published --details publication.yaml --key demo/published-private/key --layout csv --layout webdataset"
     " --no-figures --times week --k 3",

@@ -55,7 +55,6 @@ NO_FUNCTION: Mapping[str, str] = {
     **dict.fromkeys(("import", "export"), "heartfelt.read, Snapshot.write and heartfelt.export"),
     **dict.fromkeys(("snapshot", "backup", "restore", "preview"), "manages a collection"),
     **dict.fromkeys(("serve-benchmark",), "serves until it is stopped; Challenge and serve_challenge"),
-    **dict.fromkeys(("publish-details", "leaderboard"), "an old name"),
     "demo": "runs the other stages",
 }
 """Commands that are no stage, with what they are instead; groups manage collections, models and challenges."""

@@ -38,7 +38,7 @@ def pages() -> dict[str, str]:
 
 
 def _overview() -> str:
-    from heartfelt.cli.panels import PANELS, REMOVED_IN, RENAMED
+    from heartfelt.cli.panels import PANELS
 
     parts = [
         "# Commands\n\nEvery command and option, generated from the program. A mistake is answered with the problem, the fix and "
@@ -52,12 +52,6 @@ def _overview() -> str:
             if name.split()[0] == first
         ]
         parts.append(f"## {panel}\n\n| command | what it does |\n|---|---|\n" + "\n".join(rows) + "\n")
-    renamed = [f"| `heartfelt {old}` | `heartfelt {new}` |" for old, new in RENAMED.items()]
-    parts.append(
-        f"## Old names\n\nThey work until version {REMOVED_IN}, with a note.\n\n| old name | now |\n|---|---|\n"
-        + "\n".join(renamed)
-        + "\n"
-    )
     return "\n".join(parts)
 
 

@@ -15,7 +15,7 @@ import typer
 import heartfelt
 from heartfelt.cli import main
 from heartfelt.cli.app import app, command_tree
-from heartfelt.cli.panels import PANELS, REMOVED_IN, RENAMED
+from heartfelt.cli.panels import PANELS
 
 PACKAGE = Path(heartfelt.__file__).parent
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,12 +29,11 @@ def commands() -> dict[str, Any]:
     return found
 
 
-def test_every_command_is_in_one_panel_and_none_is_hidden_but_old_names() -> None:
+def test_every_command_is_in_one_panel_and_none_is_hidden() -> None:
     listed = [name for names in PANELS.values() for name in names]
     assert len(listed) == len(set(listed)) <= 40
-    assert {name for name, command in commands().items() if not command.hidden} == set(listed)
-    assert {name for name, command in commands().items() if command.hidden} <= set(RENAMED)
-    assert not set(listed) & set(RENAMED)
+    assert set(commands()) == set(listed)
+    assert not any(command.hidden for command in commands().values())
 
 
 def test_the_help_shows_the_panels_in_order(capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,27 +46,13 @@ def test_the_help_shows_the_panels_in_order(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("old", RENAMED)
-def test_an_old_name_works_with_a_note(old: str, capsys: pytest.CaptureFixture[str]) -> None:
-    new, *rest = RENAMED[old].split()
-    assert main([new, *(word for word in rest if not word.startswith("-")), "--help"]) == 0
-    described = capsys.readouterr().out
-    assert all(word in described for word in rest)
-    assert main([old, "--help"]) == 0
-    shown = capsys.readouterr()
-    assert shown.err == (
-        f"heartfelt {old} is now heartfelt {RENAMED[old]}; the old name will be removed in {REMOVED_IN}.\n"
-    )
-    if old not in commands():
-        assert shown.out == described
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "fix"),
     [
         ("tokn", "Did you mean 'heartfelt study token'?"),
-        ("leaderbord", "See 'heartfelt --help'."),
+        ("leaderboard", "See 'heartfelt --help'."),
+        ("participants", "Did you mean 'heartfelt study participants'?"),
+        ("erase", "Did you mean 'heartfelt study erase'?"),
         ("analyse", "Did you mean 'heartfelt analyze'?"),
         ("pull", "Did you mean 'heartfelt models pull'?"),
     ],
@@ -77,11 +62,6 @@ def test_an_unknown_name_leads_to_the_current_one(
 ) -> None:
     assert main([typed, "x"]) == 2
     assert capsys.readouterr().err.splitlines() == [f"There is no command '{typed}'.", fix]
-
-
-def test_every_old_name_is_gone_when_its_version_comes() -> None:
-    version = tuple(int(part) for part in re.findall(r"\d+", heartfelt.__version__)[:2])
-    assert version < tuple(map(int, REMOVED_IN.split("."))), "remove RENAMED and the hidden commands"
 
 
 def sentences(path: Path) -> Iterator[str]:
@@ -104,8 +84,6 @@ def sentences(path: Path) -> Iterator[str]:
 
 def problem(quoted: bool, words: list[str]) -> str | None:
     """What is wrong with a command that a text names; a text may also say that heartfelt does something."""
-    if words[0] in RENAMED:
-        return "renamed"
     command = commands().get(words[0])
     if command is None:
         return "unknown" if quoted else None

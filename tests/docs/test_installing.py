@@ -10,7 +10,6 @@ from scripts.try_installs import ENVIRONMENTS, INSTALLED
 
 from heartfelt.cli.app import app
 from heartfelt.cli.needs import NEEDS, commands_of
-from heartfelt.cli.panels import RENAMED
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "installing.md").read_text(encoding="utf-8")
@@ -29,7 +28,7 @@ def documented() -> dict[str, str]:
 
 
 def test_every_command_is_in_the_table_with_the_extra_it_asks_for() -> None:
-    commands = {name for name, _ in commands_of(app) if name not in RENAMED}
+    commands = {name for name, _ in commands_of(app)}
     table = {name: extra for name, extra in documented().items() if " --" not in name}
     assert set(table) == commands
     assert {name: extra for name, extra in table.items() if extra != "base"} == NEEDS

@@ -155,25 +155,6 @@ def test_a_longer_file_has_the_values_of_its_windows(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("musicnn")
-def test_former_commands_work_and_say_their_new_spelling(tmp_path: Path) -> None:
-    clip = str(write_tone(tmp_path / "tone.wav"))
-    (value,) = json.loads(
-        CliRunner().invoke(app, ["predict", clip, "--json", "--question", "valence"]).stdout
-    )
-    for words in (["valence-arousal", clip], ["valence-arousal", clip, "--model", str(SHIPPED)]):
-        done = CliRunner().invoke(app, ["predict", *words, "--json"])
-        (former,) = json.loads(done.stdout)
-        assert former["valence"]["value"] == round(value["value"], 4)
-        assert set(former) == {"file", "valence", "arousal", "level", "seconds", "flag", "warnings"}
-        assert (former["level"], former["seconds"]) == (0.9, 4.0)
-        assert "is now heartfelt predict FILE…" in done.stderr
-    gone = CliRunner().invoke(app, ["predict", "valence-arousal", str(tmp_path / "gone.wav"), "--json"])
-    assert gone.exit_code == 2
-    assert set(json.loads(gone.stdout)[0]) == {"file", "problem", "fix"}
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("musicnn")
 def test_the_former_function_gives_what_it_gave(tmp_path: Path) -> None:
     write_tone(tmp_path / "long.wav", 23.0)
     (tmp_path / "text.wav").write_text("no sound")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from heartfelt.predictors.trained.model import TrainedModel
     from heartfelt.stats.estimate import Estimate
 
+MOST_TAGS = 5
 _Row = Mapping[str, Any]
 
 
@@ -47,13 +48,10 @@ def predict(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON list, one object per file and question.")
     ] = False,
-    earlier: Annotated[str | None, typer.Option(hidden=True)] = None,
-    most: Annotated[int, typer.Option(hidden=True, min=1)] = 5,
 ) -> None:
     """Predict what people would answer about sound files or images: any built-in, trained or fine-tuned model."""
     from heartfelt.api.models import predict as run
     from heartfelt.predictors.files.media_files import read_prompts
-    from heartfelt.predictors.trained.valence_arousal.earlier import file_predictions
 
     if prompts is not None:
         options = replace(options, prompt=read_prompts(prompts))
@@ -62,17 +60,15 @@ def predict(
     by_file: dict[str, list[_Row]] = {}
     for row in _rows(table):
         by_file.setdefault(row["file"], []).append(row)
-    if as_json and earlier == "valence-arousal":
-        print(dumps([prediction.to_json() for prediction in file_predictions(table)]))
-    elif as_json and earlier is not None:
-        print(dumps([_earlier_json(earlier, rows) for rows in by_file.values()]))
-    elif as_json:
+    if as_json:
         print(dumps([row for rows in by_file.values() for row in rows]))
     for rows in () if as_json else by_file.values():
-        _show(rows, most)
+        _show(rows)
     if out is not None and not as_json:
         say(f"Predictions: {out / 'predictions.csv'}")
-    _exit_by([any(row["ok"] for row in rows) for rows in by_file.values()])
+    answered = [any(row["ok"] for row in rows) for rows in by_file.values()]
+    if not all(answered):
+        raise typer.Exit(1 if any(answered) else 2)
 
 
 def _rows(table: pl.DataFrame) -> Iterator[_Row]:
@@ -84,13 +80,13 @@ def _rows(table: pl.DataFrame) -> Iterator[_Row]:
         }
 
 
-def _show(rows: Sequence[_Row], most: int) -> None:
-    """The answers about one file: a line with all of them (of tags the ``most`` probable), then what to know about them."""
+def _show(rows: Sequence[_Row]) -> None:
+    """The answers about one file: a line with all of them, then what to know about them."""
     answered = [row for row in rows if row["ok"]]
     if answered:
         flags = list(dict.fromkeys(row["flag"] for row in answered if row.get("flag")))
         say(
-            f"{rows[0]['file']}: {', '.join(_answer(row, most) for row in answered)}"
+            f"{rows[0]['file']}: {', '.join(_answer(row) for row in answered)}"
             + (f" ({'; '.join(flags)})" if flags else "")
         )
         say(
@@ -106,10 +102,10 @@ def _show(rows: Sequence[_Row], most: int) -> None:
         err.print(f"{prefix}{problem}", markup=False, soft_wrap=True)
 
 
-def _answer(row: _Row, most: int) -> str:
-    """A question with its answer in a few words."""
+def _answer(row: _Row) -> str:
+    """A question with its answer in a few words; of tags the most probable."""
     if "shares" in row and len(row["shares"]) > 1:
-        top = sorted(row["shares"].items(), key=lambda pair: -pair[1])[:most]
+        top = sorted(row["shares"].items(), key=lambda pair: -pair[1])[:MOST_TAGS]
         return f"{row['question']}: {', '.join(f'{name} {percent(share)}' for name, share in top)}"
     if "answer" in row:
         return f"{row['question']} {row['answer']}"
@@ -126,35 +122,6 @@ def _show_windows(rows: Sequence[_Row]) -> None:
         middle = windows[0]["start"] + at / windows[0]["rate"]
         values = ", ".join(f"{row['question']} {row['samples'][at]:.2f}" for row in windows)
         say(f"    around {middle:7.1f} s: {values}")
-
-
-def _exit_by(answered: Sequence[bool]) -> None:
-    """Leave with 0 if every file was answered, 1 if some were not, 2 if none was."""
-    if not all(answered):
-        raise typer.Exit(1 if any(answered) else 2)
-
-
-def _earlier_json(command: str, rows: Sequence[_Row]) -> dict[str, Any]:
-    """What version 0.8 printed for a file under ``trained``, ``speech-quality`` or ``tags``."""
-    from heartfelt.media.sound import SoundFile
-
-    path, problems = rows[0]["file"], _problems(rows)
-    if len(rows) == sum(map(len, problems.values())):
-        return {"file": path, "problem": next(iter(problems)), "fix": ""}
-    if command == "trained":
-        return {
-            "file": path,
-            "values": {row["question"]: row["value"] for row in rows if "shares" not in row},
-            "shares": {row["question"]: row["shares"] for row in rows if "shares" in row},
-            "trained_on": any(row.get("flag") == "trained on" for row in rows),
-            "problem": None,
-            "fix": None,
-        }
-    seconds = round(SoundFile.of(path).seconds, 3)
-    warnings = list(dict.fromkeys(row["warning"] for row in rows if "warning" in row))
-    shares = rows[0].get("shares") or {row["question"]: row["value"] for row in rows if row["ok"]}
-    values = {name: {"value": value} for name, value in shares.items()}
-    return {"file": path, "seconds": seconds, "values": values, "warnings": warnings}
 
 
 def _problems(rows: Sequence[_Row]) -> dict[str, list[str]]:

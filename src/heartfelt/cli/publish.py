@@ -108,11 +108,3 @@ def _write_details(source: Path, details: Path | None) -> None:
 
     path = write_details_template(details or (source if source.is_dir() else source.parent))
     say(f"Wrote {path}. Every key may stay empty; fill in what you can before 'heartfelt publish'.")
-
-
-@app.command("publish-details", hidden=True)
-def publish_details(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The study folder.")],
-) -> None:
-    """Write an empty publication.yaml; 'heartfelt publish DIR --details' does the same."""
-    _write_details(folder, None)

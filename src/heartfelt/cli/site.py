@@ -36,19 +36,6 @@ def site(
         say("Every label the benches were scored against is shown. With --release, only published ones are.")
 
 
-@app.command(hidden=True)
-def leaderboard(
-    folder: _Benches,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="SITE", help="The site's folder; DIR/leaderboard if left out."),
-    ] = None,
-    title: Annotated[str, typer.Option(help="The site's title.")] = "",
-) -> None:
-    """Build a static site of benches without pages of stimuli; 'heartfelt site --no-stimuli' does the same."""
-    site(folder, SiteOptions(title=title, stimuli=False), out or folder / "leaderboard")
-
-
 @app.command()
 def view(
     run: Annotated[
