@@ -261,7 +261,6 @@ def ranks(
                 place=position,
                 best=best,
                 worst=worst,
-                why_none=None,
                 beats_chance=beats[model],
                 p_chance_adjusted=chance[model],
                 generalises_to=reach,

@@ -106,7 +106,6 @@ def _board(runs: Sequence[ScoredRun]) -> Leaderboard:
                     why_unranked=reason,
                     beyond=score.beyond_chance.value,
                     p_chance=score.p_chance.value,
-                    answers=None,
                     p_chance_over_systems=score.p_chance_over_systems,
                     why_untested=score.p_chance.why_missing,
                 )

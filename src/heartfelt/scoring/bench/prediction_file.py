@@ -122,7 +122,6 @@ class FileScorer:
                 spec=answers.name,
                 display_name=answers.name,
                 predictor="file",
-                version=None,
                 hash=answers.content_hash,
             )
             for answers in read

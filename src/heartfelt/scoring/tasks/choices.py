@@ -175,7 +175,6 @@ def choices(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
         predicted=own_hits,
         fallback=all_hits,
         sliced={},
-        notes=(),
         right=right,
         slice_of=lambda inside: _slice(answers, inside),
     )
