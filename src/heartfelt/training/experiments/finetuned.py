@@ -44,7 +44,7 @@ from heartfelt.training.finetuning.images.attributes import chosen_attributes
 from heartfelt.training.finetuning.parts import TrainingParts
 from heartfelt.training.heads.fitting import Floats, Ints, folds
 from heartfelt.training.heads.material import LEAST_RATINGS, TrainingRecipe, TrainingStimuli
-from heartfelt.training.heads.targets import category_target_of, target_of
+from heartfelt.training.heads.targets import LabelSource
 
 ATTRIBUTES = "attributes"
 """The setting that names annotation fields."""
@@ -62,14 +62,17 @@ def material_of(
     """
     panel = data.panels[0]
     screened = panel.snapshot()
-    trained = labels(screened, LabelOptions(minimum_ratings=LEAST_RATINGS)).table
-    tables = {"screened": labels(screened).table, "everyone": labels(snapshot).table}
+    source = LabelSource(
+        snapshot=snapshot,
+        trained=labels(screened, LabelOptions(minimum_ratings=LEAST_RATINGS)).table,
+        tables={"screened": labels(screened).table, "everyone": labels(snapshot).table},
+        votes=first_answers(screened),
+    )
     stimuli = tuple(example.stimulus for example in data.examples)
     recipe = TrainingRecipe(name=name, about="", embedding="")
-    votes = first_answers(screened)
     numbers = any(not output.categories for output in data.outputs)
     used = [
-        output
+        output.question
         for output in data.outputs
         if not output.categories or not numbers or output.question in questions
     ]
@@ -82,12 +85,7 @@ def material_of(
         features={},
         system=tuple(example.system for example in data.examples),
         intent=tuple(example.intent for example in data.examples),
-        targets=tuple(
-            category_target_of(output.question, "", snapshot, stimuli, votes, tables, 1)
-            if output.categories
-            else target_of(output.question, "", snapshot, stimuli, trained, tables)
-            for output in used
-        ),
+        targets=tuple(source.target(question, "", stimuli) for question in used),
         ledger=data.ledger,
         grouping=data.grouping,
     )

@@ -39,7 +39,7 @@ from heartfelt.training.finetuning.parts import VALIDATION
 from heartfelt.training.finetuning.recipe import FineTuneRecipe, FineTuneSettings, recipe_named, settings_of
 from heartfelt.training.finetuning.task import FineTuneTask, QuestionOutput
 from heartfelt.training.heads.fitting import Floats
-from heartfelt.training.heads.material import TRAIN
+from heartfelt.training.heads.label_checks import TRAIN
 
 _RESAMPLES = 2_000
 _SHOWN = ("item", "system")
