@@ -11,8 +11,7 @@ import typer
 from heartfelt.cli.command import Out, app, progress_bar, say
 from heartfelt.errors import InputError
 from heartfelt.options import SourceOptions
-from heartfelt.training.finetuning.options import FineTuneOptions
-from heartfelt.training.options import TrainOptions
+from heartfelt.training.options import FineTuneOptions, TrainOptions
 
 _Sources = Annotated[
     list[Path],

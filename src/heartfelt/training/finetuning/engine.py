@@ -19,12 +19,13 @@ from heartfelt.predictors.weights.devices import checked_device
 from heartfelt.progress import Progress
 from heartfelt.stats.triples import Ints
 from heartfelt.streams import derived_seed
-from heartfelt.training.finetuning.answering import Floats, answer
 from heartfelt.training.finetuning.batches import (
     BatchSchedule,
     EvaluationItems,
+    Floats,
     TrainingItems,
     TrainingStep,
+    answer,
     loader,
     worker_count,
 )
