@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -130,36 +131,44 @@ def most_frequent(codes: Sequence[float], shares: Floats, weight: Floats) -> flo
     return float(codes[int(np.argmax(weight @ shares))])
 
 
-class CellModel(Protocol):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CellModel(ABC):
     """A way to train and predict. It holds the data, and travels to workers by pickling."""
 
-    @property
-    def questions(self) -> tuple[str, ...]:
-        """What is predicted."""
+    questions: tuple[str, ...]
+    """What is predicted."""
+    labels: Mapping[str, LabelSet]
+    """The sets of labels that can be trained on, by name."""
+    groups: Ints
+    base: Mapping[str, str] = field(default_factory=dict)
+    """Settings that hold for every cell."""
 
     @property
+    @abstractmethod
     def fields(self) -> list[str]:
         """Groups of features, or annotation fields, that can be dropped or kept."""
 
+    @abstractmethod
     def ablates(self, question: str, names: Sequence[str]) -> bool:
         """Whether dropping, or keeping only, these fields changes what a question is predicted from and leaves something."""
 
+    @abstractmethod
     def ablated(self, way: str, names: Sequence[str]) -> dict[str, str]:
         """The settings that go ``without`` some fields, or use ``only`` them."""
 
+    @abstractmethod
     def check(self, settings: Mapping[str, str]) -> None:
         """Raise for settings that a cell cannot have."""
 
-    @property
-    def labels(self) -> Mapping[str, LabelSet]:
-        """The sets of labels that can be trained on, by name."""
-
-    def with_labels(self, sets: Mapping[str, LabelSet]) -> CellModel:
+    def with_labels(self, sets: Mapping[str, LabelSet]) -> Self:
         """The same with further sets of labels to train on."""
+        return replace(self, labels={**self.labels, **sets})
 
+    @abstractmethod
     def key(self, cell: ExperimentCell) -> str:
         """A hash of everything the cell's result depends on."""
 
+    @abstractmethod
     def fit_and_predict(self, cell: ExperimentCell) -> CellResult:
         """Train on the cell's training rows and predict its test rows; the same numbers on every machine."""
 
