@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heartfelt.cli.command import AsJson, Database, StudyFolder, app, bar, progress_bar, say
+from heartfelt.cli.command import (
+    SERVED_AT,
+    AsJson,
+    CsvOut,
+    Database,
+    ServedAt,
+    StudyFolder,
+    app,
+    bar,
+    progress_bar,
+    say,
+)
 from heartfelt.cli.flags import App
 from heartfelt.collect.options import SimulationOptions
 
@@ -123,9 +134,7 @@ def participants_table(people: pl.DataFrame) -> Table:
 @study.command()
 def participants(
     folder: StudyFolder,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write a CSV file instead of printing it.")
-    ] = None,
+    out: CsvOut = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -154,15 +163,11 @@ def participants(
 @study.command()
 def reminders(
     folder: StudyFolder,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write a CSV file instead of printing it.")
-    ] = None,
+    out: CsvOut = None,
     everybody: Annotated[
         bool, typer.Option("--all", help="Also raters whose next session is not open yet.")
     ] = False,
-    url: Annotated[
-        str, typer.Option(help="Where the study is served, for the links.")
-    ] = "http://127.0.0.1:8000",
+    url: ServedAt = SERVED_AT,
     database: Database = None,
 ) -> None:
     """List as CSV who is due for the next session, since when, and their personal link: to mail them."""
@@ -301,9 +306,7 @@ def adjudicators(
         str | None,
         typer.Option(metavar="ID", help="Delete a senior rater and their decisions; the items wait again."),
     ] = None,
-    url: Annotated[
-        str, typer.Option(help="Where the study is served, for the link.")
-    ] = "http://127.0.0.1:8000",
+    url: ServedAt = SERVED_AT,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
