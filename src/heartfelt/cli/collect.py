@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heartfelt.cli.command import (
-    SERVED_AT,
-    AsJson,
-    CsvOut,
-    Database,
-    ServedAt,
-    StudyFolder,
-    app,
-    bar,
-    progress_bar,
-    say,
-)
+from heartfelt.cli.command import AsJson, Database, StudyFolder, app, bar, progress_bar, say
 from heartfelt.cli.flags import App
 from heartfelt.collect.options import SimulationOptions
 
@@ -134,7 +123,9 @@ def participants_table(people: pl.DataFrame) -> Table:
 @study.command()
 def participants(
     folder: StudyFolder,
-    out: CsvOut = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write a CSV file instead of printing it.")
+    ] = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -163,11 +154,15 @@ def participants(
 @study.command()
 def reminders(
     folder: StudyFolder,
-    out: CsvOut = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write a CSV file instead of printing it.")
+    ] = None,
     everybody: Annotated[
         bool, typer.Option("--all", help="Also raters whose next session is not open yet.")
     ] = False,
-    url: ServedAt = SERVED_AT,
+    url: Annotated[
+        str, typer.Option(help="Where the study is served, for the links.")
+    ] = "http://127.0.0.1:8000",
     database: Database = None,
 ) -> None:
     """List as CSV who is due for the next session, since when, and their personal link: to mail them."""
@@ -306,7 +301,9 @@ def adjudicators(
         str | None,
         typer.Option(metavar="ID", help="Delete a senior rater and their decisions; the items wait again."),
     ] = None,
-    url: ServedAt = SERVED_AT,
+    url: Annotated[
+        str, typer.Option(help="Where the study is served, for the link.")
+    ] = "http://127.0.0.1:8000",
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:

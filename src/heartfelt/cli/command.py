@@ -46,9 +46,6 @@ TrainedFolder = Annotated[
     Path | None,
     typer.Option("--model", metavar="DIR", help="A model of 'heartfelt train' in place of the shipped one."),
 ]
-CsvOut = Annotated[Path | None, typer.Option("--out", help="Write a CSV file instead of printing it.")]
-ServedAt = Annotated[str, typer.Option("--url", help="Where the study is served, for links.")]
-SERVED_AT = "http://127.0.0.1:8000"
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Browser = Annotated[bool, typer.Option("--open", help="Open the first page in a browser.")]
 
