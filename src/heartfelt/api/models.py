@@ -14,7 +14,8 @@ from heartfelt.options import ScreenedSourceOptions, SourceOptions
 from heartfelt.predictors.options import FileOptions
 from heartfelt.scoring.bench.options import BenchOptions
 from heartfelt.scoring.options import DistanceOptions
-from heartfelt.training.options import FineTuneOptions, TrainOptions
+from heartfelt.training.finetuning.options import FineTuneOptions
+from heartfelt.training.options import TrainOptions
 
 if TYPE_CHECKING:
     import polars as pl

@@ -11,7 +11,8 @@ import typer
 from heartfelt.cli.command import Out, app, progress_bar, say
 from heartfelt.errors import InputError
 from heartfelt.options import SourceOptions
-from heartfelt.training.options import FineTuneOptions, TrainOptions
+from heartfelt.training.finetuning.options import FineTuneOptions
+from heartfelt.training.options import TrainOptions
 
 _Sources = Annotated[
     list[Path],

@@ -35,13 +35,13 @@ from heartfelt.training.finetuning.checkpoints import Checkpoints, RunIdentity
 from heartfelt.training.finetuning.data import TrainingData, gather_data, gather_folds
 from heartfelt.training.finetuning.engine import TrainingLoop, TrainingResult
 from heartfelt.training.finetuning.folder import ModelFacts, PartScore, write_model_files
+from heartfelt.training.finetuning.options import FineTuneOptions
 from heartfelt.training.finetuning.parts import VALIDATION
 from heartfelt.training.finetuning.recipe import FineTuneRecipe, FineTuneSettings, recipe_named, settings_of
 from heartfelt.training.finetuning.task import FineTuneTask, QuestionOutput
 from heartfelt.training.heads.calibrating import conformal
 from heartfelt.training.heads.fitting import Floats
 from heartfelt.training.heads.label_checks import TRAIN
-from heartfelt.training.options import FineTuneOptions
 
 CONFIDENCE = 0.9
 

@@ -22,11 +22,11 @@ from heartfelt.serialization import dumps, write_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.training.finetuning.chat.conversations import NO_LABEL, chat_questions, labelled_answers
 from heartfelt.training.finetuning.chat.recipe import ChatLoraRecipe, medium_of
+from heartfelt.training.finetuning.options import FineTuneOptions
 from heartfelt.training.finetuning.parts import VALIDATION
 from heartfelt.training.finetuning.recipe import recipe_named, settings_of
 from heartfelt.training.finetuning.running import data_hash, gather_for
 from heartfelt.training.heads.label_checks import TRAIN
-from heartfelt.training.options import FineTuneOptions
 
 FACTS, LEDGER_FILE = "export.json", "ledger.csv"
 
