@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 from heartfelt.errors import InputError
 from heartfelt.predictors.weights.devices import checked_device
 from heartfelt.progress import Progress
-from heartfelt.stats.triples import Ints
+from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed
 from heartfelt.training.finetuning.batches import (
     BatchSchedule,
     EvaluationItems,
-    Floats,
     TrainingItems,
     TrainingStep,
     answer,
