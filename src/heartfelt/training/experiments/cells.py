@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -131,44 +130,36 @@ def most_frequent(codes: Sequence[float], shares: Floats, weight: Floats) -> flo
     return float(codes[int(np.argmax(weight @ shares))])
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CellModel(ABC):
+class CellModel(Protocol):
     """A way to train and predict. It holds the data, and travels to workers by pickling."""
 
-    questions: tuple[str, ...]
-    """What is predicted."""
-    labels: Mapping[str, LabelSet]
-    """The sets of labels that can be trained on, by name."""
-    groups: Ints
-    base: Mapping[str, str] = field(default_factory=dict)
-    """Settings that hold for every cell."""
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """What is predicted."""
 
     @property
-    @abstractmethod
     def fields(self) -> list[str]:
         """Groups of features, or annotation fields, that can be dropped or kept."""
 
-    @abstractmethod
     def ablates(self, question: str, names: Sequence[str]) -> bool:
         """Whether dropping, or keeping only, these fields changes what a question is predicted from and leaves something."""
 
-    @abstractmethod
     def ablated(self, way: str, names: Sequence[str]) -> dict[str, str]:
         """The settings that go ``without`` some fields, or use ``only`` them."""
 
-    @abstractmethod
     def check(self, settings: Mapping[str, str]) -> None:
         """Raise for settings that a cell cannot have."""
 
-    def with_labels(self, sets: Mapping[str, LabelSet]) -> Self:
-        """The same with further sets of labels to train on."""
-        return replace(self, labels={**self.labels, **sets})
+    @property
+    def labels(self) -> Mapping[str, LabelSet]:
+        """The sets of labels that can be trained on, by name."""
 
-    @abstractmethod
+    def with_labels(self, sets: Mapping[str, LabelSet]) -> CellModel:
+        """The same with further sets of labels to train on."""
+
     def key(self, cell: ExperimentCell) -> str:
         """A hash of everything the cell's result depends on."""
 
-    @abstractmethod
     def fit_and_predict(self, cell: ExperimentCell) -> CellResult:
         """Train on the cell's training rows and predict its test rows; the same numbers on every machine."""
 

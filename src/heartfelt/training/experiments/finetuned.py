@@ -9,7 +9,7 @@ the annotation fields a recipe has as inputs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -23,9 +23,9 @@ from heartfelt.study import Scale
 from heartfelt.tables import LEDGER
 from heartfelt.training.experiments.cells import (
     FULL,
-    CellModel,
     CellResult,
     ExperimentCell,
+    LabelSet,
     digest,
     most_frequent,
 )
@@ -99,15 +99,20 @@ def settings_text(setting_texts: Mapping[str, str]) -> dict[str, object]:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FineTuneFit(CellModel):
+class FineTuneFit:
     """A fine-tuning recipe, trained on parts of a pool."""
 
     name: str
+    questions: tuple[str, ...]
     examples: tuple[Example, ...]
     sources: tuple[Snapshot, ...]
     origin: Ints
+    labels: Mapping[str, LabelSet]
     scales: Mapping[str, Scale]
     shows_prompt: Mapping[str, bool]
+    groups: Ints
+    base: Mapping[str, str] = field(default_factory=dict)
+    """Settings that hold for every cell."""
 
     @classmethod
     def of(
@@ -172,6 +177,9 @@ class FineTuneFit(CellModel):
 
     def check(self, settings: Mapping[str, str]) -> None:
         self._recipe(settings)
+
+    def with_labels(self, sets: Mapping[str, LabelSet]) -> FineTuneFit:
+        return replace(self, labels={**self.labels, **sets})
 
     def key(self, cell: ExperimentCell) -> str:
         """A hash of the files, prompts, facts, labels, recipe and settings that decide a cell's predictions."""

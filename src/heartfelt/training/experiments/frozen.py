@@ -8,7 +8,7 @@ on inner folds) and ``weights`` (``reliability`` or ``equal``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,9 +22,9 @@ from heartfelt.streams import stream
 from heartfelt.training.experiments.cells import (
     FULL,
     LEAST_ROWS,
-    CellModel,
     CellResult,
     ExperimentCell,
+    LabelSet,
     digest,
     most_frequent,
 )
@@ -91,10 +91,11 @@ def _setting(text: str) -> Setting:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FrozenFit(CellModel):
+class FrozenFit:
     """Heads on frozen embeddings, fitted to parts of a pool."""
 
     recipe: TrainingRecipe
+    questions: tuple[str, ...]
     features: Mapping[str, npt.NDArray[np.float32]]
     embedding: Mapping[str, str]
     """By question."""
@@ -104,13 +105,17 @@ class FrozenFit(CellModel):
     """Blocks that a question's head does not look at."""
     identity: tuple[str, ...]
     """What the embeddings' numbers depend on."""
+    labels: Mapping[str, LabelSet]
     spread: Mapping[str, Floats]
     points: Mapping[str, Floats]
     bounds: Mapping[str, tuple[float, float] | None]
+    groups: Ints
     codes: Mapping[str, tuple[float, ...]]
     """The codes of the categories of a question; empty for numbers."""
     systems: Ints
     """A number for each row's system; -1 where it has none."""
+    base: Mapping[str, str] = field(default_factory=dict)
+    """Settings that hold for every cell."""
 
     @classmethod
     def of(cls, pool: StimulusPool, settings: Mapping[str, str] | None = None) -> FrozenFit:
@@ -156,6 +161,9 @@ class FrozenFit(CellModel):
 
     def check(self, settings: Mapping[str, str]) -> None:
         self.settings(settings)
+
+    def with_labels(self, sets: Mapping[str, LabelSet]) -> FrozenFit:
+        return replace(self, labels={**self.labels, **sets})
 
     def settings(self, cell_settings: Mapping[str, str]) -> FrozenSettings:
         """A cell's settings, on top of those that hold for all."""
