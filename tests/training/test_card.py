@@ -10,7 +10,7 @@ import pytest
 from heartfelt.predictors.trained.folder import CARD, FROZEN_HEAD, BaseModel, DataSource, ModelCore
 from heartfelt.training import Trained, TrainOptions, train
 from heartfelt.training.heads.card import half_width
-from heartfelt.training.model_card import CardScore, header, licence_lines
+from heartfelt.training.model_card import CardScore, filled, header
 from tests.facts import mentions
 from tests.training.alone import code_without_heartfelt, run_alone
 from tests.training.studies import planted
@@ -62,7 +62,7 @@ def test_a_header_has_licence_base_models_and_every_score() -> None:
         ("image-classification", "my-study-one", "accuracy"),
         ("image-classification", "my-study-one", "f1"),
     ]
-    words = "\n".join(licence_lines(core))
+    words = filled("licences.md.j2", core=core, credit=())
     assert mentions(words, "`My Study: one`", "CC BY 4.0", "2025")
 
 

@@ -108,7 +108,7 @@ def publish(
     >>> published.release.snapshot.counts["ratings"]
     768
     """
-    from heartfelt.collect.recruited import recruiters_ids
+    from heartfelt.collect.stored import recruiters_ids
     from heartfelt.files import must_be_free
     from heartfelt.publishing.anonymity.key import refuse_inside
     from heartfelt.publishing.details import Details, read_details

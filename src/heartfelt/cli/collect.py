@@ -93,7 +93,6 @@ def restore(
 
 
 def opened(folder: Path, database: str | None) -> Collection:
-    """The collection of a study."""
     from heartfelt.collect import Collection
 
     with progress_bar(f"opening {folder}") as report:
@@ -101,7 +100,6 @@ def opened(folder: Path, database: str | None) -> Collection:
 
 
 def participants_table(people: pl.DataFrame) -> Table:
-    """The participants for a terminal."""
     from rich.markup import escape
     from rich.table import Table
 

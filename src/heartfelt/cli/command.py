@@ -93,7 +93,6 @@ class _Amount(ProgressColumn):
     _bar = BarColumn()
 
     def render(self, task: Task) -> RenderableType:
-        """The bar and the count, or the count alone."""
         if task.total is None:
             return Text(f"… {task.completed:,.0f}" if task.completed else "…", style="progress.download")
         count = Text(f"{task.completed:,.0f}/{task.total:,.0f}", style="progress.download")
@@ -104,7 +103,6 @@ class _Rate(ProgressColumn):
     """How many a second."""
 
     def render(self, task: Task) -> Text:
-        """The rate, once there is one."""
         speed = task.speed or 0.0
         text = f"{speed:,.0f}/s" if speed >= 100 else f"{speed:.3g}/s"
         return Text(text if speed else "", style="progress.data.speed")

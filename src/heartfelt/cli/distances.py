@@ -39,7 +39,6 @@ def distances(
 
 
 def _show(result: SystemDistances) -> None:
-    """The distances, their correlations and the notes."""
     from rich.table import Table
 
     grid = Table(

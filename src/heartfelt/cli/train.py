@@ -108,7 +108,6 @@ def _refuse(value: object, option: str, problem: str) -> None:
 
 
 def _settings(file: Path) -> dict[str, object]:
-    """The settings of a YAML file."""
     import yaml
 
     try:

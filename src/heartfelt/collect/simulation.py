@@ -141,7 +141,6 @@ class CollectionClient:
         return self.send(commands.Next(self.rater))
 
     def send(self, command: commands.Command[Any]) -> commands.Step:
-        """Do a command."""
         result = self._collection.do(command)
         return cast(commands.Step, result.next_step if isinstance(result, commands.Receipt) else result)
 

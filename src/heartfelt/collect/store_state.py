@@ -235,7 +235,6 @@ class StoreState:
 
 
 def named_value(connection: Connection, name: str) -> str | None:
-    """The value stored under a name."""
     return connection.execute(text("SELECT value FROM kept WHERE name = :name"), {"name": name}).scalar()
 
 

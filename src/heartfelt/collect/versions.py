@@ -26,6 +26,7 @@ from heartfelt.study.sets import Sets
 Place: TypeAlias = tuple[str | int, ...]
 
 _NEW_STUDY = "start a new study: copy the folder without its store"
+_PUT_BACK = f"Put it back, or {_NEW_STUDY}."
 _NEW_QUESTION = f"Put it back. To ask something else, add a question with a new id, or {_NEW_STUDY}."
 _HARMLESS_KEYS = frozenset(
     {"title", "description", "instructions", "languages", "credit", "licence", "contact", "theme", "consent"}
@@ -75,12 +76,15 @@ def changed_questions(old: Study, new: Study) -> dict[str, str]:
     }
 
 
+def _examples(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
+
+
 def removed_stimuli(names: Sequence[str], manifest: str) -> Edit:
     """The edit that removed stimuli with ratings."""
-    examples = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
     return Edit(
         key="stimuli",
-        problem=f"{len(names)} stimuli with ratings were removed from {manifest} ({examples})",
+        problem=f"{len(names)} stimuli with ratings were removed from {manifest} ({_examples(names)})",
         advice="Put them back. To stop showing a stimulus, move its media file out of the media folder: its ratings are kept and"
         f" no new rater gets it. Or {_NEW_STUDY}.",
         place=("stimuli",),
@@ -89,10 +93,9 @@ def removed_stimuli(names: Sequence[str], manifest: str) -> Edit:
 
 def changed_media(names: Sequence[str]) -> Edit:
     """The edit that put other media files in the place of those that were rated."""
-    examples = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
     return Edit(
         key="stimuli",
-        problem=f"the media files of {len(names)} stimuli with ratings were replaced ({examples})",
+        problem=f"the media files of {len(names)} stimuli with ratings were replaced ({_examples(names)})",
         advice="Put the old files back and give the new ones ids of their own in the manifest. Or serve with --accept-media: the"
         " new files are recorded as versions, and a snapshot tells their ratings from the earlier ones (column media_version).",
         place=("stimuli",),
@@ -101,10 +104,9 @@ def changed_media(names: Sequence[str]) -> Edit:
 
 def changed_sets(names: Sequence[str]) -> Edit:
     """The edit that gave sets with answers other members."""
-    examples = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
     return Edit(
         key="sets",
-        problem=f"{len(names)} sets with answers have other stimuli or roles than before ({examples})",
+        problem=f"{len(names)} sets with answers have other stimuli or roles than before ({_examples(names)})",
         advice=f"Put them back; give a set with other stimuli another name. Or {_NEW_STUDY}.",
         place=("sets",),
     )
@@ -151,9 +153,7 @@ def _study_edits(old: Study, new: Study) -> Iterator[Edit]:
         elif key == "sets" and old.sets is not None and new.sets is not None:
             yield from _set_edits(old.sets, new.sets)
         elif key not in {"questions", "scales", "design", "probes", "prompts", "before", "after", "between"}:
-            yield Edit(
-                key=key, problem=_from_to(was, now), advice=f"Put it back, or {_NEW_STUDY}.", place=(key,)
-            )
+            yield Edit(key=key, problem=_from_to(was, now), advice=_PUT_BACK, place=(key,))
     yield from _prompt_edits(old, new)
     yield from _probe_edits(old, new)
     yield from _between_edits(old, new)
@@ -165,7 +165,7 @@ def _study_edits(old: Study, new: Study) -> Iterator[Edit]:
 def _set_edits(old: Sets, new: Sets) -> Iterator[Edit]:
     """Which sets there are may change, as long as those with answers stay what they are; what is done with them may not."""
     for name, was, now in _differences(old, new):
-        advice = None if name in _HARMLESS_SETS else f"Put it back, or {_NEW_STUDY}."
+        advice = None if name in _HARMLESS_SETS else _PUT_BACK
         yield Edit(key=f"sets.{name}", problem=_from_to(was, now), advice=advice, place=("sets", name))
 
 
@@ -285,9 +285,7 @@ def _design_edits(old: Study, new: Study) -> Iterator[Edit]:
         elif name in _HARMLESS_DESIGN:
             yield Edit(key=key, problem=_from_to(was, now), place=key_path)
         else:
-            yield Edit(
-                key=key, problem=_from_to(was, now), advice=f"Put it back, or {_NEW_STUDY}.", place=key_path
-            )
+            yield Edit(key=key, problem=_from_to(was, now), advice=_PUT_BACK, place=key_path)
 
 
 def _arm_edits(old: Study, new: Study) -> Iterator[Edit]:
@@ -299,7 +297,7 @@ def _arm_edits(old: Study, new: Study) -> Iterator[Edit]:
             yield Edit(
                 key=key,
                 problem="the arm was removed",
-                advice=f"Put it back, or {_NEW_STUDY}.",
+                advice=_PUT_BACK,
                 place=("design", "arms"),
             )
             continue

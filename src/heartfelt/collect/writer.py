@@ -136,7 +136,6 @@ class Writer:
             self._waiting.put(job)
 
     def close(self) -> None:
-        """Finish what is waiting and stop."""
         with self._lock:
             if not self._closed:
                 self._closed = True

@@ -35,6 +35,7 @@ from heartfelt.scoring.scores import (
     UNTESTED,
     ModelComparison,
     ModelRank,
+    ModelScore,
     ScoringTask,
     SystemComparison,
     SystemRank,
@@ -71,6 +72,29 @@ class Entrant:
     answers: pl.DataFrame | None = None
     p_chance_over_systems: Estimate = _UNTESTED_OVER_SYSTEMS
     why_untested: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        score: ModelScore,
+        rows: pl.DataFrame,
+        why_unranked: str | None,
+        *,
+        name: str | None = None,
+        answers: pl.DataFrame | None = None,
+    ) -> Entrant:
+        """The model of a headline score, under its own name or another."""
+        return cls(
+            model=name or score.model,
+            rows=rows,
+            value=score.with_failures.value,
+            why_unranked=why_unranked,
+            beyond=score.beyond_chance.value,
+            p_chance=score.p_chance.value,
+            answers=answers,
+            p_chance_over_systems=score.p_chance_over_systems,
+            why_untested=score.p_chance.why_missing,
+        )
 
     @property
     def all_items(self) -> pl.DataFrame:
@@ -261,7 +285,6 @@ def ranks(
                 place=position,
                 best=best,
                 worst=worst,
-                why_none=None,
                 beats_chance=beats[model],
                 p_chance_adjusted=chance[model],
                 generalises_to=reach,

@@ -52,17 +52,14 @@ class StimulusGrouping:
 
     @property
     def count(self) -> int:
-        """How many groups there are."""
         return int(np.unique(self.groups).size)
 
     @property
     def unit(self) -> str:
-        """What folds are made of."""
         return self.by or "stimulus"
 
     @property
     def words(self) -> str:
-        """The grouping in a sentence."""
         if self.by:
             reason = f"the stimuli of one group stay in one fold ({self.count:,} groups)"
         elif self.chosen:
@@ -76,7 +73,6 @@ class StimulusGrouping:
         return words
 
     def at(self, indices: Ints) -> Ints:
-        """The groups of some stimuli."""
         return self.groups[indices]
 
     @property

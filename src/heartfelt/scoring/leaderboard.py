@@ -98,19 +98,7 @@ def _board(runs: Sequence[ScoredRun]) -> Leaderboard:
             untested = (rank.why_none or "").startswith(UNTESTED)
             reason = None if rank.beats_chance is False or untested else rank.why_none
             reason = reason or (run.why_no_items if not rows.height else None)
-            entrants.append(
-                Entrant(
-                    model=name,
-                    rows=rows,
-                    value=score.with_failures.value,
-                    why_unranked=reason,
-                    beyond=score.beyond_chance.value,
-                    p_chance=score.p_chance.value,
-                    answers=None,
-                    p_chance_over_systems=score.p_chance_over_systems,
-                    why_untested=score.p_chance.why_missing,
-                )
-            )
+            entrants.append(Entrant.of(score, rows, reason, name=name))
         own_details = having[0].scores.details.get(task.id)
         if own_details is not None:
             details[task.id] = replace(own_details, models={})

@@ -69,66 +69,46 @@ _EVEN_TIES = "even odds, with ties as often as they occur"
 METRICS: dict[str, MetricInfo] = {
     "balanced_accuracy": MetricInfo(
         title="balanced accuracy",
-        higher_is_better=True,
         chance_rule=_PER_CATEGORY,
-        chance=None,
         base="balanced_accuracy",
     ),
     "accuracy": MetricInfo(
         title="accuracy",
-        higher_is_better=True,
         chance_rule="share of the most frequent label",
-        chance=None,
         base="accuracy",
     ),
-    "precision": MetricInfo(title="precision", higher_is_better=True, chance_rule=_SHARE_PRESENT),
+    "precision": MetricInfo(title="precision", chance_rule=_SHARE_PRESENT),
     "recall": MetricInfo(title="recall"),
-    "f1": MetricInfo(title="F1", higher_is_better=True, chance_rule="always saying present"),
-    "macro_f1": MetricInfo(
-        title="macro F1", higher_is_better=True, chance_rule=_PER_CATEGORY, chance=None, base="macro_f1"
-    ),
-    "auroc": MetricInfo(
-        title="area under the ROC curve", higher_is_better=True, chance_rule="0.5", chance=0.5
-    ),
-    "average_precision": MetricInfo(
-        title="average precision", higher_is_better=True, chance_rule=_SHARE_PRESENT
-    ),
+    "f1": MetricInfo(title="F1", chance_rule="always saying present"),
+    "macro_f1": MetricInfo(title="macro F1", chance_rule=_PER_CATEGORY, base="macro_f1"),
+    "auroc": MetricInfo(title="area under the ROC curve", chance_rule="0.5", chance=0.5),
+    "average_precision": MetricInfo(title="average precision", chance_rule=_SHARE_PRESENT),
     "brier": MetricInfo(
         title="Brier score", higher_is_better=False, chance_rule="always the share of labels that are present"
     ),
-    "top_2": MetricInfo(
-        title="top-2 accuracy", higher_is_better=True, chance_rule="share of the 2 most frequent labels"
-    ),
-    "top_3": MetricInfo(
-        title="top-3 accuracy", higher_is_better=True, chance_rule="share of the 3 most frequent labels"
-    ),
+    "top_2": MetricInfo(title="top-2 accuracy", chance_rule="share of the 2 most frequent labels"),
+    "top_3": MetricInfo(title="top-3 accuracy", chance_rule="share of the 3 most frequent labels"),
     "divergence": MetricInfo(
         title="Jensen-Shannon divergence from the votes (bits)",
         higher_is_better=False,
         chance_rule="always the distribution of all votes",
     ),
-    "quadratic_kappa": MetricInfo(
-        title="quadratic-weighted kappa", higher_is_better=True, chance_rule="0", chance=0.0
-    ),
+    "quadratic_kappa": MetricInfo(title="quadratic-weighted kappa", chance_rule="0", chance=0.0),
     "pearson": MetricInfo(
         title="Pearson correlation (LCC)",
-        higher_is_better=True,
         chance_rule="0",
         chance=0.0,
         base="correlation",
     ),
     "spearman": MetricInfo(
         title="Spearman correlation (SRCC)",
-        higher_is_better=True,
         chance_rule="0",
         chance=0.0,
         base="correlation",
-        from_base=None,
         note="the ceiling of Pearson's correlation",
     ),
     "kendall": MetricInfo(
         title="Kendall's tau (KTAU)",
-        higher_is_better=True,
         chance_rule="0",
         chance=0.0,
         base="correlation",
@@ -137,7 +117,6 @@ METRICS: dict[str, MetricInfo] = {
     ),
     "ccc": MetricInfo(
         title="concordance (CCC)",
-        higher_is_better=True,
         chance_rule="0",
         chance=0.0,
         base="correlation",
@@ -147,7 +126,6 @@ METRICS: dict[str, MetricInfo] = {
         title="mean squared error",
         higher_is_better=False,
         chance_rule=_MEAN_LABEL,
-        chance=None,
         base="rmse",
         from_base=_square,
     ),
@@ -155,22 +133,19 @@ METRICS: dict[str, MetricInfo] = {
         title="root mean squared error",
         higher_is_better=False,
         chance_rule=_MEAN_LABEL,
-        chance=None,
         base="rmse",
     ),
     "mae": MetricInfo(
         title="mean absolute error",
         higher_is_better=False,
         chance_rule="always the median label",
-        chance=None,
         base="mae",
-        from_base=None,
         note=_NORMAL,
     ),
     "bleu_1": MetricInfo(title="BLEU-1"),
     "bleu_4": MetricInfo(title="BLEU-4"),
-    "rouge_l": MetricInfo(title="ROUGE-L", higher_is_better=True, chance_rule=_OTHER_TEXTS),
-    "cider": MetricInfo(title="CIDEr-D", higher_is_better=True, chance_rule=_OTHER_TEXTS),
+    "rouge_l": MetricInfo(title="ROUGE-L", chance_rule=_OTHER_TEXTS),
+    "cider": MetricInfo(title="CIDEr-D", chance_rule=_OTHER_TEXTS),
     "interval_coverage": MetricInfo(title="coverage of the predictor's intervals"),
     "interval_width": MetricInfo(title="mean width of the predictor's intervals", higher_is_better=False),
     "interval_score": MetricInfo(
@@ -179,19 +154,14 @@ METRICS: dict[str, MetricInfo] = {
     "crps": MetricInfo(
         title="CRPS, normal with the interval's width", higher_is_better=False, chance_rule=_ALL_LABELS
     ),
-    "bert_score": MetricInfo(title="BERTScore (MiniLM)", higher_is_better=True, chance_rule=_OTHER_TEXTS),
-    "choice_accuracy": MetricInfo(
-        title="accuracy of single choices", higher_is_better=True, chance_rule=_EVEN, chance=0.5
-    ),
+    "bert_score": MetricInfo(title="BERTScore (MiniLM)", chance_rule=_OTHER_TEXTS),
+    "choice_accuracy": MetricInfo(title="accuracy of single choices", chance_rule=_EVEN, chance=0.5),
     "decided_accuracy": MetricInfo(
-        title="accuracy of single choices without ties", higher_is_better=True, chance_rule=_EVEN, chance=0.5
+        title="accuracy of single choices without ties", chance_rule=_EVEN, chance=0.5
     ),
-    "majority_accuracy": MetricInfo(
-        title="accuracy of the majority's choice", higher_is_better=True, chance_rule=_EVEN, chance=0.5
-    ),
+    "majority_accuracy": MetricInfo(title="accuracy of the majority's choice", chance_rule=_EVEN, chance=0.5),
     "outcome_accuracy": MetricInfo(
         title="accuracy of first, tie or second",
-        higher_is_better=True,
         chance_rule="the most frequent outcome",
     ),
     "log_loss": MetricInfo(
@@ -206,7 +176,6 @@ METRICS: dict[str, MetricInfo] = {
     ),
     "trace_ccc": MetricInfo(
         title="concordance with the raters' course (CCC)",
-        higher_is_better=True,
         chance_rule="a constant course",
         chance=0.0,
     ),
@@ -261,7 +230,6 @@ class ChanceLevel:
     y: Floats | None = None
 
     def estimate(self, metric: str) -> Estimate:
-        """The level as an estimate."""
         name = f"chance level of {metric}"
         if self.value is None:
             return Estimate.missing(self.what, name)

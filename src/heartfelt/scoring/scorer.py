@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -249,23 +250,12 @@ def _about(predictions: pl.DataFrame, truth: Truth) -> pl.DataFrame:
 
 def _entrant(sheet: PredictionSheet, rows: pl.DataFrame, marked: Marked, measure: MetricMeasurer) -> Entrant:
     headline = next(model_score for model_score in marked.scores if model_score.metric == sheet.task.headline)
-    ranked = headline.with_failures
-    reason = OTHER_LABELS if sheet.against_other_labels else ranked.why_missing
+    reason = OTHER_LABELS if sheet.against_other_labels else headline.with_failures.why_missing
     answers = None
     if marked.right is not None:
         answers = answers_to(sheet, measure).table.with_row_index("place")
         answers = answers.select("rater", "first", "second", "place", pl.Series("right", marked.right))
-    return Entrant(
-        model=sheet.model,
-        rows=rows,
-        value=ranked.value,
-        why_unranked=reason,
-        beyond=headline.beyond_chance.value,
-        p_chance=headline.p_chance.value,
-        answers=answers,
-        p_chance_over_systems=headline.p_chance_over_systems,
-        why_untested=headline.p_chance.why_missing,
-    )
+    return Entrant.of(headline, rows, reason, answers=answers)
 
 
 def columns_of(truth: Truth, task: ScoringTask, wanted: Sequence[str] | None) -> list[str]:
@@ -296,29 +286,21 @@ def _slices(
         cells = cells_of(sheet, column)
         for value in cells.drop_nulls().unique().sort().to_list():
             inside = (cells == value).fill_null(False).to_numpy()
+            part = partial(
+                Slice,
+                model=sheet.model,
+                task=sheet.task.id,
+                column=column,
+                value=value,
+                items=int(inside.sum()),
+            )
             if marked.slice_of is not None:
-                yield Slice(
-                    model=sheet.model,
-                    task=sheet.task.id,
-                    column=column,
-                    value=value,
-                    metric=sheet.task.headline,
-                    items=int(inside.sum()),
-                    answered=int((inside & sheet.answered).sum()),
-                    estimate=marked.slice_of(inside),
-                )
+                answered = int((inside & sheet.answered).sum())
+                yield part(metric=sheet.task.headline, answered=answered, estimate=marked.slice_of(inside))
             for metric, y in marked.sliced.items():
                 rows = inside & sheet.answered & np.isfinite(y)
                 group = None if sheet.stimulus is None else sheet.stimulus[rows]
                 if group is not None and np.unique(group).size == group.size:
                     group = None
-                yield Slice(
-                    model=sheet.model,
-                    task=sheet.task.id,
-                    column=column,
-                    value=value,
-                    metric=metric,
-                    items=int(inside.sum()),
-                    answered=int(rows.sum()),
-                    estimate=measure.numbers(metric, sheet.truth[rows], y[rows], [group])[0][0],
-                )
+                estimate = measure.numbers(metric, sheet.truth[rows], y[rows], [group])[0][0]
+                yield part(metric=metric, answered=int(rows.sum()), estimate=estimate)

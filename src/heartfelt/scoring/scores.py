@@ -269,7 +269,6 @@ class Scores(ShortRepr):
         return None
 
     def task(self, name: str) -> ScoringTask:
-        """A task by its id."""
         return next(task for task in self.tasks if task.id == name)
 
     def ranked(self, task: str) -> list[ModelRank]:
@@ -282,7 +281,6 @@ class Scores(ShortRepr):
         return next((rank for rank in self.ranked(task) if rank.place is not None), None)
 
     def metric_title(self, metric: str) -> str:
-        """A metric by its usual name."""
         definition = self.metrics.get(metric)
         return definition.title if definition else spaced(metric)
 
@@ -369,7 +367,6 @@ class Scores(ShortRepr):
         return answered.with_columns(distance.alias("off"))
 
     def table(self) -> pl.DataFrame:
-        """The scores as a flat table."""
         return pl.DataFrame([_flat(score) for score in self.scores], infer_schema_length=None)
 
 

@@ -50,7 +50,6 @@ class PredictionSheet:
 
     @cached_property
     def truth(self) -> Floats:
-        """The labels."""
         return self.rows["truth"].to_numpy().astype(np.float64)
 
     @cached_property
@@ -63,7 +62,7 @@ class PredictionSheet:
         """The number the model gave on the scale, or its category's code (the likeliest, where it gave only shares);
         NaN where it gave none.
         """
-        code = _floats(self.rows["code"])
+        code = floats_of(self.rows["code"])
         shares = self.shares
         if shares is None:
             return code
@@ -79,14 +78,14 @@ class PredictionSheet:
     @cached_property
     def decision(self) -> Floats:
         """The model's own yes (1) or no (0): by its answer, else by its shares; NaN where it gave neither."""
-        code = _floats(self.rows["code"])
+        code = floats_of(self.rows["code"])
         by_shares = np.where(np.isfinite(self.chance), (self.chance > 0.5).astype(np.float64), np.nan)
         return np.where(np.isfinite(code), yes(self.scale, code), by_shares)
 
     @cached_property
     def score(self) -> Floats:
         """The model's similarity or probability; NaN where it gave none."""
-        return _floats(self.rows["score"])
+        return floats_of(self.rows["score"])
 
     @cached_property
     def answered(self) -> Flags:
@@ -95,7 +94,7 @@ class PredictionSheet:
         if kind == "text":
             has_answer = self.rows["answer"].is_not_null().to_numpy()
         elif kind == "choices":
-            has_answer = np.isfinite(self.code) | (_floats(self.rows["place"]) != 0)
+            has_answer = np.isfinite(self.code) | (floats_of(self.rows["place"]) != 0)
         else:
             has_answer = np.isfinite(self.code)
             if kind == "binary" or (kind == "numbers" and not self.on_scale):
@@ -221,7 +220,8 @@ def yes(scale: Scale, code: Floats) -> Floats:
     return np.where(np.isfinite(code), (code > _middle(scale)).astype(np.float64), np.nan)
 
 
-def _floats(column: pl.Series) -> Floats:
+def floats_of(column: pl.Series) -> Floats:
+    """A column as numbers, NaN where there is none."""
     return column.cast(pl.Float64).fill_null(np.nan).to_numpy().astype(np.float64)
 
 

@@ -64,7 +64,6 @@ class Truth:
     """The single ratings, where the source has them."""
 
     def items_of(self, task: ScoringTask) -> pl.DataFrame:
-        """The items that a task scores."""
         items = self.items.filter(pl.col("question").is_in(task.questions))
         if "compared" not in items.columns:
             return items
@@ -87,7 +86,6 @@ class Truth:
 
     @property
     def slices(self) -> list[str]:
-        """The columns that items can be sliced by."""
         return [name for name in ("question", "bucket", *self.facts) if name in self.items.columns]
 
     def select(self, selection: ItemSelection) -> Truth:

@@ -1,4 +1,4 @@
-"""What the cards of both kinds of trained models share: the header that model hubs read, licences and credit.
+"""What the cards of both kinds of trained models share: the header that model hubs read, and their templates.
 
 The header is YAML as the Hugging Face Hub reads it: ``license``, ``library_name``, ``tags``, ``base_model`` and ``model-index``
 with one entry per question and part of the evaluation.
@@ -9,11 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 
 import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from heartfelt.predictors.trained.folder import DataSource, ModelCore
+from heartfelt.stats.estimate import Estimate
+from heartfelt.wording import MISSING, interval, percent
 
 METRICS = {
     "pearson": ("pearsonr", "Pearson r"),
@@ -49,7 +53,6 @@ class CardScore:
 
 
 def header(core: ModelCore, scores: Iterable[CardScore]) -> list[str]:
-    """The card's header as lines."""
     facts: dict[str, object] = {**_licence(core.licence), "library_name": "heartfelt"}
     facts["tags"] = list(
         dict.fromkeys(["heartfelt", core.kind, core.recipe, *([core.media] if core.media else [])])
@@ -67,7 +70,6 @@ def header(core: ModelCore, scores: Iterable[CardScore]) -> list[str]:
 
 
 def _entry(score: CardScore) -> tuple[str, str, str]:
-    """What one entry of the header is about."""
     return score.data.study, score.question, score.part
 
 
@@ -78,7 +80,6 @@ def _licence(name: str) -> dict[str, object]:
 
 
 def _result(core: ModelCore, scores: Sequence[CardScore]) -> dict[str, object]:
-    """All metrics of one question on one part."""
     first = scores[0]
     task = f"{core.media or 'media'}-{'classification' if first.categories else 'regression'}"
     dataset = {
@@ -94,19 +95,23 @@ def _result(core: ModelCore, scores: Sequence[CardScore]) -> dict[str, object]:
     return {"task": {"type": task, "name": first.question}, "dataset": dataset, "metrics": metrics}
 
 
-def licence_lines(core: ModelCore, credit: Sequence[str] = ()) -> list[str]:
-    """The section on licences and credit."""
-    weights = core.licence or "not stated. The licences of the data and of the models below apply."
-    lines = ["## Licence and credit", "", f"- Licence of these weights: {weights}"]
-    for source in core.data:
-        words = f"- Licence of the data `{source.study}`: {source.licence}"
-        lines.append(f"{words}. Credit: {source.credit}" if source.credit else words)
-    for base in core.base_models:
-        parts = [base.name, base.source, base.credit, f"licence: {base.licence}"]
-        lines.append(f"- Base model: {'; '.join(part for part in parts if part)}")
-    return [*lines, *(f"- {line}" for line in credit), ""]
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("heartfelt.training", "."),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"thousands": "{:,}".format, "percent": percent}
+    return environment
 
 
-def note_lines(notes: Sequence[str]) -> list[str]:
-    """What was left out and what is doubtful, as a list; nothing for no notes."""
-    return [*(f"- {note}" for note in notes), ""] if notes else []
+def filled(template: str, **facts: object) -> str:
+    """A template of this package with the facts; ``limits`` is what holds for every trained model."""
+    return _environment().get_template(template).render(limits=LIMITS, **facts)
+
+
+def score_cell(estimate: Estimate) -> str:
+    return MISSING if estimate.value is None else interval(estimate, 2)

@@ -19,7 +19,7 @@ from heartfelt.training.finetuning.images.attributes import (
     fitted_attribute,
 )
 from heartfelt.training.finetuning.images.pictures import ImagePreprocessing, random_box
-from heartfelt.training.finetuning.images.polarity import group_numbers, polarity_of
+from heartfelt.training.finetuning.images.recipe import group_numbers, polarity_of
 from heartfelt.training.heads.targets import vote_weights
 from tests.training.finetuning.painted import STUDY, painted
 

@@ -138,13 +138,11 @@ class SessionPlan:
 
     @property
     def head(self) -> Slot:
-        """The next slot."""
         if not self._again and self._probes and self._probes[0][0] == self._next:
             return self._probes[0][1]
         return ORDINARY
 
     def advance(self) -> None:
-        """Move to the slot after the next."""
         if self._again:
             self._again -= 1
             return
@@ -157,7 +155,6 @@ class SessionPlan:
         self._again += 1
 
     def clear(self) -> None:
-        """Drop what is left."""
         self._length = self._next = self._again = 0
         self._probes.clear()
 

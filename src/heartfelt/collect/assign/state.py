@@ -91,7 +91,6 @@ class State:
         }
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
         self.seq = event.seq
         kind = event.kind
         if kind == "set":
@@ -113,7 +112,6 @@ class State:
                 handler(event, rater)
 
     def replay(self, events: Iterable[Event]) -> None:
-        """Take in many events, in order."""
         for event in events:
             self.apply(event)
 
@@ -145,25 +143,20 @@ class State:
 
     @property
     def budget_left(self) -> int:
-        """In an adaptive study, the ratings that are still to be spent."""
         return sum(demand.budget_left for demand in self.demands)
 
     @property
     def open(self) -> bool:
-        """Whether any unit needs another rating."""
         return any(demand.open for demand in self.demands)
 
     @property
     def unfilled(self) -> bool:
-        """Whether any unit has fewer ratings than it is to get, even if someone is working on the rest."""
         return any(demand.unfilled for demand in self.demands)
 
     def pick(self, rater: Rater, rng: Random) -> int | None:
-        """The unit the rater should get next."""
         return self.demand(rater).pick(rater, rng)
 
     def may_retake(self, trial: ReservedTrial) -> bool:
-        """Whether a lapsed lease can be renewed without its unit getting ahead of the others."""
         if trial.kind != "rating" or trial.unit is None:
             return True
         return self.demand(self.raters[trial.rater]).may_retake(trial.unit)

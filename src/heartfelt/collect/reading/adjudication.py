@@ -152,7 +152,6 @@ def _item(
             question=question,
             rules=rules,
             answers=answers,
-            draft=None,
             decisions=made_decisions,
         )
     return AdjudicationItem(

@@ -10,8 +10,7 @@ import polars as pl
 from sqlalchemy import Connection
 
 from heartfelt.collect.assign.model import Rater
-from heartfelt.collect.session.between import pending_between
-from heartfelt.collect.session.conditions import pending_page
+from heartfelt.collect.session.conditions import pending_between, pending_page
 from heartfelt.collect.session.steps import page_before_trials
 from heartfelt.study import Study
 from heartfelt.study.between import read_occurrence

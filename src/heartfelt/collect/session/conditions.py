@@ -11,7 +11,8 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from heartfelt.collect.assign.model import Rater
+from heartfelt.collect import commands
+from heartfelt.collect.assign.model import Rater, ReservedTrial
 from heartfelt.collect.errors import InvalidAnswer
 from heartfelt.collect.material import Unit
 from heartfelt.collect.session.transaction import clean
@@ -19,6 +20,7 @@ from heartfelt.errors import InputError
 from heartfelt.study import Question, Study
 from heartfelt.study.answer import Coded
 from heartfelt.study.arms import questions_in
+from heartfelt.study.between import occurrence
 from heartfelt.study.conditions import Source, holds, is_shown, scale_of
 
 
@@ -91,3 +93,32 @@ def refused(question: str, error: InputError) -> InvalidAnswer:
     problem = str(clean(error.problem, 300))
     fix = str(clean(error.fix, 2000))
     return InvalidAnswer(f"Question '{question}': {problem}", fix, (question,), problem)
+
+
+def pending_between(study: Study, rater: Rater, *, resting: bool) -> commands.AskQuestionnaire | None:
+    """The next page of a questionnaire that has come due. Of one that comes several times only the latest is asked."""
+    for block in study.between:
+        trials = block.due(rater.answered, resting=resting)
+        if trials is None:
+            continue
+        time = occurrence(block, trials)
+        questions = pending_page(study, rater, time)
+        if questions:
+            return commands.AskQuestionnaire(time, questions)
+    return None
+
+
+def trials_before_questionnaire(study: Study, rater: Rater) -> list[ReservedTrial]:
+    """Of the trials that are reserved for the rater those that come before the next questionnaire.
+
+    A page shows trials that it has fetched without asking first, so it must not have those that come later.
+    """
+    coming = (block.trials_until(rater.answered) for block in study.between)
+    remaining = min((trials for trials in coming if trials is not None), default=len(rater.queue))
+    out: list[ReservedTrial] = []
+    for trial in rater.queue:
+        if not remaining:
+            break
+        out.append(trial)
+        remaining -= trial.kind != "practice"
+    return out

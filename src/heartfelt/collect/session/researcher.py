@@ -151,7 +151,6 @@ def _store_exclusion(work: Transaction, rater: Rater, kind: str, reason: str | N
 
 
 def change(work: Transaction, command: ChangeSettings) -> AdmissionSettings:
-    """Change settings by name."""
     changed = {name: _check_setting(name, value) for name, value in command.settings.items()}
     if _SCREENERS in changed:
         changed[_SCREENERS] = _screener_codes(work, changed[_SCREENERS])
@@ -220,7 +219,6 @@ def _check_setting(name: str, value: Any) -> Any:
 
 
 def invite(work: Transaction, command: Invite) -> tuple[str, ...]:
-    """Make personal invitations."""
     if not 1 <= command.count <= _MOST_INVITATIONS:
         raise InputError(
             f"Cannot make {command.count} invitations.", f"Ask for 1 to {_MOST_INVITATIONS:,} at a time."
@@ -234,7 +232,6 @@ def invite(work: Transaction, command: Invite) -> tuple[str, ...]:
 
 
 def summarize(state: State) -> StateSummary:
-    """The counts of a state."""
     names = tuple(state.arms) or ("",)
     counts = {
         name: (list(demand.pool.valid), list(demand.pool.leases))

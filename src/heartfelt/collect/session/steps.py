@@ -8,12 +8,16 @@ from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from heartfelt.collect import commands
-from heartfelt.collect.assign.always import pick_unit
+from heartfelt.collect.assign.demand import pick_unit
 from heartfelt.collect.assign.model import Rater, ReservedTrial, Slot, probes_each_session, session_plan
 from heartfelt.collect.material import Unit, UnitMember
 from heartfelt.collect.session.arms import arm_instructions, arm_probes, arm_units, assign_arm, at_work
-from heartfelt.collect.session.between import pending_between, trials_before_questionnaire
-from heartfelt.collect.session.conditions import asked_questions, pending_page
+from heartfelt.collect.session.conditions import (
+    asked_questions,
+    pending_between,
+    pending_page,
+    trials_before_questionnaire,
+)
 from heartfelt.collect.session.consenting import required_boxes
 from heartfelt.collect.session.drafts import shown_boxes, shown_drafts
 from heartfelt.collect.session.endings import FINISHED, code_of, earned_ending
@@ -64,13 +68,11 @@ def next_step(work: Transaction, rater: Rater) -> commands.Step:
 
 
 def show(work: Transaction, rater: Rater, trial: ReservedTrial) -> None:
-    """Record that a trial is shown."""
     position = -1 if trial.kind == "practice" else rater.positions + 1
     work.record("shown", rater.number, trial.id, number=float(position))
 
 
 def headphone_probe(study: Study) -> HeadphoneProbe | None:
-    """The study's headphone check."""
     return next((probe for probe in study.probes if isinstance(probe, HeadphoneProbe)), None)
 
 
@@ -172,7 +174,6 @@ def renew(work: Transaction, rater: Rater) -> float:
 
 
 def end(work: Transaction, rater: Rater, ending: commands.Ending) -> commands.SessionEnd:
-    """End the rater's session."""
     work.record("ended", rater.number, words=ending)
     return session_end(work, ending, rater)
 

@@ -74,21 +74,17 @@ class Transaction:
 
     @property
     def material(self) -> StudyUnits:
-        """What the collection shows."""
         return self.context.material
 
     @property
     def study(self) -> Study:
-        """The study, with the quota as it is now."""
         return self.context.material.study
 
     @property
     def settings(self) -> AdmissionSettings:
-        """The settings as they are now."""
         return settings_of(self.state)
 
     def rater(self, name: str) -> Rater:
-        """The rater of that id."""
         rater = self.state.by_id.get(name)
         if rater is None:
             raise UnknownRater(

@@ -252,7 +252,6 @@ class Database:
         return statement
 
     def close(self) -> None:
-        """Let go of every connection."""
         self._engine.dispose()
 
 

@@ -129,7 +129,6 @@ def unpacked(text: str) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
 
 
 def columns_in(text: str) -> list[Column[Any]]:
-    """The columns that a text lists, separated by commas."""
     columns = []
     for name, kind, *rules in (column.split() for column in text.split(",")):
         key = rules == ["key"]

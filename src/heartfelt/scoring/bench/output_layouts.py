@@ -44,7 +44,6 @@ class AnswersLayout(OutputLayout):
     name: ClassVar[str] = "answers"
 
     def check(self, source: Snapshot | Benchmark) -> None:
-        """Refuse studies without a question answered with numbers."""
         if not _numeric(source):
             raise InputError(
                 f"'{source.study.name}' asks nothing that an answer file can hold.",
@@ -113,7 +112,6 @@ class InspectLayout(OutputLayout):
         options: ScoreOptions,
         calls: pl.DataFrame | None = None,
     ) -> list[Path]:
-        """Write ``inspect/MODEL.json``; media are named and not held."""
         del options
         asks = {question.id: ask_of(source.study, question) for question in source.study.asked}
         truth = {

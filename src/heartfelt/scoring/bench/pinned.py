@@ -175,7 +175,6 @@ def verify(now: PinnedScores, manifest: Path) -> ReproductionCheck:
 
 
 def read_manifest(path: Path) -> ScoringManifest:
-    """The manifest of an earlier run, by its file or the folder it is in."""
     path = path / MANIFEST if path.is_dir() else path
     if not path.is_file():
         raise InputError(f"{path} does not exist.", f"Name the {MANIFEST} that 'heartfelt score' wrote.")

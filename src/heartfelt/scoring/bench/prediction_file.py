@@ -116,14 +116,12 @@ class FileScorer:
         )
 
     def score(self, *read: FileAnswers, file_hash: str = "") -> ScoredFile:
-        """Score what was read from a file, of one model or several."""
         predictions = pl.concat([answers.predictions for answers in read], how="diagonal")
         about = {
             answers.name: ModelInfo(
                 spec=answers.name,
                 display_name=answers.name,
                 predictor="file",
-                version=None,
                 hash=answers.content_hash,
             )
             for answers in read
@@ -133,7 +131,6 @@ class FileScorer:
         return ScoredFile(replace(scores, notes=(*scores.notes, *notes)), read, file_hash)
 
     def score_file(self, path: Path, name: str | None = None) -> ScoredFile:
-        """Read a file and score it; the models of a file with several metrics are named after these."""
         predictors = self._predictors(path)
         several = len(predictors) > 1
         read = [

@@ -29,7 +29,7 @@ from heartfelt.scoring.calibration.parts import (
 from heartfelt.scoring.measure import Marked
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.scores import ScoringTask
-from heartfelt.scoring.sheet import Flags, PredictionSheet, yes
+from heartfelt.scoring.sheet import Flags, PredictionSheet, floats_of, yes
 from heartfelt.scoring.sound import LEAST_SPREAD, unavailable
 from heartfelt.scoring.tasks.binary import probabilities
 from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth
@@ -116,7 +116,6 @@ class ByPart:
 
     @classmethod
     def of(cls, truth: Truth, options: ScoreOptions) -> ByPart:
-        """For a truth, with the groups of its stimuli."""
         return cls(truth=truth, options=options, grouping=stimulus_groups(truth))
 
     def columns(self, task: ScoringTask) -> list[str]:
@@ -268,7 +267,12 @@ class ByPart:
             return RatersWorth(Estimate.missing(NO_RATINGS, METHOD))
         n = sheet.rows["n"].cast(pl.Float64).fill_null(0.0).to_numpy()
         return worth_from_means(
-            sheet.truth, _floats(sheet, "standard_error"), n, filled, group=group, confidence=confidence
+            sheet.truth,
+            floats_of(sheet.rows["standard_error"]),
+            n,
+            filled,
+            group=group,
+            confidence=confidence,
         )
 
     def _raters_of(self, sheet: PredictionSheet) -> LabelRaters | None:
@@ -299,12 +303,7 @@ def _names(rows: pl.DataFrame) -> pl.Series:
 
 
 def stimuli_of(sheet: PredictionSheet) -> Ints:
-    """The stimulus of each row as a number."""
     return np.arange(sheet.rows.height) if sheet.stimulus is None else sheet.stimulus
-
-
-def _floats(sheet: PredictionSheet, column: str) -> Floats:
-    return sheet.rows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
 
 
 def _ordered(sheet: PredictionSheet) -> Floats | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import polars as pl
@@ -80,6 +80,11 @@ class CellDeviation(SystemDeviation):
 
     intent: str = ""
 
+    @classmethod
+    def of(cls, deviation: SystemDeviation, intent: str) -> CellDeviation:
+        facts = {part.name: getattr(deviation, part.name) for part in fields(deviation)}
+        return cls(**facts, intent=intent)
+
 
 @dataclass(frozen=True, slots=True)
 class SystemSlope:
@@ -125,31 +130,12 @@ def predicted_conveyance(evidence: Evidence) -> PredictedConveyance:
         of_question = table.filter(pl.col("question") == name)
         for system in [ALL, *systems] if len(systems) != 1 else systems:
             part = of_question if system == ALL else of_question.filter(pl.col("system") == system)
-            deviation, ratings_alone, tuning = _deviation(part, evidence, name)
-            deviations.append(
-                SystemDeviation(
-                    system=system,
-                    question=name,
-                    deviation=deviation,
-                    ratings_alone=ratings_alone,
-                    tuning=tuning,
-                )
-            )
+            deviations.append(_deviation(part, evidence, name, system))
             slopes.append(SystemSlope(system, name, *_slope(part, evidence, name)))
             intents = part["intent"].drop_nulls().unique().sort() if system != ALL else ()
             for intent in intents:
                 cell = part.filter(pl.col("intent") == intent)
-                deviation, ratings_alone, tuning = _deviation(cell, evidence, name)
-                cells.append(
-                    CellDeviation(
-                        system=system,
-                        question=name,
-                        deviation=deviation,
-                        ratings_alone=ratings_alone,
-                        tuning=tuning,
-                        intent=intent,
-                    )
-                )
+                cells.append(CellDeviation.of(_deviation(cell, evidence, name, system), intent))
     return PredictedConveyance(
         marked="predicted",
         stimuli=table["stimulus"].n_unique(),
@@ -194,13 +180,13 @@ def _best(powered: PredictionPowered) -> Estimate:
     return powered.estimate if powered.estimate.value is not None else powered.ratings_alone
 
 
-def _deviation(
-    part: pl.DataFrame, evidence: Evidence, name: str
-) -> tuple[Estimate, Estimate | None, float | None]:
+def _deviation(part: pl.DataFrame, evidence: Evidence, name: str, system: str) -> SystemDeviation:
     gaps = (part["value"] - part["reference"]).to_numpy()
     split = _rated(part, evidence, name)
     if split is None:
-        return _by_known_error(part, gaps, evidence, name), None, None
+        return SystemDeviation(
+            system=system, question=name, deviation=_by_known_error(part, gaps, evidence, name)
+        )
     rated, unrated = split
     rows = Rated(
         (rated["rating"] - rated["reference"]).to_numpy(),
@@ -211,7 +197,13 @@ def _deviation(
     powered = prediction_powered_mean(
         rows, (unrated["value"] - unrated["reference"]).to_numpy(), confidence=evidence.confidence
     )
-    return _best(powered), powered.ratings_alone, powered.tuning
+    return SystemDeviation(
+        system=system,
+        question=name,
+        deviation=_best(powered),
+        ratings_alone=powered.ratings_alone,
+        tuning=powered.tuning,
+    )
 
 
 def _with_error(estimate: Estimate, variance: float, free: int, confidence: float) -> Estimate:

@@ -66,11 +66,9 @@ class ExcludedFiles:
     rows: list[dict[str, str | None]] = field(default_factory=list)
 
     def add(self, stimulus: str, reason: str) -> None:
-        """One more file."""
         self.rows.append({"what": "stimulus", "stimulus": stimulus, "reason": reason, "stage": STAGE})
 
     def table(self) -> pl.DataFrame:
-        """A row per file."""
         return (
             pl.concat([LEDGER.empty(), pl.DataFrame(self.rows)], how="diagonal_relaxed")
             if self.rows

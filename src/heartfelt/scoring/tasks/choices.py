@@ -21,7 +21,7 @@ from heartfelt.scoring.details import ChoiceDetails, NoCalibration
 from heartfelt.scoring.measure import Marked, MetricMeasurer, from_chance, of_ceiling
 from heartfelt.scoring.metrics import METRICS, ChanceLevel
 from heartfelt.scoring.scores import ModelScore
-from heartfelt.scoring.sheet import Flags, PredictionSheet
+from heartfelt.scoring.sheet import Flags, PredictionSheet, floats_of
 from heartfelt.scoring.tasks.pairs import NO_ORDER
 from heartfelt.stats.comparison.hits import hits, mean_hits
 from heartfelt.stats.comparison.position import PositionBias, position_bias
@@ -83,7 +83,7 @@ class PairAnswers:
     @cached_property
     def lean(self) -> Floats:
         """Above 0 where the first is predicted; NaN without a prediction."""
-        position = _floats(self.sheet.rows["place"])[self.row]
+        position = floats_of(self.sheet.rows["place"])[self.row]
         lean = np.where(position != 0, position, self.sheet.code[self.row] * self.turned)
         return np.where(self.sheet.answered[self.row], lean, np.nan)
 
@@ -95,7 +95,7 @@ class PairAnswers:
 
     def outcome(self, *, failures: bool) -> tuple[Floats, Floats | None]:
         """Probability of the first and, where the model gives any, of a tie."""
-        chance, tie = (_floats(self.sheet.rows[name])[self.row] for name in ("chance", "tie"))
+        chance, tie = (floats_of(self.sheet.rows[name])[self.row] for name in ("chance", "tie"))
         with_ties = bool(np.isfinite(tie).any())
         tie = np.where(np.isfinite(chance) & ~np.isfinite(tie), 0.0, tie)
         first = np.where(self.turned > 0, chance, 1.0 - chance - np.nan_to_num(tie))
@@ -142,7 +142,7 @@ def choices(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
         return _left_out_rater(sheet, measure, answers)
     complete = bool(sheet.answered.all())
     sides = answers.scores(answers.counted), answers.scores(answers.lean)
-    has_probability = np.isfinite(_floats(sheet.rows["chance"]))
+    has_probability = np.isfinite(floats_of(sheet.rows["chance"]))
     why_none = None if has_probability[sheet.answered].all() and has_probability.any() else NO_PROBABILITIES
     chances = _by_probability(answers, complete) if why_none is None else None
     scores = []
@@ -175,7 +175,6 @@ def choices(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
         predicted=own_hits,
         fallback=all_hits,
         sliced={},
-        notes=(),
         right=right,
         slice_of=lambda inside: _slice(answers, inside),
     )
@@ -191,7 +190,7 @@ def _always_first(answers: PairAnswers) -> Estimate:
 def _left_out_rater(sheet: PredictionSheet, measure: MetricMeasurer, answers: PairAnswers) -> Marked:
     """One rater's choice of each pair against those of the others: the share of them who chose the same, a tie being half right."""
     chosen = 0.5 + np.sign(sheet.code) / 2.0
-    others_share = _floats(sheet.rows["against"])
+    others_share = floats_of(sheet.rows["against"])
     right = np.where(sheet.answered, chosen * others_share + (1.0 - chosen) * (1.0 - others_share), np.nan)
     scored = sheet.rows.filter(pl.Series(np.isfinite(right)))
     shares = right[np.isfinite(right)]
@@ -306,7 +305,7 @@ def chance_of_choices(metric: str, value: Floats) -> ChanceLevel:
 
 
 def _decided_by(sheet: PredictionSheet) -> str:
-    if _floats(sheet.rows["place"]).any():
+    if floats_of(sheet.rows["place"]).any():
         return "the order of presentation"
     notes = sheet.rows["note"].drop_nulls()
     return str(notes.mode().sort()[0]) if notes.len() else "its own verdicts"
@@ -345,7 +344,3 @@ def _by_pair(values: Floats, answers: PairAnswers) -> Floats:
     size = answers.sheet.rows.height
     counts = np.maximum(np.bincount(answers.row, minlength=size), 1)
     return np.asarray(np.bincount(answers.row, weights=values, minlength=size) / counts)
-
-
-def _floats(column: pl.Series) -> Floats:
-    return column.cast(pl.Float64).fill_null(np.nan).to_numpy().astype(np.float64)

@@ -52,13 +52,7 @@ def numbers(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
         low, high = bounds
         furthest = np.where(x - low > high - x, low, high)
     filled = {name: np.where(sheet.answered, y, furthest if name in ERRORS else nothing) for name in NUMBERS}
-    scores = [
-        measure.score(
-            sheet,
-            LabelsAndPredictions(metric=name, x=x, y=y, filled=filled[name], why_none=_why_none(sheet, name)),
-        )
-        for name in NUMBERS
-    ]
+    scores = _by_item(sheet, measure, y, filled)
     scores += _by_system(sheet, measure, y, filled)
     scores += _within_cells(sheet, measure, y, filled["pearson"])
     of_intervals, facts = interval_scores(sheet, measure)
@@ -76,25 +70,20 @@ def numbers(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
 
 def strengths(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     """Correlations with the strengths of stimuli, and of their systems; the unit of a prediction does not matter."""
-    x, y = sheet.truth, np.where(sheet.answered, sheet.code, np.nan)
+    y = np.where(sheet.answered, sheet.code, np.nan)
     answered_values = y[sheet.answered]
     middle = float(answered_values.mean()) if answered_values.size else 0.0
-    nothing = np.full(x.size, middle)
-    filled = np.where(sheet.answered, y, nothing)
-    scores = [
-        measure.score(
-            sheet, LabelsAndPredictions(metric=name, x=x, y=y, filled=filled, why_none=_why_none(sheet, name))
-        )
-        for name in RANKS
-    ]
+    nothing = np.full(y.size, middle)
+    filled = dict.fromkeys(RANKS, np.where(sheet.answered, y, nothing))
+    scores = _by_item(sheet, measure, y, filled)
     if measure.truth.contestants(sheet.task) == "stimulus":
-        scores += _by_system(sheet, measure, y, dict.fromkeys(RANKS, filled))
+        scores += _by_system(sheet, measure, y, filled)
     details = NumberDetails(middle if answered_values.size else None)
     return Marked(
         scores=scores,
         details=details,
         predicted=sheet.code,
-        fallback=nothing if answered_values.size else np.full(x.size, np.nan),
+        fallback=nothing if answered_values.size else np.full(y.size, np.nan),
         sliced={},
     )
 
@@ -103,6 +92,20 @@ def _why_none(sheet: PredictionSheet, metric: str) -> str | None:
     if not sheet.answered.any():
         return "no item was answered"
     return _OFF_SCALE if metric in ("ccc", *ERRORS) and not sheet.on_scale else None
+
+
+def _by_item(
+    sheet: PredictionSheet, measure: MetricMeasurer, y: Floats, filled: Mapping[str, Floats]
+) -> list[ModelScore]:
+    return [
+        measure.score(
+            sheet,
+            LabelsAndPredictions(
+                metric=name, x=sheet.truth, y=y, filled=values, why_none=_why_none(sheet, name)
+            ),
+        )
+        for name, values in filled.items()
+    ]
 
 
 def _by_system(

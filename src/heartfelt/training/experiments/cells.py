@@ -234,7 +234,6 @@ class CellStore:
             )
 
     def open(self) -> None:
-        """Make the folder and mark it."""
         (self.folder / FOLDER).mkdir(parents=True, exist_ok=True)
         write_json(self.folder / MARK, self._mark)
 
@@ -254,18 +253,15 @@ class CellStore:
         return result if complete and result.key == key else None
 
     def write(self, result: CellResult) -> None:
-        """Store a result, whole."""
         write_json(self._place(result.key), result)
 
     def times(self) -> FitTimes:
-        """How long fits took so far."""
         try:
             return read_json(self.folder / TIMES, FitTimes)
         except InputError:
             return FitTimes()
 
     def add_times(self, fits: int, seconds: float) -> None:
-        """Remember how long further fits took."""
         earlier = self.times()
         write_json(self.folder / TIMES, FitTimes(earlier.fits + fits, earlier.seconds + seconds))
 
@@ -311,7 +307,6 @@ def run_cells(
 
 
 def _check_sizes(cells: Sequence[ExperimentCell]) -> None:
-    """Refuse fits to hardly any stimuli before the first is begun."""
     smallest = min(cells, key=lambda cell: cell.train.size)
     if smallest.train.size < LEAST_ROWS:
         raise InputError(
@@ -328,7 +323,6 @@ def complete(
 
 
 def digest(*parts: object) -> str:
-    """A hash of plain values, texts and bytes."""
     state = hashlib.sha256()
     for part in parts:
         content = part if isinstance(part, bytes) else dumps(part).encode()

@@ -21,12 +21,12 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.repeated import Repeats, bootstrap_repeats, bootstrap_repeats_difference
-from heartfelt.tables import LEDGER
 from heartfelt.training.experiments.cells import CellResult, ExperimentCell
 from heartfelt.training.experiments.options import ExperimentOptions
 from heartfelt.training.experiments.pool import StimulusPool
 from heartfelt.training.experiments.results import MEAN, MODE, SHUFFLED, ScoreRow
 from heartfelt.training.heads.fitting import Floats, Ints, folds
+from heartfelt.training.heads.label_checks import LedgerRow, ledger_of
 from heartfelt.wording import plural
 
 STAGE = "experiment"
@@ -76,18 +76,17 @@ class Removed:
     def ledger(self) -> pl.DataFrame:
         """A row for each removed stimulus and what it resembles."""
         pool = self._pool
-        rows = []
+        rows: list[LedgerRow] = []
         for (row, test_row), times in sorted(self._reasons.items()):
             alike = pool.alike[row] == pool.alike[test_row]
             relation = "is a near-duplicate of" if alike else "is in the group of"
             about = f"{pool.name_of(row)} {relation} the test stimulus {pool.name_of(test_row)}"
             reason = f"{about}: removed from {times} training parts"
             rows.append(("stimulus", None, pool.stimuli[row], None, reason, STAGE))
-        return pl.DataFrame(rows, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row")
+        return ledger_of(rows)
 
     @property
     def notes(self) -> list[str]:
-        """How many were removed, in words."""
         alike = self._pool.alike
         copies = sum(alike[row] == alike[test_row] for row, test_row in self._reasons)
         grouped = {row for row, test_row in self._reasons if alike[row] != alike[test_row]}
@@ -303,7 +302,6 @@ class ConditionScorer:
 
 
 def _over_seeds(repeats: Repeats) -> Estimate:
-    """The standard deviation of a score over the seeds."""
     values = () if repeats.why_undefined else repeats.values
     counts = {"seeds": len(values)}
     if len(values) < 2:
@@ -313,5 +311,4 @@ def _over_seeds(repeats: Repeats) -> Estimate:
 
 
 def all_cells(conditions: Iterable[ExperimentCondition]) -> list[ExperimentCell]:
-    """The cells of conditions, in order."""
     return [cell for condition in conditions for cells in condition.cells.values() for cell in cells]

@@ -44,7 +44,7 @@ from heartfelt.training.finetuning.images.attributes import chosen_attributes
 from heartfelt.training.finetuning.parts import TrainingParts
 from heartfelt.training.heads.fitting import Floats, Ints, folds
 from heartfelt.training.heads.material import LEAST_RATINGS, TrainingRecipe, TrainingStimuli
-from heartfelt.training.heads.targets import category_target_of, target_of
+from heartfelt.training.heads.targets import LabelSource
 
 ATTRIBUTES = "attributes"
 """The setting that names annotation fields."""
@@ -62,14 +62,17 @@ def material_of(
     """
     panel = data.panels[0]
     screened = panel.snapshot()
-    trained = labels(screened, LabelOptions(minimum_ratings=LEAST_RATINGS)).table
-    tables = {"screened": labels(screened).table, "everyone": labels(snapshot).table}
+    source = LabelSource(
+        snapshot=snapshot,
+        trained=labels(screened, LabelOptions(minimum_ratings=LEAST_RATINGS)).table,
+        tables={"screened": labels(screened).table, "everyone": labels(snapshot).table},
+        votes=first_answers(screened),
+    )
     stimuli = tuple(example.stimulus for example in data.examples)
     recipe = TrainingRecipe(name=name, about="", embedding="")
-    votes = first_answers(screened)
     numbers = any(not output.categories for output in data.outputs)
     used = [
-        output
+        output.question
         for output in data.outputs
         if not output.categories or not numbers or output.question in questions
     ]
@@ -82,12 +85,7 @@ def material_of(
         features={},
         system=tuple(example.system for example in data.examples),
         intent=tuple(example.intent for example in data.examples),
-        targets=tuple(
-            category_target_of(output.question, "", snapshot, stimuli, votes, tables, 1)
-            if output.categories
-            else target_of(output.question, "", snapshot, stimuli, trained, tables)
-            for output in used
-        ),
+        targets=tuple(source.target(question, "", stimuli) for question in used),
         ledger=data.ledger,
         grouping=data.grouping,
     )
@@ -120,7 +118,6 @@ class FineTuneFit:
     def of(
         cls, name: str, pool: StimulusPool, data: Sequence[TrainingData], settings: Mapping[str, str]
     ) -> FineTuneFit:
-        """What the cells of a pool are trained with; ``data`` are those of each source."""
         several = len(data) > 1
         examples = [
             replace(example, source=f"{number}") if several else example
@@ -162,7 +159,6 @@ class FineTuneFit:
 
     @property
     def fields(self) -> list[str]:
-        """The annotation fields that are inputs."""
         _, settings = self._recipe({})
         wanted = tuple(getattr(settings, ATTRIBUTES, ()))
         if not wanted and self.name not in WITH_FIELDS:
@@ -180,11 +176,9 @@ class FineTuneFit:
         return {ATTRIBUTES: "+".join(remaining)}
 
     def check(self, settings: Mapping[str, str]) -> None:
-        """Raise for settings that a cell cannot have."""
         self._recipe(settings)
 
     def with_labels(self, sets: Mapping[str, LabelSet]) -> FineTuneFit:
-        """The same with further sets of labels to train on."""
         return replace(self, labels={**self.labels, **sets})
 
     def key(self, cell: ExperimentCell) -> str:
@@ -208,7 +202,6 @@ class FineTuneFit:
         )
 
     def fit_and_predict(self, cell: ExperimentCell) -> CellResult:
-        """A model trained on the cell's training rows."""
         import torch
 
         from heartfelt.training.finetuning.engine import TrainingLoop

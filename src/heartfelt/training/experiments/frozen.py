@@ -119,7 +119,6 @@ class FrozenFit:
 
     @classmethod
     def of(cls, pool: StimulusPool, settings: Mapping[str, str] | None = None) -> FrozenFit:
-        """What the cells of a pool are fitted with."""
         recipe = pool.materials[0].recipe
         first = {name: targets[0] for name, targets in pool.targets.items()}
         embedding = {name: target.embedding for name, target in first.items()}
@@ -161,11 +160,9 @@ class FrozenFit:
         return {"drop" if way == "without" else "keep": "+".join(names)}
 
     def check(self, settings: Mapping[str, str]) -> None:
-        """Raise for settings that a cell cannot have."""
         self.settings(settings)
 
     def with_labels(self, sets: Mapping[str, LabelSet]) -> FrozenFit:
-        """The same with further sets of labels to train on."""
         return replace(self, labels={**self.labels, **sets})
 
     def settings(self, cell_settings: Mapping[str, str]) -> FrozenSettings:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
@@ -31,7 +30,7 @@ from heartfelt.training.experiments.results import Ahead, Curve
 from heartfelt.training.experiments.running import ExperimentPlan, Setup, single_part
 from heartfelt.training.heads.fitting import Ints
 from heartfelt.training.heads.material import TrainingStimuli
-from heartfelt.training.heads.targets import CategoryTarget, LabelTarget, category_target_of, target_of
+from heartfelt.training.heads.targets import LabelSource
 from heartfelt.wording import number, plural
 
 UNITS = {
@@ -195,7 +194,7 @@ def _by_labels(
             cells[seed] = tuple(
                 ExperimentCell(
                     name=f"{key} · fold {fold + 1}",
-                    train=_labelled(train, labelled),
+                    train=train[labelled[train]],
                     test=test,
                     seed=seed,
                     settings={},
@@ -215,10 +214,6 @@ def _by_labels(
             )
         )
     return conditions, sets
-
-
-def _labelled(train: Ints, labelled: npt.NDArray[np.bool_]) -> Ints:
-    return train[labelled[train]]
 
 
 def _folded(setup: Setup, part: str, seed: int, removed: Removed) -> list[tuple[Ints, Ints]]:
@@ -267,20 +262,19 @@ def _labels(setup: Setup, material: TrainingStimuli, screened: Snapshot, ratings
         source=screened.source,
     )
     table = labels(fewer, LabelOptions(minimum_ratings=1)).table
-    tables = {"screened": table, "everyone": table}
-    votes = first_answers(fewer)
-    answers = votes.filter("known") if material.recipe.raters else None
-
-    def target(original: LabelTarget) -> LabelTarget:
-        if isinstance(original, CategoryTarget):
-            return category_target_of(
-                original.question, original.embedding, fewer, material.stimuli, votes, tables, 1
-            )
-        return target_of(
-            original.question, original.embedding, fewer, material.stimuli, table, tables, answers
-        )
-
-    return LabelSet({question: (target(original),) for question, (original,) in setup.pool.targets.items()})
+    source = LabelSource(
+        snapshot=fewer,
+        trained=table,
+        tables={"screened": table, "everyone": table},
+        votes=first_answers(fewer),
+        raters=material.recipe.raters,
+    )
+    return LabelSet(
+        {
+            question: (source.target(original.question, original.embedding, material.stimuli),)
+            for question, (original,) in setup.pool.targets.items()
+        }
+    )
 
 
 def _curves(scorer: ConditionScorer, plan: ExperimentPlan, ahead: Sequence[float]) -> tuple[Curve, ...]:

@@ -70,7 +70,6 @@ class StimulusPool:
     stimuli: tuple[str, ...] = field(default=(), kw_only=True)
 
     def rows(self, part: str) -> Ints:
-        """The rows of a part."""
         return np.flatnonzero(self.part == self.parts.index(part))
 
     def labelled(self, at: Ints) -> Ints:
@@ -237,7 +236,6 @@ def _on_one_scale(
 
 
 def _check_categories(question: str, names: Sequence[str], targets: Sequence[LabelTarget]) -> None:
-    """Refuse sources whose categories differ."""
     labels_by_source = [
         target.scale.labels() if isinstance(target, CategoryTarget) else {} for target in targets
     ]
@@ -267,7 +265,6 @@ def _mapped(
 
 
 def _split(name: str, material: TrainingStimuli, by: str) -> tuple[str | None, ...]:
-    """The column a source is split by, in the order of its stimuli."""
     if not by:
         return ()
     facts = _stimuli(material)

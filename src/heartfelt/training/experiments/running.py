@@ -51,7 +51,6 @@ class ExperimentPlan:
 
     @property
     def cells(self) -> list[ExperimentCell]:
-        """All cells, in order."""
         return all_cells(self.conditions)
 
 
@@ -115,7 +114,6 @@ def _prepare_fine_tuning(
 
 
 def _unique(sources: Sequence[tuple[str, Snapshot]]) -> list[tuple[str, Snapshot]]:
-    """The sources with names that differ."""
     out: dict[str, Snapshot] = {}
     for name, snapshot in sources:
         free = next(
@@ -243,7 +241,6 @@ class ExperimentKind(Protocol):
 
 
 def listed_cells(setup: Setup, plan: ExperimentKind, folder: Path) -> list[PlannedCell]:
-    """The cells of a plan, and which of them are complete; nothing is fitted or written."""
     fit, cells = plan.fit or setup.fit, plan.cells
     store = store_of(setup, plan.kind, folder)
     done = complete(cells, fit, store, fit.questions)

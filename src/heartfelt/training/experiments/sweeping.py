@@ -9,7 +9,7 @@ Single variants have inner scores only, so that nobody chooses on test parts (Va
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import ClassVar
@@ -56,7 +56,6 @@ class SweepPlan:
 
     @property
     def inner_cells(self) -> list[ExperimentCell]:
-        """All inner cells, in order."""
         return [cell for cells in self.inner.values() for cell in cells]
 
     @property
@@ -84,7 +83,6 @@ def variants_of(tried: Mapping[str, Sequence[str]], most: int = 0, seed: int = 0
 
 
 def variant_name(settings: Mapping[str, str]) -> str:
-    """A variant in words."""
     return ", ".join(f"{name}={value}" for name, value in settings.items())
 
 
@@ -171,14 +169,7 @@ def run_sweep(
     fitted = run([*wanted.values(), *baseline_cells])
     results = dict(zip(wanted, fitted, strict=False))
     condition, combined = _combined(setup, sweep, choice, results)
-    conditions = (condition, *sweep.plan.conditions)
-    plan = ExperimentPlan(
-        kind="sweep",
-        about=sweep.plan.about,
-        conditions=conditions,
-        removed=sweep.plan.removed,
-        mean_of=sweep.plan.mean_of,
-    )
+    plan = replace(sweep.plan, conditions=(condition, *sweep.plan.conditions))
     result_by_cell = {
         id(cell): result for cell, result in zip(baseline_cells, fitted[len(wanted) :], strict=True)
     }

@@ -1,4 +1,4 @@
-"""Which stimuli each step sees, in which pieces, and the processes that prepare them.
+"""Which stimuli each step sees, in which pieces, the processes that prepare them, and what a task answers for all of them.
 
 Everything follows from the seed and the number of the step, so that training can begin again anywhere: the order of an epoch, the
 draws of a sample (its crop) and the random numbers inside the module each have a stream of their own.
@@ -6,6 +6,7 @@ draws of a sample (its crop) and the random numbers inside the module each have 
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from heartfelt.stats.triples import Ints
+from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import stream
 from heartfelt.training.finetuning.task import Batch, Example, FineTuneTask, Tensors
 
@@ -53,12 +54,10 @@ class BatchSchedule:
 
     @property
     def per_epoch(self) -> int:
-        """Steps of an epoch."""
         return -(-self.places.size // self.batch)
 
     @property
     def total(self) -> int:
-        """Steps in all."""
         return self.per_epoch * self.epochs
 
     def steps(self, start: int, pieces: int) -> Iterator[TrainingStep]:
@@ -176,3 +175,38 @@ class _Keys:
 
     def __iter__(self) -> Iterator[Sequence[Any]]:
         return self._batches
+
+
+def answer(
+    task: FineTuneTask, model: Any, items: EvaluationItems, device: Any, size: int, workers: int = 0
+) -> tuple[dict[str, Floats], float]:
+    """Answers to every question in the order of the items, each the mean over its views; and the mean loss (NaN without labels)."""
+    import torch
+
+    sums: dict[str, Floats] = {}
+    views = np.zeros(len(items))
+    losses, weights = 0.0, 0
+    model.eval()
+    with torch.inference_mode():
+        for batch, owners in loader(items, workers=min(workers, 4), pin=device.type != "cpu", size=size):
+            moved = batch.to(device)
+            outputs = model(**moved.inputs)
+            if moved.targets:
+                losses, weights = losses + float(task.loss(outputs, moved)) * batch.size, weights + batch.size
+            np.add.at(views, owners, 1)
+            for name, value in task.answers(outputs).items():
+                rows = value.detach().float().cpu().numpy().astype(np.float64)
+                sums.setdefault(name, np.zeros((len(items), *rows.shape[1:])))
+                np.add.at(sums[name], owners, rows)
+    means = {name: total / views.reshape(-1, *([1] * (total.ndim - 1))) for name, total in sums.items()}
+    return means, losses / weights if weights else math.nan
+
+
+def answers_for(task: FineTuneTask, examples: Sequence[Example], *, size: int = 16) -> dict[str, Floats]:
+    """What a trained task answers for files that have no labels."""
+    import torch
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    task.module.to(device)
+    task.prepare(examples, device)
+    return answer(task, task.module, EvaluationItems(task, examples), device, size)[0]

@@ -78,7 +78,6 @@ class Checkpoints:
             )
 
     def write(self, state: Mapping[str, Any], best: Mapping[str, Any] | None, best_step: int) -> None:
-        """Write the state; ``best`` are new best weights, reached at ``best_step``."""
         import torch
         from safetensors.torch import save
 
@@ -123,7 +122,6 @@ class Checkpoints:
         return state
 
     def best(self, step: int) -> dict[str, Any]:
-        """The best weights."""
         from safetensors.torch import load
 
         try:

@@ -16,35 +16,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from heartfelt.errors import InputError, as_option, suggestion
+from heartfelt.errors import InputError, suggestion
 from heartfelt.labels import first_answers
 from heartfelt.progress import Progress
 from heartfelt.scoring.grouping import AUTO, StimulusGrouping, grouping_of, near_duplicates
 from heartfelt.screening import Panel
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.snapshot import SPLIT, published_parts
+from heartfelt.snapshot.snapshot import SPLIT
 from heartfelt.study import Scale, Study
-from heartfelt.tables import LEDGER
 from heartfelt.training.finetuning.parts import Fold, TrainingParts, parts_of
 from heartfelt.training.finetuning.recipe import FineTuneRecipe, FineTuneSettings
 from heartfelt.training.finetuning.source import GatheredSource, LedgerRows, gather_source, labels_of_raters
 from heartfelt.training.finetuning.task import Example, QuestionOutput
 from heartfelt.training.heads.fitting import Floats
 from heartfelt.training.heads.label_checks import (
-    LEAST_STIMULI,
     STAGE,
     LabelColumn,
     contradictions,
     joined_words,
     label_words,
+    ledger_of,
     not_learnable,
     not_trained,
+    require_enough,
     require_on_scale,
+    require_train_part,
+    texts_of,
     without_label,
 )
-from heartfelt.training.heads.material import TRAIN
-from heartfelt.training.heads.targets import reliability_weights, vote_counts, vote_weights
-from heartfelt.wording import plural
+from heartfelt.training.heads.targets import aligned, reliability_weights, vote_counts, vote_weights
 
 if TYPE_CHECKING:
     from heartfelt.training.heads.fitting import Ints
@@ -62,7 +62,6 @@ class FineTuneTarget:
 
     @property
     def question(self) -> str:
-        """The question's id."""
         return self.output.question
 
 
@@ -84,12 +83,10 @@ class TrainingData:
 
     @property
     def study_name(self) -> str:
-        """The names of the studies trained on."""
         return " + ".join(dict.fromkeys(source.study.name for source in self.sources))
 
     @property
     def label_words(self) -> str:
-        """Whose answers the labels are."""
         questions = [target.question for target in self.targets]
         pairs = list(zip(self.sources, self.panels, strict=True))
         words = [label_words(source, panel, questions) for source, panel in pairs]
@@ -97,16 +94,13 @@ class TrainingData:
 
     @property
     def unusable(self) -> int:
-        """How many stimuli could not be used for any question."""
         return self.ledger.filter(pl.col("question").is_null()).height
 
     @property
     def outputs(self) -> tuple[QuestionOutput, ...]:
-        """What a model of these data answers."""
         return tuple(target.output for target in self.targets)
 
     def need_prompts(self, questions: Sequence[str]) -> None:
-        """Raise where a stimulus that is to be judged against its prompt has none."""
         lacking = [example.stimulus for example in self.examples if not example.prompt]
         if lacking and questions:
             raise InputError(
@@ -164,11 +158,7 @@ def _gather_all(
     questions = _questions(sources, recipe, settings)
     if published:
         for source in sources:
-            if TRAIN not in (names := published_parts(source.stimuli)):
-                raise InputError(
-                    f"The published split of '{source.study.name}' has no part '{TRAIN}' (it has {', '.join(names)}).",
-                    "Train without --split published.",
-                )
+            require_train_part(source)
     several = len(sources) > 1
     gathered = [
         gather_source(
@@ -178,13 +168,7 @@ def _gather_all(
     ]
     examples = [example for source_data in gathered for example in source_data.examples]
     ledger: LedgerRows = [row for source_data in gathered for row in source_data.ledger]
-    if len(examples) < LEAST_STIMULI:
-        first = f" The first reason: {ledger[0][4]}." if ledger else ""
-        raise InputError(
-            f"{plural(len(examples), 'stimulus has', 'stimuli have')} both a label and a file that can be read;"
-            f" {LEAST_STIMULI} are needed.{first}",
-            f"Point to data whose media are available (see {as_option('media', 'FOLDER')}), or collect more ratings.",
-        )
+    require_enough(len(examples), ledger[0][4] if ledger else "")
     facts = pl.concat([source_data.facts for source_data in gathered], how="diagonal_relaxed")
     hashes = [bits for source_data in gathered for bits in source_data.hashes]
     contents = [example.content for example in examples]
@@ -208,7 +192,7 @@ def _gather_all(
             grouping,
             copies,
             systems=[example.system for example in examples],
-            published=_column(facts, SPLIT) if published else (),
+            published=texts_of(facts, SPLIT) if published else (),
             left_out_system=settings.left_out_system,
             test=settings.test,
             validation=settings.validation,
@@ -235,7 +219,7 @@ def _gather_all(
             ),
             grouping=grouping,
             parts=parts,
-            ledger=pl.DataFrame(rows, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row"),
+            ledger=ledger_of(rows),
             seed=seed,
             notes=tuple(notes),
         )
@@ -352,10 +336,6 @@ def _is_trace(scale: Scale) -> bool:
     return isinstance(scale, Trace)
 
 
-def _column(facts: pl.DataFrame, name: str) -> tuple[str | None, ...]:
-    return tuple(facts[name].cast(pl.String).to_list()) if name in facts.columns else (None,) * facts.height
-
-
 def _labels_of(
     question: str, source: GatheredSource, table: pl.DataFrame, votes: pl.DataFrame
 ) -> tuple[Floats, Floats]:
@@ -363,22 +343,11 @@ def _labels_of(
     scale = source.snapshot.study.scale_of(question)
     names = [example.stimulus for example in source.examples]
     if scale.level == "interval":
-        question_labels = table.filter(pl.col("question") == question)
-        by_stimulus = {
-            row[0]: row[1:] for row in question_labels.select("stimulus", "value", "sd", "n").iter_rows()
-        }
-        rows = np.array(
-            [
-                [np.nan if cell is None else cell for cell in by_stimulus.get(name, (None,) * 3)]
-                for name in names
-            ],
-            float,
-        )
-        rows = rows.reshape(-1, 3)
-        if not np.isfinite(rows[:, 0]).any():
+        of_question = table.filter(pl.col("question") == question)
+        label, sd, n = (aligned(of_question, column, names) for column in ("value", "sd", "n"))
+        if not np.isfinite(label).any():
             return np.zeros(len(names)), np.zeros(len(names))
-        weight, _ = reliability_weights(rows[:, 0], rows[:, 1], rows[:, 2])
-        return np.nan_to_num(rows[:, 0]), weight
+        return np.nan_to_num(label), reliability_weights(label, sd, n)[0]
     counts = vote_counts(votes.filter(pl.col("question") == question), names, sorted(scale.labels()))
     total = counts.sum(axis=1)
     weight = vote_weights(counts) if total.any() else np.zeros(len(names))

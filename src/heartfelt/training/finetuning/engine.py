@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 from heartfelt.errors import InputError
 from heartfelt.predictors.weights.devices import checked_device
 from heartfelt.progress import Progress
-from heartfelt.stats.triples import Ints
+from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed
-from heartfelt.training.finetuning.answering import Floats, answer
 from heartfelt.training.finetuning.batches import (
     BatchSchedule,
     EvaluationItems,
     TrainingItems,
     TrainingStep,
+    answer,
     loader,
     worker_count,
 )
@@ -84,7 +84,6 @@ class _State:
 
 
 def accelerator_of(settings: FineTuneSettings) -> Any:
-    """Accelerate for a device and precision."""
     import torch
     from accelerate import Accelerator, DistributedDataParallelKwargs
     from accelerate.state import AcceleratorState

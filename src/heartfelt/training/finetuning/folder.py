@@ -32,7 +32,7 @@ from heartfelt.predictors.trained.layout1 import TRAINED_ON, upgraded
 from heartfelt.serialization import from_json, read_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
-from heartfelt.training.finetuning.answering import answers_for
+from heartfelt.training.finetuning.batches import answers_for
 from heartfelt.training.finetuning.engine import TrainingResult
 from heartfelt.training.finetuning.recipe import FineTuneRecipe, recipe_named
 from heartfelt.training.finetuning.task import Example, FineTuneTask, QuestionOutput
@@ -81,7 +81,6 @@ class ModelFacts:
 
 
 def save_weights(task: FineTuneTask, path: Path) -> None:
-    """Write a module's weights, each tensor once."""
     from safetensors.torch import save
 
     weights = {

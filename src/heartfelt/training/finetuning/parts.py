@@ -19,7 +19,7 @@ import numpy.typing as npt
 from heartfelt.errors import InputError, suggestion
 from heartfelt.scoring.grouping import StimulusGrouping
 from heartfelt.training.heads.fitting import Ints, folds
-from heartfelt.training.heads.material import TRAIN
+from heartfelt.training.heads.label_checks import TRAIN
 from heartfelt.wording import plural
 
 VALIDATION, TEST = "validation", "test"
@@ -41,7 +41,6 @@ class TrainingParts:
 
     @property
     def tested(self) -> Ints:
-        """Every place that is scored."""
         return np.concatenate([np.empty(0, np.int64), *self.test.values()]).astype(np.int64)
 
 

@@ -63,7 +63,6 @@ class QuestionOutput:
 
     @classmethod
     def of(cls, question: str, scale: Scale, values: npt.ArrayLike, *, shows_prompt: bool) -> QuestionOutput:
-        """The output for a question, from its scale and the labels trained on."""
         finite = np.asarray(values, float)
         finite = finite[np.isfinite(finite)]
         number = scale.level == "interval"
@@ -101,7 +100,6 @@ class Batch:
         return self._each(lambda tensor: tensor.pin_memory())
 
     def to(self, device: Any) -> Batch:
-        """The batch on a device."""
         return self._each(lambda tensor: tensor.to(device, non_blocking=True))
 
 

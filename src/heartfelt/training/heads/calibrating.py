@@ -68,7 +68,6 @@ class Width:
     slope: float
 
     def at(self, distance: Floats) -> Floats:
-        """The half-width at each distance."""
         return np.asarray(self.half * growth(self.slope, distance))
 
 

@@ -6,85 +6,27 @@ from collections.abc import Sequence
 
 from heartfelt.predictors.trained.model import QuestionHead, TrainedModel
 from heartfelt.serialization import from_json
-from heartfelt.stats.estimate import Estimate
 from heartfelt.training.heads.evaluating import LEAST_SYSTEMS, PANELS, ProtocolScore
-from heartfelt.training.model_card import LIMITS, CardScore, header, licence_lines, note_lines
+from heartfelt.training.model_card import CardScore, filled, header, score_cell
 from heartfelt.wording import MISSING, interval, number, percent
-
-_SINGLE = (
-    "Single answers, predicted as a distribution (continuous ranked probability score, in points of the scale; smaller is"
-    " better). The ceiling is expected of whoever knows what each stimulus conveys and how raters differ; blind is the"
-    " distribution of all answers. Spreads are standard deviations of single answers about the predicted value."
-)
-
-
-_ALONE = """```python
-import numpy, onnxruntime
-
-session = onnxruntime.InferenceSession("DIR/model.onnx")
-rows = numpy.load("rows.npy")  # float32, one row per window of time; model.json names the columns ("blocks")
-print({{"{name}": session.run(["{name}"], {{"embedding": rows}})[0].mean()}})
-```"""
 
 
 def card(model: TrainedModel) -> str:
     """The card as Markdown, with the header that model hubs read."""
-    facts = model.facts
-    scores = [from_json(ProtocolScore, row) for row in facts.evaluation]
-    single = answers_table(scores)
-    lines = [
-        *header(model.core, card_scores(model, scores)),
-        f"# {model.name}",
-        "",
-        f"A small head on frozen embeddings ({model.look().about}), made by"
-        f" `heartfelt train --recipe {model.recipe}{_embedding(model)}`.",
-        "",
-        "## Data",
-        "",
-        f"{facts.stimuli:,} stimuli of the study `{facts.study}`"
-        + (f" by {len(facts.systems)} systems ({', '.join(facts.systems)})" if facts.systems else "")
-        + f"; {facts.labels}."
-        f" {facts.left_out:,} stimuli with a label had no file that could be read.",
-        f"Snapshot `{facts.snapshot[:16]}`, seed {facts.seed}.",
-        "",
-        *note_lines(facts.notes),
-        "## Scores",
-        "",
-        "Every stimulus predicted by a head that was chosen and fitted without it.",
-        *([facts.grouping.words] if facts.grouping else []),
-        "",
-        *evaluation_table(scores),
-        "",
-        *([_SINGLE, "", *single, ""] if single else []),
-        "## Intervals",
-        "",
-    ]
-    for output in model.outputs:
-        parts = ", ".join(f"{key} {value:.2f}" for key, value in _parts_of_error(output).items())
-        lines.append(
-            f"- {output.question}: {half_width(output.half_width)} covers {percent(output.confidence)} of labels of"
-            f" {left_out_words(model)}; standard deviation of the error: {parts}. Head: {facts.chosen[output.question].head}."
-        )
-    lines += [
-        "",
-        "## Limits",
-        "",
-        f"- {LIMITS}",
-        "",
-        *licence_lines(model.core),
-        "## Use",
-        "",
-        "```bash",
-        "heartfelt bench SOURCE --model trained:DIR",
-        "```",
-    ]
-    lines += [
-        "",
-        "Without heartfelt, from the columns of the embedding:",
-        "",
-        _ALONE.format(name=model.outputs[0].question),
-    ]
-    return "\n".join(lines) + "\n"
+    scores = [from_json(ProtocolScore, row) for row in model.facts.evaluation]
+    return filled(
+        "heads/card.md.j2",
+        model=model,
+        core=model.core,
+        credit=(),
+        facts=model.facts,
+        header=header(model.core, card_scores(model, scores)),
+        evaluation=evaluation_table(scores),
+        single=answers_table(scores),
+        half_width=half_width,
+        parts_of_error=_parts_of_error,
+        left_out=left_out_words(model),
+    )
 
 
 def card_scores(model: TrainedModel, scores: Sequence[ProtocolScore]) -> list[CardScore]:
@@ -127,7 +69,6 @@ def left_out_words(model: TrainedModel) -> str:
 
 
 def evaluation_table(scores: Sequence[ProtocolScore]) -> list[str]:
-    """The evaluation as lines of a Markdown table."""
     out = [
         "| question | labels of | reading | n | Pearson r | ceiling | bare means | RMSE | intervals cover |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -139,8 +80,8 @@ def evaluation_table(scores: Sequence[ProtocolScore]) -> list[str]:
             PANELS[score.raters],
             score.reading,
             number(score.n),
-            *(_cell(estimate) for estimate in (score.pearson, score.ceiling, score.bare_means)),
-            _cell(score.rmse) if score.rmse.value is None else number(score.rmse.value, 2),
+            *(score_cell(estimate) for estimate in (score.pearson, score.ceiling, score.bare_means)),
+            score_cell(score.rmse) if score.rmse.value is None else number(score.rmse.value, 2),
             MISSING if score.coverage is None else cover,
         ]
         out.append(f"| {' | '.join(cells)} |")
@@ -172,12 +113,3 @@ def answers_table(scores: Sequence[ProtocolScore]) -> list[str]:
         "|---|---|---|---|---|---|---|---|",
     ]
     return [*heads, *(f"| {' | '.join(row)} |" for row in rows)] if rows else []
-
-
-def _cell(estimate: Estimate) -> str:
-    return MISSING if estimate.value is None else interval(estimate, 2)
-
-
-def _embedding(model: TrainedModel) -> str:
-    """The option that chose the embedding; nothing where it may be the recipe's."""
-    return f" --embedding {model.embedding}" if ":" in model.embedding else ""

@@ -62,7 +62,6 @@ class Rows:
     """How many components heads other than ridge look at."""
 
     def take(self, at: npt.NDArray[Any]) -> Rows:
-        """Some of the rows."""
         selected = {name: getattr(self, name)[at] for name in ("x", "y", "weight", "spread")}
         return replace(self, variance=None if self.variance is None else self.variance[at], **selected)
 
@@ -126,7 +125,6 @@ def predictions(kind: str, view: ScaledRows, train: Ints, test: Ints) -> dict[Se
 
 
 def fit(kind: str, view: ScaledRows, setting: Setting) -> Head:
-    """The head of one setting, fitted to all rows."""
     return _model(kind, view, view.everything, setting).head(kind)
 
 
@@ -171,7 +169,6 @@ class _Dual:
         )
 
     def predict(self, test: Ints) -> Floats:
-        """What is predicted for other rows."""
         across = self.kernel[np.ix_(test, self.train)]
         if self.shift is not None:
             across = (
@@ -211,7 +208,6 @@ class _Layers:
         return softmax(-0.5 * distance**2)
 
     def predict(self, test: Ints) -> Floats:
-        """What is predicted for other rows."""
         raw = self._forward(self.view.seen[test])[2]
         return np.asarray(softmax(raw) @ self.rows.points if self.soft else self.mean_label + raw[:, 0])
 

@@ -15,15 +15,19 @@ from typing import TypeAlias
 import numpy as np
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, as_option
 from heartfelt.screening import Panel
 from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.snapshot import published_parts
+from heartfelt.tables import LEDGER
 from heartfelt.training.heads.fitting import Floats
 from heartfelt.wording import listed, plural
 
 LEAST_STIMULI = 20
 LEAST_OTHER = 5
 STAGE = "train"
+TRAIN = "train"
+"""The part of a published split that a model is fitted to."""
 NO_LABELS = "no label"
 LedgerRow: TypeAlias = tuple[str, None, str | None, str | None, str, str]
 _FLAT = 1e-3
@@ -96,6 +100,37 @@ def not_trained(reasons: Mapping[str, str]) -> tuple[list[str], list[LedgerRow]]
         ("question", None, None, question, reason, STAGE) for question, reason in reasons.items()
     ]
     return notes, rows
+
+
+def require_train_part(source: Snapshot) -> None:
+    """Refuse a published split without a part to train on."""
+    if TRAIN not in (names := published_parts(source.stimuli)):
+        raise InputError(
+            f"The published split of '{source.study.name}' has no part '{TRAIN}' (it has {', '.join(names)}).",
+            "Train without --split published.",
+        )
+
+
+def require_enough(stimuli: int, reason: str) -> None:
+    """Refuse too few stimuli with a label and a file; ``reason`` says why the first of the others cannot be used."""
+    if stimuli < LEAST_STIMULI:
+        first = f" The first reason: {reason}." if reason else ""
+        raise InputError(
+            f"{plural(stimuli, 'stimulus has', 'stimuli have')} both a label and a file that can be read;"
+            f" {LEAST_STIMULI} are needed.{first}",
+            f"Point to data whose media are available (see {as_option('media', 'FOLDER')}), or collect more ratings.",
+        )
+
+
+def ledger_of(rows: Sequence[LedgerRow]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row")
+
+
+def texts_of(stimuli: pl.DataFrame, column: str) -> tuple[str | None, ...]:
+    """A column as text; None for every row where there is none."""
+    if column not in stimuli.columns:
+        return (None,) * stimuli.height
+    return tuple(stimuli[column].cast(pl.String).to_list())
 
 
 def require_on_scale(column: LabelColumn, stimuli: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from heartfelt.errors import HeartfeltError, InputError, as_option
+from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.files import inside
 from heartfelt.labels import LabelOptions, first_answers, labels
 from heartfelt.media.duplicates import Bits
@@ -28,28 +28,29 @@ from heartfelt.registry import Registry
 from heartfelt.scoring.grouping import AUTO, StimulusGrouping, grouping_of, picture_hash
 from heartfelt.screening import Panel, screen
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.snapshot import SPLIT, published_parts
-from heartfelt.tables import LEDGER
+from heartfelt.snapshot.snapshot import SPLIT
 from heartfelt.training.heads.calibrating import Domains
 from heartfelt.training.heads.fitting import COMPONENTS, Ints, Rows
 from heartfelt.training.heads.label_checks import (
     LEAST_STIMULI,
     STAGE,
+    TRAIN,
     LabelColumn,
     LedgerRow,
     contradictions,
     label_words,
+    ledger_of,
     not_learnable,
     not_trained,
+    require_enough,
     require_on_scale,
+    require_train_part,
+    texts_of,
     without_label,
 )
-from heartfelt.training.heads.targets import LabelTarget, category_target_of, target_of
-from heartfelt.wording import plural
+from heartfelt.training.heads.targets import LabelSource, LabelTarget
 
 LEAST_RATINGS = 2
-TRAIN = "train"
-"""The part of a published split that a model is fitted to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +76,6 @@ class TrainingRecipe:
     """How many components of the embedding heads other than ridge look at."""
 
     def embedding_of(self, question: str) -> str:
-        """The embedding used by a question's head."""
         about_text = any(part in question.casefold() for part in self.with_text)
         return self.text_embedding if about_text and self.text_embedding else self.embedding
 
@@ -152,12 +152,10 @@ class TrainingStimuli:
 
     @property
     def unreadable(self) -> int:
-        """How many stimuli with a label have no file that can be read."""
         return self.ledger.filter(pl.col("question").is_null()).height
 
     @property
     def label_words(self) -> str:
-        """Whose answers the labels are."""
         return label_words(self.snapshot, self.panel, [target.question for target in self.targets])
 
     def learnable(self) -> TrainingStimuli:
@@ -167,13 +165,12 @@ class TrainingStimuli:
         return replace(
             self,
             targets=tuple(target for target in self.targets if target.question not in reasons),
-            ledger=pl.concat([self.ledger, _ledger(rows)]),
+            ledger=pl.concat([self.ledger, ledger_of(rows)]),
             notes=(*self.notes, *notes),
         )
 
     @property
     def widest(self) -> str:
-        """The widest embedding that any question needs."""
         return max((target.embedding for target in self.targets), key=lambda name: EMBEDDINGS[name]().size)
 
     def domains(self) -> Domains:
@@ -258,11 +255,8 @@ def gather(
     ``group`` is the column whose stimuli stay in one fold, ``auto`` or ``none``; ``split`` notes the published split. With
     ``asked`` questions with categories can be used: those named there, or all of a study that has no others.
     """
-    if split and TRAIN not in published_parts(snapshot.stimuli):
-        parts = ", ".join(published_parts(snapshot.stimuli))
-        raise InputError(
-            f"The published split has no part '{TRAIN}' (it has {parts}).", "Train without --split published."
-        )
+    if split:
+        require_train_part(snapshot)
     panel = screen(snapshot, policy, seed=seed)
     screened = panel.snapshot()
     trained = labels(screened, LabelOptions(minimum_ratings=LEAST_RATINGS)).table
@@ -276,15 +270,15 @@ def gather(
     embedded, problems = _embed(snapshot, facts, wanted, cache, progress)
     facts = facts.filter(pl.col("stimulus").is_in(list(embedded)))
     stimuli = tuple(facts["stimulus"].to_list())
-    if len(stimuli) < LEAST_STIMULI:
-        first = f" The first reason: {next(iter(problems.values()))}." if problems else ""
-        raise InputError(
-            f"{plural(len(stimuli), 'stimulus has', 'stimuli have')} both a label and a file that can be read;"
-            f" {LEAST_STIMULI} are needed.{first}",
-            f"Point to data whose media are available (see {as_option('media', 'FOLDER')}), or collect more ratings.",
-        )
-    tables = {"screened": labels(screened).table, "everyone": labels(snapshot).table}
-    answers = votes.filter("known") if recipe.raters else None
+    require_enough(len(stimuli), next(iter(problems.values()), ""))
+    source = LabelSource(
+        snapshot=snapshot,
+        trained=trained,
+        tables={"screened": labels(screened).table, "everyone": labels(snapshot).table},
+        votes=votes,
+        least_votes=LEAST_RATINGS,
+        raters=recipe.raters,
+    )
     features = {
         name: np.stack([embedded[stimulus][0][name] for stimulus in stimuli]) for name in sorted(wanted)
     }
@@ -297,17 +291,10 @@ def gather(
         stimuli=stimuli,
         hashes=hashes,
         features=features,
-        system=_texts(facts, "system"),
-        intent=_texts(facts, "intent"),
-        targets=tuple(
-            target_of(name, recipe.embedding_of(name), snapshot, stimuli, trained, tables, answers)
-            if snapshot.study.scale_of(name).level == "interval"
-            else category_target_of(
-                name, recipe.embedding_of(name), snapshot, stimuli, votes, tables, LEAST_RATINGS
-            )
-            for name in questions
-        ),
-        ledger=_ledger(rows),
+        system=texts_of(facts, "system"),
+        intent=texts_of(facts, "intent"),
+        targets=tuple(source.target(name, recipe.embedding_of(name), stimuli) for name in questions),
+        ledger=ledger_of(rows),
         grouping=grouping_of(
             facts,
             hashes,
@@ -316,16 +303,12 @@ def gather(
             cosine=EMBEDDINGS[recipe.embedding].near_duplicate,
             by=group,
         ),
-        split=_texts(facts, SPLIT) if split else (),
+        split=texts_of(facts, SPLIT) if split else (),
         seed=seed,
         notes=tuple(notes),
     ).learnable()
     doubts = [note for target in material.targets for note in contradictions(target.column, hashes, stimuli)]
     return replace(material, notes=(*material.notes, *doubts))
-
-
-def _ledger(rows: Sequence[LedgerRow]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row")
 
 
 def _checked(
@@ -362,12 +345,6 @@ def _checked(
     words, refused = not_trained(reasons)
     learnable = [question for question in questions if question not in reasons]
     return learnable, [*notes, *words], [*rows, *refused]
-
-
-def _texts(facts: pl.DataFrame, column: str) -> tuple[str | None, ...]:
-    if column not in facts.columns:
-        return (None,) * facts.height
-    return tuple(facts[column].cast(pl.String).to_list())
 
 
 def picture_hashes(snapshot: Snapshot, facts: pl.DataFrame) -> list[Bits | None]:
@@ -434,7 +411,7 @@ def _embed(
     problems: dict[str, str] = {}
     names = facts["stimulus"].cast(pl.String).to_list()
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        results = pool.map(embed, names, _texts(facts, "path"))
+        results = pool.map(embed, names, texts_of(facts, "path"))
         for done, (name, result) in enumerate(zip(names, results, strict=True), 1):
             if isinstance(result, str):
                 problems[name] = result

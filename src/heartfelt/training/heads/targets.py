@@ -59,12 +59,10 @@ class LabelTarget:
 
     @property
     def column(self) -> LabelColumn:
-        """The labels in the form that is checked."""
         return LabelColumn(question=self.question, label=self.label, bounds=self.bounds)
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """The ends of the scale."""
         return self.scale.bounds()
 
     def truth(self, raters: str) -> Floats:
@@ -72,11 +70,9 @@ class LabelTarget:
         return self.screened if raters == "screened" else self.everyone
 
     def on_scale(self, value: Floats) -> Floats:
-        """Predictions held on the scale."""
         return value if self.bounds is None else np.clip(value, *self.bounds)
 
     def part(self, at: Ints) -> LabelTarget:
-        """Only the stimuli at these places."""
         columns = ("label", "weight", "screened", "everyone")
         answers = None if self.answers is None else self.answers.at(at)
         return replace(self, answers=answers, **{name: getattr(self, name)[at] for name in columns})
@@ -103,42 +99,6 @@ class LabelTarget:
         return np.arange(low, high + 0.5) if integer_steps and high - low >= 2 else np.linspace(low, high, 9)
 
 
-def target_of(
-    question: str,
-    embedding: str,
-    snapshot: Snapshot,
-    stimuli: Sequence[str],
-    trained: pl.DataFrame,
-    tables: Mapping[str, pl.DataFrame],
-    answers: pl.DataFrame | None = None,
-) -> LabelTarget:
-    """The labels of one question: ``trained`` are those a head is fitted to, ``tables`` those it is scored against.
-
-    ``answers`` (question, rater, stimulus, value) are for a model of the raters.
-    """
-    question_labels = trained.filter(pl.col("question") == question)
-    n = _aligned(question_labels, "n", stimuli)
-    label, sd = _aligned(question_labels, "value", stimuli), _aligned(question_labels, "sd", stimuli)
-    weight, single = reliability_weights(label, sd, n)
-    scored = {
-        side: _aligned(table.filter(pl.col("question") == question), "value", stimuli)
-        for side, table in tables.items()
-    }
-    return LabelTarget(
-        question=question,
-        embedding=embedding,
-        scale=snapshot.study.scale_of(question),
-        label=label,
-        weight=weight,
-        spread=float(np.sqrt(single)) or float(np.sqrt(label[np.isfinite(label)].var())) or 1.0,
-        screened=scored["screened"],
-        everyone=scored["everyone"],
-        answers=None
-        if answers is None
-        else answers_in_order(answers.filter(pl.col("question") == question), stimuli),
-    )
-
-
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CategoryTarget(LabelTarget):
     """The labels of a question with categories: codes, and the share of votes for each category.
@@ -151,53 +111,73 @@ class CategoryTarget(LabelTarget):
 
     @property
     def column(self) -> LabelColumn:
-        """The labels in the form that is checked."""
         return LabelColumn(question=self.question, label=self.label, categories=self.scale.labels())
 
     @property
     def codes(self) -> tuple[float, ...]:
-        """The codes of the categories."""
         return tuple(float(code) for code in sorted(self.scale.labels()))
 
     def part(self, at: Ints) -> CategoryTarget:
-        """Only the stimuli at these places."""
         columns = ("label", "weight", "screened", "everyone", "shares")
         return replace(self, **{name: getattr(self, name)[at] for name in columns})
 
 
-def category_target_of(
-    question: str,
-    embedding: str,
-    snapshot: Snapshot,
-    stimuli: Sequence[str],
-    votes: pl.DataFrame,
-    tables: Mapping[str, pl.DataFrame],
-    least: int,
-) -> CategoryTarget:
-    """The same for a question with categories: ``votes`` (question, stimulus, value) are single answers; ``least`` are needed."""
-    scale = snapshot.study.scale_of(question)
-    codes = sorted(scale.labels())
-    counts = vote_counts(votes.filter(pl.col("question") == question), stimuli, codes)
-    total = counts.sum(axis=1)
-    counts[total < least] = 0.0
-    enough = np.asarray(counts.sum(axis=1) > 0)
-    shares = counts / np.maximum(total, 1.0)[:, None]
-    shares[~enough] = np.nan
-    screened, everyone = (
-        _aligned(tables[side].filter(pl.col("question") == question), "value", stimuli)
-        for side in ("screened", "everyone")
-    )
-    return CategoryTarget(
-        question=question,
-        embedding=embedding,
-        scale=scale,
-        label=np.where(enough, np.array(codes)[counts.argmax(axis=1)], np.nan),
-        weight=vote_weights(counts),
-        spread=1.0,
-        screened=screened,
-        everyone=everyone,
-        shares=shares,
-    )
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class LabelSource:
+    """What the labels of a study's questions are made from."""
+
+    snapshot: Snapshot
+    trained: pl.DataFrame
+    """The labels that a head is fitted to."""
+    tables: Mapping[str, pl.DataFrame]
+    """By panel, the labels it is scored against."""
+    votes: pl.DataFrame
+    """Single answers: question, rater, stimulus, value, known."""
+    least_votes: int = 1
+    """How many answers a category needs."""
+    raters: bool = False
+    """Whether single answers are added, for a model of the raters."""
+
+    def target(self, question: str, embedding: str, stimuli: Sequence[str]) -> LabelTarget:
+        """The labels of one question, in the order of the stimuli."""
+        scale, of_question = self.snapshot.study.scale_of(question), pl.col("question") == question
+        votes = self.votes.filter(of_question)
+        scored = {
+            side: aligned(table.filter(of_question), "value", stimuli) for side, table in self.tables.items()
+        }
+        if scale.level == "interval":
+            trained = self.trained.filter(of_question)
+            label, sd, n = (aligned(trained, name, stimuli) for name in ("value", "sd", "n"))
+            weight, single = reliability_weights(label, sd, n)
+            return LabelTarget(
+                question=question,
+                embedding=embedding,
+                scale=scale,
+                label=label,
+                weight=weight,
+                spread=float(np.sqrt(single)) or float(np.sqrt(label[np.isfinite(label)].var())) or 1.0,
+                answers=answers_in_order(votes.filter("known"), stimuli) if self.raters else None,
+                screened=scored["screened"],
+                everyone=scored["everyone"],
+            )
+        codes = sorted(scale.labels())
+        counts = vote_counts(votes, stimuli, codes)
+        total = counts.sum(axis=1)
+        counts[total < self.least_votes] = 0.0
+        enough = np.asarray(counts.sum(axis=1) > 0)
+        shares = counts / np.maximum(total, 1.0)[:, None]
+        shares[~enough] = np.nan
+        return CategoryTarget(
+            question=question,
+            embedding=embedding,
+            scale=scale,
+            label=np.where(enough, np.array(codes)[counts.argmax(axis=1)], np.nan),
+            weight=vote_weights(counts),
+            spread=1.0,
+            shares=shares,
+            screened=scored["screened"],
+            everyone=scored["everyone"],
+        )
 
 
 def answers_in_order(table: pl.DataFrame, stimuli: Sequence[str]) -> SingleAnswers | None:
@@ -260,7 +240,7 @@ def weights_from(label: Floats, variance: Floats) -> Floats:
     return np.asarray(weight / weight[has].mean())
 
 
-def _aligned(table: pl.DataFrame, column: str, stimuli: Sequence[str]) -> Floats:
+def aligned(table: pl.DataFrame, column: str, stimuli: Sequence[str]) -> Floats:
     """A column in the order of the stimuli; NaN where there is no number."""
     by_stimulus = dict(table.select("stimulus", pl.col(column).cast(pl.Float64)).iter_rows())
     return np.array([np.nan if by_stimulus.get(name) is None else by_stimulus[name] for name in stimuli])

@@ -21,7 +21,8 @@ from heartfelt.training.heads.calibrating import width_of
 from heartfelt.training.heads.card import card
 from heartfelt.training.heads.evaluating import Evaluation, LeftOut, evaluate, with_published
 from heartfelt.training.heads.fitting import choose
-from heartfelt.training.heads.material import RECIPES, TRAIN, TrainingStimuli, gather
+from heartfelt.training.heads.label_checks import TRAIN
+from heartfelt.training.heads.material import RECIPES, TrainingStimuli, gather
 from heartfelt.training.heads.targets import LabelTarget
 from heartfelt.training.options import TrainOptions
 

@@ -39,7 +39,6 @@ class ChatQuestion:
     system: str = SYSTEM
 
     def asked(self, prompt: str | None) -> str:
-        """The text for a stimulus that was made from this prompt."""
         return self.text.replace(_PROMPT, prompt or "")
 
 

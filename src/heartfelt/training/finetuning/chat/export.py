@@ -26,7 +26,7 @@ from heartfelt.training.finetuning.options import FineTuneOptions
 from heartfelt.training.finetuning.parts import VALIDATION
 from heartfelt.training.finetuning.recipe import recipe_named, settings_of
 from heartfelt.training.finetuning.running import data_hash, gather_for
-from heartfelt.training.heads.material import TRAIN
+from heartfelt.training.heads.label_checks import TRAIN
 
 FACTS, LEDGER_FILE = "export.json", "ledger.csv"
 

@@ -115,7 +115,6 @@ class Conversations:
         )
 
     def prompt(self, question: str, system: str) -> str:
-        """The conversation up to where the model answers."""
         return self._rendered(self._messages(question, system), answer=None)
 
     def answer_tokens(self, answer: str) -> tuple[int, ...]:

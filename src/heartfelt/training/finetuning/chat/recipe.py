@@ -74,7 +74,6 @@ class ChatLoraRecipe:
     settings: type[FineTuneSettings] = ChatLoraSettings
 
     def build(self, data: TrainingData, settings: ChatLoraSettings) -> ChatTask:
-        """Load the model and add adapters, which change nothing until they are trained."""
         data.need_prompts([output.question for output in data.outputs if output.shows_prompt])
         medium = medium_of(data)
         questions = chat_questions(data, settings.levels)

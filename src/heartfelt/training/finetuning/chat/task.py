@@ -222,12 +222,10 @@ class ChatTask(FineTuneTask):
 
     @property
     def base_models(self) -> tuple[BaseModel, ...]:
-        """The model that the adapters belong to."""
         return (BaseModel.named(self.config.base),)
 
     @property
     def credit(self) -> tuple[str, ...]:
-        """The base model."""
         return (f"Base model: {self.config.base} ({self.config.identity}); see its page for the licence.",)
 
 

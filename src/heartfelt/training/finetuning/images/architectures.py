@@ -170,5 +170,4 @@ class NetworkSpec:
 
     @property
     def group_count(self) -> int:
-        """How many groups the categories have."""
         return max(self.groups, default=-1) + 1

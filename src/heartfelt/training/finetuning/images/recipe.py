@@ -7,15 +7,17 @@ with annotation fields as further inputs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, suggestion
 from heartfelt.serialization import read_json
+from heartfelt.study import Study
+from heartfelt.study.recipes import RECIPES, recipe_study
 from heartfelt.training.finetuning.data import TrainingData
 from heartfelt.training.finetuning.images.architectures import ARCHITECTURES, EMOTION_BACKBONE, NetworkSpec
 from heartfelt.training.finetuning.images.attributes import (
@@ -26,7 +28,6 @@ from heartfelt.training.finetuning.images.attributes import (
     fitted_attribute,
 )
 from heartfelt.training.finetuning.images.pictures import ImagePreprocessing
-from heartfelt.training.finetuning.images.polarity import group_numbers, polarity_of
 from heartfelt.training.finetuning.images.settings import PUBLISHED, RANDOM, ImageRecipeSettings
 from heartfelt.training.finetuning.images.task import CONFIG, ImageConfig, ImageTask, half_of, middle_of
 from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, FineTuneSettings, Level
@@ -34,6 +35,41 @@ from heartfelt.training.finetuning.task import QuestionOutput
 
 if TYPE_CHECKING:
     from heartfelt.training.finetuning.images.networks.network import EmotionNetwork
+
+
+def polarity_of(
+    study: Study, categories: Sequence[str], groups_by_name: Mapping[str, str] | None = None
+) -> tuple[str, ...]:
+    """The group of each category, in their order; empty where it is not known.
+
+    In this order: what was given; the ``group`` of the study's intents of the same names; that of a registered recipe's intents
+    that has all the categories, as those of Mikels et al. (2005) in eight emotions.
+    """
+    if groups_by_name:
+        for name in groups_by_name:
+            if name not in categories:
+                raise InputError(
+                    f"There is no category '{name}' to have a polarity.",
+                    suggestion(name, categories, "Categories"),
+                )
+        lacking = [name for name in categories if name not in groups_by_name]
+        if lacking:
+            raise InputError(
+                f"The polarity of '{lacking[0]}' is missing.", f"Give it for all: {', '.join(categories)}."
+            )
+        return tuple(groups_by_name[name] for name in categories)
+    for candidate in (study, *(recipe_study(name) for name in RECIPES.names())):
+        groups = {intent.id: intent.group for intent in candidate.intents if intent.group}
+        chosen = [groups.get(name) for name in categories]
+        if all(chosen) and len(set(chosen)) > 1:
+            return tuple(str(group) for group in chosen)
+    return ()
+
+
+def group_numbers(groups: Sequence[str]) -> tuple[int, ...]:
+    """The groups as numbers from 0, in the order they first appear."""
+    order = list(dict.fromkeys(groups))
+    return tuple(order.index(group) for group in groups)
 
 
 class ImageRecipe:
@@ -48,7 +84,6 @@ class ImageRecipe:
         self.name, self.about, self._attributes = name, about, attributes
 
     def build(self, data: TrainingData, settings: Any) -> ImageTask:
-        """The network for these data with its published or random weights."""
         from heartfelt.training.finetuning.images.networks.losses import LossOptions
 
         outputs = data.outputs
@@ -91,7 +126,6 @@ class ImageRecipe:
         return task
 
     def load(self, folder: Path, outputs: tuple[QuestionOutput, ...]) -> ImageTask:
-        """The network as its config.json describes it."""
         from heartfelt.training.finetuning.images.networks.network import build_network
 
         config = read_json(folder / CONFIG, ImageConfig)

@@ -39,7 +39,6 @@ class FaceExpressions(Embedding):
         return f"face-expressions 1; {MODELS['mtcnn'].identity}; {MODELS['fer'].identity}"
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
-        """One row."""
         del text
         image = decode_image(path)
         faces = detect_faces(image, least=LEAST_FACE)[:FACES]

@@ -93,7 +93,6 @@ class ImageTask(FineTuneTask):
         return ARCHITECTURES[self.config.network.architecture].needs_stimuli
 
     def sample(self, example: Example, *, training: bool, generator: np.random.Generator) -> Tensors:
-        """Pixels or the frozen network's numbers, and the further inputs."""
         import torch
 
         out: dict[str, Any] = {}
@@ -231,7 +230,6 @@ class ImageTask(FineTuneTask):
         return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, share)
 
     def save(self, folder: Path) -> None:
-        """Write config.json."""
         write_json(folder / CONFIG, self.config)
 
     def export(self) -> OnnxExport | None:
@@ -254,7 +252,6 @@ class ImageTask(FineTuneTask):
 
     @property
     def base_models(self) -> tuple[BaseModel, ...]:
-        """The backbone it began with; none where it began with random weights."""
         if self._embedded and self.config.weights:
             return (BaseModel.of(MODELS[self.config.network.backbone]),)
         name = self.config.weights.partition(" (")[0]
@@ -262,7 +259,6 @@ class ImageTask(FineTuneTask):
 
     @property
     def credit(self) -> tuple[str, ...]:
-        """The architecture's paper and the weights it began with."""
         architecture = ARCHITECTURES[self.config.network.architecture]
         began = (
             f"; began with {self.config.weights}" if self.config.weights else "; began with random weights"

@@ -101,14 +101,12 @@ class ClapMosTask(FineTuneTask):
         return tensors | (self.words.of(example.prompt or "") if any(self.with_text.values()) else {})
 
     def sample(self, example: Example, *, training: bool, generator: np.random.Generator) -> Tensors:
-        """A random stretch in training, else the first."""
         samples = (
             self.crops.random(example.path, generator) if training else self.crops.fixed(example.path)[0]
         )
         return self._inputs(samples, example)
 
     def views(self, example: Example) -> Sequence[Tensors]:
-        """Fixed stretches that cover the clip."""
         return [self._inputs(samples, example) for samples in self.crops.fixed(example.path)]
 
     def collate(self, samples: Sequence[Tensors]) -> Tensors:
@@ -134,7 +132,6 @@ class ClapMosTask(FineTuneTask):
         ]
 
     def optimizer(self, settings: FineTuneSettings, steps: int) -> tuple[Any, Any | None]:
-        """SGD, with a constant rate."""
         import torch
 
         del steps
@@ -142,14 +139,12 @@ class ClapMosTask(FineTuneTask):
         return torch.optim.SGD(trained, lr=settings.learning_rate, momentum=self.settings.momentum), None
 
     def answers(self, outputs: Tensors) -> Tensors:
-        """Numbers on the scales."""
         values = {
             output.question: value for output, value in zip(self.outputs, self._values(outputs), strict=True)
         }
         return answers_on_scale(values, {output.question: output.bounds for output in self.outputs})
 
     def save(self, folder: Path) -> None:
-        """CLAP's configuration, the heads' sizes, and CLAP's own processor."""
         with quiet():
             self.processor.save_pretrained(folder)
         heads = [
@@ -184,12 +179,10 @@ class ClapMosTask(FineTuneTask):
 
     @property
     def base_models(self) -> tuple[BaseModel, ...]:
-        """The CLAP model."""
         return (BaseModel.named(self.settings.model),)
 
     @property
     def credit(self) -> tuple[str, ...]:
-        """The CLAP model, and where the recipe comes from."""
         return (
             self._credit,
             "Recipe: Liu, Wang, Zhao, Zhao, Bu, Xu, Zhou, Sun and Qin (2025), ICASSP 2025.",
@@ -207,7 +200,6 @@ class ClapMosRecipe:
     settings: type[FineTuneSettings] = ClapMosSettings
 
     def build(self, data: TrainingData, settings: ClapMosSettings) -> ClapMosTask:
-        """Load CLAP and add heads with random weights."""
         library = transformers_library(settings.model)
         data.need_prompts([output.question for output in data.outputs if output.shows_prompt])
         clap = model_of(settings.model, library.ClapModel)
@@ -216,7 +208,6 @@ class ClapMosRecipe:
         return ClapMosTask(data.outputs, clap, processor, settings, credit)
 
     def load(self, folder: Path, outputs: tuple[QuestionOutput, ...]) -> ClapMosTask:
-        """The same from a model's folder, without the weights."""
         library = transformers_library()
         stored: dict[str, Any] = read_json(folder / "config.json", dict[str, Any])
         clap = library.ClapModel(library.ClapConfig.from_dict(stored["clap"]))

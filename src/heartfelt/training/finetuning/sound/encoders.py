@@ -129,7 +129,6 @@ class SoundEncoder(_Encoder):
         return out
 
     def save(self, folder: Path) -> None:
-        """The encoder and its feature extractor."""
         with quiet():
             self.model.save_pretrained(folder)
             self.extractor.save_pretrained(folder)
@@ -157,7 +156,6 @@ class TextEncoder(_Encoder):
         return self._known[text]
 
     def save(self, folder: Path) -> None:
-        """The encoder and its tokenizer."""
         with quiet():
             self.model.save_pretrained(folder)
             self.tokenizer.save_pretrained(folder)

@@ -44,7 +44,6 @@ class LogMel(nn.Module):  # type: ignore[misc]  # torch is not read by the type 
 
 
 def head(inputs: int, hidden: tuple[int, int], outputs: int, dropout: float = 0.0) -> Any:
-    """Three layers with a nonlinearity between them."""
     first, second = hidden
     return nn.Sequential(
         nn.Linear(inputs, first),

@@ -189,7 +189,6 @@ class SoftMosTask(FineTuneTask):
         return optimizer, torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=max(steps, 1))
 
     def answers(self, outputs: Tensors) -> Tensors:
-        """Numbers on the scales."""
         import torch
 
         values = {
@@ -199,7 +198,6 @@ class SoftMosTask(FineTuneTask):
         return answers_on_scale(values, {output.question: output.bounds for output in self.outputs})
 
     def save(self, folder: Path) -> None:
-        """The network's configuration, and both encoders in folders of their own."""
         self.audio.save(folder / AUDIO_FOLDER)
         if self.text is not None:
             self.text.save(folder / TEXT_FOLDER)
@@ -226,13 +224,11 @@ class SoftMosTask(FineTuneTask):
 
     @property
     def base_models(self) -> tuple[BaseModel, ...]:
-        """The frozen encoders."""
         names = [self.settings.audio_model, *([self.settings.text_model] if self.text else [])]
         return tuple(BaseModel.named(name) for name in names)
 
     @property
     def credit(self) -> tuple[str, ...]:
-        """The encoders, and where the idea comes from."""
         return self._credit
 
 
@@ -252,7 +248,6 @@ class SoftMosRecipe:
     settings: type[FineTuneSettings] = SoftMosSettings
 
     def build(self, data: TrainingData, settings: SoftMosSettings) -> SoftMosTask:
-        """Load the encoders; the network over them has random weights."""
         about_text = [output.question for output in data.outputs if output.shows_prompt]
         data.need_prompts(about_text)
         audio = SoundEncoder(settings.audio_model, seconds=settings.seconds, steps=settings.steps)
@@ -263,7 +258,6 @@ class SoftMosRecipe:
         return SoftMosTask(data.outputs, audio, text, settings, credit)
 
     def load(self, folder: Path, outputs: tuple[QuestionOutput, ...]) -> SoftMosTask:
-        """The same from a model's folder, without the network's weights."""
         stored: dict[str, Any] = read_json(folder / "config.json", dict[str, Any])
         settings = SoftMosSettings.model_validate(stored["settings"])
         audio = SoundEncoder(str(folder / AUDIO_FOLDER), seconds=settings.seconds, steps=settings.steps)

@@ -63,7 +63,6 @@ class StyleTrunk(Trunk):
         self.size = size + self.style * len(self.reduce)
 
     def forward(self, features: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
-        """See the class."""
         del inputs
         rows, columns = torch.triu_indices(self.reduced, self.reduced, device=features.maps[0].device)
         parts = [features.vector]
@@ -96,7 +95,6 @@ class CoupledTrunk(Trunk):
         self.size = 2 * widths[-1]
 
     def forward(self, features: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
-        """See the class."""
         del inputs
         last = features.maps[-1]
         maps = self.detect(last).unflatten(1, (self.categories, self.detectors))
@@ -128,7 +126,6 @@ class AttentionTrunk(Trunk):
         self.size = 2 * width
 
     def forward(self, features: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
-        """See the class."""
         del inputs
         last = features.maps[-1]
         attention = self.places(last).flatten(2).softmax(dim=2)
@@ -158,7 +155,6 @@ class HierarchyTrunk(Trunk):
         self.size = size + last
 
     def forward(self, features: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
-        """See the class."""
         del inputs
         before, last = features.maps[-2], features.maps[-1]
         before = before * self.channels_before(before.mean(dim=(2, 3)))[:, :, None, None]
@@ -193,7 +189,6 @@ class StimuliTrunk(Trunk):
         self.size = size + 64 + 128
 
     def forward(self, features: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
-        """See the class."""
         mask = inputs["face_mask"].to(features.vector.dtype)[:, :, None]
         count = mask.sum(dim=1)
         faces = (self.faces(inputs["faces"]) * mask).sum(dim=1) / count.clamp(min=1)

@@ -100,7 +100,6 @@ def build_network(spec: NetworkSpec, weights: str = "", revision: str = "main") 
 
 
 def check_spec(spec: NetworkSpec) -> None:
-    """Raise where an architecture does not fit the questions."""
     architecture = ARCHITECTURES[spec.architecture]
     if not spec.categories and not spec.numbers:
         raise InputError(
