@@ -51,8 +51,8 @@ FOLDER = Path(tempfile.gettempdir()) / "heartfelt-recorded"
 """Where the steps run: always the same, because paths enter hashes of what was asked. So one recording runs at a time."""
 FAKE_PORT = 47_311
 """Of the server that answers like hosted models: addresses enter hashes too."""
-LIMIT = 600
-"""Seconds that one step may take."""
+LIMIT = 1800
+"""Seconds that one step may take on a busy machine."""
 TABLES = {".csv", ".tsv"}
 BINARY = {".png", ".jpg", ".jpeg", ".webp", ".pdf", ".flac", ".wav", ".mp3", ".opus", ".ogg", ".woff2", ".npy", ".npz",
           ".safetensors", ".onnx", ".bin", ".pt"}  # fmt: skip
