@@ -51,8 +51,8 @@ FOLDER = Path(tempfile.gettempdir()) / "heartfelt-recorded"
 """Where the steps run: always the same, because paths enter hashes of what was asked. So one recording runs at a time."""
 FAKE_PORT = 47_311
 """Of the server that answers like hosted models: addresses enter hashes too."""
-LIMIT = 600
-"""Seconds that one step may take."""
+LIMIT = 1800
+"""Seconds that one step may take on a busy machine."""
 TABLES = {".csv", ".tsv"}
 BINARY = {".png", ".jpg", ".jpeg", ".webp", ".pdf", ".flac", ".wav", ".mp3", ".opus", ".ogg", ".woff2", ".npy", ".npz",
           ".safetensors", ".onnx", ".bin", ".pt"}  # fmt: skip
@@ -61,19 +61,21 @@ NUMBER = re.compile(r"(?<![\w.#])-?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![
 
 VOLATILE = re.compile(r"\.media-probes\.parquet\.table$")
 """A cache of what files hold, by the time they were written: only its presence is compared."""
-UNORDERED = re.compile(r"(make-ledger\.csv\.table|journal\.jsonl\.text|(^|\.)stderr)$")
-"""Written by several threads: the order of the lines is not compared."""
+UNORDERED = re.compile(r"(make-ledger\.csv\.table|journal\.jsonl\.text|calls\.parquet\.table|(^|\.)stderr)$")
+"""Written by several threads: neither the order of the lines is compared nor a hash, which depends on it."""
 DRAWN = re.compile(
     r"""(?P<kept>"code_\w+": ")[A-Z0-9]{8}(?=")|(?<=\('store secret',')[0-9a-f]{64}|(?<="who":")[0-9a-f]{12}(?=")"""
     r"""|(?<=name="page" value=")[\w.-]{40,}(?=")|(?<='token )[0-9a-f]{8}(?=')|(?<='tokens','\[")[0-9a-f]{8}(?="\]')"""
     r"""|(?<=\{"id": ")[0-9a-f]{8}", "name": "[^"]*", "hash": "[0-9a-f]{64}(?=")"""
-    r"""|(?<="id": ")(?:[0-9a-f]{8}|[0-9a-f]{32})(?=")|(?<='id',')[0-9a-f]{16}(?=')|(?<="challenge": ")[0-9a-f]{16}(?=")"""
+    r"""|(?<="id": ")(?:[0-9a-f]{8}|[0-9a-f]{32})(?=")|(?<='id',')[0-9a-f]{16}(?=')|(?<='key',')[0-9a-f]{64}(?=')"""
+    r"""|(?<="challenge": ")[0-9a-f]{16}(?=")"""
     r"""|(?<=<dd>)[0-9a-f]{16}(?=</dd>)|(?<=')[0-9a-f]{64}(?=',<time>)|(?<=VALUES\(\d,')[0-9a-f]{32}(?=')"""
+    r"""|(?<=application/zip\nsha256 )[0-9a-f]{64}"""
     r"""|(?<=process \[)\d+(?=\])|(?<=/\.held-out\.)\w{8}(?=/)|(?<=false,\n "sha256": ")[0-9a-f]{64}(?=")"""
     r"""|(?<="media": ")[0-9a-f]{24}(?=")|(?<=^\{"crc":")[0-9a-f]{8}(?=")|(?<=\[")[0-9a-f]{32}(?=",\d)""",
     re.MULTILINE,
 )
-"""Codes, secrets and tokens that each study or visit draws at random; keys in journals, which depend on the folder's name."""
+"""Codes, secrets and tokens that each study or visit draws at random; hashes of zip files, which hold times."""
 LAUNCH = "import time; time.perf_counter = lambda: 0.0\n"
 """Nothing takes any time, so that durations in files are the same."""
 COMMAND = f"{LAUNCH}from heartfelt.cli import main\nmain()"
@@ -257,6 +259,7 @@ class Recording:
             "NO_COLOR": "1",
             "SOURCE_DATE_EPOCH": str(EPOCH),
             "HEARTFELT_CACHE": str(cache),
+            "XDG_CACHE_HOME": str(cache),
             "HEARTFELT_OFFLINE": "1",
             "HEARTFELT_ADMIN_PASSWORD": "a password for recordings",
             "HEARTFELT_SECRET": "0123456789abcdef" * 4,
@@ -651,7 +654,7 @@ def _difference(old: Path, new: Path, numbers: bool) -> Iterator[str]:
             continue
         texts = [DRAWN.sub(_drawn, side[name].read_text(encoding="utf-8")) for side in files]
         if UNORDERED.search(name):
-            texts = ["".join(sorted(text.splitlines(keepends=True))) for text in texts]
+            texts = [_sorted_lines(text) for text in texts]
         if texts[0] == texts[1] or _same_bytes(name, texts):
             continue
         if numbers:
@@ -667,12 +670,17 @@ def _difference(old: Path, new: Path, numbers: bool) -> Iterator[str]:
         )
 
 
+def _sorted_lines(text: str) -> str:
+    return "".join(sorted(line for line in text.splitlines(keepends=True) if not line.startswith("sha256 ")))
+
+
 def _drawn(found: re.Match[str]) -> str:
     return f"{found['kept'] or ''}<drawn>"
 
 
 def _same_bytes(name: str, texts: list[str]) -> bool:
-    return name.endswith(".parquet.table") and texts[0].partition("\n")[0] == texts[1].partition("\n")[0]
+    hashes = {text.partition("\n")[0] for text in texts if text.startswith("sha256 ")}
+    return name.endswith(".parquet.table") and len(hashes) == 1
 
 
 def numbers_of(name: str, text: str) -> list[str]:
@@ -683,7 +691,7 @@ def numbers_of(name: str, text: str) -> list[str]:
     if name == "exit":
         return [text]
     found = [match[0].replace(",", "") for match in NUMBER.finditer(text)]
-    if name.endswith(".parquet.table"):
+    if name.endswith(".parquet.table") and text.startswith("sha256 "):
         return [text.partition("\n")[0], *found]
     return found if name.endswith(".table") else sorted(found)
 

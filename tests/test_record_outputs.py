@@ -37,6 +37,7 @@ def write(folder: Path, **changed: str) -> Path:
         "files/run/journal.jsonl.text": '{"n":1}\n{"n":2}\n',
         "files/.media-probes.parquet.table": "sha256 bb\n",
         "files/collected.sqlite.store": '{"cap": 3, "code_full": "SHNWYDDB"}\n',
+        "files/run/calls.parquet.table": "sha256 dd\na,0.25\nb,0.5\n",
     } | changed
     slot = folder / "demo" / "001 analyze_snapshot"
     for name, text in texts.items():
@@ -57,6 +58,7 @@ def test_the_same_and_what_need_not_be(
             "files/run/journal.jsonl.text": '{"n":2}\n{"n":1}\n',
             "files/.media-probes.parquet.table": "sha256 cc\n",
             "files/collected.sqlite.store": '{"cap": 3, "code_full": "7J5JTUJX"}\n',
+            "files/run/calls.parquet.table": "sha256 ee\nb,0.5\na,0.25\n",
         },
     )
     assert script.main(["compare", str(before), str(after)]) == 0
@@ -88,6 +90,7 @@ def test_every_kind_of_number_counts(script: ModuleType, tmp_path: Path) -> None
         "files/report.html.text": "<h2>Raters</h2><p>12 of -13</p>\n",
         "files/run/journal.jsonl.text": '{"n":1}\n{"n":3}\n',
         "files/new.csv.table": "a\n",
+        "files/run/calls.parquet.table": "sha256 dd\na,0.25\nb,0.75\n",
         "files/collected.sqlite.store": '{"cap": 4, "code_full": "SHNWYDDB"}\n',
     }
     for name, text in changes.items():
