@@ -143,19 +143,6 @@ def build_wheel(folder: Path) -> Path:
     return next(folder.glob("heartfelt-*.whl"))
 
 
-def see_train_is_predict(wheel: Path) -> None:
-    """The extra ``train`` asks for what ``predict`` asks for, so that one environment stands for both."""
-    with zipfile.ZipFile(wheel) as archive:
-        name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        lines = archive.read(name).decode().splitlines()
-    asked = {
-        extra: {line.replace(f"'{extra}'", "") for line in lines if line.endswith(f"extra == '{extra}'")}
-        for extra in ("train", "predict")
-    }
-    if not asked["predict"] or asked["train"] != asked["predict"]:
-        raise Failure(f"The extras 'train' and 'predict' ask for different packages: {asked}.")
-
-
 def install(extra: str, wheel: Path, folder: Path, base: Environment | None = None) -> Environment:
     """Make an environment and install the wheel with one extra.
 
@@ -415,7 +402,6 @@ def main() -> int:
 
 def _try_all(demo: Path | None, scratch: Path) -> None:
     wheel = build_wheel(scratch)
-    see_train_is_predict(wheel)
     base = install("base", wheel, scratch / "base")
     # Compiles most modules that are used, for the environments that are linked to them.
     _output(

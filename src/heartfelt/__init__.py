@@ -9,6 +9,6 @@ from lazy_loader import attach_stub
 
 from heartfelt.moved import find_former_names
 
-__version__ = "0.8.6"
+__version__ = "0.9.0"
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
 find_former_names()
