@@ -1,9 +1,9 @@
 """Readers of the files other people's weights come in. They read numbers; none of them runs code.
 
 TensorFlow checkpoints (the V2 "bundle") are an index, which is a sorted table of entries, and a file of raw numbers. HDF5 files are
-read in their oldest layout, in which Keras 2 wrote weights: groups are trees of names, data sets lie in one piece. PyTorch files are
-read in both layouts, the zip archive and the older run of pickles followed by raw storages; the unpickler knows tensors, storages
-and dictionaries and refuses anything else. Support vectors are read from LIBSVM's text.
+read in their oldest layout, in which Keras 2 wrote weights: groups are trees of names, data sets lie in one piece. PyTorch files
+are read in both layouts, the zip archive and the older run of pickles followed by raw storages; the unpickler knows tensors,
+storages and dictionaries and refuses anything else. Support vectors are read from LIBSVM's text.
 
 Source: the table format of LevelDB (``doc/table_format.md``) and TensorFlow's ``tensor_bundle.proto``; the HDF5 File Format
 Specification 1.1 (The HDF Group); ``torch/serialization.py`` of PyTorch 2.
