@@ -2,47 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from jinja2 import Environment
 
-from heartfelt.wording import (
-    interval,
-    listed,
-    number,
-    p_value,
-    percent,
-    percent_interval,
-    plural,
-    share,
-    spaced,
-)
-
-FILTERS: tuple[Callable[..., str], ...] = (
-    interval,
-    listed,
-    number,
-    p_value,
-    percent,
-    percent_interval,
-    plural,
-    share,
-    spaced,
-)
+from heartfelt.templates import text_templates
 
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("heartfelt.analysis", ""),
-        autoescape=select_autoescape(),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {function.__name__: function for function in FILTERS}
-    return environment
+    return text_templates("heartfelt.analysis")
 
 
 def block_lines(template: str, block: str, **values: object) -> list[str]:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Template
 
 from heartfelt import __version__
 from heartfelt.analysis.preregistration import FILE, Preregistration, registered_questions
@@ -25,6 +25,7 @@ from heartfelt.screening.rules import RULES
 from heartfelt.serialization import write_json
 from heartfelt.study import Study
 from heartfelt.study.model import Question, say
+from heartfelt.templates import text_templates
 from heartfelt.wording import listed, number, percent
 
 RATINGS = (
@@ -222,16 +223,7 @@ def markdown(preregistration: Preregistration, plan: StudyPlan, study: Study) ->
 
 @cache
 def _template() -> Template:
-    environment = Environment(
-        loader=PackageLoader("heartfelt.planning", ""),
-        autoescape=False,  # Markdown
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"listed": listed, "number": number, "percent": percent}
-    return environment.get_template("preregistration.md.j2")
+    return text_templates("heartfelt.planning").get_template("preregistration.md.j2")
 
 
 def _afford(cost: float) -> str:

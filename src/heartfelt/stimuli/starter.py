@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import ClassVar, Protocol, TypeAlias
 
 import polars as pl
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from heartfelt import __version__
 from heartfelt.files import whole_folder, write_bytes, write_text
@@ -35,6 +35,7 @@ from heartfelt.study import Study, parse_study
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.model import say
 from heartfelt.study.recipes import recipe_text
+from heartfelt.templates import text_templates
 
 MUSIC_STYLES: Mapping[str, str] = {
     "Sinewood": "warm additive tones",
@@ -320,16 +321,7 @@ def _readme(recipe: str, study: Study, sketch: Sketch, *, media: bool) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("heartfelt.stimuli", ""),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # Markdown
-    )
-    environment.filters["wrapped"] = _wrapped
-    return environment
+    return text_templates("heartfelt.stimuli", wrapped=_wrapped)
 
 
 def _wrapped(text: str, first: str = "") -> str:

@@ -13,11 +13,12 @@ from functools import cache
 from itertools import groupby
 
 import yaml
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from heartfelt.predictors.trained.folder import DataSource, ModelCore
 from heartfelt.stats.estimate import Estimate
-from heartfelt.wording import MISSING, interval, percent
+from heartfelt.templates import text_templates
+from heartfelt.wording import MISSING, interval
 
 METRICS = {
     "pearson": ("pearsonr", "Pearson r"),
@@ -97,15 +98,7 @@ def _result(core: ModelCore, scores: Sequence[CardScore]) -> dict[str, object]:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("heartfelt.training", "."),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"thousands": "{:,}".format, "percent": percent}
-    return environment
+    return text_templates("heartfelt.training", thousands="{:,}".format)
 
 
 def filled(template: str, **facts: object) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from heartfelt.stats.estimate import Estimate
+from heartfelt.templates import text_templates
 from heartfelt.wording import interval
 
 _BOUNDS = ("_low", "_high", "_rate_items")
@@ -16,19 +17,12 @@ _BOUNDS = ("_low", "_high", "_rate_items")
 
 @cache
 def _templates() -> Environment:
-    templates = Environment(
-        loader=PackageLoader(__package__, "."),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
+    return text_templates(
+        "heartfelt.datasets.emolia",
+        cell=_cell,
+        count="{:,}".format,
+        interval=lambda estimate: interval(estimate, 3),
     )
-    templates.filters |= {
-        "cell": _cell,
-        "count": "{:,}".format,
-        "interval": lambda estimate: interval(estimate, 3),
-    }
-    return templates
 
 
 def rendered(template: str, **content: object) -> str:

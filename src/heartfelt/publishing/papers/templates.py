@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from jinja2 import Environment
 
 from heartfelt.publishing.papers.facts import stated
 from heartfelt.report.markup import Grid, code, grid_markdown, markdown, one_line, paragraphs
 from heartfelt.study.model import say
-from heartfelt.wording import listed, number, plural
+from heartfelt.templates import text_templates
 
 MOST_ROWS = 40
-FILTERS: tuple[Callable[..., str], ...] = (
-    stated,
-    code,
-    one_line,
-    paragraphs,
-    say,
-    listed,
-    number,
-    plural,
-)
 
 
 def _table(grid: Grid) -> str:
@@ -36,16 +25,17 @@ def _captioned_table(grid: Grid) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("heartfelt.publishing.papers", ""),
-        autoescape=select_autoescape(),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    return text_templates(
+        "heartfelt.publishing.papers",
+        stated=stated,
+        code=code,
+        one_line=one_line,
+        paragraphs=paragraphs,
+        say=say,
+        md=markdown,
+        table=_table,
+        captioned_table=_captioned_table,
     )
-    environment.filters |= {function.__name__: function for function in FILTERS}
-    environment.filters |= {"md": markdown, "table": _table, "captioned_table": _captioned_table}
-    return environment
 
 
 def render(name: str, **values: object) -> str:
