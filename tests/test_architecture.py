@@ -32,6 +32,7 @@ BASE = {
     "clock",
     "serialization",
     "wording",
+    "templates",
     "representation",
     "arguments",
     "options",
