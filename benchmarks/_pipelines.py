@@ -47,9 +47,7 @@ def byte_tokenizer(kind: str, first: list[str], longest: int = 77, **tokens: Any
     letters = library("tokenizers").pre_tokenizers.ByteLevel.alphabet()
     words = [*first, *sorted(letters), *(f"{letter}</w>" for letter in sorted(letters))]
     vocabulary = {word: place for place, word in enumerate(words)}
-    return getattr(library("transformers"), kind)(
-        vocab=vocabulary, merges=[], model_max_length=longest, **tokens
-    )
+    return getattr(library("transformers"), kind)(vocab=vocabulary, merges=[], model_max_length=longest, **tokens)
 
 
 def clip_tokenizer(longest: int = 77) -> Any:
@@ -172,9 +170,7 @@ def write_vits(folder: Path, *, tiny: bool = False) -> Path:
     vocabulary = {letter: place for place, letter in enumerate(["<pad>", "<unk>", *LETTERS])}
     (folder / "letters.json").write_text(json.dumps(vocabulary), encoding="utf-8")
     model.save_pretrained(folder)
-    transformers.VitsTokenizer(folder / "letters.json", phonemize=False, normalize=False).save_pretrained(
-        folder
-    )
+    transformers.VitsTokenizer(folder / "letters.json", phonemize=False, normalize=False).save_pretrained(folder)
     return folder
 
 
@@ -227,10 +223,7 @@ def write_speecht5(folder: Path) -> Path:
     seeded(lambda: transformers.SpeechT5ForTextToSpeech(config)).save_pretrained(folder)
     tokenizer = t5_tokenizer()
     generic = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer.backend_tokenizer,
-        pad_token="<pad>",
-        eos_token="</s>",
-        unk_token="<unk>",
+        tokenizer_object=tokenizer.backend_tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
     )
     generic.save_pretrained(folder)
     return folder
@@ -261,17 +254,12 @@ def write_bark(folder: Path) -> Path:
     )
     model = seeded(lambda: transformers.BarkModel(config))
     fill_codebooks(model.codec_model.quantizer)
-    words = {
-        token: place for place, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS])
-    }
+    words = {token: place for place, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS])}
     model.save_pretrained(folder)
     transformers.BarkProcessor(transformers.BertTokenizer(words)).save_pretrained(folder)
     limits: dict[str, Any] = {"semantic_config": {"max_new_tokens": 4, "max_input_semantic_length": 16}}
     limits |= {"coarse_acoustics_config": {"max_coarse_input_length": 16}, "fine_acoustics_config": {}}
-    _written(
-        folder / "generation_config.json",
-        json.dumps(limits | {"sample_rate": 24_000, "codebook_size": 1_024}),
-    )
+    _written(folder / "generation_config.json", json.dumps(limits | {"sample_rate": 24_000, "codebook_size": 1_024}))
     return folder
 
 
@@ -315,9 +303,7 @@ def write_audioldm2(folder: Path, *, tiny: bool = False, language_model: str = "
         "text_encoder_2": t5_encoder(t5, gated=True),
         "projection_model": seeded(
             lambda: diffusers.AudioLDM2ProjectionModel(
-                text_encoder_dim=clap.projection_dim,
-                text_encoder_1_dim=t5["d_model"],
-                langauge_model_dim=width,
+                text_encoder_dim=clap.projection_dim, text_encoder_1_dim=t5["d_model"], langauge_model_dim=width
             )
         ),
         "language_model": seeded(lambda: getattr(transformers, language_model)(language)),
@@ -339,11 +325,7 @@ def write_audioldm2(folder: Path, *, tiny: bool = False, language_model: str = "
             )
         ),
         "scheduler": diffusers.DDIMScheduler(
-            beta_start=0.0015,
-            beta_end=0.0195,
-            beta_schedule="scaled_linear",
-            clip_sample=False,
-            steps_offset=1,
+            beta_start=0.0015, beta_end=0.0195, beta_schedule="scaled_linear", clip_sample=False, steps_offset=1
         ),
         "vocoder": hifigan(tiny),
     }
@@ -468,16 +450,9 @@ def write_stable_diffusion(folder: Path, *, tiny: bool = False, safety: bool = F
     published = {"cross_attention_dim": 768, "sample_size": 64, "attention_head_dim": 8}
     checker = extractor = None
     if safety:
-        vision = {
-            "hidden_size": 16,
-            "intermediate_size": 16,
-            "num_hidden_layers": 1,
-            "num_attention_heads": 2,
-        }
+        vision = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
         vision |= {"image_size": 32, "patch_size": 16}
-        config = transformers.CLIPConfig(
-            vision_config=vision, text_config={"hidden_size": 16}, projection_dim=8
-        )
+        config = transformers.CLIPConfig(vision_config=vision, text_config={"hidden_size": 16}, projection_dim=8)
         kind = library("diffusers.pipelines.stable_diffusion.safety_checker").StableDiffusionSafetyChecker
         checker = seeded(lambda: kind(config))
         checker.concept_embeds_weights.fill_(-9.0)  # everything looks forbidden to it
@@ -544,37 +519,18 @@ def write_mustango(folder: Path, *, tiny: bool = False) -> Path:
     torch, transformers = library("torch"), library("transformers")
     networks = library("heartfelt.stimuli.generators.mustango_networks")
     sizes = T5_TINY if tiny else T5_LARGE
-    small = {
-        "block_out_channels": [8, 8],
-        "attention_head_dim": [2, 2],
-        "norm_num_groups": 4,
-        "layers_per_block": 1,
-    }
+    small = {"block_out_channels": [8, 8], "attention_head_dim": [2, 2], "norm_num_groups": 4, "layers_per_block": 1}
     small |= {"cross_attention_dim": sizes["d_model"], "sample_size": [32, 2]}
     small |= {"down_block_types": ["CrossAttnDownBlock2DMusic", "DownBlock2D"]}
     small |= {"up_block_types": ["UpBlock2D", "CrossAttnUpBlock2DMusic"]}
-    published: dict[str, Any] = {
-        "block_out_channels": [320, 640, 1280, 1280],
-        "attention_head_dim": [5, 10, 20, 20],
-    }
-    published |= {
-        "layers_per_block": 2,
-        "cross_attention_dim": 1024,
-        "norm_num_groups": 32,
-        "sample_size": [32, 2],
-    }
+    published: dict[str, Any] = {"block_out_channels": [320, 640, 1280, 1280], "attention_head_dim": [5, 10, 20, 20]}
+    published |= {"layers_per_block": 2, "cross_attention_dim": 1024, "norm_num_groups": 32, "sample_size": [32, 2]}
     published |= {"down_block_types": [*["CrossAttnDownBlock2DMusic"] * 3, "DownBlock2D"]}
     published |= {"up_block_types": ["UpBlock2D", *["CrossAttnUpBlock2DMusic"] * 3], "upcast_attention": True}
     unet: dict[str, Any] = {"_class_name": "UNet2DConditionModelMusic", "in_channels": 8, "out_channels": 8}
     unet |= {"mid_block_type": "UNetMidBlock2DCrossAttnMusic", "use_linear_projection": True}
     unet |= small if tiny else published
-    layers: dict[str, Any] = {
-        "double_z": True,
-        "z_channels": 8,
-        "resolution": 256,
-        "in_channels": 1,
-        "out_ch": 1,
-    }
+    layers: dict[str, Any] = {"double_z": True, "z_channels": 8, "resolution": 256, "in_channels": 1, "out_ch": 1}
     layers |= {"ch": 32 if tiny else 128, "ch_mult": [1, 1, 1] if tiny else [1, 2, 4]}
     layers |= {"num_res_blocks": 1 if tiny else 2, "attn_resolutions": []}
     vae = {"ddconfig": layers, "embed_dim": 8, "scale_factor": 0.92, "subband": 1}
@@ -605,8 +561,7 @@ def write_mustango(folder: Path, *, tiny: bool = False) -> Path:
     t5_tokenizer().save_pretrained(folder / "text")
     roberta_tokenizer(512).save_pretrained(folder / "beats")
     weights = {
-        f"text_encoder.{name}": part
-        for name, part in _state(lambda: transformers.T5EncoderModel(copy.deepcopy(text)))
+        f"text_encoder.{name}": part for name, part in _state(lambda: transformers.T5EncoderModel(copy.deepcopy(text)))
     }
     for name, part in _state(lambda: networks.music_unet(unet)):
         for own, suffix in (("text", ""), ("beats", "2"), ("chords", "3")):
@@ -615,13 +570,9 @@ def write_mustango(folder: Path, *, tiny: bool = False) -> Path:
     for name, part in _state(lambda: networks.MusicEmbedding(text.d_model)):
         layer = {"beat_ffn": "beat_embedding_layer.", "chord_ffn": "chord_embedding_layer."}
         weights[f"{layer.get(name.split('.')[0], 'FME.')}{name}"] = part
+    stored = {_published_vae(name, len(layers["ch_mult"])): part for name, part in _state(lambda: _mustango_vae(vae))}
     stored = {
-        _published_vae(name, len(layers["ch_mult"])): part
-        for name, part in _state(lambda: _mustango_vae(vae))
-    }
-    stored = {
-        name: part[..., None, None] if ".attn_1." in name and part.dim() == 2 else part
-        for name, part in stored.items()
+        name: part[..., None, None] if ".attn_1." in name and part.dim() == 2 else part for name, part in stored.items()
     }
     channels = 32 if tiny else 1_024
     config = transformers.SpeechT5HifiGanConfig(

@@ -58,12 +58,7 @@ class Load:
         trial: dict[str, Any] = {"kind": "trial", "trial": step.trial, "questions": list(step.questions)}
         while (now := time.perf_counter()) < self.begin + self.seconds and trial["kind"] == "trial":
             values = dict.fromkeys(trial["questions"], 5)
-            answer = {
-                "trial": trial["trial"],
-                "key": f"{number}-{trial['trial']}",
-                "values": values,
-                "heard": log,
-            }
+            answer = {"trial": trial["trial"], "key": f"{number}-{trial['trial']}", "values": values, "heard": log}
             content = await wire.send("POST", "/rate/answer", orjson.dumps(answer))
             self.took.append(time.perf_counter() - now)
             trial = orjson.loads(content)["then"]

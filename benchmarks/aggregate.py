@@ -87,9 +87,7 @@ def ratings(count: int, items: int, raters: int, differ: float = 0.4) -> Columns
     pairs = pairs_of(count, items, raters, rng)
     item, rater = pairs // raters, pairs % raters
     spread = rng.uniform(1.0 - differ, 1.0 + differ, raters)[rater]
-    value = (
-        rng.normal(size=items)[item] + rng.normal(0, 0.5, raters)[rater] + spread * rng.normal(size=item.size)
-    )
+    value = rng.normal(size=items)[item] + rng.normal(0, 0.5, raters)[rater] + spread * rng.normal(size=item.size)
     return rater, item, np.clip(np.round(5 + 1.5 * value), 1, 9)
 
 

@@ -89,12 +89,7 @@ def alphas() -> None:
             theirs = partial(krippendorff.alpha, value_counts=counts, level_of_measurement=level)
             peer = best(theirs, 2) if points < 100 or level == "interval" else None
             unnamed = partial(alpha, None, *columns[1:], level, interval=None)
-            line(
-                f"{name}, no ids, no interval",
-                best(unnamed),
-                peer,
-                "krippendorff, value counts" if peer else "",
-            )
+            line(f"{name}, no ids, no interval", best(unnamed), peer, "krippendorff, value counts" if peer else "")
             line(f"{name}, no interval", best(partial(alpha, *columns, level, interval=None)), peer)
             line(f"{name}, as called", best(partial(alpha, *columns, level), 3), peer)
     part = ratings((125_000, 20_000, 2_000))

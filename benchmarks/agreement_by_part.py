@@ -57,9 +57,7 @@ def ends(result: RatersWorth) -> tuple[float, float]:
 
 
 def worth(runs: int) -> None:
-    print(
-        f"{runs} studies per cell: coverage, share above and below, without upper end, value and interval (medians)"
-    )
+    print(f"{runs} studies per cell: coverage, share above and below, without upper end, value and interval (medians)")
     for design in DESIGNS:
         for levels, gains in ((0.0, 0.0), (0.5, 0.0), (0.5, 0.35)):
             for strength in (0.0, 0.3, 0.6, 0.85, 0.95):
@@ -86,8 +84,7 @@ def prompts(runs: int) -> None:
         item = np.repeat(np.arange(prompt.size), 6)
         for _ in range(runs):
             true, off = (
-                shared**0.5 * rng.normal(size=count)[prompt]
-                + (1 - shared) ** 0.5 * rng.normal(size=prompt.size)
+                shared**0.5 * rng.normal(size=count)[prompt] + (1 - shared) ** 0.5 * rng.normal(size=prompt.size)
                 for _ in range(2)
             )
             rater = np.concatenate([rng.permutation(30)[:6] for _ in range(prompt.size)])
@@ -200,12 +197,7 @@ def biases(runs: int) -> None:
                     both = replace(gaps, of_raters=partial(panel.of_bias, predicted=predicted))
                     found = system_biases(both, rows["system"].to_list(), 0.95)
                     line = calibration_line(label, predicted, group, raters=panel.of_line(every, predicted))
-                    estimates = (
-                        (found[0].bias, 0.0),
-                        (line.bias, 0.0),
-                        (line.slope, 0.7),
-                        (alone[0].bias, 0.0),
-                    )
+                    estimates = ((found[0].bias, 0.0), (line.bias, 0.0), (line.slope, 0.7), (alone[0].bias, 0.0))
                     for at, (estimate, true) in enumerate(estimates):
                         hits[at] += float(estimate.low or 0) <= true <= float(estimate.high or 0)
                     called += [any(row.differs for row in rows) for rows in (found, alone)]
@@ -295,9 +287,7 @@ def speed(_: int) -> None:
         raters_worth(d, model)
         started = time.perf_counter()
         raters_worth(d, model)
-        print(
-            f"worth in ratings, {size:,} ratings: {time.perf_counter() - started:.2f} s for each further model"
-        )
+        print(f"worth in ratings, {size:,} ratings: {time.perf_counter() - started:.2f} s for each further model")
 
 
 PARTS = {

@@ -94,12 +94,7 @@ def images(path: Path) -> list[str]:
     ]
 
 
-SIZES: dict[str, Callable[[Path], list[str]]] = {
-    "twelve": twelve,
-    "crowd": crowd,
-    "million": million,
-    "images": images,
-}
+SIZES: dict[str, Callable[[Path], list[str]]] = {"twelve": twelve, "crowd": crowd, "million": million, "images": images}
 
 
 def measured(name: str) -> tuple[float, float, float]:

@@ -32,9 +32,7 @@ def captions(references: int) -> tuple[list[str], list[list[str]]]:
         for _ in range(references):
             other = (WORDS * draw.random(own.size) ** 3).astype(int)
             changed = draw.random(own.size) < 1 / 3
-            several.append(
-                " ".join(named[a if c else b] for a, b, c in zip(other, own, changed, strict=True))
-            )
+            several.append(" ".join(named[a if c else b] for a, b, c in zip(other, own, changed, strict=True)))
         heard.append(several)
     return texts, heard
 
@@ -59,8 +57,7 @@ def compared(name: str, ours: Callable[[], float], theirs: Callable[[], float] |
     same = "equal" if f"{value:.6f}" == f"{peer:.6f}" else "DIFFERENT"
     ratio = peer_seconds / seconds
     print(
-        f"{name:34s} {value:.6f} {peer:.6f} {same}  {seconds:7.3f} s  {peer_seconds:7.3f} s  {ratio:5.1f}x",
-        flush=True,
+        f"{name:34s} {value:.6f} {peer:.6f} {same}  {seconds:7.3f} s  {peer_seconds:7.3f} s  {ratio:5.1f}x", flush=True
     )
 
 
@@ -110,14 +107,10 @@ def main() -> None:
     )
     whole = " ".join(texts)
     compared(
-        "MTLD, captions read as one text",
-        lambda: float(mtld([whole])[0]),
-        rich and (lambda: float(rich(whole).mtld())),
+        "MTLD, captions read as one text", lambda: float(mtld([whole])[0]), rich and (lambda: float(rich(whole).mtld()))
     )
     _, seconds = timed(lambda: diversity(texts * 8))
-    print(
-        f"all measures with intervals, {sum(len(text.split()) for text in texts) * 8:,} words: {seconds:.2f} s"
-    )
+    print(f"all measures with intervals, {sum(len(text.split()) for text in texts) * 8:,} words: {seconds:.2f} s")
 
 
 if __name__ == "__main__":

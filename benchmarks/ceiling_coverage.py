@@ -32,14 +32,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 REPEATS = int(os.environ.get("HEARTFELT_REPEATS", "25"))
 PARTS = ("votes", "numbers", "labels")
-TRUTHS = (
-    "one distribution",
-    "permuted",
-    "Dirichlet",
-    "clear and ambiguous",
-    "unequal skill",
-    "same few raters",
-)
+TRUTHS = ("one distribution", "permuted", "Dirichlet", "clear and ambiguous", "unequal skill", "same few raters")
 POOL = 40
 PANELS = 400
 """How often the same raters rate the same items anew, for what the truth is expected to score."""
@@ -119,10 +112,7 @@ def _votes_words(rows: list[tuple[str, float, float | None, float | None, float]
     worst = min(covered, key=covered.__getitem__)
     every = np.mean([hit for hits in by_truth.values() for hit in hits])
     # The ideal width is that of the errors of the estimate, within each truth.
-    errors = [
-        np.std([value - reached for truth, value, _, _, reached in rows if truth == name])
-        for name in by_truth
-    ]
+    errors = [np.std([value - reached for truth, value, _, _, reached in rows if truth == name]) for name in by_truth]
     ideal = 3.92 * float(np.sqrt(np.mean(np.square(errors))))
     return (
         f"{every:.3f}, lowest {covered[worst]:.2f} ({worst}), width {np.mean(widths):.2f} (x{np.mean(widths) / ideal:.2f}),"
@@ -134,16 +124,7 @@ def of_numbers() -> None:
     print(
         "Ceilings of means: coverage of what the truth is expected to score with these raters (x: width over 3.92 sd of the error)"
     )
-    designs = (
-        (60, 12, 12),
-        (60, 12, 3),
-        (200, 8, 8),
-        (40, 5, 5),
-        (200, 40, 4),
-        (25, 6, 6),
-        (30, 3, 3),
-        (10, 4, 4),
-    )
+    designs = ((60, 12, 12), (60, 12, 3), (200, 8, 8), (40, 5, 5), (200, 40, 4), (25, 6, 6), (30, 3, 3), (10, 4, 4))
     for items, raters, n in designs:
         for kind in ("alike", "careful", "unequal gain", "careless"):
             rng = stream(0, "coverage", "numbers", items, raters, n, kind)
@@ -156,14 +137,8 @@ def of_numbers() -> None:
                         hits[metric].append(e.low <= expected <= e.high)
                         widths[metric].append(e.high - e.low)
                         errors[metric].append(float(e) - expected)
-            cells = (
-                f"{m} {np.mean(hits[m]):.3f} x{np.mean(widths[m]) / (3.92 * np.std(errors[m])):.2f}"
-                for m in hits
-            )
-            print(
-                f"{items:>3} items, {raters:>2} raters, {n:>2} each, {kind:<12}: {', '.join(cells)}",
-                flush=True,
-            )
+            cells = (f"{m} {np.mean(hits[m]):.3f} x{np.mean(widths[m]) / (3.92 * np.std(errors[m])):.2f}" for m in hits)
+            print(f"{items:>3} items, {raters:>2} raters, {n:>2} each, {kind:<12}: {', '.join(cells)}", flush=True)
 
 
 def _numbers_once(
@@ -197,9 +172,7 @@ METHODS = ("mean", "median", "bt500", "p913", "p910", "p910, published")
 
 
 def of_labels() -> None:
-    print(
-        "Labels on a nine-point scale: coverage of the population's value, P.910 of its long-run value (refused)"
-    )
+    print("Labels on a nine-point scale: coverage of the population's value, P.910 of its long-run value (refused)")
     designs = ((60, 60, 3), (60, 12, 3), (60, 60, 6), (60, 30, 12), (60, 12, 12), (30, 6, 6), (200, 30, 5))
     for items, raters, n in designs:
         for kind in ("alike", "unequal noise", "unequal gain", "careless"):
@@ -209,15 +182,10 @@ def of_labels() -> None:
             for _ in range(REPEATS):
                 _labels_once(rng, items, raters, n, kind, hits, none)
             cells = (
-                f"{name} {np.mean(hits[name]):.3f} ({np.mean(none[name]):.2f})"
-                if hits[name]
-                else f"{name} - (1.00)"
+                f"{name} {np.mean(hits[name]):.3f} ({np.mean(none[name]):.2f})" if hits[name] else f"{name} - (1.00)"
                 for name in METHODS
             )
-            print(
-                f"{items:>3} items, {raters:>2} raters, {n:>2} each, {kind:<13}: {', '.join(cells)}",
-                flush=True,
-            )
+            print(f"{items:>3} items, {raters:>2} raters, {n:>2} each, {kind:<13}: {', '.join(cells)}", flush=True)
     _of_shares()
 
 
@@ -283,9 +251,7 @@ def _of_shares() -> None:
                 p = np.full(k, 1 / k) if truth == "even" else np.array([0.5, *[0.5 / (k - 1)] * (k - 1)])
                 answer = rng.choice(k, (4000, n), p=p)
                 item, rater = np.indices(answer.shape)
-                results = aggregate.mode(
-                    rater.ravel(), item.ravel(), answer.ravel(), categories=list(range(k))
-                )
+                results = aggregate.mode(rater.ravel(), item.ravel(), answer.ravel(), categories=list(range(k)))
                 low, high = results.share_bounds()
                 named = [i for i, chosen in enumerate(results.values) if chosen is not None]
                 share = p[[int(results.values[i]) for i in named]]

@@ -98,12 +98,8 @@ def of_tests(runs: int) -> None:
                     no_association_over_systems(sides, seed=run).value,
                 ]
                 better = float(np.corrcoef(x, y)[0, 1]) > 0, bool(np.mean(a == b) > 1 / 3)
-                said += [
-                    each is not None and each <= 0.05 and better[place > 3] for place, each in enumerate(p)
-                ]
-            print(
-                f"| {name} | {design} | {' | '.join(f'{share:.3f}' for share in said / runs)} |", flush=True
-            )
+                said += [each is not None and each <= 0.05 and better[place > 3] for place, each in enumerate(p)]
+            print(f"| {name} | {design} | {' | '.join(f'{share:.3f}' for share in said / runs)} |", flush=True)
 
 
 def of_studies(runs: int) -> None:
@@ -116,9 +112,7 @@ def of_studies(runs: int) -> None:
         for _ in range(runs):
             x, y = make(draw, of, level)
             truth = np.clip(5 + 1.2 * x, 1, 9)
-            (rank,) = score(
-                study(of, truth), predicted(5 + 0.4 * y), ScoreOptions(ceilings=False, slices=())
-            ).ranks
+            (rank,) = score(study(of, truth), predicted(5 + 0.4 * y), ScoreOptions(ceilings=False, slices=())).ranks
             ranked += rank.place is not None
             first += rank.over_systems.best == 1
         print(f"| {name} | {ranked} of {runs} | {first} of {runs} |", flush=True)
@@ -161,9 +155,7 @@ def of_choices(runs: int) -> None:
                 first, second = np.array([draw.choice(stimuli, 2, replace=False) for _ in range(pairs)]).T
                 first, second = np.repeat(first, raters), np.repeat(second, raters)
                 rater = np.tile(np.arange(raters), pairs)
-                won = (draw.random(first.size) < 1 / (1 + np.exp(strength[second] - strength[first]))).astype(
-                    float
-                )
+                won = (draw.random(first.size) < 1 / (1 + np.exp(strength[second] - strength[first]))).astype(float)
                 right = hits(value[first] - value[second], won)
                 result = mean_hits(rater, first, second, right, np.full(right.size, 0.5))
                 said += float(result.estimate) > 0 and float(result.p) <= 0.05
@@ -172,9 +164,7 @@ def of_choices(runs: int) -> None:
 
 
 def of_baselines(runs: int) -> None:
-    print(
-        "| systems x clips | mean r of system-mean, from the other half | leaving each clip out |\n|---|---|---|"
-    )
+    print("| systems x clips | mean r of system-mean, from the other half | leaving each clip out |\n|---|---|---|")
     for design, of in DESIGNS.items():
         draw = stream(4, "chance", "baselines", design)
         means: list[tuple[float, float]] = []

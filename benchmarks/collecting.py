@@ -72,15 +72,7 @@ def server(command: list[str], port: int, **environment: str) -> Iterator[subpro
 
 
 def load(kind: str, port: int, connections: int = CONNECTIONS) -> dict[str, float]:
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks._web_client",
-        kind,
-        str(port),
-        str(connections),
-        str(SECONDS),
-    ]
+    command = [sys.executable, "-m", "benchmarks._web_client", kind, str(port), str(connections), str(SECONDS)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     results: dict[str, float] = json.loads(done.stdout)
     return results
@@ -88,15 +80,7 @@ def load(kind: str, port: int, connections: int = CONNECTIONS) -> dict[str, floa
 
 def plain(database: str) -> dict[str, float]:
     port = free_port()
-    command = [
-        sys.executable,
-        "-m",
-        "uvicorn",
-        "benchmarks._plain_server:app",
-        "--factory",
-        "--port",
-        str(port),
-    ]
+    command = [sys.executable, "-m", "uvicorn", "benchmarks._plain_server:app", "--factory", "--port", str(port)]
     with server([*command, "--log-level", "warning", "--no-access-log"], port, PLAIN_DATABASE=database):
         return load("plain", port)
 
@@ -128,9 +112,7 @@ def report(name: str, rounds: list[dict[str, float]]) -> float:
     best = max(each["per_second"] for each in rounds)
     typical = statistics.median(each["per_second"] for each in rounds)
     p50, p99 = (statistics.median(each[key] for each in rounds) for key in ("p50", "p99"))
-    print(
-        f"{name:44} {typical:7,.0f}/s (best {best:7,.0f})   p50 {p50:6.1f} ms   p99 {p99:6.1f} ms", flush=True
-    )
+    print(f"{name:44} {typical:7,.0f}/s (best {best:7,.0f})   p50 {p50:6.1f} ms   p99 {p99:6.1f} ms", flush=True)
     return typical
 
 
@@ -148,20 +130,13 @@ def compare(path: Path, kind: str, address: str | None) -> None:
         counts = spread(folder, address or "")
     slow = report(f"FastAPI + SQLAlchemy + {kind}, a plain loop", peer)
     quick = report(f"heartfelt on {kind}", mine)
-    print(
-        f"  {quick / slow:.1f} times the plain loop (wanted: at least 5); {counts} (wanted: 1 apart at most)"
-    )
-    print(
-        f"  {quick / ANNOTATION_SERVER:.0f} times an annotation server's {ANNOTATION_SERVER}/s (wanted: at least 50)"
-    )
+    print(f"  {quick / slow:.1f} times the plain loop (wanted: at least 5); {counts} (wanted: 1 apart at most)")
+    print(f"  {quick / ANNOTATION_SERVER:.0f} times an annotation server's {ANNOTATION_SERVER}/s (wanted: at least 50)")
 
 
 def many(path: Path) -> None:
     """A lecture hall and more: each rater sends the next answer as soon as the last one is stored."""
-    rounds = [
-        ours(study(path / f"many{number}", MANY_ITEMS), "", connections=MANY_RATERS)
-        for number in range(ROUNDS)
-    ]
+    rounds = [ours(study(path / f"many{number}", MANY_ITEMS), "", connections=MANY_RATERS) for number in range(ROUNDS)]
     report(f"{MANY_RATERS:,} raters at once, {MANY_ITEMS:,} items", rounds)
     print("  wanted: p99 below 400 ms")
 

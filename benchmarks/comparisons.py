@@ -158,9 +158,7 @@ class _Log:
                 pairs = self.pairing.next_pairs(size // 2).tolist()
             else:
                 first = self._rng.integers(0, size, size // 2)
-                pairs = np.column_stack(
-                    [first, (first + self._rng.integers(1, size, size // 2)) % size]
-                ).tolist()
+                pairs = np.column_stack([first, (first + self._rng.integers(1, size, size // 2)) % size]).tolist()
             for first, second in pairs:
                 chance = 1 / (1 + np.exp(self._truth[second] - self._truth[first]))
                 value = float(self._rng.random() < chance)
@@ -169,11 +167,7 @@ class _Log:
 
     def covered_by_likelihood(self) -> float:
         result = bradley_terry(None, *(list(column) for column in zip(*self.rows, strict=True)))
-        known = [
-            (e, self._truth[n])
-            for n, e in zip(result.names, result.strengths, strict=True)
-            if e.low is not None
-        ]
+        known = [(e, self._truth[n]) for n, e in zip(result.names, result.strengths, strict=True) if e.low is not None]
         return _covered([each for each, _ in known], np.array([truth for _, truth in known]))
 
 
@@ -191,9 +185,7 @@ def main() -> None:
     """Print both parts."""
     speed()
     scale = float(os.environ.get("HEARTFELT_REPEATS", "1"))
-    print(
-        "Adaptive pairing: comparisons saved at the width of random pairing (80% at most), coverage of 95% intervals"
-    )
+    print("Adaptive pairing: comparisons saved at the width of random pairing (80% at most), coverage of 95% intervals")
     for systems, repeats in ((10, 60), (100, 3)):
         for spread in (1.0, 1.5, 2.0):
             made = simulate(systems, spread, max(round(scale * repeats), 1))

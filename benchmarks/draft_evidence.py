@@ -78,10 +78,7 @@ def cover_difference(
         who = crossed(raters, stimuli, each, rng)
         seen = rng.random(who.rater.size) > 0.1
         own = 0.2 + sd[2] * rng.standard_normal(raters)
-        value = (
-            sd[0] * rng.standard_normal(raters)[who.rater]
-            + sd[1] * rng.standard_normal(stimuli)[who.stimulus]
-        )
+        value = sd[0] * rng.standard_normal(raters)[who.rater] + sd[1] * rng.standard_normal(stimuli)[who.stimulus]
         value = value + own[who.rater] * seen + rng.standard_normal(seen.size)
         for place, within in enumerate((False, True)):
             made, _ = difference(value, seen, who, "difference", within_raters=within)
@@ -105,11 +102,7 @@ def main() -> None:
     print("power by drafts, planted share and share of errors accepted, 24 raters")
     for drafts in (70, 140, 280, 700):
         for planted in (0.02, 0.05, 0.1):
-            print(
-                drafts,
-                planted,
-                *(f"{detection_power(planted, drafts, 24, miss=m):.2f}" for m in (1.0, 0.8, 0.5)),
-            )
+            print(drafts, planted, *(f"{detection_power(planted, drafts, 24, miss=m):.2f}" for m in (1.0, 0.8, 0.5)))
     print("coverage of shares")
     for design in ((4, 40, 20), (8, 40, 20), (12, 32, 21), (24, 100, 40)):
         for level in (0.0, 2.0, 3.5):

@@ -28,9 +28,7 @@ from heartfelt.stats._bounds import wilson
 from heartfelt.study.scale import Numeric, Tags
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-FORMS = [
-    {normalised(word) for word in (each.name, *each.synonyms, *each.broader)} for each in imagenet_classes()
-]
+FORMS = [{normalised(word) for word in (each.name, *each.synonyms, *each.broader)} for each in imagenet_classes()]
 TAGS, NUMBER = Tags(type="tags"), Numeric(type="numeric")
 
 
@@ -59,20 +57,14 @@ def main() -> None:
 
 def _looked_at() -> None:
     """Words for the images that somebody described by looking (``tests/predictors/drafts/seen``), and how many agree."""
-    with (Path(__file__).parents[1] / "tests/predictors/drafts/seen/images.csv").open(
-        encoding="utf-8"
-    ) as file:
+    with (Path(__file__).parents[1] / "tests/predictors/drafts/seen/images.csv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if (DATA / row["image"]).is_file()]
-    table, _ = _answers(
-        "objects", [DATA / row["image"] for row in rows], Ask(question="objects", scale=TAGS, text="")
-    )
+    table, _ = _answers("objects", [DATA / row["image"] for row in rows], Ask(question="objects", scale=TAGS, text=""))
     things = [{normalised(word) for word in row["things"].split(";")} for row in rows]
     answers = [answer.split(";") if answer else [] for answer in table["answer"]]
     right = sum(_names(word, seen) for words, seen in zip(answers, things, strict=True) for word in words)
     some, words = sum(map(bool, answers)), sum(map(len, answers))
-    print(
-        f"looked at: {some} of {len(rows)} images have a word, {words} words, {right} agree with what was seen"
-    )
+    print(f"looked at: {some} of {len(rows)} images have a word, {words} words, {right} agree with what was seen")
 
 
 def _objects(name: str, spec: str, paths: Sequence[Path], words: Sequence[set[str]]) -> None:
@@ -82,13 +74,9 @@ def _objects(name: str, spec: str, paths: Sequence[Path], words: Sequence[set[st
     right = [answer is not None and _names(answer, each) for answer, each in zip(first, words, strict=True)]
     score = table["score"].fill_null(0).to_numpy()
     count = sum(known)
-    print(
-        f"{name}, {spec}: {len(paths) / seconds:.0f} images/s; {count} of {len(paths)} show something it knows"
-    )
+    print(f"{name}, {spec}: {len(paths) / seconds:.0f} images/s; {count} of {len(paths)} show something it knows")
     for low, high in ((0.4, 1.01), (0.4, 0.6), (0.6, 0.8), (0.8, 1.01)):
-        chosen = [
-            k and a is not None and low <= s < high for k, a, s in zip(known, first, score, strict=True)
-        ]
+        chosen = [k and a is not None and low <= s < high for k, a, s in zip(known, first, score, strict=True)]
         hits, answers = sum(r for r, c in zip(right, chosen, strict=True) if c), sum(chosen)
         if answers:
             bounds = "[{:.0%}, {:.0%}]".format(*wilson(hits, answers, 0.95))
@@ -122,9 +110,7 @@ def _words(text: str) -> set[str]:
 def _crops() -> None:
     path = Path(os.environ.get("SKIMAGE_FOLDER", "")) / "skimage" / "data" / "lfw_subset.npy"
     if not path.is_file():
-        print(
-            "scikit-image is not here (set SKIMAGE_FOLDER); the row on Labeled Faces in the Wild is left out"
-        )
+        print("scikit-image is not here (set SKIMAGE_FOLDER); the row on Labeled Faces in the Wild is left out")
         return
     results = []
     for crop in np.load(path):
@@ -132,9 +118,7 @@ def _crops() -> None:
         page = Image.new("L", (200, 200), 128)
         page.paste(large, (50, 50))
         results.append(bool(detect_faces(page.convert("RGB"))))
-    print(
-        f"Labeled Faces in the Wild: {sum(results[:100])} of 100 faces, {sum(results[100:])} of 100 other crops"
-    )
+    print(f"Labeled Faces in the Wild: {sum(results[:100])} of 100 faces, {sum(results[100:])} of 100 other crops")
 
 
 if __name__ == "__main__":

@@ -102,9 +102,7 @@ def small_disk(folder: Path) -> Iterator[Callable[[str], None]]:
     def resize(size: str) -> None:
         subprocess.run(["mount", "-o", f"remount,size={size}", folder], check=True)
 
-    subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", folder], check=True, capture_output=True
-    )
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", folder], check=True, capture_output=True)
     try:
         yield resize
     finally:
@@ -142,9 +140,7 @@ def row(fault: str, store: str, name: str, kind: Kind, make: Fault, database: st
 
 def _print(fault: str, store: str, name: str, acknowledged: int, stored: int, kind: Kind) -> None:
     units = f"{kind.units} of {kind.units}"
-    print(
-        f"{fault:22} {store:10} {name:18} {acknowledged:>5} {stored:>7} {0:>5} {0:>8} {units:>9}", flush=True
-    )
+    print(f"{fault:22} {store:10} {name:18} {acknowledged:>5} {stored:>7} {0:>5} {0:>8} {units:>9}", flush=True)
 
 
 def main() -> None:

@@ -158,16 +158,9 @@ class Clock:
             self._watch() if number == WARM_UP else self.close()
 
     def _watch(self) -> None:
-        query = [
-            "nvidia-smi",
-            "--query-gpu=utilization.gpu",
-            "--format=csv,noheader,nounits",
-            f"-lms={_SAMPLE_MS}",
-        ]
+        query = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", f"-lms={_SAMPLE_MS}"]
         try:
-            self._reader = subprocess.Popen(
-                query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-            )
+            self._reader = subprocess.Popen(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         except OSError:
             return
         threading.Thread(target=self._collect, args=(self._reader,), daemon=True).start()
@@ -218,8 +211,7 @@ def run_engine(work: Work, steps: int, workers: int) -> Clock:
     stimuli = len(next(iter(work.targets.values())))
     examples = [SimpleNamespace(place=at, source="", stimulus=str(at)) for at in range(stimuli)]
     targets = [
-        SimpleNamespace(question=name, values=value, weight=np.ones(stimuli))
-        for name, value in work.targets.items()
+        SimpleNamespace(question=name, values=value, weight=np.ones(stimuli)) for name, value in work.targets.items()
     ]
     parts = SimpleNamespace(train=np.arange(stimuli), validation=np.arange(min(4, stimuli)))
     data: Any = SimpleNamespace(examples=examples, targets=targets, parts=parts, seed=0)
@@ -272,9 +264,7 @@ def run_trainer(work: Work, steps: int, workers: int) -> Clock:
     def collate(items: Sequence[tuple[dict[str, Any], int]]) -> dict[str, Any]:
         places = [place for _, place in items]
         made = {key: torch.stack([sample[key] for sample, _ in items]) for key in items[0][0]}
-        targets = {
-            name: torch.from_numpy(value[places].astype(np.float32)) for name, value in work.targets.items()
-        }
+        targets = {name: torch.from_numpy(value[places].astype(np.float32)) for name, value in work.targets.items()}
         return {**made, "targets": targets}
 
     clock = Clock(steps)
@@ -287,9 +277,7 @@ def run_trainer(work: Work, steps: int, workers: int) -> Clock:
             clock.step(state.global_step)
 
     gpu = torch.cuda.is_available()
-    more: dict[str, Any] = (
-        {"dataloader_prefetch_factor": 4, "dataloader_persistent_workers": True} if workers else {}
-    )
+    more: dict[str, Any] = {"dataloader_prefetch_factor": 4, "dataloader_persistent_workers": True} if workers else {}
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
             folder, max_steps=steps, per_device_train_batch_size=work.batch, bf16=gpu, use_cpu=not gpu,
@@ -384,9 +372,7 @@ def main(arguments: Sequence[str] = ()) -> None:
         print(f"heartfelt / Trainer: {medians['heartfelt'] / medians['Trainer']:.2f}", flush=True)
     if given.out is not None:
         plain = {name: [asdict(run) for run in own] for name, own in runs.items()}
-        given.out.write_text(
-            json.dumps({"device": device, "batch": batch, "steps": steps, "runs": plain}, indent=1)
-        )
+        given.out.write_text(json.dumps({"device": device, "batch": batch, "steps": steps, "runs": plain}, indent=1))
 
 
 if __name__ == "__main__":

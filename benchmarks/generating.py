@@ -59,9 +59,7 @@ def architectures(tiny: bool) -> list[Architecture]:
     sound, few = (0.2, (1, 3)) if tiny else (SECONDS, (1, 8, 32))
     diffusion = DiffusionSampling(**steps)
     return [
-        Architecture(
-            "MusicGen small", _pipelines.write_musicgen, MusicGen, MusicGenSettings, None, sound, 0, few
-        ),
+        Architecture("MusicGen small", _pipelines.write_musicgen, MusicGen, MusicGenSettings, None, sound, 0, few),
         Architecture(
             "AudioLDM 2 music, 200 steps",
             _pipelines.write_audioldm2,
@@ -142,11 +140,7 @@ def measure(work: Architecture, home: Path, device: str, tiny: bool) -> Iterator
         "parameters_millions": round(_parameters(generator) / 1e6),
         "hardware": facts.hardware,
     }
-    shared |= {
-        "precision": facts.settings["precision"],
-        "written_s": round(written, 1),
-        "loaded_s": round(loading, 1),
-    }
+    shared |= {"precision": facts.settings["precision"], "written_s": round(written, 1), "loaded_s": round(loading, 1)}
     generator_seconds = work.seconds or 10.24
     for batch in work.batches:
         if is_gpu:
@@ -206,9 +200,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.generating")
     parser.add_argument("--tiny", action="store_true", help="tiny models, to try the script")
     parser.add_argument("--device", help="cuda:0 where there is a GPU, else cpu")
-    parser.add_argument(
-        "--only", action="append", default=[], help="a part of a model's name; may be repeated"
-    )
+    parser.add_argument("--only", action="append", default=[], help="a part of a model's name; may be repeated")
     parser.add_argument("--scratch", help="folder for the models (up to 15 GB, removed one by one)")
     parser.add_argument("--out", help="file for the rows as JSON")
     options, _ = parser.parse_known_args()

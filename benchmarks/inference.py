@@ -34,10 +34,7 @@ def show(name: str, ours: float, peer: float | None = None, note: str = "") -> N
         return f"{value * 1000:8.2f} ms" if value < 1 else f"{value:8.2f} s "
 
     ratio = f"{peer / ours:8.0f}x" if peer is not None else " " * 9
-    print(
-        f"{name:46s} {seconds(ours)}  {seconds(peer) if peer is not None else ' ' * 11} {ratio}  {note}",
-        flush=True,
-    )
+    print(f"{name:46s} {seconds(ours)}  {seconds(peer) if peer is not None else ' ' * 11} {ratio}  {note}", flush=True)
 
 
 def time_anova() -> None:
@@ -96,9 +93,7 @@ def time_mixed() -> None:
             return mixedlm("y ~ C(system)", frame, groups="all", re_formula="0", vc_formula=parts).fit()
 
     ours(y, system, rater, item)
-    show(
-        "mixed model, 360 ratings", best(lambda: ours(y, system, rater, item)), best(theirs, 1), "statsmodels"
-    )
+    show("mixed model, 360 ratings", best(lambda: ours(y, system, rater, item)), best(theirs, 1), "statsmodels")
     middle = _ratings(111, 1000, 6)
     show("mixed model, 6,000 ratings", best(lambda: ours(*middle)), None, "statsmodels: over a minute")
     large = _ratings(2000, 160_000, 6)
@@ -151,12 +146,7 @@ def time_metrics() -> None:
             show(title, ours, loop(plain, a, b, 100), "loop, 100 resamples scaled up")
             if batch is not None:
                 count = 2000 if n == 412 else 256
-                show(
-                    "  the same, scipy vectorised",
-                    ours,
-                    vectorised(batch, a, b, count),
-                    f"{count:,} scaled up",
-                )
+                show("  the same, scipy vectorised", ours, vectorised(batch, a, b, count), f"{count:,} scaled up")
 
 
 def _spearman(a: Any, b: Any, axis: int) -> Any:

@@ -250,13 +250,7 @@ def significant(rung: Rung, first: str, further: str) -> Rule:
 def rung_of(task: Task) -> Rung:
     step = step_for(task.metric, task.effective, task.chance)
     return Rung(
-        task="task",
-        metric=task.metric,
-        title="",
-        items=task.n,
-        effective=task.effective,
-        chance=task.chance,
-        step=step,
+        task="task", metric=task.metric, title="", items=task.n, effective=task.effective, chance=task.chance, step=step
     )
 
 
@@ -390,12 +384,7 @@ def readings(board: Board, kind: Any, start: Floats, rng: np.random.Generator) -
             board.submit(kind.voted(kind.vote(start) + scale * weight * slope))
 
 
-ATTACKS: Mapping[str, Attack] = {
-    "boost": boost,
-    "climb": climb,
-    "coordinates": coordinates,
-    "readings": readings,
-}
+ATTACKS: Mapping[str, Attack] = {"boost": boost, "climb": climb, "coordinates": coordinates, "readings": readings}
 
 
 def attacked(
@@ -488,18 +477,14 @@ def main() -> None:
                 f" (p <= {level(10):g}) to {rung.appears_from(1000):.2f} after 1,000 submissions"
             )
             for each in (1, 10):
-                print(
-                    f"honest, {each} submissions each: rank agreement, share shown, above truth, .74 above .5"
-                )
+                print(f"honest, {each} submissions each: rank agreement, share shown, above truth, .74 above .5")
                 for name, row in honest(kind, items, each, HONEST).items():
                     print(f"  {name:28}" + "".join(f"{value:8.2f}" for value in row), flush=True)
             for name in (IN_USE, "fixed step, 1 error", "earlier"):
                 found = measured_resolution(kind, items, name)
                 print(f"measured resolution, {name}: {found:.2f}", flush=True)
             for teams in TEAMS:
-                print(
-                    f"10,000 submissions by {teams} teams: gain (largest of {ATTACKED}); worst attack over bound"
-                )
+                print(f"10,000 submissions by {teams} teams: gain (largest of {ATTACKED}); worst attack over bound")
                 half = kind(kind.drawn(np.random.default_rng(1), items // 2))
                 for name in ("earlier", *rules(half)):
                     cells, worst = [], -math.inf

@@ -28,9 +28,7 @@ class Design:
     per_stimulus: int | None = None
     taste: float = 0.5
 
-    def draw(
-        self, rng: np.random.Generator
-    ) -> tuple[npt.NDArray[np.float64], dict[str, npt.NDArray[np.int64]]]:
+    def draw(self, rng: np.random.Generator) -> tuple[npt.NDArray[np.float64], dict[str, npt.NDArray[np.int64]]]:
         """Ratings and the ids of their raters, stimuli, systems and tastes."""
         count = self.per_stimulus or self.raters
         stimulus = np.repeat(np.arange(self.stimuli), count)

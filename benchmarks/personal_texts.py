@@ -33,12 +33,7 @@ SENTENCES: dict[tuple[str, str], tuple[str, ...]] = {
         "Wer mehr wissen will: {x}, danke!",
         "schöne Musik. {x}",
     ),
-    ("zh", "e-mail"): (
-        "请把结果发到{x}，谢谢",
-        "我的邮箱是{x}",
-        "有问题联系{x}",
-        "第二段没有声音，邮箱：{x}。",
-    ),
+    ("zh", "e-mail"): ("请把结果发到{x}，谢谢", "我的邮箱是{x}", "有问题联系{x}", "第二段没有声音，邮箱：{x}。"),
     ("ko", "e-mail"): (
         "결과를 {x} 로 보내 주세요",
         "제 메일은 {x}입니다",
@@ -57,12 +52,7 @@ SENTENCES: dict[tuple[str, str], tuple[str, ...]] = {
         "Meine Nummer ({x}) haben Sie ja",
         "klingt wie mein Handy, {x}, haha",
     ),
-    ("zh", "phone number"): (
-        "我的电话是{x}",
-        "打给我{x}就行",
-        "手机{x}，随时联系",
-        "声音太小了，请回电{x}",
-    ),
+    ("zh", "phone number"): ("我的电话是{x}", "打给我{x}就行", "手机{x}，随时联系", "声音太小了，请回电{x}"),
     ("ko", "phone number"): (
         "제 번호는 {x}입니다",
         "{x} 로 전화 주세요",
@@ -81,12 +71,7 @@ SENTENCES: dict[tuple[str, str], tuple[str, ...]] = {
         "bei Discord bin ich {x}",
         "Insta {x} falls jemand Fragen hat",
     ),
-    ("zh", "handle"): (
-        "加我微信{x}",
-        "我的QQ是{q}",
-        "微信号：{x}，可以聊聊",
-        "vx {x}",
-    ),
+    ("zh", "handle"): ("加我微信{x}", "我的QQ是{q}", "微信号：{x}，可以聊聊", "vx {x}"),
     ("ko", "handle"): (
         "카톡 아이디 {x} 추가해 주세요",
         "제 인스타는 {x} 입니다",
@@ -105,12 +90,7 @@ SENTENCES: dict[tuple[str, str], tuple[str, ...]] = {
         "Bezahlung für {x} fehlt",
         "ID {x} hat keinen Code bekommen",
     ),
-    ("zh", "participant id"): (
-        "我的Prolific编号是{x}",
-        "{x}没有收到代码",
-        "编号{x}，页面卡住了",
-        "上周我用{x}参加过",
-    ),
+    ("zh", "participant id"): ("我的Prolific编号是{x}", "{x}没有收到代码", "编号{x}，页面卡住了", "上周我用{x}参加过"),
     ("ko", "participant id"): (
         "제 프롤리픽 아이디는 {x} 입니다",
         "{x} 코드를 못 받았어요",
@@ -129,12 +109,7 @@ SENTENCES: dict[tuple[str, str], tuple[str, ...]] = {
         "bei uns ({x}) läuft das im Radio",
         "Meine Anschrift: {x}",
     ),
-    ("zh", "postal address"): (
-        "礼品请寄到{x}",
-        "我住在{x}，楼下也很吵",
-        "地址：{x}",
-        "让我想起我家{x}附近的公园",
-    ),
+    ("zh", "postal address"): ("礼品请寄到{x}", "我住在{x}，楼下也很吵", "地址：{x}", "让我想起我家{x}附近的公园"),
     ("ko", "postal address"): (
         "상품은 {x} 로 보내 주세요",
         "저는 {x}에 살아요",
@@ -153,12 +128,7 @@ SENTENCES: dict[tuple[str, str], tuple[str, ...]] = {
         "Mein Geburtsdatum ist der {x}",
         "geboren am {x} in einem kleinen Ort",
     ),
-    ("zh", "date of birth"): (
-        "我出生于{x}",
-        "生日：{x}",
-        "我的出生日期是{x}",
-        "我是{x}出生的，听这种歌长大",
-    ),
+    ("zh", "date of birth"): ("我出生于{x}", "生日：{x}", "我的出生日期是{x}", "我是{x}出生的，听这种歌长大"),
     ("ko", "date of birth"): (
         "저는 {x}에 태어났습니다",
         "생년월일 {x}",
@@ -177,42 +147,17 @@ SENTENCES: dict[tuple[str, str], tuple[str, ...]] = {
         "Steuernummer für die Vergütung: {s}",
         "Passnummer {p}, falls nötig",
     ),
-    ("zh", "id number"): (
-        "身份证号{s}",
-        "护照号码是{p}",
-        "我的护照{p}",
-        "需要身份证吗？{s}",
-    ),
-    ("ko", "id number"): (
-        "주민등록번호 {s}",
-        "여권번호는 {p} 입니다",
-        "여권 {p}",
-        "사례비 때문에 주민번호 드려요 {s}",
-    ),
-    ("en", "account"): (
-        "pay me to {c}",
-        "bank transfer please {i}",
-        "my card is {c}",
-        "the account is {i}, thanks",
-    ),
+    ("zh", "id number"): ("身份证号{s}", "护照号码是{p}", "我的护照{p}", "需要身份证吗？{s}"),
+    ("ko", "id number"): ("주민등록번호 {s}", "여권번호는 {p} 입니다", "여권 {p}", "사례비 때문에 주민번호 드려요 {s}"),
+    ("en", "account"): ("pay me to {c}", "bank transfer please {i}", "my card is {c}", "the account is {i}, thanks"),
     ("de", "account"): (
         "Bitte auf {i} überweisen",
         "Meine Kreditkarte {c} wurde belastet",
         "IBAN: {i}",
         "Karte {c} geht auch",
     ),
-    ("zh", "account"): (
-        "请打到卡号{c}",
-        "我的信用卡{c}",
-        "银行卡：{c}谢谢",
-        "可以转到{c}吗",
-    ),
-    ("ko", "account"): (
-        "카드 번호 {c}",
-        "제 카드는 {c} 입니다",
-        "{c} 로 환불해 주세요",
-        "신용카드 {c} 결제됐어요",
-    ),
+    ("zh", "account"): ("请打到卡号{c}", "我的信用卡{c}", "银行卡：{c}谢谢", "可以转到{c}吗"),
+    ("ko", "account"): ("카드 번호 {c}", "제 카드는 {c} 입니다", "{c} 로 환불해 주세요", "신용카드 {c} 결제됐어요"),
     ("en", "name"): (
         "My name is {x} and I liked the third one",
         "my friend {x} said the same about the second clip",
@@ -424,9 +369,7 @@ def main() -> int:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(("language", "kind", "secret", "text"))
             writer.writerows(rows)
-        print(
-            name, sum(bool(row[1]) for row in rows), "personal,", sum(not row[1] for row in rows), "harmless"
-        )
+        print(name, sum(bool(row[1]) for row in rows), "personal,", sum(not row[1] for row in rows), "harmless")
     return 0
 
 
@@ -454,11 +397,7 @@ def _fake(locale: str, seed: int) -> Any:
 
 def _secret(kind: str, slot: str, language: str, fake: Any, chance: random.Random) -> str:
     if kind == "name":
-        text = {
-            "x": lambda: f"{fake.first_name()} {fake.last_name()}",
-            "f": fake.first_name,
-            "l": fake.last_name,
-        }
+        text = {"x": lambda: f"{fake.first_name()} {fake.last_name()}", "f": fake.first_name, "l": fake.last_name}
         return str(fake.name()) if language in {"zh", "ko"} else str(text[slot]())
     makers: dict[str, Callable[[], str]] = {
         "e-mail": lambda: _disguised(fake.email(), chance),
@@ -485,9 +424,7 @@ def _disguised(mail: str, chance: random.Random) -> str:
 
 def _participant(chance: random.Random) -> str:
     if chance.random() < 0.3:
-        return "A" + "".join(
-            chance.choices("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", k=chance.choice((12, 13)))
-        )
+        return "A" + "".join(chance.choices("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", k=chance.choice((12, 13))))
     text = f"{chance.getrandbits(96):024x}"
     return chance.choice((text, text.upper(), "".join(chance.choice((c, c.upper())) for c in text)))
 
@@ -524,12 +461,7 @@ def _date(language: str, day: Any, chance: random.Random) -> str:
 
 def _passport(language: str, chance: random.Random) -> str:
     digits = "".join(chance.choices("0123456789", k=8))
-    return {
-        "en": f"{digits}5",
-        "de": f"C{digits[:2]}XK{digits[2:6]}",
-        "zh": f"E{digits}",
-        "ko": f"M{digits}",
-    }[language]
+    return {"en": f"{digits}5", "de": f"C{digits[:2]}XK{digits[2:6]}", "zh": f"E{digits}", "ko": f"M{digits}"}[language]
 
 
 def _national(language: str, fake: Any, chance: random.Random) -> str:

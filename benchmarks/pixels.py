@@ -38,13 +38,9 @@ def main() -> None:
         for _ in range(RUNS):
             bare.append(_seconds(_decode, paths))
             ours.append(_seconds(partial(measure_images, workers=2), paths))
-        (decoding, used), (measuring, needed) = (
-            tuple(map(min, zip(*rows, strict=True))) for rows in (bare, ours)
-        )
+        (decoding, used), (measuring, needed) = (tuple(map(min, zip(*rows, strict=True))) for rows in (bare, ours))
         print(f"{IMAGES:,} JPEG images of {SIDE} x {SIDE}, two threads, best of {RUNS} rounds, in turn")
-        print(
-            f"bare decoding: {IMAGES / decoding:,.0f} images/s   measures: {IMAGES / measuring:,.0f} images/s"
-        )
+        print(f"bare decoding: {IMAGES / decoding:,.0f} images/s   measures: {IMAGES / measuring:,.0f} images/s")
         print(f"speed against bare decoding: {decoding / measuring:.2f} (wanted: at least 0.50)")
         print(f"in processor time, which other work on the machine disturbs less: {used / needed:.2f}")
         if folder := os.environ.get("SKIMAGE_FOLDER"):

@@ -82,9 +82,7 @@ class Truth:
             if fitted.pairs is None:
                 continue
             of = dict(zip(SYSTEMS, self.effects, strict=True))
-            shares.append(
-                np.mean([bool(pair.significant) for pair in fitted.pairs.pairs if of[pair.a] != of[pair.b]])
-            )
+            shares.append(np.mean([bool(pair.significant) for pair in fitted.pairs.pairs if of[pair.a] != of[pair.b]]))
         return float(np.mean(shares))
 
 

@@ -85,9 +85,7 @@ class ReadOnce(Media):
 @contextmanager
 def slow_server(seconds: float, *, batches: bool) -> Iterator[str]:
     process = subprocess.Popen(
-        [sys.executable, "-c", _SERVER, str(seconds), "yes" if batches else "no"],
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", _SERVER, str(seconds), "yes" if batches else "no"], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     try:

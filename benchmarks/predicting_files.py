@@ -43,9 +43,7 @@ def main() -> None:
         ours = min(_wall(lambda: _predict(files)) for _ in range(RUNS))
         used = (time.process_time() - begun) / RUNS / CLIPS
         print(f"a folder of {CLIPS} clips of {SECONDS} s, stereo WAV: {CLIPS / ours:.1f} clips/s (aim: 16)")
-        print(
-            f"processor time: {1000 * used:.0f} ms a clip, {2 / used:.1f} clips/s on two cores that are free"
-        )
+        print(f"processor time: {1000 * used:.0f} ms a clip, {2 / used:.1f} clips/s on two cores that are free")
         _memory(folder)
         if importlib.util.find_spec("librosa") is None or importlib.util.find_spec("torch") is None:
             print("the plain pipeline needs librosa and torch, which are not here")
@@ -53,9 +51,7 @@ def main() -> None:
         plain = _Plain(folder)
         plain.run(files[:1])
         theirs = _wall(lambda: plain.run(files[:6])) / 6 * CLIPS
-        print(
-            f"plain pipeline (librosa, PyTorch): {CLIPS / theirs:.1f} clips/s; {theirs / ours:.1f} times the time"
-        )
+        print(f"plain pipeline (librosa, PyTorch): {CLIPS / theirs:.1f} clips/s; {theirs / ours:.1f} times the time")
 
 
 def _clips(folder: Path) -> list[Path]:
@@ -81,9 +77,7 @@ def _memory(folder: Path) -> None:
                 file.write(rng.normal(0, 0.05, 10 * RATE))
         _empty_cache(folder)
         code = _COLD + "; import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
-        done = subprocess.run(
-            [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
-        )
+        done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
         peaks.append(int(done.stdout) / 1024)
         path.unlink()
     print(f"peak memory: {peaks[0]:.0f} MB for half a minute, {peaks[1]:.0f} MB for ten minutes")
@@ -158,8 +152,7 @@ def _forward(w: Mapping[str, Any], patches: Any) -> Any:
         name = f"conv2d_{number}" if number else "conv2d"
         kernel = w[f"{name}/kernel"].permute(3, 2, 0, 1)
         return normal(
-            functional.relu(functional.conv2d(functional.pad(x, (0, 0, *pad)), kernel, w[f"{name}/bias"])),
-            number + 1,
+            functional.relu(functional.conv2d(functional.pad(x, (0, 0, *pad)), kernel, w[f"{name}/bias"])), number + 1
         )
 
     image = normal(patches[:, None], 0)

@@ -123,9 +123,7 @@ def _script(path: Path, target: Path) -> tuple[object, ...]:
     true_peak = np.abs(librosa.resample(clip, orig_sr=TO_RATE, target_sr=4 * TO_RATE)).max()
     clip = clip * 10.0 ** (min(gain, -1.0 - 20.0 * np.log10(true_peak)) / 20.0)
     mono = librosa.resample(librosa.to_mono(clip), orig_sr=TO_RATE, target_sr=16_000)
-    mel = librosa.feature.melspectrogram(
-        y=mono, sr=16_000, n_fft=512, hop_length=512, n_mels=16, fmin=100, fmax=7_000
-    )
+    mel = librosa.feature.melspectrogram(y=mono, sr=16_000, n_fft=512, hop_length=512, n_mels=16, fmin=100, fmax=7_000)
     level = np.log(np.array([part.mean(axis=1) for part in np.array_split(mel, 17, axis=1)]) + 1e-12)
     soundfile.write(target, clip.T, TO_RATE)
     hashes = [hashlib.sha256(each.read_bytes()).hexdigest() for each in (path, target)]

@@ -63,10 +63,7 @@ def source(ratings: int) -> Snapshot:
             "personal": personal,
             "position": np.arange(ratings) // raters + 1,
             "seconds": rng.gamma(2.0, 4.0, ratings),
-            "at": [
-                start + timedelta(days=int(day[who]), seconds=int(at))
-                for at, who in enumerate(rater.tolist())
-            ],
+            "at": [start + timedelta(days=int(day[who]), seconds=int(at)) for at, who in enumerate(rater.tolist())],
             "repeat": np.arange(ratings) // raters,
         }
     )

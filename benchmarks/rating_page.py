@@ -91,9 +91,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as space:
         folder = Path(space) / "study"
         start_study("aimoclips", folder, StarterOptions(design={"practice": 0}))
-        options = WebOptions(
-            secret=b"a secret that is only for a benchmark", rater_per_minute=0, access_log=False
-        )
+        options = WebOptions(secret=b"a secret that is only for a benchmark", rater_per_minute=0, access_log=False)
         with (
             Collection.open(folder) as collection,
             serve_in_thread(create_app(collection, options)) as url,

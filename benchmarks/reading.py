@@ -47,10 +47,7 @@ def measured(code: str, source: Path, target: Path) -> tuple[float, float]:
 def import_milliseconds() -> float:
     def once() -> float:
         done = subprocess.run(
-            [sys.executable, "-X", "importtime", "-c", "import heartfelt"],
-            capture_output=True,
-            text=True,
-            check=True,
+            [sys.executable, "-X", "importtime", "-c", "import heartfelt"], capture_output=True, text=True, check=True
         )
         result = re.findall(r"\|\s+(\d+) \|\s+heartfelt$", done.stderr, re.MULTILINE)
         return int(result[-1]) / 1000
@@ -65,9 +62,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as space:
         source = Path(space) / "ratings.csv"
         long_csv(source, ROWS, per_rater=1000, per_stimulus=30, seed=1)
-        print(
-            f"{ROWS:,} rows, {source.stat().st_size / 2**20:,.0f} MiB of CSV; best of {ROUNDS} rounds, in turn"
-        )
+        print(f"{ROWS:,} rows, {source.stat().st_size / 2**20:,.0f} MiB of CSV; best of {ROUNDS} rounds, in turn")
         bare, ours = [], []
         for place in range(ROUNDS):
             bare.append(measured(_BARE, source, Path(space) / f"bare{place}.parquet"))

@@ -56,9 +56,7 @@ def main() -> None:
             for name in CODINGS
         }
         totals = Counter(coding for _, coding in coded)
-        print(
-            f"{len(files):,} files in {taken:.0f} s of processor time ({1000 * taken / len(files):.0f} s for 1,000)"
-        )
+        print(f"{len(files):,} files in {taken:.0f} s of processor time ({1000 * taken / len(files):.0f} s for 1,000)")
         print("cuts found: " + ", ".join(f"{name} {found[name]} of {totals[name]}" for name in CODINGS))
         print(f"in all {sum(found.values())} of {len(coded)}")
         alarms = [at for at in range(len(originals)) if groups[at] != at]
@@ -69,10 +67,7 @@ def main() -> None:
 
 def _synthesised(folder: Path) -> list[Path]:
     paths = []
-    for maker, systems in (
-        (SynthMusic(seconds=SECONDS), MUSIC_SYSTEMS),
-        (SynthVoice(seconds=SECONDS), VOICE_SYSTEMS),
-    ):
+    for maker, systems in ((SynthMusic(seconds=SECONDS), MUSIC_SYSTEMS), (SynthVoice(seconds=SECONDS), VOICE_SYSTEMS)):
         for system in systems:
             for intent, (valence, arousal) in INTENTS.items():
                 for seed in range(3):

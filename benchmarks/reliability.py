@@ -124,11 +124,7 @@ def alone() -> None:
         ("ICC, complete, 1,000,000 ratings", "complete(100_000, 10)", "icc(*columns)"),
         ("ICC, incomplete, 1,000,000 ratings, 2,000 raters", big, "icc(*columns)"),
         ("crossed components, 1,000,000 ratings, 2,000 raters", big, "variance_components(*columns)"),
-        (
-            "same, 10,000 raters (iterative)",
-            "sparse(1_000_000, 160_000, 10_000)",
-            "variance_components(*columns)",
-        ),
+        ("same, 10,000 raters (iterative)", "sparse(1_000_000, 160_000, 10_000)", "variance_components(*columns)"),
         ("split half, 1,000,000 ratings, 20 splits", big, "split_half(*columns, splits=20)"),
     ):
         code = _ALONE.format(columns=columns, call=call)

@@ -50,13 +50,7 @@ def items(draw: np.random.Generator, n: int, kind: str, models: int = 1) -> tupl
 
 
 def systems(
-    draw: np.random.Generator,
-    count: int,
-    kind: str,
-    *,
-    models: int = 1,
-    uneven: bool = False,
-    shared: float = 0.5,
+    draw: np.random.Generator, count: int, kind: str, *, models: int = 1, uneven: bool = False, shared: float = 0.5
 ) -> tuple[Any, list[Any], Any]:
     """Items of ``count`` systems, ten each (or 2 to 40): half the variance of labels, ``shared`` of that of errors is the
     system's.
@@ -69,8 +63,7 @@ def systems(
     x = half * draw.normal(size=count)[of] + half * draw.normal(size=of.size)
     whole, own = math.sqrt(shared), math.sqrt(1 - shared)
     ys = [
-        0.8 * x + 0.6 * (whole * ERRORS[kind](draw, count)[of] + own * draw.normal(size=of.size))
-        for _ in range(models)
+        0.8 * x + 0.6 * (whole * ERRORS[kind](draw, count)[of] + own * draw.normal(size=of.size)) for _ in range(models)
     ]
     return x, ys, of
 
@@ -118,9 +111,7 @@ def of_systems(runs: int) -> None:
                     hits.append(covers(jackknife_metric(metric, x, ys[0], group=of), true))
                 line.append(shown(hits))
             size = "2 to 40" if uneven else "10"
-            print(
-                f"| {metric} | {size} items, {shared:.0%} of errors shared | {' | '.join(line)} |", flush=True
-            )
+            print(f"| {metric} | {size} items, {shared:.0%} of errors shared | {' | '.join(line)} |", flush=True)
 
 
 def of_means(runs: int) -> None:

@@ -76,9 +76,7 @@ def whole(items: int) -> None:
         pl.lit(True).alias("ok"),
         pl.lit(1).alias("attempts"),
     )
-    blank = [
-        pl.lit(None, dtype=c.dtype).alias(c.name) for c in PREDICTIONS.columns if c.name not in frame.columns
-    ]
+    blank = [pl.lit(None, dtype=c.dtype).alias(c.name) for c in PREDICTIONS.columns if c.name not in frame.columns]
     predictions = frame.with_columns(blank)
     options = ScoreOptions(resamples=RESAMPLES, slices=())
     truth = timed(f"labels of {items:,} items", partial(truth_of, snapshot, options))

@@ -34,12 +34,7 @@ RULES_MEASURED = (
     "spread",
     "straight-lining",
 )
-DESIGNS = (
-    Design(12, 40, 4, 5),
-    Design(24, 60, 6, 9),
-    Design(24, 60, 4, 7, 1),
-    Design(48, 30, 5, 100),
-)
+DESIGNS = (Design(12, 40, 4, 5), Design(24, 60, 6, 9), Design(24, 60, 4, 7, 1), Design(48, 30, 5, 100))
 PANELS = (12, 24, 48)
 TRIALS = (30, 60, 120)
 PER_STIMULUS = (3, 6, 10)
@@ -78,27 +73,17 @@ def lines_found(design: Design, constant: int) -> tuple[float, float]:
 
 
 def _styles() -> None:
-    print(
-        f"Share of all-honest studies with any flag, {STUDIES} studies a line (40% of the raters in the style)"
-    )
-    print(
-        "raters trials per-stimulus points questions style      "
-        + " ".join(f"{r:>17}" for r in RULES_MEASURED)
-    )
+    print(f"Share of all-honest studies with any flag, {STUDIES} studies a line (40% of the raters in the style)")
+    print("raters trials per-stimulus points questions style      " + " ".join(f"{r:>17}" for r in RULES_MEASURED))
     for design in DESIGNS:
         head = f"{design.raters:6} {design.trials:6} {design.per_stimulus:12} {design.points:6} {design.questions:9}"
         for style in STYLES:
             rates = false_flags(design, style)
-            print(
-                f"{head} {style:10} " + " ".join(f"{rates[rule]:17.3f}" for rule in RULES_MEASURED),
-                flush=True,
-            )
+            print(f"{head} {style:10} " + " ".join(f"{rates[rule]:17.3f}" for rule in RULES_MEASURED), flush=True)
 
 
 def _changes() -> None:
-    print(
-        "Share of raters seen whose second half is careless (random answers / own answers shuffled / one answer)"
-    )
+    print("Share of raters seen whose second half is careless (random answers / own answers shuffled / one answer)")
     for raters in PANELS:
         for trials in TRIALS:
             rates = [seen(Design(raters, trials, 6), how, 0.5) for how in CARELESS]
@@ -108,10 +93,7 @@ def _changes() -> None:
             )
     for per_stimulus in PER_STIMULUS:
         rates = [seen(Design(24, 60, per_stimulus), how, 0.5) for how in CARELESS]
-        print(
-            f" 24 raters   60 trials {per_stimulus} a stimulus: " + " / ".join(f"{r:.2f}" for r in rates),
-            flush=True,
-        )
+        print(f" 24 raters   60 trials {per_stimulus} a stimulus: " + " / ".join(f"{r:.2f}" for r in rates), flush=True)
     for at, late, words in (
         (0.25, True, "careless from a quarter on"),
         (0.5, True, "careless from half on"),
@@ -142,9 +124,7 @@ SMALL_PANELS = (
 
 
 def _power() -> None:
-    print(
-        "One rater who answers at random: share flagged by informativeness, and the power that the rule states"
-    )
+    print("One rater who answers at random: share flagged by informativeness, and the power that the rule states")
     for design in SMALL_PANELS:
         hits = wrong = 0
         stated = 0.0
@@ -156,21 +136,14 @@ def _power() -> None:
             power = table.filter(pl.col("rater") != "r000")["power"].mean()
             stated += 0.0 if power is None else float(str(power))
         honest = STUDIES * (design.raters - 1)
-        print(
-            f"{design}: {hits / STUDIES:.2f}, stated {stated / STUDIES:.2f}; honest {wrong} of {honest}",
-            flush=True,
-        )
+        print(f"{design}: {hits / STUDIES:.2f}, stated {stated / STUDIES:.2f}; honest {wrong} of {honest}", flush=True)
 
 
 def _noisy_panels() -> None:
     print(
         "Collusion among honest raters with noise of twice the signal, and a change among seven kinds of carelessness"
     )
-    for design in (
-        Design(24, 60, 24, 5, 1, 2.0),
-        Design(24, 60, 6, 9, 2, 2.0),
-        Design(12, 40, 12, 7, 1, 2.0),
-    ):
+    for design in (Design(24, 60, 24, 5, 1, 2.0), Design(24, 60, 6, 9, 2, 2.0), Design(12, 40, 12, 7, 1, 2.0)):
         joined = sum(
             bool(flagged("collusion", RatingsView.of(honest_study(design, "plain", seed)), seed))
             for seed in range(STUDIES)
@@ -186,13 +159,7 @@ def _noisy_panels() -> None:
         print(f"{design}: half-way {hits} of {STUDIES}; honest {wrong} of {honest}", flush=True)
 
 
-PARTS = {
-    "lines": _lines,
-    "changes": _changes,
-    "power": _power,
-    "noisy": _noisy_panels,
-    "styles": _styles,
-}
+PARTS = {"lines": _lines, "changes": _changes, "power": _power, "noisy": _noisy_panels, "styles": _styles}
 
 
 def main() -> None:

@@ -31,9 +31,7 @@ def kernel_truth(shift: Floats, variance: Floats, other: Floats, width: float) -
         return float(np.prod(np.sqrt(width**2 / total)) * np.exp(-0.5 * np.sum(apart**2 / total)))
 
     none = np.zeros_like(shift)
-    return 100 * (
-        expected(none, 2 * variance) + expected(none, 2 * other) - 2 * expected(shift, variance + other)
-    )
+    return 100 * (expected(none, 2 * variance) + expected(none, 2 * other) - 2 * expected(shift, variance + other))
 
 
 def report(name: str, estimates: list[Estimate], truth: float) -> None:
@@ -79,14 +77,10 @@ def main() -> None:
                     for correction in ("none", "extrapolation", "jackknife"):
                         estimate = frechet_distance(x, y, groups=groups, correction=correction)
                         rows.setdefault(f"Fréchet, {correction}", []).append(estimate)
-                    rows.setdefault("kernel", []).append(
-                        kernel_distance(x, y, groups=groups, bandwidth=width)
-                    )
+                    rows.setdefault("kernel", []).append(kernel_distance(x, y, groups=groups, bandwidth=width))
                     if prompts:
                         rows.setdefault("Fréchet, prompts ignored", []).append(frechet_distance(x, y))
-                        rows.setdefault("kernel, prompts ignored", []).append(
-                            kernel_distance(x, y, bandwidth=width)
-                        )
+                        rows.setdefault("kernel, prompts ignored", []).append(kernel_distance(x, y, bandwidth=width))
                 for name, estimates in rows.items():
                     report(name, estimates, kernel if name.startswith("kernel") else frechet)
 

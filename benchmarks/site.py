@@ -67,8 +67,7 @@ def prepared(folder: Path, stimuli: int = STIMULI, models: int = MODELS) -> tupl
             "system": [SYSTEMS[k % len(SYSTEMS)] for k in range(stimuli)],
             "intent": [INTENTS[k // 7 % len(INTENTS)] for k in range(stimuli)],
             "prompt": [
-                f"A short piece of music that sounds {INTENTS[k // 7 % 4]}, variation {k}"
-                for k in range(stimuli)
+                f"A short piece of music that sounds {INTENTS[k // 7 % 4]}, variation {k}" for k in range(stimuli)
             ],
             "path": [f"{name}.wav" for name in names],
             "found": [True] * stimuli,
@@ -76,9 +75,7 @@ def prepared(folder: Path, stimuli: int = STIMULI, models: int = MODELS) -> tupl
     )
     truth = draw.normal(5, 1.5, (stimuli, len(QUESTIONS)))
     rater = draw.integers(0, 200, (stimuli, RATERS))
-    values = np.clip(
-        np.rint(truth[:, None, :] + draw.normal(0, 1.2, (stimuli, RATERS, len(QUESTIONS)))), 1, 9
-    )
+    values = np.clip(np.rint(truth[:, None, :] + draw.normal(0, 1.2, (stimuli, RATERS, len(QUESTIONS)))), 1, 9)
     rows = [
         (f"r{rater[s, k]}-{k}", names[s], question, values[s, k, q])
         for s in range(stimuli)
@@ -87,9 +84,7 @@ def prepared(folder: Path, stimuli: int = STIMULI, models: int = MODELS) -> tupl
     ]
     ratings = pl.DataFrame(rows, schema=["rater", "stimulus", "question", "value"], orient="row")
     source = Source(format="tables", name="site-benchmark", media_root=media)
-    snapshot = Snapshot.build(
-        load_study(folder / "study.yaml"), stimuli=table, ratings=ratings, source=source
-    )
+    snapshot = Snapshot.build(load_study(folder / "study.yaml"), stimuli=table, ratings=ratings, source=source)
     snapshot.write(folder / "snapshot")
     noise = np.linspace(0.4, 4.0, models)
     answers = []
@@ -110,15 +105,12 @@ def prepared(folder: Path, stimuli: int = STIMULI, models: int = MODELS) -> tupl
     predictions = PREDICTIONS.check(
         pl.concat(answers)
         .with_columns(
-            pl.col("value").fill_nan(None),
-            pl.col("problem").replace({"": None}),
-            (pl.col("problem") == "").alias("ok"),
+            pl.col("value").fill_nan(None), pl.col("problem").replace({"": None}), (pl.col("problem") == "").alias("ok")
         )
         .with_columns(
             pl.lit(None if column.name != "attempts" else 1, dtype=column.dtype).alias(column.name)
             for column in PREDICTIONS.columns
-            if column.required
-            and column.name not in {"model", "stimulus", "question", "value", "problem", "ok"}
+            if column.required and column.name not in {"model", "stimulus", "question", "value", "problem", "ok"}
         ),
         "predictions",
     )

@@ -196,9 +196,7 @@ def table(answers: Measured, whole: Measured) -> None:
         f"\nfrom these: {1 / per_answer:,.0f} answers a second and core; a whole visit takes {1000 * per_visit:.0f} ms of"
         f" processor time and {whole.received / 1e6:.1f} MB of traffic"
     )
-    print(
-        "| raters a day | visits at once (10 min each, busiest hour) | answers/s | cores | Mbit/s | disk a day |"
-    )
+    print("| raters a day | visits at once (10 min each, busiest hour) | answers/s | cores | Mbit/s | disk a day |")
     for raters in (100, 1_000, 10_000, 100_000):
         per_second = raters * PEAK / 86_400
         cores = per_second * per_visit / BUSY

@@ -61,9 +61,7 @@ def main() -> None:
     voices = list(_voices())
     order = stream(0, "beds").permutation(len(clips))[: len(voices)]
     beds = [np.resize(decode(clips[at], RATE), len(voice)) for at, voice in zip(order, voices, strict=True)]
-    hiss = [
-        stream(0, "hiss", at).normal(size=len(voice)).astype(np.float32) for at, voice in enumerate(voices)
-    ]
+    hiss = [stream(0, "hiss", at).normal(size=len(voice)).astype(np.float32) for at, voice in enumerate(voices)]
     _row("speech alone", voices)
     mixtures: list[tuple[str, list[Array], float]]
     mixtures = [("noise", hiss, 10), ("music", beds, 10), ("music", beds, 0)]
@@ -80,16 +78,7 @@ def _voices() -> Iterator[Array]:
             for text in texts:
                 for voice in VOICES:
                     for speed in SPEEDS:
-                        command = [
-                            "espeak-ng",
-                            "-v",
-                            f"{language}{voice}",
-                            "-s",
-                            str(speed),
-                            "-w",
-                            str(path),
-                            text,
-                        ]
+                        command = ["espeak-ng", "-v", f"{language}{voice}", "-s", str(speed), "-w", str(path), text]
                         subprocess.run(command, check=True)
                         yield decode(path, RATE)
 

@@ -40,9 +40,7 @@ def draw(panel: Panel, rng: np.random.Generator) -> pl.DataFrame:
     rater = np.repeat(np.arange(panel.raters), size)
     system = system_of[stimulus]
     value = SPREAD["stimulus"] * rng.normal(size=stimuli)[stimulus]
-    value += SPREAD["rater"] * rng.normal(size=panel.raters)[rater] + SPREAD["residual"] * rng.normal(
-        size=rater.size
-    )
+    value += SPREAD["rater"] * rng.normal(size=panel.raters)[rater] + SPREAD["residual"] * rng.normal(size=rater.size)
     value += panel.tastes * rng.normal(size=(panel.raters, SYSTEMS))[rater, system]
     names = pl.DataFrame({"rater": rater, "item": stimulus, "system": system, "intent": 0}).cast(pl.String)
     return names.with_columns(value=value)
@@ -50,9 +48,7 @@ def draw(panel: Panel, rng: np.random.Generator) -> pl.DataFrame:
 
 def jackknife_pairs(table: pl.DataFrame) -> list[tuple[float, float]]:
     """Each difference of two systems over its standard error's 95% reach, and the width of its interval."""
-    items = table.group_by("item", maintain_order=True).agg(
-        pl.first("system", "intent"), mean=pl.mean("value")
-    )
+    items = table.group_by("item", maintain_order=True).agg(pl.first("system", "intent"), mean=pl.mean("value"))
     data = stimuli_of(items, [table], ["mean"], None)
     parts = []
     for name in sorted(set(items["system"])):
@@ -82,9 +78,7 @@ def measure(panel: Panel, studies: int = STUDIES) -> dict[str, float]:
         random = {"rater": table["rater"], "stimulus": table["item"]}
         plain = mixed_model(table["value"], {"system": table["system"]}, random)
         taste = table["rater"] + " " + table["system"]
-        model = mixed_model(
-            table["value"], {"system": table["system"]}, {**random, "taste": taste}, means_of="system"
-        )
+        model = mixed_model(table["value"], {"system": table["system"]}, {**random, "taste": taste}, means_of="system")
         tests["without"].append((plain.effects[0].p or 1.0) < 0.05)
         tests["with"].append((model.effects[0].p or 1.0) < 0.05)
         for pair in model.pairs.pairs if model.pairs else ():
@@ -107,9 +101,7 @@ def measure(panel: Panel, studies: int = STUDIES) -> dict[str, float]:
 
 
 def main() -> None:
-    print(
-        f"{STUDIES} studies per row; {SYSTEMS} systems that do not differ; widths beside 3.92 sd of the differences"
-    )
+    print(f"{STUDIES} studies per row; {SYSTEMS} systems that do not differ; widths beside 3.92 sd of the differences")
     for complete in (True, False):
         for raters in (6, 12, 24):
             for tastes in (0.0, 0.35, 0.7):

@@ -61,9 +61,7 @@ def coverage(number: int, sets: int, bootstrapped: int = 0) -> None:
         if boot:
             drawn = np.array([[getattr(result, name).value for result in own] for own in boot])
             ends = np.quantile(drawn, [0.025, 0.975], axis=1)
-            line += (
-                f"  bootstrap covers {np.mean((ends[0] <= values.mean()) & (values.mean() <= ends[1])):.3f}"
-            )
+            line += f"  bootstrap covers {np.mean((ends[0] <= values.mean()) & (values.mean() <= ends[1])):.3f}"
         print(line, flush=True)
 
 

@@ -119,10 +119,7 @@ VARIANTS: dict[str, Callable[[Parts], tuple[Floats, Floats]]] = {
     "as it is, no doubt in df": lambda p: satterthwaite(p, 1.0, doubt=False),
     "as it is, smallest df": lambda p: (p.stimuli + p.beyond, smallest_df(p)),
     "as it is, normal quantile": lambda p: (p.stimuli + p.beyond, np.full(p.estimate.size, NORMAL)),
-    "Cameron-Gelbach-Miller, normal quantile": lambda p: (
-        cameron_gelbach_miller(p),
-        np.full(p.estimate.size, NORMAL),
-    ),
+    "Cameron-Gelbach-Miller, normal quantile": lambda p: (cameron_gelbach_miller(p), np.full(p.estimate.size, NORMAL)),
     "Cameron-Gelbach-Miller, smallest df": lambda p: (cameron_gelbach_miller(p), smallest_df(p)),
     "no less than one way, smallest df": lambda p: (at_least_one_way(p), smallest_df(p)),
     "two terms, smallest df": lambda p: (p.stimuli + p.raters, smallest_df(p)),
@@ -273,18 +270,10 @@ STATISTICS = {
     "distance from the intent": Statistic(measure=_deviation, truth=None),
     "difference of two systems": Statistic(measure=_systems_apart, spreads=TASTES),
     "share of half": Statistic(
-        measure=share_above(0.0),
-        spreads=SPREADS,
-        truth=share_truth(0.0),
-        interval=share_interval,
-        fewest_raters=2,
+        measure=share_above(0.0), spreads=SPREADS, truth=share_truth(0.0), interval=share_interval, fewest_raters=2
     ),
     "share of a tenth": Statistic(
-        measure=share_above(1.3),
-        spreads=SPREADS,
-        truth=share_truth(1.3),
-        interval=share_interval,
-        fewest_raters=2,
+        measure=share_above(1.3), spreads=SPREADS, truth=share_truth(1.3), interval=share_interval, fewest_raters=2
     ),
 }
 
@@ -317,15 +306,11 @@ def coverage_and_width(
 ) -> tuple[float, float]:
     """How often a way's intervals hold, and their mean width over that of the ideal one."""
     low, high = STATISTICS[name].interval(parts, *make(parts))
-    return float(np.mean((low <= truth) & (truth <= high))), float(
-        np.mean(high - low) / (3.92 * parts.estimate.std())
-    )
+    return float(np.mean((low <= truth) & (truth <= high))), float(np.mean(high - low) / (3.92 * parts.estimate.std()))
 
 
 def main() -> None:
-    print(
-        f"{STUDIES} studies per cell; standard error of a coverage of .95: {np.sqrt(0.95 * 0.05 / STUDIES):.4f}"
-    )
+    print(f"{STUDIES} studies per cell; standard error of a coverage of .95: {np.sqrt(0.95 * 0.05 / STUDIES):.4f}")
     rows: dict[str, dict[str, list[tuple[float, float, str]]]] = {}
     for name, design, spreads, parts, truth in cells():
         cell = f"{design.name}; raters {spreads.raters}, stimuli {spreads.stimuli}, gains {spreads.gains}, tastes {spreads.tastes}"

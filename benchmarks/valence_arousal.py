@@ -103,6 +103,4 @@ def _within_left_out(result: Trained) -> None:
         for question in known["question"].unique(maintain_order=True):
             part = known.filter(pl.col("question") == question)
             r = np.corrcoef(part["prediction_within"], part[f"{label}_within"])[0, 1]
-            print(
-                f"within cells, system left out, {question}, labels of {side}: r = {r:.3f} (n = {part.height})"
-            )
+            print(f"within cells, system left out, {question}, labels of {side}: r = {r:.3f} (n = {part.height})")

@@ -97,9 +97,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as space:
         folder = Path(space) / "study"
         _study(folder)
-        options = WebOptions(
-            secret=b"a secret that is only for a benchmark", rater_per_minute=0, access_log=False
-        )
+        options = WebOptions(secret=b"a secret that is only for a benchmark", rater_per_minute=0, access_log=False)
         with (
             Collection.open(folder, options=CollectOptions(hidden=0, planted=0)) as collection,
             serve_in_thread(create_app(collection, options)) as url,

@@ -86,9 +86,7 @@ class Server:
         began = time.perf_counter()
         command = [sys.executable, "-m", "heartfelt", "serve", str(folder), "--port", str(self.port)]
         limits = ["--address-limit", "0", "--rater-limit", "0", "--no-access-log"]
-        self.process = subprocess.Popen(
-            [*command, *limits], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        self.process = subprocess.Popen([*command, *limits], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not self._answers():
             assert self.process.poll() is None, "the server has stopped"
             time.sleep(0.05)
@@ -184,8 +182,6 @@ def main() -> None:
         print(f"restart after kill -9: {again.seconds:.1f} s", flush=True)
         for command in ("snapshot", "check"):
             began = time.perf_counter()
-            subprocess.run(
-                [sys.executable, "-m", "heartfelt", command, str(folder)], capture_output=True, check=True
-            )
+            subprocess.run([sys.executable, "-m", "heartfelt", command, str(folder)], capture_output=True, check=True)
             print(f"{command}: {time.perf_counter() - began:.1f} s", flush=True)
         again.kill()

@@ -40,11 +40,7 @@ def main() -> None:
     oasis = heartfelt.read(DATA / "oasis", format="means", scale={"valence": "1-7", "arousal": "1-7"})
     avt = heartfelt.read(DATA / "avt_ai_images" / "ratings.csv", format="long", **AVT)
     aimoclips = heartfelt.read(DATA / "aimoclips")
-    for name, snapshot, specs in (
-        ("OASIS", oasis, IMAGES),
-        ("AVT", avt, IMAGES),
-        ("AImoclips", aimoclips, AUDIO),
-    ):
+    for name, snapshot, specs in (("OASIS", oasis, IMAGES), ("AVT", avt, IMAGES), ("AImoclips", aimoclips, AUDIO)):
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(OUT or scratch) / name.lower()
             folder.mkdir(parents=True, exist_ok=True)
@@ -71,9 +67,7 @@ def _scores(name: str, snapshot: Snapshot, spec: str, folder: Path) -> pl.DataFr
         if metric == "music-tags":
             numbers = {tag: _shares(shares).get(tag) for tag in TAGS}
         rows += [(stimulus, f"{metric}:{key}", number) for key, number in numbers.items()]
-    table = pl.DataFrame(
-        rows, {"stimulus": pl.String, "metric": pl.String, "score": pl.Float64}, orient="row"
-    )
+    table = pl.DataFrame(rows, {"stimulus": pl.String, "metric": pl.String, "score": pl.Float64}, orient="row")
     table = table.filter(pl.col("score").is_finite())
     table.write_parquet(path)
     return table
@@ -106,10 +100,7 @@ def _bench(name: str, snapshot: Snapshot, table: pl.DataFrame, folder: Path) -> 
             if pearson is None or spearman is None:
                 continue
             n = scores.coverage[model][question].answered
-            print(
-                f"| {model} | {pearson.estimate} | {spearman.estimate} | {n} | {pearson.ceiling} |",
-                flush=True,
-            )
+            print(f"| {model} | {pearson.estimate} | {spearman.estimate} | {n} | {pearson.ceiling} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -66,9 +66,7 @@ def _look_inside(files: dict[str, Path]) -> None:
 
 def main() -> None:
     """Build, compare, check and start."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help="keep the checked files in this folder")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="heartfelt-release-") as name:
@@ -76,9 +74,7 @@ def main() -> None:
         _run([sys.executable, "-m", "venv", "tools"], scratch)
         python = str(scratch / "tools" / "bin" / "python")
         _run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *TOOLS], scratch)
-        builds = [
-            _built(python, _copy_of_tree(scratch / f"tree {at}"), scratch / f"dist{at}") for at in range(2)
-        ]
+        builds = [_built(python, _copy_of_tree(scratch / f"tree {at}"), scratch / f"dist{at}") for at in range(2)]
         for file in builds[0]:
             digests = {hashlib.sha256(build[file].read_bytes()).hexdigest() for build in builds}
             if len(digests) != 1:
@@ -89,14 +85,10 @@ def main() -> None:
         wheel = next(path for path in files if path.endswith(".whl"))
         home = {"PIPX_HOME": str(scratch / "pipx"), "UV_CACHE_DIR": str(scratch / "uv")}
         print(
-            "pipx run:",
-            _run([python, "-m", "pipx", "run", "--spec", wheel, "heartfelt", "--version"], scratch, home),
+            "pipx run:", _run([python, "-m", "pipx", "run", "--spec", wheel, "heartfelt", "--version"], scratch, home)
         )
         print(
-            "uvx:",
-            _run(
-                [python, "-m", "uv", "tool", "run", "--from", wheel, "heartfelt", "--version"], scratch, home
-            ),
+            "uvx:", _run([python, "-m", "uv", "tool", "run", "--from", wheel, "heartfelt", "--version"], scratch, home)
         )
         if given.out is not None:
             given.out.mkdir(parents=True, exist_ok=True)

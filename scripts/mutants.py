@@ -358,8 +358,7 @@ def changed(node: ast.AST) -> Iterator[ast.AST]:
 
 def _is_text(node: ast.BinOp) -> bool:
     return any(
-        isinstance(side, ast.JoinedStr | ast.Constant) and not _is_number(side)
-        for side in (node.left, node.right)
+        isinstance(side, ast.JoinedStr | ast.Constant) and not _is_number(side) for side in (node.left, node.right)
     )
 
 
@@ -445,9 +444,7 @@ def _left_alone(node: ast.AST) -> list[ast.AST]:
 
 def sample(package: str, size: int, seed: int) -> list[Mutant]:
     """``size`` mutants of a package, from its modules in turn; always the same for the same seed."""
-    known = {
-        f"{Path(module).name}: {rest}" for module, _, rest in (key.partition(": ") for key in EQUIVALENT)
-    }
+    known = {f"{Path(module).name}: {rest}" for module, _, rest in (key.partition(": ") for key in EQUIVALENT)}
     folder = PACKAGE / package
     paths = sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
     queues = []
@@ -529,9 +526,7 @@ class Recorder:
 
     def result(self) -> dict[str, Any]:
         """The tests that passed with their seconds, and the numbers of those that call each function."""
-        calls: dict[str, list[int]] = {
-            name: list(range(len(self._passed))) for name in self._names(self._shared)
-        }
+        calls: dict[str, list[int]] = {name: list(range(len(self._passed))) for name in self._names(self._shared)}
         for number, test in enumerate(self._passed):
             for name in self._functions[test] - self._names(self._shared):
                 calls.setdefault(name, []).append(number)
@@ -714,9 +709,7 @@ def failures(mutant: Mutant, guards: Guards, copies: list[Path]) -> list[str] | 
         copies.append(source)
 
 
-def failed_tests(
-    source: Path, chosen: Mapping[str, Sequence[str]], seconds: float, *options: str
-) -> list[str] | None:
+def failed_tests(source: Path, chosen: Mapping[str, Sequence[str]], seconds: float, *options: str) -> list[str] | None:
     """Which of the chosen tests fail; None where all pass, an empty list where they could not be run to the end."""
 
     def work() -> object:
@@ -755,9 +748,7 @@ def tried(mutants: Sequence[Mutant], guards: Guards, copies: list[Path]) -> list
 def main() -> int:
     """Run the sample and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    every = sorted(
-        path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
-    )
+    every = sorted(path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists())
     parser.add_argument(
         "packages", nargs="*", default=every, help="packages and modules below src/heartfelt; default: all"
     )

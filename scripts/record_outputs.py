@@ -119,15 +119,10 @@ class Cleaner:
         r"|(?P<uuid>\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
     )
     TIMES = (
-        (
-            re.compile(r"\b(\d{4}-\d\d-\d\d)([T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?: ?UTC|Z|\+00:00)?"),
-            "date",
-        ),
+        (re.compile(r"\b(\d{4}-\d\d-\d\d)([T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?: ?UTC|Z|\+00:00)?"), "date"),
         (re.compile(r"(?<![\w.])(1[789]\d{8}(?:\.\d+)?|1\.[789]\d{9,}e\+09)(?![\w.])"), "seconds"),
     )
-    DURATIONS = re.compile(
-        r"(?P<before>\b(?:in|after|took|Done in) )(?:\d[\d.,]*) (?:s|ms|seconds|minutes)\b"
-    )
+    DURATIONS = re.compile(r"(?P<before>\b(?:in|after|took|Done in) )(?:\d[\d.,]*) (?:s|ms|seconds|minutes)\b")
     LOGGED = re.compile(r" \d+(?:\.\d+)? ms$", re.MULTILINE)
 
     def __call__(self, text: str) -> str:
@@ -249,11 +244,7 @@ class Recording:
         if (self.cache / "models").is_dir():
             shutil.copytree(self.cache / "models", cache / "models")
         self.environment = {
-            **{
-                name: os.environ[name]
-                for name in ("PATH", "HOME", "LANG", "HEARTFELT_DATA")
-                if name in os.environ
-            },
+            **{name: os.environ[name] for name in ("PATH", "HOME", "LANG", "HEARTFELT_DATA") if name in os.environ},
             "PYTHONPATH": str(self.source),
             "PYTHONHASHSEED": "0",
             "NO_COLOR": "1",
@@ -313,11 +304,7 @@ class Recording:
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
         self._remember_token(done.stdout)
-        return {
-            "exit": f"{done.returncode}\n",
-            "stdout": self.clean(done.stdout),
-            "stderr": self.clean(done.stderr),
-        }
+        return {"exit": f"{done.returncode}\n", "stdout": self.clean(done.stdout), "stderr": self.clean(done.stderr)}
 
     def _remember_token(self, text: str) -> None:
         """The last token that a command showed, for the steps that follow."""
@@ -338,11 +325,7 @@ class Recording:
         results: dict[str, str] = {}
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             server = subprocess.Popen(
-                [sys.executable, "-c", COMMAND, *words],
-                cwd=self.folder,
-                env=self.environment,
-                stdout=out,
-                stderr=err,
+                [sys.executable, "-c", COMMAND, *words], cwd=self.folder, env=self.environment, stdout=out, stderr=err
             )
             try:
                 if _wait_for(address, server):
@@ -351,9 +334,7 @@ class Recording:
                         name = f"{number:03}"
                         if isinstance(action, str):
                             nested = self._command(shlex.split(action))
-                            results |= {
-                                f"{name} {_slug(action)}.{part}": text for part, text in nested.items()
-                            }
+                            results |= {f"{name} {_slug(action)}.{part}": text for part, text in nested.items()}
                         else:
                             for title, text in client.send(action, self._filled, self.folder):
                                 results[f"{name} {_slug(title)}"] = text
@@ -422,9 +403,7 @@ class Client:
         except urllib.error.HTTPError as error:
             status, kind, raw = error.code, error.headers.get("content-type", ""), error.read()
         if "json" in kind:
-            shown = json.dumps(
-                json.loads(self.clean(raw.decode())), indent=1, sort_keys=True, ensure_ascii=False
-            )
+            shown = json.dumps(json.loads(self.clean(raw.decode())), indent=1, sort_keys=True, ensure_ascii=False)
         elif kind.startswith("text/") or "javascript" in kind or "yaml" in kind:
             shown = self.clean(raw.decode())
         else:
@@ -457,11 +436,7 @@ class _HostedModel(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
         if self.path.endswith("/chat/completions"):
-            form = (
-                (request.get("response_format") or {})
-                .get("json_schema", {})
-                .get("schema", {"type": "string"})
-            )
+            form = (request.get("response_format") or {}).get("json_schema", {}).get("schema", {"type": "string"})
             words = json.dumps([request["messages"], form], sort_keys=True)
             message = {"role": "assistant", "content": json.dumps(_filled_in(form, words))}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
@@ -491,9 +466,7 @@ def _filled_in(form: dict[str, Any], words: str) -> Any:
     if "enum" in form:
         return form["enum"][int(share * len(form["enum"]))]
     if form.get("type") == "object":
-        return {
-            name: _filled_in(part, f"{words} {name}") for name, part in form.get("properties", {}).items()
-        }
+        return {name: _filled_in(part, f"{words} {name}") for name, part in form.get("properties", {}).items()}
     if form.get("type") == "array":
         return [_filled_in(form["items"], words)]
     if form.get("type") in ("number", "integer"):
@@ -524,9 +497,7 @@ def record_interface(out: Path, source: Path) -> list[str]:
         (out / "interface" / f"{_slug(name) or 'heartfelt'}.help").write_text(text, encoding="utf-8")
     missing = [name for name in commands if name not in used]
     unused = {
-        name: [
-            option["names"][0] for option in command["options"] if not _is_used(name, option["names"], used)
-        ]
+        name: [option["names"][0] for option in command["options"] if not _is_used(name, option["names"], used)]
         for name, command in commands.items()
     }
     description = {
@@ -563,9 +534,7 @@ def _option_keys(words: list[str]) -> set[str]:
 
 
 def _version(source: Path) -> str:
-    found = re.search(
-        r'__version__ = "([^"]+)"', (source / "heartfelt" / "__init__.py").read_text(encoding="utf-8")
-    )
+    found = re.search(r'__version__ = "([^"]+)"', (source / "heartfelt" / "__init__.py").read_text(encoding="utf-8"))
     return found[1] if found else "?"
 
 
@@ -588,10 +557,7 @@ def record(options: argparse.Namespace) -> int:
     try:
         FOLDER.mkdir()
     except FileExistsError:
-        print(
-            f"{FOLDER} is there: another recording runs, or was interrupted. Remove it if not.",
-            file=sys.stderr,
-        )
+        print(f"{FOLDER} is there: another recording runs, or was interrupted. Remove it if not.", file=sys.stderr)
         return 2
     out.mkdir(parents=True, exist_ok=True)
     for name in studies:
@@ -643,8 +609,7 @@ def _slots(recording: Path) -> dict[str, Path]:
 
 def _difference(old: Path, new: Path, numbers: bool) -> Iterator[str]:
     files = [
-        {path.relative_to(side).as_posix(): path for path in side.rglob("*") if path.is_file()}
-        for side in (old, new)
+        {path.relative_to(side).as_posix(): path for path in side.rglob("*") if path.is_file()} for side in (old, new)
     ]
     for name in sorted(files[0].keys() | files[1].keys()):
         if name not in files[0] or name not in files[1]:
@@ -665,9 +630,7 @@ def _difference(old: Path, new: Path, numbers: bool) -> Iterator[str]:
                 continue
         yield f"{name}:"
         lines = (text.splitlines() for text in texts)
-        yield from (
-            f"    {line[:200]}" for line in list(difflib.unified_diff(*lines, "", "", "", "", 0, ""))[2:]
-        )
+        yield from (f"    {line[:200]}" for line in list(difflib.unified_diff(*lines, "", "", "", "", 0, ""))[2:])
 
 
 def _sorted_lines(text: str) -> str:
@@ -722,15 +685,9 @@ def main(arguments: list[str] | None = None) -> int:
     actions = parser.add_subparsers(dest="action", required=True)
     recording = actions.add_parser("record", help="run every command and store what it writes")
     recording.add_argument("out", type=Path)
-    recording.add_argument(
-        "--source", type=Path, default=ROOT / "src", help="the folder that holds the package"
-    )
-    recording.add_argument(
-        "--study", action="append", choices=STUDIES, help="only this study; may be repeated"
-    )
-    recording.add_argument(
-        "--jobs", type=int, default=1, help="how many studies are recorded at the same time"
-    )
+    recording.add_argument("--source", type=Path, default=ROOT / "src", help="the folder that holds the package")
+    recording.add_argument("--study", action="append", choices=STUDIES, help="only this study; may be repeated")
+    recording.add_argument("--jobs", type=int, default=1, help="how many studies are recorded at the same time")
     recording.add_argument("--keep", type=Path, help="keep the files themselves in this folder")
     recording.set_defaults(function=record)
     comparing = actions.add_parser("compare", help="print how two recordings differ; exit 1 if they do")

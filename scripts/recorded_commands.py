@@ -104,12 +104,7 @@ CANDIDATES = "word,valence,arousal\n" + "".join(
 PROMPTS = "prompt,text,mood\n" + "".join(
     f"p{number},{text},{mood}\n"
     for number, (text, mood) in enumerate(
-        (
-            ("a happy song", "joy"),
-            ("a sad song", "grief"),
-            ("a happy song", "joy"),
-            ("slow piano in the rain", "calm"),
-        )
+        (("a happy song", "joy"), ("a sad song", "grief"), ("a happy song", "joy"), ("slow piano in the rain", "calm"))
     )
 )
 GUESSES = """
@@ -248,11 +243,7 @@ DEMO: list[Step] = [
         command="serve-predictor sham --port {port} --wait 0",
         during=(
             Get(path="/"),
-            Post(
-                path="/",
-                body='{"text": "joy", "audio_stem": "clip"}',
-                headers={"content-type": "application/json"},
-            ),
+            Post(path="/", body='{"text": "joy", "audio_stem": "clip"}', headers={"content-type": "application/json"}),
             Post(path="/", body="{}", headers={"content-type": "application/json"}),
         ),
     ),

@@ -36,9 +36,7 @@ ENVIRONMENTS = ("base", "serve", "predict", "all")
 PAGES = ("README.md", "docs/tutorial.md")
 BLOCK = re.compile(r"^```(bash|python|yaml)( no-run)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SERVERS = ("serve", "preview")
-INSTALLED = re.compile(
-    r"^\| `(?P<install>[^`]+)` \|[^|]*\| (?P<packages>\d+) \| (?P<size>[\d,]+) MB \|", re.MULTILINE
-)
+INSTALLED = re.compile(r"^\| `(?P<install>[^`]+)` \|[^|]*\| (?P<packages>\d+) \| (?P<size>[\d,]+) MB \|", re.MULTILINE)
 PATIENCE = 240
 """Seconds that a server on a busy machine may take to answer."""
 MAY_DIFFER = ("collected.sqlite", ".media-probes.parquet", "journal.jsonl")
@@ -187,8 +185,7 @@ def compare_sizes(found: dict[str, tuple[int, float]]) -> None:
     """Compare the table of docs/installing.md with what was installed."""
     text = (ROOT / "docs" / "installing.md").read_text(encoding="utf-8")
     said = {
-        row["install"]: (int(row["packages"]), float(row["size"].replace(",", "")))
-        for row in INSTALLED.finditer(text)
+        row["install"]: (int(row["packages"]), float(row["size"].replace(",", ""))) for row in INSTALLED.finditer(text)
     }
     for extra, (packages, size) in found.items():
         name = "pip install ." if extra == "base" else f'pip install ".[{extra}]"'
@@ -197,9 +194,7 @@ def compare_sizes(found: dict[str, tuple[int, float]]) -> None:
             raise Failure(f"docs/installing.md has no row for {name}.")
         documented = said[name]
         if abs(documented[0] - packages) > 3 or abs(documented[1] - size) > TOLERANCE * size:
-            raise Failure(
-                f"docs/installing.md says {documented} for {name}; it is {packages} and {size:,.0f} MB."
-            )
+            raise Failure(f"docs/installing.md says {documented} for {name}; it is {packages} and {size:,.0f} MB.")
 
 
 def files_in(folder: Path) -> dict[str, tuple[int, int]]:
@@ -235,14 +230,10 @@ def _carry_out(environment: Environment, step: Step, folder: Path) -> None:
     else:
         done = _attempt(environment, step, folder)
         if done.returncode or "Traceback" in done.stderr:
-            raise Failure(
-                f"[{environment.extra}] {step.text}\nexit code {done.returncode}\n{done.stdout}{done.stderr}"
-            )
+            raise Failure(f"[{environment.extra}] {step.text}\nexit code {done.returncode}\n{done.stdout}{done.stderr}")
 
 
-def _see_refused(
-    environment: Environment, step: Step, folder: Path, before: dict[str, tuple[int, int]]
-) -> None:
+def _see_refused(environment: Environment, step: Step, folder: Path, before: dict[str, tuple[int, int]]) -> None:
     if step.kind == "python":  # Python says which module is missing; only commands explain
         return
     done = _attempt(environment, step, folder)
@@ -263,13 +254,7 @@ def _attempt(environment: Environment, step: Step, folder: Path) -> subprocess.C
     else:
         command = [str(environment.folder / "bin" / "heartfelt"), *shlex.split(step.text)[1:]]
     return subprocess.run(
-        command,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-        env=_plain_environment(),
+        command, cwd=folder, capture_output=True, text=True, timeout=600, check=False, env=_plain_environment()
     )
 
 
@@ -287,29 +272,20 @@ def _serve(environment: Environment, step: Step, folder: Path) -> None:
     words = shlex.split(re.sub(r" --port \d+", "", step.text))[1:]
     command = [str(environment.folder / "bin" / "heartfelt"), *words, "--port", str(port)]
     with subprocess.Popen(
-        command,
-        cwd=folder,
-        env=_plain_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+        command, cwd=folder, env=_plain_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as server:
         try:
             deadline = time.monotonic() + PATIENCE
             while not _answers(f"http://127.0.0.1:{port}/"):
                 if server.poll() is not None or time.monotonic() > deadline:
                     server.kill()
-                    raise Failure(
-                        f"[{environment.extra}] {step.text}\n{server.stdout and server.stdout.read()}"
-                    )
+                    raise Failure(f"[{environment.extra}] {step.text}\n{server.stdout and server.stdout.read()}")
         finally:
             server.send_signal(signal.SIGINT)
 
 
 def _answers(url: str) -> bool:
-    direct = urllib.request.build_opener(
-        urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor()
-    )
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor())
     try:
         with direct.open(url, timeout=20) as answer:
             return bool(answer.status == 200)
@@ -335,10 +311,7 @@ def check_results(pages: dict[str, Path]) -> None:
     if ranked["arousal"] != planted or ranked["valence"][-2:] != ["Chipling", "Pluckbox"]:
         raise Failure(f"The demo ranks its systems otherwise than they were planted: {ranked}.")
     tutorial = pages["docs/tutorial.md"]
-    for name, words in (
-        ("published/README.md", "Emotion of three synthesisers"),
-        ("site/index.html", "First study"),
-    ):
+    for name, words in (("published/README.md", "Emotion of three synthesisers"), ("site/index.html", "First study")):
         if words not in (tutorial / name).read_text(encoding="utf-8"):
             raise Failure(f"The tutorial's {name} does not say '{words}'.")
 
@@ -346,26 +319,18 @@ def check_results(pages: dict[str, Path]) -> None:
 def compare_demos(first: Path, second: Path) -> None:
     """Two demos with the same seed, made in different places at different times, are the same bytes."""
     files = [
-        {
-            path.relative_to(folder)
-            for path in folder.rglob("*")
-            if path.is_file() and path.name not in MAY_DIFFER
-        }
+        {path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and path.name not in MAY_DIFFER}
         for folder in (first, second)
     ]
     if files[0] != files[1]:
         raise Failure(f"Two demos do not hold the same files: {sorted(map(str, files[0] ^ files[1]))}.")
-    changed = [
-        str(name) for name in sorted(files[0]) if (first / name).read_bytes() != (second / name).read_bytes()
-    ]
+    changed = [str(name) for name in sorted(files[0]) if (first / name).read_bytes() != (second / name).read_bytes()]
     if changed:
         raise Failure(f"Two demos with the same seed differ in {', '.join(changed)}.")
 
 
 def _output(command: list[str], folder: Path) -> str:
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, env=_plain_environment(), check=False
-    )
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=_plain_environment(), check=False)
     if done.returncode:
         raise Failure(f"{shlex.join(command)}\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -373,21 +338,15 @@ def _output(command: list[str], folder: Path) -> str:
 
 def main() -> int:
     """Try every install."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--demo", type=Path, help="a folder that 'make demo' wrote; the wheel's own demo is compared with it"
     )
-    parser.add_argument(
-        "--keep", type=Path, help="where environments are made, and those of an earlier run are used"
-    )
+    parser.add_argument("--keep", type=Path, help="where environments are made, and those of an earlier run are used")
     given = parser.parse_args()
     # A shell's background jobs ignore Ctrl-C, and so would the servers that are stopped with it here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    scratch = (
-        Path(tempfile.mkdtemp(prefix="heartfelt-installs-")) if given.keep is None else given.keep.resolve()
-    )
+    scratch = Path(tempfile.mkdtemp(prefix="heartfelt-installs-")) if given.keep is None else given.keep.resolve()
     try:
         _try_all(given.demo, scratch)
     except Failure as failure:
@@ -403,10 +362,7 @@ def _try_all(demo: Path | None, scratch: Path) -> None:
     wheel = build_wheel(scratch)
     base = install("base", wheel, scratch / "base")
     # Compiles most modules that are used, for the environments that are linked to them.
-    _output(
-        [str(base.python), "-c", "import heartfelt.analysis, heartfelt.report, matplotlib.pyplot, numba"],
-        scratch,
-    )
+    _output([str(base.python), "-c", "import heartfelt.analysis, heartfelt.report, matplotlib.pyplot, numba"], scratch)
     environments = [base, *(install(name, wheel, scratch / name, base) for name in ENVIRONMENTS[1:])]
     compare_sizes({environment.extra: measured(environment) for environment in environments})
     everything = environments[-1]
@@ -429,9 +385,7 @@ def _try_all(demo: Path | None, scratch: Path) -> None:
 
     with ThreadPoolExecutor() as pool:
         for page, (ran, refused) in zip(PAGES, pool.map(tried, PAGES), strict=True):
-            _said(
-                f"{page}: {ran} steps ran as printed; {refused} times a step was refused with the extra it needs"
-            )
+            _said(f"{page}: {ran} steps ran as printed; {refused} times a step was refused with the extra it needs")
     check_results(pages)
 
 

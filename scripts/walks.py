@@ -248,9 +248,7 @@ def _model_server() -> Iterator[str]:
         def do_POST(self) -> None:
             request = json.loads(self.rfile.read(int(self.headers["content-length"])))
             score = sum(request["audio_filename"].encode()) % 8 + 1
-            body = json.dumps(
-                {"similarities": [score for _ in request.get("texts", "1")], "score": score}
-            ).encode()
+            body = json.dumps({"similarities": [score for _ in request.get("texts", "1")], "score": score}).encode()
             self.send_response(200)
             self.send_header("content-length", str(len(body)))
             self.end_headers()
@@ -297,10 +295,7 @@ def count_all() -> dict[str, Counts]:
 
 def table(counts: dict[str, Counts]) -> str:
     """The table of docs/architecture.md."""
-    lines = [
-        "| walk | modules | functions | switches | aim | packages, by first call |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = ["| walk | modules | functions | switches | aim | packages, by first call |", "|---|---|---|---|---|---|"]
     for name, counted in counts.items():
         walk = WALKS[name]
         aim = " / ".join(map(str, walk.aim))

@@ -25,9 +25,7 @@ from heartfelt.snapshot.shortcuts import METHODS
 
 TOP = Path(__file__).resolve().parents[1]
 ROOT = TOP / "src" / "heartfelt"
-HEAD = (
-    "# Written by scripts/write_options.py from the options classes; run it again after changing an option.\n"
-)
+HEAD = "# Written by scripts/write_options.py from the options classes; run it again after changing an option.\n"
 TABLE = re.compile(
     r"(?P<start><!-- options (?P<kind>[\w.]+): (?P<names>[\w ]+) -->)\n(?s:.*?)(?P<end><!-- end of options -->)"
 )

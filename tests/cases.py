@@ -60,9 +60,7 @@ def check_all(
 
         signature = inspect.signature(test)
         parameters = [p for name, p in signature.parameters.items() if name not in columns]
-        assert len(parameters) == len(signature.parameters) - len(columns), (
-            f"an argument is none of {columns}"
-        )
+        assert len(parameters) == len(signature.parameters) - len(columns), f"an argument is none of {columns}"
         every_case.__dict__["__signature__"] = signature.replace(parameters=parameters)
         return every_case
 

@@ -130,9 +130,7 @@ def abx(raters: int = 10, each: int = 20, right: float = 0.8, seed: int = 0) -> 
             a, b = rng.choice(SYSTEMS[:3], 2, replace=False)
             p = number % 8
             chance = 0.5 if {a, b} == {"alpha", "gamma"} else right
-            row = rows_of(f"r{rater:02}", f"t{number}", [f"{a}/{p}"], [float(rng.random() < chance)], ["x"])[
-                0
-            ]
+            row = rows_of(f"r{rater:02}", f"t{number}", [f"{a}/{p}"], [float(rng.random() < chance)], ["x"])[0]
             rows.append(row | {"set": f"{a}/{p}|{b}/{p}", "place": int(rng.integers(1, 3))})
     study = parse_study(study_of("{type: choice}", "{type: abx}"))
     return Snapshot.build(study, stimuli=stimuli(8, SYSTEMS[:3]), ratings=pl.DataFrame(rows))
@@ -147,12 +145,7 @@ def traced(raters: int = 6, clips: int = 3, rate: float = 2.0, seed: int = 0) ->
         for rater in range(raters):
             samples = np.clip(course + 0.1 * rng.normal() + 0.1 * rng.normal(size=60), -1, 1)
             rows.append(
-                {
-                    "rater": f"r{rater}",
-                    "stimulus": f"c{clip}",
-                    "question": "valence",
-                    "samples": samples.tolist(),
-                }
+                {"rater": f"r{rater}", "stimulus": f"c{clip}", "question": "valence", "samples": samples.tolist()}
                 | {"rate": rate, "start": 0.0}
             )
     table = pl.DataFrame(rows)
@@ -181,6 +174,4 @@ def referenced(raters: int = 6, prompts: int = 4, seed: int = 1) -> Snapshot:
         "name: dmos\nscales: {five: {type: points, points: 5}}\nquestions: [{id: better, text: How, scale: five}]\n"
         "sets: {type: reference, reference: original}\n"
     )
-    return Snapshot.build(
-        study, stimuli=stimuli(prompts, ("good", "poor", "original")), ratings=pl.DataFrame(rows)
-    )
+    return Snapshot.build(study, stimuli=stimuli(prompts, ("good", "poor", "original")), ratings=pl.DataFrame(rows))

@@ -141,12 +141,7 @@ def browser() -> Iterator[Browser]:
     result = next(filter(None, map(shutil.which, names)), None)
     if result is None:
         pytest.skip("no Chromium on the path")
-    arguments = [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-background-networking",
-        "--disable-component-update",
-    ]
+    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
     arguments += ["--disable-sync", "--autoplay-policy=no-user-gesture-required"]
     with playwright.sync_playwright() as driver:
         running = driver.chromium.launch(executable_path=result, args=arguments, timeout=PATIENCE)

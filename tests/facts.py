@@ -17,7 +17,5 @@ def mentions(text: str | Iterable[str | None] | None, *facts: str) -> bool:
         return False
     if not isinstance(text, str):
         return any(mentions(one, *facts) for one in text)
-    first, *others = (
-        [found.start() for found in re.finditer(_WHOLE.format(re.escape(fact)), text)] for fact in facts
-    )
+    first, *others = ([found.start() for found in re.finditer(_WHOLE.format(re.escape(fact)), text)] for fact in facts)
     return any(all(any(abs(a - b) <= REACH for b in spots) for spots in others) for a in first)

@@ -21,7 +21,5 @@ def assert_golden(name: str, text: str) -> None:
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_text(text, encoding="utf-8")
     before = path.read_text(encoding="utf-8")
-    difference = difflib.unified_diff(
-        before.splitlines(), text.splitlines(), f"golden/{name}", "now", lineterm=""
-    )
+    difference = difflib.unified_diff(before.splitlines(), text.splitlines(), f"golden/{name}", "now", lineterm="")
     assert text == before, "\n".join(difference)

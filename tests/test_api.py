@@ -19,18 +19,7 @@ from heartfelt.simulate import INTENTS, SYSTEMS, DesignOptions, stimuli, study_r
 from heartfelt.snapshot.shortcuts import Shortcuts
 
 PAGE = Path(__file__).parents[1] / "docs" / "notebook.md"
-FUNCTIONS = (
-    "plan",
-    "screen",
-    "label",
-    "analyze",
-    "bench",
-    "distances",
-    "predict",
-    "train",
-    "publish",
-    "plot",
-)
+FUNCTIONS = ("plan", "screen", "label", "analyze", "bench", "distances", "predict", "train", "publish", "plot")
 
 
 @pytest.fixture(scope="module")
@@ -194,9 +183,7 @@ def test_a_function_is_a_model(folder: Path) -> None:
     assert heartfelt.predict(ratings, guess)["ok"].all()
     first = heartfelt.bench(ratings, guess, folder="bench")
     named = heartfelt.bench(
-        ratings,
-        {"a": lambda question: len(question), "b": lambda question: 6 + 0 * len(question)},
-        folder="bench",
+        ratings, {"a": lambda question: len(question), "b": lambda question: 6 + 0 * len(question)}, folder="bench"
     )
     assert named.scores.models == ("guess", "a", "b")
     assert set(named.predictions.filter(pl.col("model") == "b")["value"]) == {6.0}

@@ -285,9 +285,7 @@ def test_parts_of_a_package_import_one_way() -> None:
     for module, targets in imports_between_modules().items():
         for target in targets:
             source, used = module.split("."), target.split(".")
-            shared = next(
-                (at for at, pair in enumerate(zip(source, used, strict=False)) if pair[0] != pair[1]), None
-            )
+            shared = next((at for at, pair in enumerate(zip(source, used, strict=False)) if pair[0] != pair[1]), None)
             if shared is not None and shared > 1:
                 between[".".join(source[:shared])][source[shared]].add(used[shared])
     circular = {
@@ -301,9 +299,7 @@ def test_parts_of_a_package_import_one_way() -> None:
 
 @pytest.mark.slow
 def test_no_cycle_is_closed_by_types_alone() -> None:
-    circular = {
-        frozenset(name.rsplit(".", 1)[-1] for name in group) for group in connected(imports_between_modules())
-    }
+    circular = {frozenset(name.rsplit(".", 1)[-1] for name in group) for group in connected(imports_between_modules())}
     assert circular == CIRCULAR_TYPES
 
 
@@ -318,9 +314,7 @@ def test_no_module_is_hidden_by_what_its_package_exports() -> None:
         stems = {part.stem for part in path.parent.iterdir() if part.suffix == ".py" or part.is_dir()}
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module and (node.level or node.module != folder):
-                hidden |= {
-                    f"{folder}.{alias.name}" for alias in node.names if (alias.asname or alias.name) in stems
-                }
+                hidden |= {f"{folder}.{alias.name}" for alias in node.names if (alias.asname or alias.name) in stems}
     assert hidden == SHADOWED
 
 
@@ -356,10 +350,7 @@ def test_names_are_those_people_in_the_field_would_search_for() -> None:
 NOT_CODE = re.compile(r"""//.*|/\*[\s\S]*?\*/|"[^"\n]*"|'[^'\n]*'""")
 NAMES_OF = {
     ".js": (re.compile(r"[\w$]+(?=\s*(?:=>|[=.,;:()\[\]?+]|of\b))"), NOT_CODE),
-    ".html": (
-        re.compile(r"(?<=[{%] )\w+|(?<=for )\w+(?= in)|(?<= in )\w+|(?<=[\"' ])[\w-]+(?=[\w -]*\"[ >])"),
-        None,
-    ),
+    ".html": (re.compile(r"(?<=[{%] )\w+|(?<=for )\w+(?= in)|(?<= in )\w+|(?<=[\"' ])[\w-]+(?=[\w -]*\"[ >])"), None),
     ".css": (re.compile(r"(?<=[.#])[A-Za-z][\w-]*"), re.compile(r"/\*[\s\S]*?\*/")),
 }
 
@@ -409,9 +400,7 @@ def test_joins_of_tables_keep_an_order() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join"
         for named in [{word.arg: getattr(word.value, "value", None) for word in node.keywords}]
-        if named.keys() & {"on", "left_on", "how"}
-        and "maintain_order" not in named
-        and named.get("how") != "cross"
+        if named.keys() & {"on", "left_on", "how"} and "maintain_order" not in named and named.get("how") != "cross"
     ]
     assert not found, "name maintain_order:\n" + "\n".join(found)
 
@@ -443,9 +432,7 @@ def annotated(node: ast.AST) -> Iterator[tuple[int, str]]:
         for part in node.body:
             if isinstance(part, ast.AnnAssign):
                 yield part.lineno, ast.unparse(part.annotation)
-            elif (
-                isinstance(part, ast.FunctionDef) and not part.name.startswith("_") and part.name not in HOOKS
-            ):
+            elif isinstance(part, ast.FunctionDef) and not part.name.startswith("_") and part.name not in HOOKS:
                 yield from annotated(part)
 
 
@@ -476,9 +463,7 @@ def test_heavy_libraries_are_imported_late() -> None:
 def test_importing_heartfelt_loads_nothing_heavy(statement: str) -> None:
     code = f"import sys; {statement}; print(' '.join(sorted({{m.split('.')[0] for m in sys.modules}})))"
     loaded = set(
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout.split()
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     )
     assert not loaded & (HEAVY | {"pyarrow", "pydantic"})
 
@@ -491,9 +476,7 @@ SKIPS = {"skip", "skipif", "xfail"}
 
 def swallows(handler: ast.ExceptHandler) -> bool:
     """Whether a handler takes any exception and does not always raise again."""
-    kinds = (
-        {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)} if handler.type else set()
-    )
+    kinds = {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)} if handler.type else set()
     broad = handler.type is None or bool(kinds & {"Exception", "BaseException"})
     return broad and not isinstance(handler.body[-1], ast.Raise)
 
@@ -505,10 +488,7 @@ def test_only_the_outermost_edges_take_any_exception() -> None:
         for path, tree in trees().items()
         for node in ast.walk(tree)
         if (isinstance(node, ast.ExceptHandler) and swallows(node))
-        or (
-            isinstance(node, ast.Call)
-            and ast.unparse(node) in {"suppress(Exception)", "suppress(BaseException)"}
-        )
+        or (isinstance(node, ast.Call) and ast.unparse(node) in {"suppress(Exception)", "suppress(BaseException)"})
     }
     assert broad == EDGES
 

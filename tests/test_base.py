@@ -67,9 +67,7 @@ class TestRegistry:
         assert "Known things: one, two." in caught.value.fix
         assert "Did you mean 'two'?" in caught.value.fix
 
-    def test_other_packages_register_by_entry_points(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_other_packages_register_by_entry_points(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "their_package.py").write_text("THING = 7\n")
         info = tmp_path / "their_package-1.0.dist-info"
         info.mkdir()
@@ -81,9 +79,7 @@ class TestRegistry:
         assert registry["theirs"] == 7
         assert registry.names() == ["ours", "theirs"]
 
-    def test_a_plugin_that_does_not_load_is_named(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_plugin_that_does_not_load_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         info = tmp_path / "broken-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
@@ -95,17 +91,13 @@ class TestRegistry:
         assert registry["ours"] == 1
         assert "bad" not in registry
         assert list(registry.failed) == ["bad"]
-        with pytest.raises(
-            HeartfeltError, match=r"widget 'bad' offered by broken .*no_such_module_here"
-        ) as caught:
+        with pytest.raises(HeartfeltError, match=r"widget 'bad' offered by broken .*no_such_module_here") as caught:
             registry["bad"]
         assert "uninstall" in caught.value.fix
         with pytest.raises(UnknownNameError):
             registry["other"]
 
-    @pytest.mark.parametrize(
-        "code", ["1 / 0", "raise RuntimeError('stop')", "import heartfelt.gone", "def ("]
-    )
+    @pytest.mark.parametrize("code", ["1 / 0", "raise RuntimeError('stop')", "import heartfelt.gone", "def ("])
     def test_whatever_a_plugin_raises_the_others_stay(
         self, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -114,9 +106,7 @@ class TestRegistry:
         info = tmp_path / f"{module}-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(
-            f"[heartfelt.trinkets]\nbad = {module}:THING\nours = {module}:THING\n"
-        )
+        (info / "entry_points.txt").write_text(f"[heartfelt.trinkets]\nbad = {module}:THING\nours = {module}:THING\n")
         monkeypatch.syspath_prepend(tmp_path)
         registry: Registry[int] = Registry("trinket")
         registry.add("ours", 1)

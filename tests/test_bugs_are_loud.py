@@ -36,16 +36,7 @@ from tests.analysis.made import answers, snapshot, stimuli
 REPORT = ("summary.json", "labels.csv", "raters.csv", "ledger.csv", "report.html")
 _ANALYSIS = (
     *("reliability", "agreement", "variance_tables", "pairwise", "rating_models", "stimulus_scores"),
-    *(
-        "quadrants",
-        "ellipses",
-        "crossfit",
-        "_both_sides",
-        "raters_table",
-        "majorities",
-        "answers_used",
-        "methods",
-    ),
+    *("quadrants", "ellipses", "crossfit", "_both_sides", "raters_table", "majorities", "answers_used", "methods"),
 )
 PARTS = (
     *(f"heartfelt.analysis.run.{name}" for name in _ANALYSIS),

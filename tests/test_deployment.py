@@ -53,9 +53,7 @@ def test_a_container_file_copies_what_exists_and_runs_what_exists(path: Path) ->
         "FROM", "WORKDIR", "COPY", "RUN", "ENV", "USER", "VOLUME", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD", "ARG", "LABEL",
     }  # fmt: skip
     assert lines[0][0] in {"FROM", "ARG"}
-    allowed = [
-        line[1:] for line in (TOP / ".dockerignore").read_text("utf-8").split() if line.startswith("!")
-    ]
+    allowed = [line[1:] for line in (TOP / ".dockerignore").read_text("utf-8").split() if line.startswith("!")]
     for sources in (rest.split()[:-1] for name, rest in lines if name == "COPY" and "--from" not in rest):
         for source in (each for each in sources if not each.startswith("--")):
             assert list(TOP.glob(source.rstrip("/"))), f"{source} does not exist"

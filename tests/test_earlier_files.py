@@ -84,9 +84,7 @@ def test_the_figures_of_an_analysis_are_those_that_were_written() -> None:
     assert summary.anova is not None
     assert summary.anova[0].f == before["anova"][0]["F"]
     assert summary.anova[0].f is not None
-    assert (
-        summary.anova[0].partial_eta_squared.confidence == before["anova"][0]["partial_eta_squared"]["level"]
-    )
+    assert summary.anova[0].partial_eta_squared.confidence == before["anova"][0]["partial_eta_squared"]["level"]
 
 
 def test_scores_are_restored_in_full() -> None:

@@ -47,9 +47,7 @@ sys.exit(main(sys.argv[1:]))
 
 def packages(requirements: list[str]) -> set[str]:
     names = {
-        text.split(">")[0].split("[")[0].split(";")[0].strip()
-        for text in requirements
-        if "heartfelt[" not in text
+        text.split(">")[0].split("[")[0].split(";")[0].strip() for text in requirements if "heartfelt[" not in text
     }
     return {MODULES.get(name, name.replace("-", "_")) for name in names}
 
@@ -63,14 +61,10 @@ def test_every_extra_is_known_with_the_packages_it_brings() -> None:
     }
 
 
-def without_extras(
-    *arguments: str, extras: tuple[str, ...] = tuple(EXTRAS)
-) -> subprocess.CompletedProcess[str]:
+def without_extras(*arguments: str, extras: tuple[str, ...] = tuple(EXTRAS)) -> subprocess.CompletedProcess[str]:
     blocked = {module for extra in extras for module in EXTRAS[extra]}
     code = f"BLOCKED = {blocked!r}\n{BLOCKED}"
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120
-    )
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120)
 
 
 @pytest.fixture(scope="module")
@@ -157,10 +151,7 @@ def test_a_pandas_frame_without_pyarrow_names_the_extra() -> None:
         "except heartfelt.errors.MissingPartError as error:\n    print(error.problem, error.fix)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", f"BLOCKED = {{'pyarrow'}}\n{code}"],
-        capture_output=True,
-        text=True,
-        timeout=120,
+        [sys.executable, "-c", f"BLOCKED = {{'pyarrow'}}\n{code}"], capture_output=True, text=True, timeout=120
     )
     assert "This needs pyarrow" in done.stdout, done.stderr
     assert "[pandas]'" in done.stdout
@@ -174,9 +165,7 @@ class FakeDistribution:
         return None if self.origin is None else json.dumps(self.origin)
 
 
-def test_the_command_fits_the_way_this_copy_was_installed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_fits_the_way_this_copy_was_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clone, wheel = tmp_path / "my clone", tmp_path / "heartfelt-1.0-py3-none-any.whl"
     clone.mkdir()
     wheel.touch()

@@ -12,16 +12,7 @@ from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.files import must_be_free, whole_folder, write_bytes, write_text
 from heartfelt.registry import DuplicateNameError, Registry
 from heartfelt.serialization import write_json
-from heartfelt.tables import (
-    CONTRACTS,
-    ITEMS,
-    RATERS,
-    RATINGS,
-    STIMULI,
-    Contract,
-    lossless_types,
-    number_types,
-)
+from heartfelt.tables import CONTRACTS, ITEMS, RATERS, RATINGS, STIMULI, Contract, lossless_types, number_types
 from tests.cases import check_all
 
 
@@ -44,9 +35,7 @@ class TestContracts:
         ITEMS.check(pl.DataFrame({"stimulus": ["a", "a"], "question": ["p", "q"]}), "f")
         with pytest.raises(InputError, match=r"2 rows.*'a'.*'p'"):
             ITEMS.check(pl.DataFrame({"stimulus": ["a", "a"], "question": ["p", "p"]}), "f")
-        two = pl.DataFrame(
-            {"rater": ["r", "r"], "stimulus": ["a", "a"], "question": ["p", "p"], "value": [1.0, 2.0]}
-        )
+        two = pl.DataFrame({"rater": ["r", "r"], "stimulus": ["a", "a"], "question": ["p", "p"], "value": [1.0, 2.0]})
         with pytest.raises(InputError) as caught:
             RATINGS.check(two, "f")
         assert "Number repeated presentations" in caught.value.fix
@@ -55,8 +44,7 @@ class TestContracts:
 
     def test_types(self) -> None:
         made = RATINGS.check(
-            pl.DataFrame({"rater": [1.0, 2.5], "stimulus": [3, 4], "question": ["p", "q"], "value": [1, 2]}),
-            "f",
+            pl.DataFrame({"rater": [1.0, 2.5], "stimulus": [3, 4], "question": ["p", "q"], "value": [1, 2]}), "f"
         )
         assert made["rater"].to_list() == ["1", "2.5"]
         assert made["stimulus"].to_list() == ["3", "4"]

@@ -133,14 +133,10 @@ def test_a_command_and_its_functions_take_the_same(name: str) -> None:
     for function in FUNCTIONS[name]:
         parameters = inspect.signature(getattr(public, function)).parameters
         taken |= parameters.keys() - {"progress", "out", "cache"} | ({"cache"} & option_names(function))
-    positional = {
-        parameter.name for parameter in commands()[name].params if parameter.param_type_name == "argument"
-    }
+    positional = {parameter.name for parameter in commands()[name].params if parameter.param_type_name == "argument"}
     lacking = typed - taken - ONLY_COMMAND.get(name, {}).keys() - positional
     further = taken - typed - ONLY_FUNCTION.get(name, {}).keys()
-    firsts = {
-        next(iter(inspect.signature(getattr(public, function)).parameters)) for function in FUNCTIONS[name]
-    }
+    firsts = {next(iter(inspect.signature(getattr(public, function)).parameters)) for function in FUNCTIONS[name]}
     assert lacking == set(), "no function of the stage takes these"
     assert further - firsts == set(), "the command does not take these"
 
@@ -207,9 +203,7 @@ class Outer:
 
     names: Annotated[tuple[str, ...], Option(help="Names.", flags=("--name",))] = ()
     sizes: Annotated[tuple[int, ...], Option(help="Sizes.", separator=",")] = (1, 2)
-    weights: Annotated[
-        Mapping[str, float] | None, Option(help="Weights.", metavar="KEY=NUMBER", example="a=1")
-    ] = None
+    weights: Annotated[Mapping[str, float] | None, Option(help="Weights.", metavar="KEY=NUMBER", example="a=1")] = None
     way: Annotated[Literal["up", "down"], Option(help="The way.")] = "up"
     place: Annotated[Path | None, Option(help="Where.")] = None
     loud: Annotated[bool, Option(help="Whether.")] = True

@@ -48,9 +48,7 @@ def write(folder: Path, **changed: str) -> Path:
     return folder
 
 
-def test_the_same_and_what_need_not_be(
-    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_same_and_what_need_not_be(script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = write(tmp_path / "before")
     after = write(
         tmp_path / "after",

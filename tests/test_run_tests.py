@@ -54,9 +54,7 @@ def test_number():
     ],
     ids=["passes", "only alone", "fails again", "another failed too", "too many"],
 )
-def test_what_is_repeated(
-    tmp_path: Path, need: dict[str, int], status: int, runs: tuple[int, ...], words: str
-) -> None:
+def test_what_is_repeated(tmp_path: Path, need: dict[str, int], status: int, runs: tuple[int, ...], words: str) -> None:
     (tmp_path / "pytest.ini").write_text(SETTINGS)
     counts = {"page": 1, "server": 1, "number": 1, "many": 0} | need
     (tmp_path / "test_it.py").write_text(TESTS.format(**counts))
@@ -71,6 +69,4 @@ def test_what_is_repeated(
     assert tuple(len((tmp_path / name).read_text()) for name in ("page", "server", "number")) == runs
     assert words in done.stdout
     loud = done.stdout.split("QUIET MACHINE: ")[1:]
-    assert loud == (
-        ["test_it.py::test_page, test_it.py::test_server\n"] if words.startswith("PASSED") else []
-    )
+    assert loud == (["test_it.py::test_page, test_it.py::test_server\n"] if words.startswith("PASSED") else [])

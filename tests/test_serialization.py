@@ -38,13 +38,7 @@ class Part:
 PART = Part(
     "valence",
     Estimate(
-        value=0.5,
-        low=0.25,
-        high=0.75,
-        method="alpha",
-        interval="jackknife",
-        confidence=0.9,
-        counts={"raters": 3},
+        value=0.5, low=0.25, high=0.75, method="alpha", interval="jackknife", confidence=0.9, counts={"raters": 3}
     ),
     Sizes(3, 40),
     "ordinal",
@@ -61,10 +55,7 @@ def test_fields_are_written_in_order_under_their_names() -> None:
     assert plain["estimate"] == {
         "value": 0.5, "low": 0.25, "high": 0.75, "confidence": 0.9, "interval": "jackknife", "method": "alpha", "n_raters": 3,
     }  # fmt: skip
-    assert plain["by_system"] == {
-        "one": {"value": None, "why_missing": "no raters", "method": "mean"},
-        "two": None,
-    }
+    assert plain["by_system"] == {"one": {"value": None, "why_missing": "no raters", "method": "mean"}, "two": None}
     assert plain["pairs"] == [["a", 1.0], ["b", None]]
 
 
@@ -77,10 +68,7 @@ def test_what_was_written_comes_back(tmp_path: Path) -> None:
 
 
 def test_tables_and_arrays_are_plain_lists() -> None:
-    assert to_json(pl.DataFrame({"a": [1, None], "b": ["x", "y"]})) == [
-        {"a": 1, "b": "x"},
-        {"a": None, "b": "y"},
-    ]
+    assert to_json(pl.DataFrame({"a": [1, None], "b": ["x", "y"]})) == [{"a": 1, "b": "x"}, {"a": None, "b": "y"}]
     assert to_json({"x": np.array([1.5, 2.0]), "n": np.int64(3)}) == {"x": [1.5, 2.0], "n": 3}
 
 

@@ -27,9 +27,7 @@ def test_a_missing_column_names_the_nearest() -> None:
 
 
 def test_extra_columns_are_kept_behind_the_contract() -> None:
-    out = RATINGS.check(
-        ratings(device=["phone"]).select("device", "value", "question", "stimulus", "rater"), "x"
-    )
+    out = RATINGS.check(ratings(device=["phone"]).select("device", "value", "question", "stimulus", "rater"), "x")
     assert out.columns == ["rater", "stimulus", "question", "value", "device"]
 
 
@@ -46,9 +44,7 @@ def test_two_rows_with_one_key_are_named() -> None:
 
 
 def test_ratings_without_a_rater_may_repeat() -> None:
-    frame = pl.concat([ratings(rater=[None]), ratings(rater=[None])]).with_columns(
-        pl.col("rater").cast(pl.String)
-    )
+    frame = pl.concat([ratings(rater=[None]), ratings(rater=[None])]).with_columns(pl.col("rater").cast(pl.String))
     assert RATINGS.check(frame, "x").height == 2
 
 

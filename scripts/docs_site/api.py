@@ -65,18 +65,13 @@ def pages() -> dict[str, str]:
     """The Markdown of each page by its path below ``api/``."""
     packages = documented()
     rows = [
-        f"| [`{package}`]({package}.md) | {first_paragraph(importlib.import_module(package))} |"
-        for package in packages
+        f"| [`{package}`]({package}.md) | {first_paragraph(importlib.import_module(package))} |" for package in packages
     ]
     overview = (
         "# Python API\n\nThe public names of each package, generated from the code. `import heartfelt` is quick: what a name needs "
-        "is loaded when it is first used.\n\n| package | what it holds |\n|---|---|\n"
-        + "\n".join(rows)
-        + "\n"
+        "is loaded when it is first used.\n\n| package | what it holds |\n|---|---|\n" + "\n".join(rows) + "\n"
     )
-    return {"index.md": overview} | {
-        f"{package}.md": _page(package, names) for package, names in packages.items()
-    }
+    return {"index.md": overview} | {f"{package}.md": _page(package, names) for package, names in packages.items()}
 
 
 def _methods() -> dict[str, str]:
@@ -153,17 +148,13 @@ def _members(value: type) -> list[str]:
             rows.append(f"| `{name}` | {first_paragraph(inner)} |")
         elif inspect.isfunction(inner):
             shown = (
-                name
-                if inner is not member and hasattr(member, "func")
-                else f"{name}{_signature(inner, short=True)}"
+                name if inner is not member and hasattr(member, "func") else f"{name}{_signature(inner, short=True)}"
             )
             rows.append(f"| `{shown}` | {first_paragraph(inner)} |".replace("||", "|"))
     if not rows:
         return []
     return [
-        "| member | what it gives |\n|---|---|\n"
-        + "\n".join(row.replace(" | None", " or None") for row in rows)
-        + "\n"
+        "| member | what it gives |\n|---|---|\n" + "\n".join(row.replace(" | None", " or None") for row in rows) + "\n"
     ]
 
 
@@ -180,9 +171,7 @@ def _signature(value: Any, short: bool = False) -> str:
             default=empty if each.default is empty else _Text(_default(each.default)),
             annotation=empty
             if short or each.annotation is empty
-            else _Text(
-                python_type(options[each.name]) if each.name in options else _annotation(each.annotation)
-            ),
+            else _Text(python_type(options[each.name]) if each.name in options else _annotation(each.annotation)),
         )
         for each in signature.parameters.values()
         if each.name not in ("self", "cls")

@@ -62,13 +62,9 @@ def _first(command: Any) -> str:
 def _page(name: str, command: Any) -> str:
     arguments = [each for each in command.params if each.param_type_name == "argument"]
     options = [
-        each
-        for each in command.params
-        if each.param_type_name == "option" and each.name != "help" and not each.hidden
+        each for each in command.params if each.param_type_name == "option" and each.name != "help" and not each.hidden
     ]
-    usage = " ".join(
-        ["heartfelt", name, *(_usage(each) for each in arguments), *(["[OPTIONS]"] if options else [])]
-    )
+    usage = " ".join(["heartfelt", name, *(_usage(each) for each in arguments), *(["[OPTIONS]"] if options else [])])
     parts = [f"# heartfelt {name}\n", _prose(command.help or ""), f"```text\n{usage}\n```\n"]
     if arguments:
         rows = [f"| `{_metavar(each)}` | {_cell(each.help or '')} |" for each in arguments]
@@ -78,9 +74,7 @@ def _page(name: str, command: Any) -> str:
         panels.setdefault(getattr(each, "rich_help_panel", None) or "Options", []).append(each)
     for title, inside in panels.items():
         rows = [f"| {_flags(each)} | {_meaning(each)} | {_default(each)} |" for each in inside]
-        parts.append(
-            f"## {title}\n\n| option | meaning | default |\n|---|---|---|\n" + "\n".join(rows) + "\n"
-        )
+        parts.append(f"## {title}\n\n| option | meaning | default |\n|---|---|---|\n" + "\n".join(rows) + "\n")
     return "\n".join(parts)
 
 
@@ -105,8 +99,7 @@ def _flags(option: Any) -> str:
     names = [*option.opts, *option.secondary_opts]
     takes = "" if option.is_flag else f" {option.metavar or _type(option)}".replace("|", "\\|")
     return ", ".join(
-        f"`{each}{takes if place == 0 else ''}`"
-        for place, each in enumerate(sorted(names, key=len, reverse=True))
+        f"`{each}{takes if place == 0 else ''}`" for place, each in enumerate(sorted(names, key=len, reverse=True))
     )
 
 

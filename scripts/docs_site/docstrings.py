@@ -6,9 +6,7 @@ import inspect
 import re
 from typing import Any
 
-SECTION = re.compile(
-    r"^(Parameters|Returns|Yields|Raises|Attributes|Examples|Notes|See Also)\n-{3,}$", re.MULTILINE
-)
+SECTION = re.compile(r"^(Parameters|Returns|Yields|Raises|Attributes|Examples|Notes|See Also)\n-{3,}$", re.MULTILINE)
 
 
 def markdown_of(value: Any) -> str:
@@ -34,9 +32,7 @@ def markdown(text: str) -> str:
     for title, body in zip(rest[::2], rest[1::2], strict=True):
         parts.append(f"**{title}**")
         parts.append(
-            _example(body)
-            if title == "Examples"
-            else _entries(body, named=title in ("Parameters", "Attributes"))
+            _example(body) if title == "Examples" else _entries(body, named=title in ("Parameters", "Attributes"))
         )
     return "\n\n".join(part for part in parts if part)
 

@@ -17,9 +17,7 @@ def pages() -> dict[str, str]:
         parts.append(f"## {name}\n\n{entry.about[0].upper()}{entry.about[1:]}.\n")
         options = entry.options
         if isinstance(entry, ToolExport):
-            parts.append(
-                f"The options of {' and '.join(entry.layouts)}, which override what the reader chooses.\n"
-            )
+            parts.append(f"The options of {' and '.join(entry.layouts)}, which override what the reader chooses.\n")
             options = entry.own_options
         if options:
             rows = [f"| `{option}` | {cell(text)} |" for option, text in options.items()]

@@ -17,16 +17,7 @@ GREEK = {name: chr(0x3B1 + place) for place, name in enumerate(LETTERS.split())}
     "phi": "ϕ",
     "ell": "ℓ",
 }
-CAPITALS = {
-    "Gamma": "Γ",
-    "Delta": "Δ",
-    "Theta": "Θ",
-    "Lambda": "Λ",
-    "Sigma": "Σ",
-    "Phi": "Φ",
-    "Psi": "Ψ",
-    "Omega": "Ω",
-}
+CAPITALS = {"Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω"}
 OPERATORS = {
     "cdot": "⋅", "times": "×", "pm": "±", "le": "≤", "ge": "≥", "ne": "≠", "approx": "≈", "sim": "∼", "in": "∈", "notin": "∉",
     "to": "→", "infty": "∞", "ldots": "…", "dots": "…", "cdots": "⋯", "cap": "∩", "cup": "∪", "subset": "⊂", "mid": "∣",

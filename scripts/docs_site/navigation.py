@@ -32,9 +32,7 @@ def expanded(nav: list[Any], generated: dict[str, list[dict[str, str]]]) -> list
         if isinstance(item, dict):
             ((title, value),) = item.items()
             inner = [page for each in (value if isinstance(value, list) else [value]) for page in fill(each)]
-            return (
-                [{title: inner if isinstance(value, list) or value.endswith("*") else value}] if inner else []
-            )
+            return [{title: inner if isinstance(value, list) or value.endswith("*") else value}] if inner else []
         if not item.endswith("/*"):
             return [item]
         folder = item.removesuffix("/*")

@@ -44,9 +44,7 @@ def _study() -> str:
         "stimuli": StimuliSource, "questions": Question, "sets": Sets, "design": Design, "recruiting": Recruiting,
         "adjudication": Adjudication,
     }  # fmt: skip
-    parts += [
-        f"## {name}\n\n{_first_line(model)}\n\n{_table(model, {'rules'})}" for name, model in named.items()
-    ]
+    parts += [f"## {name}\n\n{_first_line(model)}\n\n{_table(model, {'rules'})}" for name, model in named.items()]
     return "\n".join(parts)
 
 
@@ -66,21 +64,13 @@ def _screening() -> str:
         "## Rules\n",
         _rows_of(
             ("rule", "examines", *POLICIES),
-            (
-                (f"`{name}`", RULES[name].about, *(POLICIES[p].action(name) for p in POLICIES))
-                for name in RULES
-            ),
+            ((f"`{name}`", RULES[name].about, *(POLICIES[p].action(name) for p in POLICIES)) for name in RULES),
         ),
         "## Settings of rules\n",
         _rows_of(
             ("rule", "setting", "default", "meaning"),
             (
-                (
-                    f"`{name}`",
-                    f"`{key}`",
-                    _default(value).replace("inf", "none").replace("-none", "none"),
-                    about,
-                )
+                (f"`{name}`", f"`{key}`", _default(value).replace("inf", "none").replace("-none", "none"), about)
                 for name in RULES
                 for key, (value, about) in RULES[name].settings.items()
             ),
@@ -118,9 +108,7 @@ def _predictors() -> str:
         kind = PREDICTORS[name]
         parts.append(f"## {name}\n\n{kind.about[0].upper()}{kind.about[1:]}.\n")
         if kind.options:
-            parts.append(
-                _rows_of(("option", "meaning"), ((f"`{key}`", text) for key, text in kind.options.items()))
-            )
+            parts.append(_rows_of(("option", "meaning"), ((f"`{key}`", text) for key, text in kind.options.items())))
     parts += [
         "## Columns of predictions\n",
         _rows_of(("column", "holds"), ((f"`{column.name}`", column.about) for column in PREDICTIONS.columns)),
@@ -159,12 +147,7 @@ def _scoring() -> str:
             _rows_of(
                 ("metric", "name", "better", "chance"),
                 (
-                    (
-                        f"`{name}`",
-                        info.title,
-                        "higher" if info.higher_is_better else "lower",
-                        info.chance_rule,
-                    )
+                    (f"`{name}`", info.title, "higher" if info.higher_is_better else "lower", info.chance_rule)
                     for name, info in METRICS.items()
                 ),
             ),
@@ -244,9 +227,7 @@ def _training() -> str:
         "What the recipes do is on the page about [training](../training.md#fine-tuning).\n",
     ]
     for name, recipe in sorted(FINE_TUNE_RECIPES.items()):
-        parts.append(
-            f"## {name}\n\n{recipe.about[0].upper()}{recipe.about[1:]}.\n\n{_table(recipe.settings)}"
-        )
+        parts.append(f"## {name}\n\n{recipe.about[0].upper()}{recipe.about[1:]}.\n\n{_table(recipe.settings)}")
     from heartfelt.training.finetuning.images.architectures import ARCHITECTURES
 
     parts.append("## Architectures of image-emotion and attributes\n")
@@ -254,12 +235,7 @@ def _training() -> str:
         _rows_of(
             ("architecture", "what it is", "after", "details"),
             (
-                (
-                    f"`{name}`",
-                    ARCHITECTURES[name].about,
-                    ARCHITECTURES[name].source,
-                    ARCHITECTURES[name].details,
-                )
+                (f"`{name}`", ARCHITECTURES[name].about, ARCHITECTURES[name].source, ARCHITECTURES[name].details)
                 for name in ARCHITECTURES
             ),
         )
@@ -278,9 +254,7 @@ def _generators() -> str:
         f"## Every generator\n\n{_table(GeneratorSettings)}",
     ]
     for name, kind in sorted(GENERATORS.items()):
-        parts.append(
-            f"## {name}\n\n{kind.about[0].upper()}{kind.about[1:]}.\n\n{_table(kind.settings, shared)}"
-        )
+        parts.append(f"## {name}\n\n{kind.about[0].upper()}{kind.about[1:]}.\n\n{_table(kind.settings, shared)}")
     parts += [
         "## What each built-in system conveys\n",
         "`5 + gain x (intended - 5) + shift`, plus noise with that standard deviation for each stimulus, limited to 1 to 9.\n",
@@ -319,10 +293,7 @@ def _marked(text: str) -> str:
 
 
 def _table(settings: type[BaseModel], without: set[str] | None = None) -> str:
-    rows = [
-        f"| `{name}` | {default} | {meaning} |"
-        for name, default, meaning in _rows(settings, without or set())
-    ]
+    rows = [f"| `{name}` | {default} | {meaning} |" for name, default, meaning in _rows(settings, without or set())]
     return "| key | default | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"
 
 

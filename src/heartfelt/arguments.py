@@ -17,23 +17,12 @@ from types import NoneType
 from typing import Any, get_args, get_origin
 
 from heartfelt.extras import names_the_extra
-from heartfelt.options import (
-    REQUIRED,
-    OptionField,
-    alternatives,
-    build,
-    choices_of,
-    evaluated,
-    fitting,
-    offers,
-)
+from heartfelt.options import REQUIRED, OptionField, alternatives, build, choices_of, evaluated, fitting, offers
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
 _RESULTS = "\n\nReturns\n-------"
-_PROGRESS = (
-    "progress : callable, optional\n    Called with what is being done, the steps done and the steps in all."
-)
+_PROGRESS = "progress : callable, optional\n    Called with what is being done, the steps done and the steps in all."
 _PARAMETERS = "\n\nParameters\n----------\n"
 
 
@@ -43,10 +32,7 @@ Offered = Mapping[str, tuple[type, Mapping[str, OptionField]]]
 def option_classes(function: Callable[..., Any]) -> Offered:
     """The parameters of a function that take options objects, with their classes and the options they offer."""
     parameters = inspect.signature(function).parameters.values()
-    pairs = {
-        parameter.name: offers(evaluated(parameter.annotation, function.__module__))
-        for parameter in parameters
-    }
+    pairs = {parameter.name: offers(evaluated(parameter.annotation, function.__module__)) for parameter in parameters}
     return {name: pair for name, pair in pairs.items() if pair is not None}
 
 
@@ -97,9 +83,7 @@ def python_type(field: OptionField) -> str:
     """The type of an option as a function takes it, for a signature: any sequence for a tuple, a text for a path."""
     if field.option.parse is not None:
         first, *_ = inspect.signature(field.option.parse).parameters.values()
-        optional = (
-            " | None" if NoneType in alternatives(field.type) and "None" not in first.annotation else ""
-        )
+        optional = " | None" if NoneType in alternatives(field.type) and "None" not in first.annotation else ""
         return f"{first.annotation}{optional}"
     return _accepted(_written(field))
 
@@ -110,8 +94,7 @@ def _written(field: OptionField) -> str:
     if not choices_of(field.type) and isinstance(tree, ast.Subscript) and isinstance(tree.slice, ast.Tuple):
         return ast.unparse(tree.slice.elts[0])
     kinds = (
-        getattr(kind, "__name__", "") if get_origin(kind) is None else str(kind)
-        for kind in alternatives(field.type)
+        getattr(kind, "__name__", "") if get_origin(kind) is None else str(kind) for kind in alternatives(field.type)
     )
     text = " | ".join(kinds).replace("NoneType", "None")
     return text.replace("collections.abc.", "").replace("typing.", "")
@@ -121,9 +104,7 @@ def _accepted(text: str) -> str:
     """What a function takes for a type: any sequence for a tuple, and a text for a path."""
     text = re.sub(r"tuple\[(\w+), \.\.\.\]", r"Sequence[\1]", text)
     text = re.sub(r"\bPath\b", "Path | str", text)
-    return re.sub(r"\bstr \| (.*\b)?Path \| str\b", r"str | \1Path", text).replace(
-        "str | Path | str", "Path | str"
-    )
+    return re.sub(r"\bstr \| (.*\b)?Path \| str\b", r"str | \1Path", text).replace("str | Path | str", "Path | str")
 
 
 def _docstring(function: Callable[..., Any], classes: Offered) -> str:

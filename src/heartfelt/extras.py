@@ -172,10 +172,7 @@ def _quoted(requirement: str) -> str:
 
 def _pip() -> str:
     """pip of the environment heartfelt runs in, which may not be the one on the path."""
-    if (
-        os.environ.get("VIRTUAL_ENV")
-        and Path(os.environ["VIRTUAL_ENV"]).resolve() == Path(sys.prefix).resolve()
-    ):
+    if os.environ.get("VIRTUAL_ENV") and Path(os.environ["VIRTUAL_ENV"]).resolve() == Path(sys.prefix).resolve():
         return "pip"
     python = Path(sys.executable)
     if python.is_relative_to(Path.cwd()):

@@ -201,9 +201,7 @@ class Failures:
     reasons: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
 
-    def guard(
-        self, part: str, otherwise: D, compute: Callable[P, T], *args: P.args, **options: P.kwargs
-    ) -> T | D:
+    def guard(self, part: str, otherwise: D, compute: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | D:
         """The part, or ``otherwise``, with the reason under the part's name."""
         result = attempt_part(part, compute, *args, **options)
         if isinstance(result, Failed):

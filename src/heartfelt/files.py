@@ -76,9 +76,7 @@ def whole_folder(target: Path, *, replace: bool = False, private: bool = False) 
             (old / "was").rename(target)
         raise
     finally:
-        if (
-            old is not None and target.exists()
-        ):  # what was there is removed only once something is in its place
+        if old is not None and target.exists():  # what was there is removed only once something is in its place
             shutil.rmtree(old, ignore_errors=True)
 
 
@@ -154,9 +152,7 @@ def read_text(path: Path, if_absent: str, kind: type[HeartfeltError] = InputErro
     except UnicodeDecodeError as error:
         raise kind(f"{path} is not UTF-8 text (byte {error.start}).", "Save the file as UTF-8.") from error
     except OSError as error:
-        raise kind(
-            f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions."
-        ) from error
+        raise kind(f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions.") from error
 
 
 def file_names(texts: Iterable[str]) -> dict[str, str]:

@@ -29,21 +29,11 @@ RENAMED = {
     "heartfelt.scoring": {"Selection": "ItemSelection"},
     "heartfelt.scoring.conveyance": {"Conveyance": "PredictedConveyance", "Quadrants": "PredictedQuadrants"},
     "heartfelt.screening": {"Rule": "ScreeningRule"},
-    "heartfelt.simulate": {
-        "Conveyance": "ConveyanceProfile",
-        "Simulated": "SimulatedRatings",
-    },
+    "heartfelt.simulate": {"Conveyance": "ConveyanceProfile", "Simulated": "SimulatedRatings"},
     "heartfelt.stats.aggregate": {"Consensus": "CategoryConsensus"},
     "heartfelt.stats.agreement": {"PairAgreement": "RaterPairAgreement"},
-    "heartfelt.stimuli": {
-        "Forecast": "GenerationForecast",
-        "Prompt": "StimulusPrompt",
-    },
-    "heartfelt.training": {
-        "Material": "TrainingStimuli",
-        "Recipe": "TrainingRecipe",
-        "Score": "ProtocolScore",
-    },
+    "heartfelt.stimuli": {"Forecast": "GenerationForecast", "Prompt": "StimulusPrompt"},
+    "heartfelt.training": {"Material": "TrainingStimuli", "Recipe": "TrainingRecipe", "Score": "ProtocolScore"},
     "heartfelt.training.finetuning": {
         "Output": "QuestionOutput",
         "Settings": "FineTuneSettings",
@@ -56,9 +46,7 @@ RENAMED = {
 class FormerNames:
     """Finds a package under its former name and loads the present one in its place."""
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """A spec for a former name, else nothing."""
         del path, target
         return ModuleSpec(name, self) if name in MOVED else None  # type: ignore[arg-type]  # it loads by the two methods below

@@ -130,9 +130,7 @@ _OPTIONS: dict[Any, Mapping[str, OptionField]] = {}
 def _parts(kind: Any) -> tuple[_Part, ...]:
     """The fields of a class, with their types evaluated once."""
     if kind not in _PARTS:
-        homes = {
-            name: base for base in reversed(kind.__mro__) for name in vars(base).get("__annotations__", {})
-        }
+        homes = {name: base for base in reversed(kind.__mro__) for name in vars(base).get("__annotations__", {})}
         parts = []
         for field in fields(kind):
             hint = evaluated(field.type, homes[field.name].__module__)
@@ -231,9 +229,7 @@ def check(options: Any) -> None:
             continue
         choices = choices_of(field.type)
         if choices and value not in choices:
-            raise InputError(
-                f"{field.written} = '{value}' is unknown.", suggestion(str(value), choices, "Choices")
-            )
+            raise InputError(f"{field.written} = '{value}' is unknown.", suggestion(str(value), choices, "Choices"))
         low, high = field.option.low, field.option.high
         if (low is not None and value < low) or (high is not None and value > high):
             limits = [f"at least {low:g}"] if low is not None else []
@@ -256,9 +252,7 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
 
 def choices_of(hint: Any) -> tuple[str, ...]:
     """The texts of a ``Literal``, where a type has one."""
-    return tuple(
-        text for kind in alternatives(hint) if get_origin(kind) is Literal for text in get_args(kind)
-    )
+    return tuple(text for kind in alternatives(hint) if get_origin(kind) is Literal for text in get_args(kind))
 
 
 def fitting(name: str, value: Any, hint: Any) -> Any:
@@ -337,17 +331,11 @@ class SourceOptions:
     """How somebody's data are read, for every stage that reads some."""
 
     format: Annotated[
-        str | None,
-        Option(help="The source's format; detected if left out.", flags=("--format", "-f")),
+        str | None, Option(help="The source's format; detected if left out.", flags=("--format", "-f"))
     ] = None
     map: Annotated[
         Mapping[str, object],
-        Option(
-            help="An option of the format.",
-            flags=("--map", "-m"),
-            metavar="OPTION=VALUE",
-            example="rater=user_id",
-        ),
+        Option(help="An option of the format.", flags=("--map", "-m"), metavar="OPTION=VALUE", example="rater=user_id"),
     ] = dataclasses.field(default_factory=dict)
 
 

@@ -74,8 +74,7 @@ class Registry(Generic[T]):
             if name in self._refused:
                 raise MissingPartError(*self._refused[name])
             raise UnknownNameError(
-                f"No {self.kind} is called '{name}'.",
-                suggestion(name, self._things, f"Known {self.kind}s"),
+                f"No {self.kind} is called '{name}'.", suggestion(name, self._things, f"Known {self.kind}s")
             )
         return self._things[name]
 
@@ -130,9 +129,7 @@ class Registry(Generic[T]):
         """Register what another package offers, or note why it cannot be used."""
         package = point.dist.name if point.dist is not None else point.value
         if point.name in self._things or point.name in self._home_of:
-            problem = (
-                f"The package {package} offers a {self.kind} '{point.name}', a name that is already taken."
-            )
+            problem = f"The package {package} offers a {self.kind} '{point.name}', a name that is already taken."
             self._failed[point.name] = MissingPartError(problem, f"Give the {self.kind} another name there.")
             return
         try:

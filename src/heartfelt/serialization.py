@@ -66,9 +66,7 @@ def _object(value: Any) -> dict[str, Json]:
     for field in dataclasses.fields(value):
         encoded = None if field.metadata.get("skip") else to_json(getattr(value, field.name))
         omit = field.metadata.get("omit")
-        if field.metadata.get("skip") or (
-            omit and (encoded is None or (omit != "none" and encoded in ([], {}, "")))
-        ):
+        if field.metadata.get("skip") or (omit and (encoded is None or (omit != "none" and encoded in ([], {}, "")))):
             continue
         if field.metadata.get("flatten"):
             assert isinstance(encoded, dict), f"{field.name} is not an object"
@@ -94,8 +92,7 @@ def read_json(path: Path, kind: type[T]) -> T:
         return from_json(kind, json.loads(Path(path).read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
-            f"{path} cannot be read as {kind.__name__}: {error}.",
-            "Write it again with this version of heartfelt.",
+            f"{path} cannot be read as {kind.__name__}: {error}.", "Write it again with this version of heartfelt."
         ) from error
 
 
@@ -155,11 +152,7 @@ def _collection(origin: Any, parts: tuple[Any, ...], data: Any) -> Any:
     if origin is tuple and not (len(parts) == 2 and parts[1] is Ellipsis):
         return tuple(_restore(part, item) for part, item in zip(parts, data, strict=True))
     items = [_restore(parts[0], item) for item in data]
-    return (
-        tuple(items)
-        if origin is tuple or not isinstance(origin, type) or not issubclass(list, origin)
-        else items
-    )
+    return tuple(items) if origin is tuple or not isinstance(origin, type) or not issubclass(list, origin) else items
 
 
 def _restored_object(kind: Any, data: Any) -> Any:

@@ -144,9 +144,7 @@ STIMULI = Contract(
         _optional("intent", "what it was meant to convey"),
         _optional("prompt", "the text it was made from, or that text's id"),
         _optional("path", "its media file, relative to the media root"),
-        _optional(
-            "reference", "its undistorted original: a stimulus id, or a file relative to the media root"
-        ),
+        _optional("reference", "its undistorted original: a stimulus id, or a file relative to the media root"),
         _optional("found", "whether the media file was there when read", pl.Boolean),
         _optional("duration", "its length in seconds", pl.Float64),
         _optional("rate", "audio samples per second", pl.Int64),
@@ -172,12 +170,7 @@ RATINGS = Contract(
         _text("rater", "the rater id", nullable=True),
         _text("stimulus", "the stimulus id"),
         _text("question", "the question id"),
-        Column(
-            name="value",
-            dtype=pl.Float64,
-            about="the answer as a number, or the category's code",
-            nullable=True,
-        ),
+        Column(name="value", dtype=pl.Float64, about="the answer as a number, or the category's code", nullable=True),
         _optional("answer", "the answer in words"),
         _optional("position", "place in the rater's presentation order, from 1", pl.Int64),
         _optional("seconds", "time taken to answer", pl.Float64),
@@ -238,9 +231,7 @@ FIELDS = Contract(
         _optional("verified_by", "the rater who verified it"),
         _optional("at", "when it was verified", MOMENT),
         _optional("shown", "what the rater saw of it: true, hidden, or planted for another stimulus's value"),
-        _optional(
-            "first", "the rater's first answer, where it was changed later; (rejected) for a rejected value"
-        ),
+        _optional("first", "the rater's first answer, where it was changed later; (rejected) for a rejected value"),
         _optional("seconds", "time the rater spent on it", pl.Float64),
         _optional("keystrokes", "keys and taps it took", pl.Int64),
         _optional("version", "the version of the model that wrote it"),
@@ -248,8 +239,7 @@ FIELDS = Contract(
         _optional("drafted_at", "when the machine wrote it", MOMENT),
         _optional("confidence", "how sure the machine says it is, from 0 to 1", pl.Float64),
         _optional(
-            "boxes",
-            "where it saw what: tag, box (left, top, right, bottom as fractions) and confidence, as JSON",
+            "boxes", "where it saw what: tag, box (left, top, right, bottom as fractions) and confidence, as JSON"
         ),
         _optional("repeat", "0 for a first presentation, 1 for its first repeat", pl.Int64),
     ),
@@ -268,8 +258,7 @@ DRAFTS = Contract(
         _optional("at", "when", MOMENT),
         _optional("confidence", "how sure the machine says it is, from 0 to 1", pl.Float64),
         _optional(
-            "boxes",
-            "where it saw what: tag, box (left, top, right, bottom as fractions) and confidence, as JSON",
+            "boxes", "where it saw what: tag, box (left, top, right, bottom as fractions) and confidence, as JSON"
         ),
         _optional("limits", "what the machine cannot see, in its own words"),
     ),
@@ -294,10 +283,7 @@ ADJUDICATIONS = Contract(
         _text("stimulus", "the stimulus id"),
         _text("question", "the question id"),
         Column(
-            name="value",
-            dtype=pl.Float64,
-            about="the final answer as a number, or the category's code",
-            nullable=True,
+            name="value", dtype=pl.Float64, about="the final answer as a number, or the category's code", nullable=True
         ),
         _optional("answer", "the final answer in words"),
         _optional("rule", "the rules that selected the item, separated by commas"),
@@ -317,12 +303,7 @@ QUESTIONNAIRES = Contract(
         _text("questionnaire", "the id of the questionnaire"),
         Column(name="after_trials", dtype=pl.Int64, about="trials the rater had answered when it came"),
         _text("question", "the question id"),
-        Column(
-            name="value",
-            dtype=pl.Float64,
-            about="the answer as a number, or the category's code",
-            nullable=True,
-        ),
+        Column(name="value", dtype=pl.Float64, about="the answer as a number, or the category's code", nullable=True),
         _optional("answer", "the answer in words"),
         _optional("at", "when it was answered", MOMENT),
     ),

@@ -11,17 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from heartfelt.wording import (
-    interval,
-    listed,
-    number,
-    p_value,
-    percent,
-    percent_interval,
-    plural,
-    share,
-    spaced,
-)
+from heartfelt.wording import interval, listed, number, p_value, percent, percent_interval, plural, share, spaced
 
 _FILTERS: tuple[Callable[..., str], ...] = (
     interval,

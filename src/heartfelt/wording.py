@@ -135,9 +135,7 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     """``a, b and c``; of more than ``most`` names the first, and how many are left."""
     if len(names) > most:
         return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
-    return (
-        " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0] if names else "none"
-    )
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0] if names else "none"
 
 
 def sentence(clauses: Sequence[str]) -> str:

@@ -23,27 +23,17 @@ PLACE = {
     "fear": (0.20, 0.85),
     "sadness": (0.20, 0.25),
 }
-OBJECTS = {
-    "amusement": "dog",
-    "awe": "mountain",
-    "contentment": "tree",
-    "fear": "spider",
-    "disgust": "spider",
-}
+OBJECTS = {"amusement": "dog", "awe": "mountain", "contentment": "tree", "fear": "spider", "disgust": "spider"}
 
 
-def emotion_snapshot(
-    per_emotion: int = 6, raters: int = 4, seed: int = 1, media: Path | None = None
-) -> Snapshot:
+def emotion_snapshot(per_emotion: int = 6, raters: int = 4, seed: int = 1, media: Path | None = None) -> Snapshot:
     """Images of eight intended emotions by two systems, each rated by three of the raters."""
     rng = np.random.default_rng(seed)
     study = recipe_study("aigiemo")
     stimuli, ratings = [], []
     for place, intent in enumerate(EMOTIONS * per_emotion):
         name = f"image-{place:03d}"
-        stimuli.append(
-            {"stimulus": name, "system": ("one", "two")[place % 2], "intent": intent, "path": f"{name}.png"}
-        )
+        stimuli.append({"stimulus": name, "system": ("one", "two")[place % 2], "intent": intent, "path": f"{name}.png"})
         for rater in rng.choice(raters, 3, replace=False):
             same = EMOTIONS[:4] if intent in EMOTIONS[:4] else EMOTIONS[4:]
             felt = intent if rng.random() < 0.75 else str(rng.choice(same))
@@ -59,13 +49,7 @@ def emotion_snapshot(
                 "objects": (None, ";".join(tags) or NONE),
             }
             ratings += [
-                {
-                    "rater": f"r{rater}",
-                    "stimulus": name,
-                    "question": question,
-                    "value": value,
-                    "answer": answer,
-                }
+                {"rater": f"r{rater}", "stimulus": name, "question": question, "value": value, "answer": answer}
                 for question, (value, answer) in given.items()
             ]
     return Snapshot.build(

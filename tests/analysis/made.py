@@ -46,8 +46,7 @@ def study(kind: str, minimum: int = 1) -> Study:
         for name, (v, a) in INTENTS.items()
     ]
     questions = [
-        Question(id=name, text=name, scale="s", axis=name if kind == "conveyance" else None)
-        for name in QUESTIONS[kind]
+        Question(id=name, text=name, scale="s", axis=name if kind == "conveyance" else None) for name in QUESTIONS[kind]
     ]
     plain = Study(name="made", scales={"s": scale(kind)}, questions=questions, intents=intents)
     return plain.changed(design=plain.design.model_copy(update={"minimum_ratings": minimum}))
@@ -55,10 +54,7 @@ def study(kind: str, minimum: int = 1) -> Study:
 
 def stimuli(n: int = 24, systems: int = 3) -> pl.DataFrame:
     names = list(INTENTS)
-    rows = [
-        {"stimulus": f"s{i}", "system": f"M{i % systems}", "intent": names[i // systems % 4]}
-        for i in range(n)
-    ]
+    rows = [{"stimulus": f"s{i}", "system": f"M{i % systems}", "intent": names[i // systems % 4]} for i in range(n)]
     return pl.DataFrame(rows)
 
 

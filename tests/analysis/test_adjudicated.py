@@ -90,9 +90,7 @@ def test_shares_and_differences_are_those_counted_by_hand(snapshot: Snapshot) ->
     }  # fmt: skip
     emotion = rows["emotion", "any"]
     assert emotion.items == 5
-    assert (emotion.with_majority.value, emotion.with_majority.counts["items"]) == (0.5, 4), (
-        "the tie is no majority"
-    )
+    assert (emotion.with_majority.value, emotion.with_majority.counts["items"]) == (0.5, 4), "the tie is no majority"
     from statsmodels.stats.proportion import proportion_confint
 
     low, high = proportion_confint(2, 4, method="wilson")
@@ -108,9 +106,7 @@ def test_shares_and_differences_are_those_counted_by_hand(snapshot: Snapshot) ->
     assert [valence.difference.low, valence.difference.high] == pytest.approx([low, high])
     assert valence.with_majority.is_missing
     objects = rows["objects", "any"]
-    assert (objects.with_draft.value, objects.with_nobody.value) == (0.5, 0.5), (
-        "tags in any order; nobody said tree"
-    )
+    assert (objects.with_draft.value, objects.with_nobody.value) == (0.5, 0.5), "tags in any order; nobody said tree"
 
 
 def test_without_decisions_there_is_nothing_to_say(snapshot: Snapshot) -> None:

@@ -70,33 +70,16 @@ def test_eight_pairs_of_systems_differ(clips: Analysis, question: str) -> None:
     assert sum(row["significant"] for row in pairs) == 8
 
 
-EMMEANS = (
-    "R 4.2.2, emmeans 1.8.4.1: pairs(emmeans(lm(deviation ~ system + intent), 'system'), adjust = 'tukey')"
-)
+EMMEANS = "R 4.2.2, emmeans 1.8.4.1: pairs(emmeans(lm(deviation ~ system + intent), 'system'), adjust = 'tukey')"
 
 
 @pytest.mark.parametrize(
     ("question", "differ", "pair", "printed"),
     [
-        (
-            "valence",
-            12,
-            ("AudioLDM2", "Mustango"),
-            (0.335376930341, 0.04067024484, 0.63008361585, 0.01512655397),
-        ),
+        ("valence", 12, ("AudioLDM2", "Mustango"), (0.335376930341, 0.04067024484, 0.63008361585, 0.01512655397)),
         ("valence", 12, ("Suno", "Udio"), (-0.009190762005, -0.30345880295, 0.28507727894, 0.9999992106)),
-        (
-            "arousal",
-            9,
-            ("StableAudio", "Udio"),
-            (-0.3701956226, -0.68280184299, -0.05758940223, 0.009737660653),
-        ),
-        (
-            "arousal",
-            9,
-            ("AudioLDM2", "Mustango"),
-            (-0.2844224105, -0.59893505986, 0.03009023891, 0.1025838633),
-        ),
+        ("arousal", 9, ("StableAudio", "Udio"), (-0.3701956226, -0.68280184299, -0.05758940223, 0.009737660653)),
+        ("arousal", 9, ("AudioLDM2", "Mustango"), (-0.2844224105, -0.59893505986, 0.03009023891, 0.1025838633)),
     ],
 )
 def test_pairs_of_the_model_equal_emmeans(
@@ -124,8 +107,7 @@ def test_the_verdict_rests_on_the_model_with_tastes(clips: Analysis) -> None:
     pair = next(
         pair
         for pair in clips.summary.pairwise or ()
-        if (pair.outcome, pair.method, pair.a, pair.b)
-        == ("valence", "Tukey, mixed model", "AudioLDM2", "Mustango")
+        if (pair.outcome, pair.method, pair.a, pair.b) == ("valence", "Tukey, mixed model", "AudioLDM2", "Mustango")
     )
     assert pair.p == pytest.approx(0.08863565874, rel=1e-4)
     text = next(s for s in clips.summary.verdict if s.startswith("Systems differ in valence (signed"))
@@ -231,9 +213,7 @@ def test_slopes_show_the_neutrality_bias(clips: Analysis) -> None:
 
 def test_tables(clips: Analysis) -> None:
     assert clips.labels.height == 2 * 991
-    assert {"value", "standard_error", "low", "high", "n", "sd", "system", "intent"} <= set(
-        clips.labels.columns
-    )
+    assert {"value", "standard_error", "low", "high", "n", "sd", "system", "intent"} <= set(clips.labels.columns)
     assert clips.raters.height == 111
     columns = {"n", "mean", "sd", "bias", "inconsistency", "agreement", "flags", "carelessness_rank", "kept"}
     assert columns <= set(clips.raters.columns)

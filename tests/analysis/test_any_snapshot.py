@@ -35,21 +35,7 @@ SCALES: dict[str, tuple[AnyScale, tuple[int, int]]] = {
     "yes-no": (YesNo(type="yes-no"), (0, 1)),
     "categories": (Categories(type="categories", categories=["joyful", "sad", "awe", "calm"]), (0, 3)),
 }
-NAMES = (
-    "plain",
-    "with space",
-    "a:b",
-    "Ünïcödé",
-    "<b>&",
-    "%s {x}",
-    "null",
-    "0",
-    "a + b",
-    "it's",
-    "all",
-    "x\\y",
-    "喜び",
-)
+NAMES = ("plain", "with space", "a:b", "Ünïcödé", "<b>&", "%s {x}", "null", "0", "a + b", "it's", "all", "x\\y", "喜び")
 REFERENCES = {"joyful": (8.0, 7.0), "sad": (2.0, 3.0), "angry": (2.5, 7.5), "calm": (7.0, 2.5)}
 
 
@@ -108,10 +94,7 @@ def _stimuli(rng: np.random.Generator, items: int, systems: int, odd: bool, inte
     names = [f"{NAMES[i % len(NAMES)]}/{i}" if odd else f"s{i}" for i in range(items)]
     table = pl.DataFrame({"stimulus": names})
     if systems:
-        own = [
-            NAMES[i % systems % len(NAMES)] + str(i % systems) if odd else f"M{i % systems}"
-            for i in range(items)
-        ]
+        own = [NAMES[i % systems % len(NAMES)] + str(i % systems) if odd else f"M{i % systems}" for i in range(items)]
         table = table.with_columns(pl.Series("system", own))
     if intents != "none":
         known = [
@@ -158,9 +141,7 @@ def check(found: Analysis) -> None:
     assert json.loads(text) == summary_of(found)
     check_reasons(summary_of(found))
     check_parts(found)
-    assert not [note for note in summary_of(found)["notes"] if "heartfelt failed" in note], summary_of(found)[
-        "notes"
-    ]
+    assert not [note for note in summary_of(found)["notes"] if "heartfelt failed" in note], summary_of(found)["notes"]
     assert "heartfelt failed" not in text
     groups = summary_of(found)["verdict_groups"]
     assert summary_of(found)["verdict"][0] == groups["bottom_line"]
@@ -179,11 +160,7 @@ def check(found: Analysis) -> None:
 @settings(
     max_examples=16,
     deadline=None,
-    suppress_health_check=[
-        HealthCheck.too_slow,
-        HealthCheck.function_scoped_fixture,
-        HealthCheck.data_too_large,
-    ],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
 )
 @given(snapshot=snapshots(), policy=st.sampled_from(["flag-only", "default"]), by=st.booleans())
 def test_every_snapshot_is_analysed_and_reported(snapshot: Snapshot, policy: str, by: bool) -> None:

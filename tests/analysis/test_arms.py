@@ -54,9 +54,7 @@ def snapshot(turned: bool = False, shift: float = 0.0, questions: list[str] | No
                 answer = float(np.clip(round(value + rng.normal(0, 0.8)), 1, 9))
                 seconds = pace * float(np.exp(rng.normal(0, 0.2)))
                 rows.append((f"r{number}", f"s{stimulus}", question, answer, place, seconds))
-    ratings = pl.DataFrame(
-        rows, schema=["rater", "stimulus", "question", "value", "position", "seconds"], orient="row"
-    )
+    ratings = pl.DataFrame(rows, schema=["rater", "stimulus", "question", "value", "position", "seconds"], orient="row")
     stimuli = pl.DataFrame({"stimulus": [f"s{number}" for number in range(STIMULI)]})
     return Snapshot.build(study, stimuli=stimuli, ratings=ratings, raters=pl.DataFrame(raters))
 

@@ -17,9 +17,7 @@ KINDS = ("conveyance", "opinion", "presence", "yes-no", "categories")
 QUICK = AnalyzeOptions(resamples=100)
 
 
-def full(
-    kind: str, raters: int, items: int, value: Any, questions: tuple[str, ...] | None = None
-) -> list[Row]:
+def full(kind: str, raters: int, items: int, value: Any, questions: tuple[str, ...] | None = None) -> list[Row]:
     return [
         (f"r{r}", f"s{i}", q, float(value(r, i)))
         for r in range(raters)
@@ -45,11 +43,7 @@ def cases(kind: str) -> Iterator[tuple[str, pl.DataFrame, list[Row]]]:
     yield "no variance", table, full(kind, 5, 12, lambda _r, _i: low)
     yield "a question nobody answered", table, full(kind, 5, 12, any_answer, asked[:1])
     yield "no ratings", table, []
-    yield (
-        "no overlap",
-        table,
-        [(f"r{i // 3}", f"s{i}", q, float(any_answer(0, 0))) for i in range(12) for q in asked],
-    )
+    yield ("no overlap", table, [(f"r{i // 3}", f"s{i}", q, float(any_answer(0, 0))) for i in range(12) for q in asked])
     yield (
         "unknown raters",
         table,
@@ -108,8 +102,7 @@ def test_ten_thousand_raters_with_one_rating_each(kind: str) -> None:
     rng = np.random.default_rng(1)
     asked = QUESTIONS[kind]
     rows: list[Row] = [
-        (f"r{i}", f"s{i % 24}", asked[i % len(asked)], float(rng.integers(low, high + 1)))
-        for i in range(10_000)
+        (f"r{i}", f"s{i % 24}", asked[i % len(asked)], float(rng.integers(low, high + 1))) for i in range(10_000)
     ]
     result = analyze(snapshot(kind, stimuli(), rows), QUICK)
     check_reasons(summary_of(result))

@@ -86,9 +86,7 @@ def test_pairs_belong_to_the_effect_with_the_same_model(material: AnalysisData, 
     effect = next(row for row in variance_tables(material, {}) if row.effect == "system")
     pairs = pairwise(scores, {}, Failures())
     own = model_pairs(pairs, effect)
-    assert [(pair.outcome, pair.model, pair.a, pair.b) for pair in own] == [
-        ("valence", "system + intent", "M0", "M1")
-    ]
+    assert [(pair.outcome, pair.model, pair.a, pair.b) for pair in own] == [("valence", "system + intent", "M0", "M1")]
     assert model_pairs(None, effect) == []
 
 
@@ -106,9 +104,7 @@ def test_counts_are_compared_within_raters_where_they_are_known() -> None:
     for place in range(40):
         for rater in range(3 + place % 5):
             bias = 1.5 * (rater >= 4)
-            rows.append(
-                (f"r{rater}", f"s{place}", "quality", float(np.clip(round(2 + bias + rng.normal()), 1, 5)))
-            )
+            rows.append((f"r{rater}", f"s{place}", "quality", float(np.clip(round(2 + bias + rng.normal()), 1, 5))))
     named = checks(prepare(snapshot("opinion", table, rows))).ratings_per_item["quality"]
     unnamed: list[Row] = [(None, *rest) for _, *rest in rows]  # type: ignore[misc]  # a row has four entries
     anonymous = checks(prepare(snapshot("opinion", table, unnamed))).ratings_per_item["quality"]
@@ -181,9 +177,7 @@ def test_held_out_alpha_is_the_mean_of_both_halves(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("known", [[None, 0.5], [0.5, None]])
-def test_held_out_alpha_needs_both_coefficients(
-    monkeypatch: pytest.MonkeyPatch, known: list[float | None]
-) -> None:
+def test_held_out_alpha_needs_both_coefficients(monkeypatch: pytest.MonkeyPatch, known: list[float | None]) -> None:
     assert alphas(monkeypatch, known) is None
 
 

@@ -94,9 +94,7 @@ def test_places_are_means_and_ellipses_of_the_stimuli(
         assert place.ellipse is not None
         assert place.ellipse.semi_axes == pytest.approx(cloud.semi_axes)
     by_name = {place.category: place for place in result.places}
-    assert (
-        float(by_name["excitement"].means["arousal"]) > float(by_name["contentment"].means["arousal"]) + 0.3
-    )
+    assert float(by_name["excitement"].means["arousal"]) > float(by_name["contentment"].means["arousal"]) + 0.3
 
 
 @pytest.mark.slow
@@ -164,9 +162,7 @@ def test_attributes_that_go_with_emotions(
     table = snapshot.ratings.filter(pl.col("question") == "objects")
     has = {
         stimulus: {
-            tag
-            for tag in ("dog", "sky", "spider")
-            if 2 * sum(tag in a.split(";") for a in answers) >= len(answers)
+            tag for tag in ("dog", "sky", "spider") if 2 * sum(tag in a.split(";") for a in answers) >= len(answers)
         }
         for stimulus, answers in table.group_by("stimulus").agg("answer").iter_rows()
         if label[stimulus]
@@ -176,16 +172,10 @@ def test_attributes_that_go_with_emotions(
         both = sum(tag in tags and label[s] == category for s, tags in has.items())
         n_tag, n_category = sum(tag in tags for tags in has.values()), sum(label[s] == category for s in has)
         cell = cells[tag, category]
-        assert (cell.n_both, objects.attributes[tag], objects.by_category[category]) == (
-            both,
-            n_tag,
-            n_category,
-        )
+        assert (cell.n_both, objects.attributes[tag], objects.by_category[category]) == (both, n_tag, n_category)
         assert cell.lift == pytest.approx(both * len(has) / n_tag / n_category)
         square = [[both, n_tag - both], [n_category - both, len(has) - n_tag - n_category + both]]
-        assert cell.p_alone == pytest.approx(scipy_stats.fisher_exact(np.array(square)).pvalue, rel=1e-9), (
-            SOURCE
-        )
+        assert cell.p_alone == pytest.approx(scipy_stats.fisher_exact(np.array(square)).pvalue, rel=1e-9), SOURCE
         assert cell.p is not None
         assert cell.p >= (cell.p_alone or 0)
     assert cells["dog", "amusement"].significant
@@ -212,9 +202,7 @@ def test_agreement_on_tags_does_not_depend_on_the_order_of_rows(snapshot: Snapsh
     found = set()
     for seed in range(8):
         rows = snapshot.ratings.sample(fraction=1, shuffle=True, seed=seed)
-        shuffled = Snapshot.build(
-            snapshot.study, stimuli=snapshot.stimuli, ratings=rows, raters=snapshot.raters
-        )
+        shuffled = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=rows, raters=snapshot.raters)
         (objects,) = (row for row in field_agreements(prepare(shuffled)) if row.question == "objects")
         found.add(repr((objects.alpha.value, objects.alpha.low, objects.alpha.high)))
     assert len(found) == 1
@@ -230,9 +218,7 @@ def test_results_survive_json(made: Analysis) -> None:
 @pytest.mark.slow
 def test_studies_without_categories_have_no_such_keys() -> None:
     snapshot = emotion_snapshot(2)
-    study = snapshot.study.changed(
-        questions=[q for q in snapshot.study.questions if q.id in ("valence", "arousal")]
-    )
+    study = snapshot.study.changed(questions=[q for q in snapshot.study.questions if q.id in ("valence", "arousal")])
     ratings = snapshot.ratings.filter(pl.col("question").is_in(["valence", "arousal"])).drop("answer")
     plain = analyze(Snapshot.build(study, stimuli=snapshot.stimuli, ratings=ratings, source=snapshot.source))
     assert {"categories", "field_agreement"}.isdisjoint(to_json(plain.summary))  # type: ignore[arg-type]  # an object

@@ -97,9 +97,7 @@ def test_preferences_give_means_on_the_scale_of_the_grades() -> None:
     pair = next(p for p in made.pairs if (p.a, p.b) == ("alpha", "delta"))
     rows = snapshot.ratings.with_columns(pl.col("stimulus").str.split("/").list.first().alias("system"))
     both = rows.filter(
-        (pl.col("system").is_in(["alpha", "delta"]).all() & (pl.col("system").n_unique() == 2)).over(
-            "rater", "trial"
-        )
+        (pl.col("system").is_in(["alpha", "delta"]).all() & (pl.col("system").n_unique() == 2)).over("rater", "trial")
     )
     expected = both.filter(pl.col("system") == "alpha")["value"].mean()
     assert pair.preference.value == pytest.approx(expected)
@@ -137,9 +135,7 @@ def test_mushra_leaves_out_whom_the_recommendation_leaves_out() -> None:
     assert result is not None
     assert result.excluded == ("r07",)
     assert [condition.name for condition in result.conditions] == ["reference", "good", "poor", "anchor"]
-    kept = snapshot.ratings.filter((pl.col("rater") != "r07") & pl.col("stimulus").str.starts_with("good"))[
-        "value"
-    ]
+    kept = snapshot.ratings.filter((pl.col("rater") != "r07") & pl.col("stimulus").str.starts_with("good"))["value"]
     assert float(result.conditions[1].mean) == pytest.approx(float(np.mean(kept.to_numpy())))
     assert len(result.conditions[1].items) == 4
     assert {row.system for row in made.systems or ()} == {"good", "poor"}
@@ -170,9 +166,7 @@ def test_ratings_next_to_a_reference_have_means_by_system() -> None:
     values = snapshot.ratings.filter(pl.col("stimulus").str.starts_with("poor"))["value"]
     assert float(by_system["poor"].mean) == pytest.approx(float(np.mean(values.to_numpy())))
     assert float(by_system["poor"].below_top) == pytest.approx(float(by_system["poor"].mean) - 5)
-    assert "Next to the reference" in " ".join(
-        analyze(snapshot, AnalyzeOptions(resamples=100)).summary.verdict
-    )
+    assert "Next to the reference" in " ".join(analyze(snapshot, AnalyzeOptions(resamples=100)).summary.verdict)
 
 
 @pytest.mark.slow
@@ -214,9 +208,7 @@ def test_bad_designs_are_explained_end_to_end() -> None:
     tied = _rebuilt(plain, plain.ratings.with_columns(value=pl.lit(0.5)))
     left = _rebuilt(plain, plain.ratings.with_columns(value=(pl.col("place") == 1).cast(pl.Float64)))
     known = pl.col("stimulus").str.split("/").list.first()
-    island = (known.is_in(["alpha", "beta"]).all() | known.is_in(["gamma", "delta"]).all()).over(
-        "rater", "trial"
-    )
+    island = (known.is_in(["alpha", "beta"]).all() | known.is_in(["gamma", "delta"]).all()).over("rater", "trial")
     apart = _rebuilt(plain, plain.ratings.filter(island))
     alone = _rebuilt(plain, plain.ratings.filter(pl.col("place") == 1))
     texts = {
@@ -225,10 +217,7 @@ def test_bad_designs_are_explained_end_to_end() -> None:
     }
     assert "give no strengths: every comparison was a tie" in texts["tied"]
     assert "The first presented got 100%" in texts["left"]
-    assert (
-        "do not allow for the order of presentation: the first of two was chosen so consistently"
-        in texts["left"]
-    )
+    assert "do not allow for the order of presentation: the first of two was chosen so consistently" in texts["left"]
     assert "no chain of comparisons links it with" in texts["apart"]
     assert "no trial has answers about two different stimuli" in texts["alone"]
     assert not any("failed" in text for text in texts.values())
@@ -236,9 +225,7 @@ def test_bad_designs_are_explained_end_to_end() -> None:
 
 @pytest.mark.slow
 def test_strengths_with_and_without_the_raters_in_question() -> None:
-    analysis = analyze(
-        panel_of_pairs(12, 60, careless={"r00": "first"}, seed=3), AnalyzeOptions(resamples=100)
-    )
+    analysis = analyze(panel_of_pairs(12, 60, careless={"r00": "first"}, seed=3), AnalyzeOptions(resamples=100))
     assert analysis.panel.under("default").dropped == ("r00",)
     figures = [row for row in analysis.summary.sensitivity or () if row.figure.startswith("strength of ")]
     assert len(figures) == 6
@@ -258,9 +245,7 @@ def test_nobody_answered() -> None:
 @pytest.mark.slow
 def test_unknown_raters_still_give_strengths() -> None:
     plain = arena(raters=6)
-    nameless = plain.ratings.with_columns(
-        pl.concat_str("rater", "trial").alias("trial"), rater=pl.lit(None, pl.String)
-    )
+    nameless = plain.ratings.with_columns(pl.concat_str("rater", "trial").alias("trial"), rater=pl.lit(None, pl.String))
     made = only(_rebuilt(plain, nameless))
     assert made.raters == 0
     assert made.consistency == ()

@@ -69,9 +69,7 @@ PARTS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("function", "part"), PARTS)
-def test_a_failing_part_is_missing_with_the_reason(
-    function: str, part: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_part_is_missing_with_the_reason(function: str, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     target = "_both_sides" if function == "sensitivity" else function
     monkeypatch.setattr(MODULE, target, broken)
     result = analyze(made(), QUICK)
@@ -159,15 +157,11 @@ def test_a_failing_figure_or_section_costs_no_other(monkeypatch: pytest.MonkeyPa
     assert "ZeroDivisionError" in charts["slopes"].reason
     folder = write_analysis(result, tmp_path / "out")
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert (
-        "This section is missing: heartfelt failed here (ZeroDivisionError: float division by zero)." in page
-    )
+    assert "This section is missing: heartfelt failed here (ZeroDivisionError: float division by zero)." in page
     assert (folder / "figures" / "answers.png").is_file()
 
 
-def test_a_figure_that_cannot_be_drawn_leaves_its_reason(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_figure_that_cannot_be_drawn_leaves_its_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from heartfelt.report.charts import Chart
     from heartfelt.report.drawing import files
 

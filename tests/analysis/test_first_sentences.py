@@ -57,16 +57,10 @@ def test_raters_flagged_are_in_the_bottom_line_from_a_twentieth_on(summary: Summ
 
 
 def test_the_findings_behind_the_flags_add_up(summary: Summary) -> None:
-    text = " ".join(
-        rater_sentences(flagging(summary, informativeness=1, straight_lining=2, spread=1, change=1))
-    )
+    text = " ".join(rater_sentences(flagging(summary, informativeness=1, straight_lining=2, spread=1, change=1)))
     assert mentions(text, "5 of 8 raters", "1", "2")
     both = flagging(summary, informativeness=1, change=1)
-    reasons = {
-        **both.screening.flagged,
-        "r0": ("informativeness: a", "collusion: b"),
-        "r2": ("collusion: b",),
-    }
+    reasons = {**both.screening.flagged, "r0": ("informativeness: a", "collusion: b"), "r2": ("collusion: b",)}
     both = replace(both, screening=replace(both.screening, flagged=reasons, collusion=(("r0", "r2"),)))
     assert mentions(" ".join(rater_sentences(both)), "3 of 8 raters", "1", "2", "1 group")
 
@@ -107,15 +101,9 @@ def judged(summary: Summary, **judged_by: int) -> Summary:
             "1 of 3 rules could be applied (longest-run to 2 of 8 raters); whether answers depend on the stimuli is not known"
             " (fewer than 8 trials).",
         ),
-        (
-            {"informativeness": 8, "spread": 8, "bt500": 0},
-            "2 of 2 rules could be applied, each to all 8 raters.",
-        ),
+        ({"informativeness": 8, "spread": 8, "bt500": 0}, "2 of 2 rules could be applied, each to all 8 raters."),
         ({"informativeness": 8}, "1 of 1 rule could be applied, to all 8 raters."),
-        (
-            {"informativeness": 8, "choice_agreement": 0},
-            "1 of 2 rules could be applied, to all 8 raters.",
-        ),
+        ({"informativeness": 8, "choice_agreement": 0}, "1 of 2 rules could be applied, to all 8 raters."),
         (
             {"informativeness": 3, "choice_agreement": 0},
             "1 of 2 rules could be applied (informativeness to 3 of 8 raters).",
@@ -244,11 +232,7 @@ def test_where_pairs_give_no_order_majorities_come_first(summary: Summary) -> No
     )
     (result,) = comparison_results(snap)
     assert result.agreement is not None
-    assert (result.agreement.judged_twice, result.agreement.with_majority, result.agreement.majority_tie) == (
-        4,
-        3,
-        1,
-    )
+    assert (result.agreement.judged_twice, result.agreement.with_majority, result.agreement.majority_tie) == (4, 3, 1)
     made = replace(summary, comparisons=(result,), anova=(), mixed=(), quadrants=None, reliability={})
     assert mentions(bottom_line(made), "50% of 4 pairs", "stimuli")
     first, *rest = comparison_sentences(made)
@@ -325,9 +309,7 @@ def test_traces_that_never_move_run_over_or_repeat_are_counted() -> None:
     snap = Snapshot.build(study, stimuli=pl.DataFrame({"stimulus": ["s"]}), ratings=ratings, traces=traces)
     (result,) = trace_results(snap)
     assert (result.constant, result.overlong, result.duplicate) == (2, 1, 1)
-    timed = Snapshot.build(
-        study, stimuli=snap.stimuli, ratings=ratings, traces=traces.with_columns(rate=pl.lit(1.0))
-    )
+    timed = Snapshot.build(study, stimuli=snap.stimuli, ratings=ratings, traces=traces.with_columns(rate=pl.lit(1.0)))
     assert trace_results(timed)[0].overlong == 0
     late = traces.with_columns(pl.concat_list(pl.lit(None, pl.Float32), "samples").alias("samples"))
     started_late = Snapshot.build(study, stimuli=snap.stimuli, ratings=ratings, traces=late)

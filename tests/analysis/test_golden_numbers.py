@@ -21,18 +21,7 @@ from heartfelt.snapshot import Snapshot
 from tests.analysis.made import answers, snapshot, stimuli, study, summary_of
 
 FILE = Path(__file__).with_name("golden_numbers.json")
-WORDS = (
-    "heartfelt",
-    "schema",
-    "source",
-    "hash",
-    "verdict",
-    "verdict_groups",
-    "methods",
-    "results",
-    "notes",
-    "policy",
-)
+WORDS = ("heartfelt", "schema", "source", "hash", "verdict", "verdict_groups", "methods", "results", "notes", "policy")
 
 
 def conveyance() -> Snapshot:

@@ -22,13 +22,7 @@ from tests.analysis.made import answers, snapshot, stimuli
 from tests.facts import mentions
 
 EMPTY = PolicySide(
-    counts=SideCounts(0, 0, 0, 0),
-    reliability={},
-    anova=(),
-    pairwise=(),
-    systems=(),
-    slopes=(),
-    quadrants=None,
+    counts=SideCounts(0, 0, 0, 0), reliability={}, anova=(), pairwise=(), systems=(), slopes=(), quadrants=None
 )
 
 
@@ -59,9 +53,7 @@ def test_pairs_differ_at_95_percent_after_holm(
 
 
 @pytest.mark.parametrize(("p", "significant"), [(0.0499, True), (0.0501, False), (0.09, False)])
-def test_groups_of_raters_differ_at_95_percent(
-    monkeypatch: pytest.MonkeyPatch, p: float, significant: bool
-) -> None:
+def test_groups_of_raters_differ_at_95_percent(monkeypatch: pytest.MonkeyPatch, p: float, significant: bool) -> None:
     monkeypatch.setattr(rater_groups, "p_value", lambda _: p)
     table = stimuli(12, 1)
     question = prepare(snapshot("opinion", table, answers("opinion", table, raters=6))).questions[0]
@@ -161,20 +153,12 @@ def missing_reliability(**known: object) -> Reliability:
         ((8, None), ""),
     ],
 )
-def test_more_than_a_thousand_raters_are_not_named(
-    between: tuple[int | None, int | None], words: str
-) -> None:
+def test_more_than_a_thousand_raters_are_not_named(between: tuple[int | None, int | None], words: str) -> None:
     trust = missing_reliability(raters_needed={"0.9": 12}, raters_needed_between={"0.9": between})
     assert _needed(trust) == words
 
 
-@pytest.mark.parametrize(
-    ("top", "words"),
-    [
-        (0.05, "valence r = .05"),
-        (0.0499, "show no difference between stimuli"),
-    ],
-)
+@pytest.mark.parametrize(("top", "words"), [(0.05, "valence r = .05"), (0.0499, "show no difference between stimuli")])
 def test_a_ceiling_below_a_twentieth_is_none(top: float, words: str) -> None:
     single = Estimate(value=0.3, low=0.1, high=0.5)
     sentence = _ceiling(
@@ -212,8 +196,7 @@ def test_figures_of_effects_name_what_was_measured() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bare", "named"),
-    [(Estimate(value=0.0), False), (Estimate.missing("x"), False), (Estimate(value=0.3), True)],
+    ("bare", "named"), [(Estimate(value=0.0), False), (Estimate.missing("x"), False), (Estimate(value=0.3), True)]
 )
 def test_what_the_system_alone_gives_is_named_only_above_zero(bare: Estimate, named: bool) -> None:
     top = Ceilings(correlation=Estimate(value=0.8), cell_means=bare)

@@ -66,9 +66,7 @@ def test_pairs_are_corrected_by_holm_within_their_family(opinion: dict[str, Any]
             for row in opinion["pairwise"]
             if row["method"] == "two-way jackknife, Holm" and row["outcome"] == question
         ]
-        assert [(row["a"], row["b"]) for row in rows] == list(
-            itertools.combinations(["M0", "M1", "M2", "M3"], 2)
-        )
+        assert [(row["a"], row["b"]) for row in rows] == list(itertools.combinations(["M0", "M1", "M2", "M3"], 2))
         order = sorted(rows, key=lambda row: row["p_alone"])
         highest = 0.0
         for place, row in enumerate(order):
@@ -88,20 +86,14 @@ def test_ranks_and_ties_follow_the_jackknife(opinion: dict[str, Any]) -> None:
     same = [
         {pair["a"], pair["b"]}
         for pair in opinion["pairwise"]
-        if pair["method"] == "two-way jackknife, Holm"
-        and pair["outcome"] == "quality"
-        and not pair["significant"]
+        if pair["method"] == "two-way jackknife, Holm" and pair["outcome"] == "quality" and not pair["significant"]
     ]
     assert same
     for row in rows:
-        assert row["tied_with"] == sorted(
-            next(iter(pair - {row["system"]})) for pair in same if row["system"] in pair
-        )
+        assert row["tied_with"] == sorted(next(iter(pair - {row["system"]})) for pair in same if row["system"] in pair)
 
 
-def changes(
-    value: float, raters: list[float], stimuli_variance: float = 0.04, ratings: float = 0.01
-) -> Changes:
+def changes(value: float, raters: list[float], stimuli_variance: float = 0.04, ratings: float = 0.01) -> Changes:
     by_rater = np.array(raters)
     return Changes(
         value=value,
@@ -243,10 +235,7 @@ def test_raters_needed_by_hand() -> None:
 
     for target in (0.7, 0.8, 0.9):
         assert result.raters_needed[f"{target:g}"] == raters(target, 0.4)
-        assert list(result.raters_needed_between[f"{target:g}"]) == [
-            raters(target, 0.5),
-            raters(target, 0.25),
-        ]
+        assert list(result.raters_needed_between[f"{target:g}"]) == [raters(target, 0.5), raters(target, 0.25)]
 
 
 def test_one_way_from_means_by_hand() -> None:
@@ -335,8 +324,7 @@ def test_ellipses_hold_95_percent_and_overlaps_the_middle_95_percent() -> None:
     drawn = stream(0, "analysis", "overlap")
     first, second = (cloud.T[drawn.integers(0, n, (200, n))] for cloud, n in ((a, 12), (b, 9)))
     every = [
-        overlap_of(ellipse(x[:, 0], x[:, 1]), ellipse(y[:, 0], y[:, 1]))
-        for x, y in zip(first, second, strict=True)
+        overlap_of(ellipse(x[:, 0], x[:, 1]), ellipse(y[:, 0], y[:, 1])) for x, y in zip(first, second, strict=True)
     ]
     assert result.value == pytest.approx(overlap_of(ellipse(*a), ellipse(*b)))
     assert [result.low, result.high] == pytest.approx(np.quantile(every, [0.025, 0.975]).tolist(), abs=3e-3)
@@ -346,9 +334,7 @@ class TestChecks:
     @pytest.mark.parametrize(("answered", "constant"), [(5, ["flat"]), (4, [])])
     def test_five_equal_answers_make_a_constant_rater(self, answered: int, constant: list[str]) -> None:
         table = stimuli(8)
-        rows: list[Row] = [
-            (f"r{r}", f"s{i}", "match", float((i + r) % 2)) for r in range(3) for i in range(8)
-        ]
+        rows: list[Row] = [(f"r{r}", f"s{i}", "match", float((i + r) % 2)) for r in range(3) for i in range(8)]
         rows += [("flat", f"s{i}", "match", 1.0) for i in range(answered)]
         result = checks(prepare(snapshot("yes-no", table, rows)))
         assert list(result.constant_raters) == constant
@@ -382,9 +368,7 @@ class TestGroups:
     def people(self, values: list[Any]) -> Snapshot:
         n = len(values)
         table = stimuli(6)
-        rows: list[Row] = [
-            (f"r{r}", f"s{i}", "quality", float(1 + (i + r) % 5)) for r in range(n) for i in range(6)
-        ]
+        rows: list[Row] = [(f"r{r}", f"s{i}", "quality", float(1 + (i + r) % 5)) for r in range(n) for i in range(6)]
         raters_table = pl.DataFrame({"rater": [f"r{r}" for r in range(n)], "fact": values})
         base = snapshot("opinion", table, rows)
         return Snapshot.build(base.study, stimuli=table, ratings=base.ratings, raters=raters_table)
@@ -420,9 +404,7 @@ class TestGroups:
 @pytest.mark.slow
 @pytest.mark.parametrize(("values", "binned"), [(101, False), (102, True)])
 def test_long_scales_are_shown_in_twenty_bins(values: int, binned: bool) -> None:
-    asked = Study(
-        name="x", scales={"s": Numeric(type="numeric")}, questions=[Question(id="q", text="q", scale="s")]
-    )
+    asked = Study(name="x", scales={"s": Numeric(type="numeric")}, questions=[Question(id="q", text="q", scale="s")])
     table = pl.DataFrame({"stimulus": [f"s{i}" for i in range(values)]})
     ratings = pl.DataFrame(
         {
@@ -432,9 +414,7 @@ def test_long_scales_are_shown_in_twenty_bins(values: int, binned: bool) -> None
             "value": [float(i) for i in range(values)],
         }
     )
-    (row,) = summary_of(analyze(Snapshot.build(asked, stimuli=table, ratings=ratings), QUICK))[
-        "distributions"
-    ]
+    (row,) = summary_of(analyze(Snapshot.build(asked, stimuli=table, ratings=ratings), QUICK))["distributions"]
     assert (row["bins"] is not None) == binned
     if binned:
         assert row["bins"] == pytest.approx(np.linspace(0, 101, 21).tolist())
@@ -460,10 +440,7 @@ def test_the_noise_of_a_mean_is_the_pooled_variance_over_its_count() -> None:
     table = stimuli(3, 1)
     votes = {"s0": [2.0, 4.0, 6.0], "s1": [5.0, 6.0], "s2": [7.0]}
     rows: list[Row] = [
-        (f"r{k}", s, q, v)
-        for s, vs in votes.items()
-        for k, v in enumerate(vs)
-        for q in ("valence", "arousal")
+        (f"r{k}", s, q, v) for s, vs in votes.items() for k, v in enumerate(vs) for q in ("valence", "arousal")
     ]
     result = stimulus_scores(prepare(snapshot("conveyance", table, rows)).questions[0])
     within = (8.0 + 0.5) / 3

@@ -129,9 +129,7 @@ def test_votes_of_unknown_raters() -> None:
 def test_ties_and_the_number_of_ratings_are_said_without_inventing_raters() -> None:
     """Eight clear items with twelve votes, eight with six that are tied: counts depend on the answers, and nobody is known."""
     votes = {f"a{i}": "joyful" for i in range(8)} | {f"b{i}": "calm" for i in range(8)}
-    rows = [
-        (None, item, "emotion", 0.0 if k < 11 else 1.0) for item in votes if item[0] == "a" for k in range(12)
-    ]
+    rows = [(None, item, "emotion", 0.0 if k < 11 else 1.0) for item in votes if item[0] == "a" for k in range(12)]
     rows += [(None, item, "emotion", float(2 + k % 2)) for item in votes if item[0] == "b" for k in range(6)]
     table = pl.DataFrame({"stimulus": list(votes)})
     verdict = " ".join(summary_of(analyze(snapshot("categories", table, rows), QUICK))["verdict"])

@@ -62,8 +62,7 @@ def replace_values(material: AnalysisData, rows: list[tuple[str | None, str, str
     questions = []
     for question in material.questions:
         numbers = [
-            value[rater, item, question.id]
-            for rater, item in question.ratings.select("rater", "item").iter_rows()
+            value[rater, item, question.id] for rater, item in question.ratings.select("rater", "item").iter_rows()
         ]
         ratings = question.ratings.with_columns(value=pl.Series(numbers))
         questions.append(replace(question, ratings=ratings))

@@ -14,18 +14,10 @@ ANSWERS = [3, 7, 1, 9, 4, 8, 2, 6, 5, 9, 1, 7]
 
 def snapshot(sequences: dict[str, list[int]]) -> Snapshot:
     study = Study(
-        name="s",
-        scales={"nine": Points(type="points", points=9)},
-        questions=[Question(id="q", text="?", scale="nine")],
+        name="s", scales={"nine": Points(type="points", points=9)}, questions=[Question(id="q", text="?", scale="nine")]
     )
     rows = [
-        {
-            "rater": rater,
-            "stimulus": f"{rater}-{place}",
-            "question": "q",
-            "value": float(value),
-            "position": place,
-        }
+        {"rater": rater, "stimulus": f"{rater}-{place}", "question": "q", "value": float(value), "position": place}
         for rater, values in sequences.items()
         for place, value in enumerate(values, 1)
     ]

@@ -30,18 +30,7 @@ QUICK = AnalyzeOptions(resamples=100)
 PARTS = (
     *("heartfelt", "schema", "kind", "source", "study", "hash", "policy", "seed", "counts", "answers_used"),
     "reliability",
-    *(
-        "agreement",
-        "anova",
-        "mixed",
-        "pairwise",
-        "systems",
-        "intents",
-        "quadrants",
-        "slopes",
-        "ellipses",
-        "overlap",
-    ),
+    *("agreement", "anova", "mixed", "pairwise", "systems", "intents", "quadrants", "slopes", "ellipses", "overlap"),
     *("screening", "sensitivity", "published", "verdict", "methods", "results", "why_missing"),
 )
 
@@ -162,9 +151,7 @@ def test_ordered_categories_are_also_present_or_absent() -> None:
     table = stimuli(24)
     rows = answers("presence", table)
     base = snapshot("presence", table, rows)
-    items = base.items.with_columns(
-        (pl.col("stimulus").str.slice(1).cast(pl.Int64) % 2 == 0).alias("intended_present")
-    )
+    items = base.items.with_columns((pl.col("stimulus").str.slice(1).cast(pl.Int64) % 2 == 0).alias("intended_present"))
     made = Snapshot.build(base.study, stimuli=table, ratings=base.ratings, items=items)
     summary = summary_of(analyze(made, QUICK))
     result = summary["agreement"]["joy"]
@@ -210,9 +197,7 @@ def test_many_questions_are_taken_together() -> None:
     ]
     schema = {"rater": pl.String, "stimulus": pl.String, "question": pl.String, "value": pl.Float64}
     ratings = pl.DataFrame(rows, schema=schema, orient="row")
-    made = Snapshot.build(
-        Study(name="many", scales={"p": scale}, questions=asked), stimuli=stimuli(6), ratings=ratings
-    )
+    made = Snapshot.build(Study(name="many", scales={"p": scale}, questions=asked), stimuli=stimuli(6), ratings=ratings)
     summary = summary_of(analyze(made, QUICK))
     assert len(summary["reliability"]) == 16
     each = summary["reliability"][names[0]]
@@ -276,11 +261,7 @@ def test_the_default_panel_is_what_screening_by_default_gives() -> None:
     table = stimuli(48)
     rows = answers("conveyance", table, raters=12)
     rng = np.random.default_rng(9)
-    rows += [
-        ("careless", f"s{i}", q, float(rng.integers(1, 10)))
-        for i in range(48)
-        for q in ("valence", "arousal")
-    ]
+    rows += [("careless", f"s{i}", q, float(rng.integers(1, 10))) for i in range(48) for q in ("valence", "arousal")]
     made = snapshot("conveyance", table, rows)
     direct = screen(made, "default", seed=3)
     through = screen(made, "flag-only", seed=3).under("default")

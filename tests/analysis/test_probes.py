@@ -33,9 +33,7 @@ def study(anchors: tuple[str, ...] = ANCHORS, practice: tuple[str, ...] = ()) ->
         if anchors
         else []
     )
-    return made.changed(
-        probes=probes, design=made.design.model_copy(update={"practice_stimuli": list(practice)})
-    )
+    return made.changed(probes=probes, design=made.design.model_copy(update={"practice_stimuli": list(practice)}))
 
 
 def ratings(spread: float, seed: int = 0, raters: int = 16) -> pl.DataFrame:
@@ -92,11 +90,7 @@ def test_anchors_do_not_hide_a_real_difference() -> None:
 @pytest.mark.slow
 def test_anchors_do_not_inflate_reliability() -> None:
     figures = {}
-    for name, snap in {
-        "declared": snapshot(0.0),
-        "undeclared": snapshot(0.0, study(())),
-        "bare": bare(0.0),
-    }.items():
+    for name, snap in {"declared": snapshot(0.0), "undeclared": snapshot(0.0, study(())), "bare": bare(0.0)}.items():
         result = summary_of(analyze(snap, AnalyzeOptions()))
         figures[name] = result["reliability"]["quality"]["icc1"]["value"]
     assert figures["undeclared"] > figures["bare"] + 0.3
@@ -169,10 +163,7 @@ def test_limits_on_the_mean_and_the_sum_of_a_raters_anchors() -> None:
     rule = RULES["anchor"]
     assert not rule.apply(snap)["flagged"].any()
     for settings, words in (
-        (
-            {"mean_at_most": 2.5},
-            "The mean of 3 answers to 'quality' on anchor 'noise' is 3, not at most 2.5.",
-        ),
+        ({"mean_at_most": 2.5}, "The mean of 3 answers to 'quality' on anchor 'noise' is 3, not at most 2.5."),
         ({"sum_at_most": 8}, "The sum of 3 answers to 'quality' on anchor 'noise' is 9, not at most 8."),
     ):
         rows = rule.apply(snap, RuleOptions(settings=settings)).filter("flagged")
@@ -202,9 +193,7 @@ def table_at(folder: Path, *, marked: str | None = None) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("marked", "option"),
-    [(None, "low1=0-3, low2=0-3,low3=0..3"), ("known", "known")],
-    ids=["names", "column"],
+    ("marked", "option"), [(None, "low1=0-3, low2=0-3,low3=0..3"), ("known", "known")], ids=["names", "column"]
 )
 def test_anchors_are_named_when_a_table_is_read(tmp_path: Path, marked: str | None, option: str) -> None:
     path = table_at(tmp_path, marked=marked)
@@ -220,9 +209,7 @@ def test_anchors_are_named_when_a_table_is_read(tmp_path: Path, marked: str | No
 
 def test_anchors_without_limits_and_with_one_limit(tmp_path: Path) -> None:
     snap = read_with(table_at(tmp_path), "long", {"scale": "0-10", "anchors": "low1, low2=-3, low3=0-"})
-    limits = {
-        tuple(p.stimuli): (p.at_least, p.at_most) for p in snap.study.probes if isinstance(p, AnchorProbe)
-    }
+    limits = {tuple(p.stimuli): (p.at_least, p.at_most) for p in snap.study.probes if isinstance(p, AnchorProbe)}
     assert limits == {("low1",): (None, None), ("low2",): (None, 3.0), ("low3",): (0.0, None)}
 
 

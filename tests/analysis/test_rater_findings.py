@@ -49,17 +49,13 @@ def test_the_chance_of_equal_answers_by_hand() -> None:
 def test_standards_are_kept_apart_from_findings(colluders: Analysis) -> None:
     result = summary_of(colluders)["screening"]
     rules = {reason.split(":")[0] for reasons in result["flagged"].values() for reason in reasons}
-    others = {
-        reason.split(":")[0] for reasons in result["flagged_by_standards"].values() for reason in reasons
-    }
+    others = {reason.split(":")[0] for reasons in result["flagged_by_standards"].values() for reason in reasons}
     assert not rules & {"bt500", "p913", "bias", "anchor"}
     assert others <= {"bt500", "p913", "bias", "anchor"}
     assert set(result["dropped_by_default"]) <= set(result["flagged"])
     table = colluders.raters
     assert set(table.filter(pl.col("flags") != "")["rater"]) == set(result["flagged"])
-    assert set(table.filter(pl.col("flags_by_standards") != "")["rater"]) == set(
-        result["flagged_by_standards"]
-    )
+    assert set(table.filter(pl.col("flags_by_standards") != "")["rater"]) == set(result["flagged_by_standards"])
 
 
 def test_half_a_panel_of_straight_liners_is_in_the_verdict() -> None:

@@ -23,9 +23,7 @@ from tests.facts import mentions
 SCHEMA = {"rater": pl.String, "stimulus": pl.String, "question": pl.String, "value": pl.Float64}
 
 
-def two_languages(
-    seed: int = 0, higher: float = 0.0, raters: int = 16, items: int = 24, per: int = 24
-) -> Snapshot:
+def two_languages(seed: int = 0, higher: float = 0.0, raters: int = 16, items: int = 24, per: int = 24) -> Snapshot:
     """Raters of two languages with levels and gains of their own; German ones answer quality ``higher`` on average."""
     rng = np.random.default_rng(seed)
     truth, level = rng.normal(size=items), 0.4 * rng.normal(size=raters)
@@ -171,9 +169,7 @@ def test_small_groups_and_raters_who_did_not_say() -> None:
     assert by["not_stated"] == 1
     result = analyze(made, AnalyzeOptions(resamples=100, by="expert"))
     check_reasons(summary_of(result)["by"])
-    (small,) = [
-        r for r in summary_of(result)["by"]["rows"] if (r["group"], r["question"]) == ("true", "quality")
-    ]
+    (small,) = [r for r in summary_of(result)["by"]["rows"] if (r["group"], r["question"]) == ("true", "quality")]
     assert mentions(small["why_missing"], "2 raters", "3")
     assert small["n_raters"] == 2
     assert small["mean"]["value"] is None

@@ -67,10 +67,7 @@ def test_tastes_widen_what_is_known_of_a_difference() -> None:
     assert alike.difference.high is not None
     assert divided.difference.low is not None
     assert divided.difference.high is not None
-    narrow, wide = (
-        alike.difference.high - alike.difference.low,
-        divided.difference.high - divided.difference.low,
-    )
+    narrow, wide = (alike.difference.high - alike.difference.low, divided.difference.high - divided.difference.low)
     assert wide > 2 * narrow
 
 
@@ -83,9 +80,7 @@ def test_a_design_that_hides_tastes_is_named() -> None:
     assert row.p is not None
     firsts = {system: [name for name in TABLE["stimulus"] if of[name] == system] for system in ("M0", "M1")}
     one_each = [
-        row
-        for row in rows
-        if row[1] == firsts[of[row[1]]][int((row[0] or "r0")[1:]) % len(firsts[of[row[1]]])]
+        row for row in rows if row[1] == firsts[of[row[1]]][int((row[0] or "r0")[1:]) % len(firsts[of[row[1]]])]
     ]
     row = fit(rated(one_each)).effects[0]
     assert row.why_no_tastes == ONE_STIMULUS
@@ -133,8 +128,7 @@ def test_pairs_by_the_jackknife_are_those_of_the_model(monkeypatch: pytest.Monke
             assert (pair.a, pair.b, pair.significant) == (other.a, other.b, other.significant)
             assert float(pair.difference) == pytest.approx(float(other.difference), abs=1e-6)
             widths = [
-                (estimate.high or 0.0) - (estimate.low or 0.0)
-                for estimate in (pair.difference, other.difference)
+                (estimate.high or 0.0) - (estimate.low or 0.0) for estimate in (pair.difference, other.difference)
             ]
             assert widths[0] == pytest.approx(widths[1], rel=0.25)  # the model also knows intents
 
@@ -225,8 +219,7 @@ def three_spreads() -> list[Row]:
             continue
         level = (2.0 + n % 2 * 0.5, 3.5 + n % 3 * 0.5, 3.0 + (n % 5 - 2) * 1.0)[kind]
         rows += [
-            (None, name, "quality", float(min(max(round(level + (rating + n) % 3 - 0.8), 1), 5)))
-            for rating in range(3)
+            (None, name, "quality", float(min(max(round(level + (rating + n) % 3 - 0.8), 1), 5))) for rating in range(3)
         ]
     return rows
 

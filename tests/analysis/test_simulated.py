@@ -41,9 +41,7 @@ def test_careless_raters_are_left_out(planted: tuple[simulate.SimulatedRatings, 
 
 
 @pytest.mark.parametrize("question", ["valence", "arousal"])
-def test_planted_slopes_are_recovered(
-    planted: tuple[simulate.SimulatedRatings, Analysis], question: str
-) -> None:
+def test_planted_slopes_are_recovered(planted: tuple[simulate.SimulatedRatings, Analysis], question: str) -> None:
     sim, result = planted
     truth = sim.truth.filter(pl.col("question") == question)
     for row in summary_of(result)["slopes"]:
@@ -58,9 +56,7 @@ def test_planted_slopes_are_recovered(
 
 def test_planted_shifts_are_recovered(planted: tuple[simulate.SimulatedRatings, Analysis]) -> None:
     sim, result = planted
-    true = sim.truth.group_by("system", "question").agg(
-        (pl.col("true") - pl.col("intended")).mean().alias("shift")
-    )
+    true = sim.truth.group_by("system", "question").agg((pl.col("true") - pl.col("intended")).mean().alias("shift"))
     shift = {(system, question): value for system, question, value in true.iter_rows()}
     inside = 0
     for row in summary_of(result)["systems"]:
@@ -70,23 +66,18 @@ def test_planted_shifts_are_recovered(planted: tuple[simulate.SimulatedRatings, 
     assert inside >= 6
 
 
-def test_the_most_faithful_system_ranks_first_and_apart(
-    planted: tuple[simulate.SimulatedRatings, Analysis],
-) -> None:
+def test_the_most_faithful_system_ranks_first_and_apart(planted: tuple[simulate.SimulatedRatings, Analysis]) -> None:
     _, result = planted
     for question in ("valence", "arousal"):
         rows = sorted(
-            (r for r in summary_of(result)["systems"] if r["question"] == question),
-            key=lambda r: int(r["rank"]),
+            (r for r in summary_of(result)["systems"] if r["question"] == question), key=lambda r: int(r["rank"])
         )
         assert rows[0]["system"] == "Pluckbox"
         assert rows[-1]["system"] == "Chipling"
         assert rows[0]["tied_with"] == []
 
 
-def test_effects_are_found_on_labels_and_on_ratings(
-    planted: tuple[simulate.SimulatedRatings, Analysis],
-) -> None:
+def test_effects_are_found_on_labels_and_on_ratings(planted: tuple[simulate.SimulatedRatings, Analysis]) -> None:
     _, result = planted
     for row in summary_of(result)["anova"] + summary_of(result)["mixed"]:
         if row["effect"] == "system" and row["deviation"] == "signed":
@@ -103,8 +94,6 @@ def test_no_difference_is_not_called_one() -> None:
     rows = [r for r in result["anova"] if r["effect"] == "system" and r["model"] == "system + intent"]
     assert all(row["p"] > 0.01 for row in rows)
     assert not any(
-        row["significant"]
-        for row in result["pairwise"]
-        if row["factor"] == "system" and row["deviation"] == "signed"
+        row["significant"] for row in result["pairwise"] if row["factor"] == "system" and row["deviation"] == "signed"
     )
     assert any("No difference between systems is shown" in sentence for sentence in result["verdict"])

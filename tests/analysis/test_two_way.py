@@ -150,10 +150,7 @@ def test_few_or_unknown_raters_are_named() -> None:
     named = estimate(mean_changes(unknown, first, lambda mean, _: mean[:, 0]), "mean")
     assert "raters unknown" in named.interval
     alone = stimuli_of(items, [], ["mean"], "means only")
-    assert (
-        "no single ratings"
-        in estimate(mean_changes(alone, first, lambda mean, _: mean[:, 0]), "mean").interval
-    )
+    assert "no single ratings" in estimate(mean_changes(alone, first, lambda mean, _: mean[:, 0]), "mean").interval
 
 
 def test_no_width_is_no_interval() -> None:
@@ -170,9 +167,7 @@ def test_shares_stay_between_nought_and_one() -> None:
     data, x, _ = laid(drawn(np.random.default_rng(8), 12, 5))
     every = np.ones(len(data.names), np.bool_)
     result = estimate(
-        mean_changes(data, every, lambda m, at: ((m[:, 0] > 5) == (x[at] > 5)).astype(np.float64)),
-        "hits",
-        "share",
+        mean_changes(data, every, lambda m, at: ((m[:, 0] > 5) == (x[at] > 5)).astype(np.float64)), "hits", "share"
     )
     assert result.low is not None
     assert result.high is not None

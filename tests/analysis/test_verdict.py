@@ -30,9 +30,7 @@ SCHEMA = {"rater": pl.String, "stimulus": pl.String, "question": pl.String, "val
 
 
 def made(scale: AnyScale, rows: list[Row], names: list[str], table: pl.DataFrame) -> Snapshot:
-    asked = Study(
-        name="made", scales={"s": scale}, questions=[Question(id=n, text=n, scale="s") for n in names]
-    )
+    asked = Study(name="made", scales={"s": scale}, questions=[Question(id=n, text=n, scale="s") for n in names])
     return Snapshot.build(asked, stimuli=table, ratings=pl.DataFrame(rows, schema=SCHEMA, orient="row"))
 
 
@@ -44,9 +42,7 @@ def group(found: Analysis, name: str) -> str:
 def noise() -> Analysis:
     """Systems of which one was rated higher by every rater, whatever the stimulus ids say; stimuli are mixed up."""
     rng = np.random.default_rng(0)
-    rows: list[Row] = [
-        (f"r{r}", f"s{i}", "quality", float(rng.integers(1, 6))) for r in range(12) for i in range(24)
-    ]
+    rows: list[Row] = [(f"r{r}", f"s{i}", "quality", float(rng.integers(1, 6))) for r in range(12) for i in range(24)]
     rows += [(f"flat{r}", f"s{i}", "quality", 3.0) for r in range(3) for i in range(24)]
     return analyze(made(Points(type="points", points=5), rows, ["quality"], stimuli(24)), QUICK)
 
@@ -79,9 +75,7 @@ def test_the_worst_comes_before_a_significant_f(noise: Analysis) -> None:
     """Even where systems differ significantly."""
     row = next(row for row in noise.summary.anova or () if row.effect == "system")
     model = next(row for row in noise.summary.mixed or () if row.effect == "system")
-    summary = replace(
-        noise.summary, anova=(replace(row, f=12.0, p=0.0001),), mixed=(replace(model, f=12.0, p=0.0001),)
-    )
+    summary = replace(noise.summary, anova=(replace(row, f=12.0, p=0.0001),), mixed=(replace(model, f=12.0, p=0.0001),))
     result = verdict(summary)
     assert result.bottom_line.startswith("The ratings carry no detectable information")
     assert any("Systems differ" in sentence for sentence in result.systems)
@@ -289,9 +283,7 @@ def test_raters_chosen_by_agreement_alone_gain_nothing_on_held_out_stimuli() -> 
     retained = ~np.isin(rater, worst)
     rises = []
     for half in (first, ~first):
-        rows = [
-            alpha(rater[rows], item[rows], value[rows], "interval").value for rows in (half, half & retained)
-        ]
+        rows = [alpha(rater[rows], item[rows], value[rows], "interval").value for rows in (half, half & retained)]
         rises.append((rows[1] or 0.0) - (rows[0] or 0.0))
     assert rises[0] > 0.02 > rises[1]
 
@@ -342,9 +334,7 @@ def test_an_ordered_scale_leads_with_an_ordinal_coefficient() -> None:
     rng = np.random.default_rng(1)
     scale = Ordered(type="ordered", categories=["bad", "poor", "fair", "good", "excellent"])
     rows: list[Row] = [
-        (f"r{r}", f"s{i}", "q", float(np.clip(round(i % 5 + rng.normal()), 0, 4)))
-        for r in range(6)
-        for i in range(20)
+        (f"r{r}", f"s{i}", "q", float(np.clip(round(i % 5 + rng.normal()), 0, 4))) for r in range(6) for i in range(20)
     ]
     result = analyze(made(scale, rows, ["q"], stimuli(20)), QUICK)
     assert summary_of(result)["agreement"]["q"]["leading"] == "alpha_ordinal"
@@ -393,9 +383,7 @@ def test_of_many_questions_those_that_matter_are_spoken_of_and_the_rest_summed_u
     assert chosen[0] == "q8"
     assert "Of the other 5 questions" in group(result, "reliability")
     assert mentions(group(result, "systems"), "5 questions", "systems")
-    sizes = {
-        row["outcome"]: row["eta_squared"] for row in summary_of(result)["anova"] if row["effect"] == "system"
-    }
+    sizes = {row["outcome"]: row["eta_squared"] for row in summary_of(result)["anova"] if row["effect"] == "system"}
     assert min(sizes[name] for name in chosen) >= max(sizes[name] for name in rest)
 
 
@@ -438,9 +426,7 @@ def test_parallel_sequences_come_with_their_figures_and_standards_are_not_headli
         flagged_by_standards={"r2": ("bt500: x",)},
         collusion=(("r0", "r1"),),
         parallel=(
-            ParallelPair(
-                raters=("r0", "r1"), positions=12, correlation=0.9, share=0.46, expected_share=0.21, p=0.001
-            ),
+            ParallelPair(raters=("r0", "r1"), positions=12, correlation=0.9, share=0.46, expected_share=0.21, p=0.001),
         ),
         not_judged=("r3", "r4"),
     )

@@ -21,9 +21,7 @@ from tests.facts import mentions
 @pytest.fixture(scope="module")
 def summary() -> Summary:
     table = stimuli(24)
-    return analyze(
-        snapshot("conveyance", table, answers("conveyance", table)), AnalyzeOptions(resamples=100)
-    ).summary
+    return analyze(snapshot("conveyance", table, answers("conveyance", table)), AnalyzeOptions(resamples=100)).summary
 
 
 def trust_of(summary: Summary) -> Reliability:
@@ -49,9 +47,7 @@ def with_p(summary: Summary, anova: float, mixed: float | None) -> Summary:
         (0.049, None, "Systems differ in valence and arousal,"),
     ],
 )
-def test_five_percent_is_where_systems_differ(
-    summary: Summary, anova: float, mixed: float | None, words: str
-) -> None:
+def test_five_percent_is_where_systems_differ(summary: Summary, anova: float, mixed: float | None, words: str) -> None:
     changed = with_p(summary, anova, mixed)
     tops = [f"{(highest(row) or ('',))[0]} highest" for row in summary.mixed or () if row.effect == "system"]
     assert words.format(*tops) in bottom_line(changed)
@@ -92,14 +88,10 @@ def test_without_information_the_bottom_line_says_so(summary: Summary) -> None:
     single = replace(summary, reliability={"valence": empty, "arousal": trust_of(summary)})
     assert "the ratings of valence carry no detectable information" in bottom_line(single)
     flat = replace(summary.checks, constant_questions=("valence", "arousal")) if summary.checks else None
-    assert bottom_line(replace(both, checks=flat)).startswith(
-        "All answers on valence and arousal are the same"
-    )
+    assert bottom_line(replace(both, checks=flat)).startswith("All answers on valence and arousal are the same")
 
 
-def test_questions_of_different_reliability_are_named_with_what_their_labels_are_good_for(
-    summary: Summary,
-) -> None:
+def test_questions_of_different_reliability_are_named_with_what_their_labels_are_good_for(summary: Summary) -> None:
     good = replace(trust_of(summary), icc2k=Estimate(value=0.93, low=0.85, high=0.97))
     weak = replace(trust_of(summary), icc2k=Estimate(value=0.62, low=0.5, high=0.7))
     mixed = replace(summary, reliability={"valence": good, "arousal": weak})
@@ -138,10 +130,7 @@ def test_effects_with_covariates_or_interactions_do_not_lead(summary: Summary) -
     )
 
 
-@pytest.mark.parametrize(
-    ("p", "words"),
-    [(0.049, "(p = .049)"), (0.05, "(not shown to be above chance, p = .050)")],
-)
+@pytest.mark.parametrize(("p", "words"), [(0.049, "(p = .049)"), (0.05, "(not shown to be above chance, p = .050)")])
 def test_hits_are_compared_with_chance(summary: Summary, p: float, words: str) -> None:
     assert summary.quadrants is not None
     quadrants = replace(
@@ -170,10 +159,7 @@ def test_selected_samples_are_named_with_their_direction(summary: Summary) -> No
         checks = replace(summary.checks, ratings_per_item=tests) if summary.checks else None
         text = next(iter(reliability_sentences(replace(summary, checks=checks))))
         assert f"stimuli with more ratings have {side} answers on valence" in text
-        assert (
-            f"raters disagree {'more' if change > 0 else 'less'} on stimuli with more ratings (arousal)"
-            in text
-        )
+        assert f"raters disagree {'more' if change > 0 else 'less'} on stimuli with more ratings (arousal)" in text
         assert "p = .004, Holm" in text
 
 
@@ -258,9 +244,7 @@ def without_order(summary: Summary) -> Reliability:
 
 
 @pytest.mark.parametrize(("questions", "more"), [(4, ""), (5, " (and see below for 1 further question)")])
-def test_agreement_beyond_chance_names_how_many_questions_are_left(
-    summary: Summary, questions: int, more: str
-) -> None:
+def test_agreement_beyond_chance_names_how_many_questions_are_left(summary: Summary, questions: int, more: str) -> None:
     trust = without_order(summary)
     every = replace(summary, reliability={f"q{k}": trust for k in range(questions)}, slopes=(), anova=())
     agree = "raters agree beyond chance on q0, q1, q2 and q3 (Krippendorff's alpha .42)"
@@ -283,9 +267,7 @@ def test_pools_leave_no_further_questions(summary: Summary) -> None:
     ],
 )
 def test_agreement_is_shown_by_an_interval_above_zero(summary: Summary, low: float, words: str) -> None:
-    votes = Agreement(
-        fleiss_kappa=Estimate(value=0.2, low=low, high=0.4), exact_agreement=GONE, leave_one_out=GONE
-    )
+    votes = Agreement(fleiss_kappa=Estimate(value=0.2, low=low, high=0.4), exact_agreement=GONE, leave_one_out=GONE)
     text = " ".join(reliability_sentences(replace(summary, agreement={"valence": votes})))
     assert words in text
 
@@ -296,18 +278,14 @@ def test_agreement_is_shown_by_an_interval_above_zero(summary: Summary, low: flo
 )
 def test_agreement_without_an_interval_is_no_lack_of_it(summary: Summary, kappa: float, words: str) -> None:
     votes = Agreement(
-        fleiss_kappa=Estimate(value=kappa, why_no_interval="no interval here"),
-        exact_agreement=GONE,
-        leave_one_out=GONE,
+        fleiss_kappa=Estimate(value=kappa, why_no_interval="no interval here"), exact_agreement=GONE, leave_one_out=GONE
     )
     text = " ".join(reliability_sentences(replace(summary, agreement={"valence": votes})))
     assert words in text
     assert "no agreement" not in text
 
 
-def test_reliability_is_called_unknown_only_where_no_coefficient_of_the_answers_is_known(
-    summary: Summary,
-) -> None:
+def test_reliability_is_called_unknown_only_where_no_coefficient_of_the_answers_is_known(summary: Summary) -> None:
     words = "Reliability of valence: unknown"
     single = replace(without_order(summary), icc1=Estimate(value=0.3, low=0.2, high=0.4))
     for alpha, unknown in ((GONE, True), (Estimate(value=0.42, low=0.3, high=0.5), False)):

@@ -38,8 +38,7 @@ questions:
 def small(rows: list[dict[str, Any]], names: tuple[str, ...] = ("a", "b")) -> Snapshot:
     schema = {"rater": pl.String, "stimulus": pl.String, "question": pl.String, "value": pl.Float64}
     texts = dict.fromkeys(
-        ("stimulus", "field", "machine", "source", "version", "verdict", "final", "verified_by", "shown"),
-        pl.String,
+        ("stimulus", "field", "machine", "source", "version", "verdict", "final", "verified_by", "shown"), pl.String
     )
     fields = pl.DataFrame(rows, schema={**texts, "seconds": pl.Float64})
     return Snapshot.build(
@@ -54,14 +53,7 @@ def row(
     field: str, machine: str, final: str | None, shown: str, verdict: str | None = None, **more: Any
 ) -> dict[str, Any]:
     source = "planted" if shown == "planted" else "tagger"
-    given = {
-        "stimulus": "a",
-        "field": field,
-        "machine": machine,
-        "final": final,
-        "shown": shown,
-        "verdict": verdict,
-    }
+    given = {"stimulus": "a", "field": field, "machine": machine, "final": final, "shown": shown, "verdict": verdict}
     return {"source": source, "verified_by": "p", **given, **more}
 
 
@@ -95,9 +87,7 @@ def test_similarities_and_verdicts_by_hand() -> None:
     assert mentions(objects.verdicts.accepted.why_missing, "draft", "verified")
     assert (every.verdicts.verified, every.hidden, every.planted) == (3, 2, 2)
     assert made is not None
-    assert [(model.source, model.version, model.verdicts.verified) for model in made.models] == [
-        ("tagger", None, 3)
-    ]
+    assert [(model.source, model.version, model.verdicts.verified) for model in made.models] == [("tagger", None, 3)]
     raters = {rater.rater: (rater.planted, rater.planted_accepted) for rater in made.raters}
     assert raters == {"p": (0, 0), "q": (1, 0), "s": (0, 0), "t": (0, 0), "u": (1, 1), "v": (0, 0)}
 
@@ -189,9 +179,7 @@ def test_an_analysis_says_who_stamped() -> None:
     snapshot = verified_panel(Panel(raters=10, images=30, fields=4, planted=0.1, stampers=2, answers=True), 5)
     made = analyze(snapshot, AnalyzeOptions(resamples=100))
     assert made.summary.verification is not None
-    stamped = [
-        rater for rater, why in made.summary.screening.flagged.items() if "rubber-stamping" in " ".join(why)
-    ]
+    stamped = [rater for rater, why in made.summary.screening.flagged.items() if "rubber-stamping" in " ".join(why)]
     assert sorted(stamped) == ["r000", "r001"]
     text = " ".join(made.summary.verdict)
     assert mentions(text, "2 of 10 raters", "r000", "r001")
@@ -204,7 +192,5 @@ def test_an_analysis_says_who_stamped() -> None:
     assert strict.summary.verification is not None
     assert strict.summary.verification.left_out == 2 * 30 * 4
     assert np.isclose(
-        strict.summary.verification.fields[0].planted,
-        made.summary.verification.fields[0].planted * 0.8,
-        rtol=0.2,
+        strict.summary.verification.fields[0].planted, made.summary.verification.fields[0].planted * 0.8, rtol=0.2
     )

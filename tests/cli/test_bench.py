@@ -89,17 +89,7 @@ def test_both_subsets_of_emolia(tmp_path: Path, capsys: pytest.CaptureFixture[st
     dim(tmp_path / "in" / "annotations" / "emolia-dim")
     out = tmp_path / "out"
     code, text, _ = run(
-        "bench",
-        tmp_path / "in",
-        "-p",
-        "sham",
-        "--as",
-        "emolia",
-        "--out",
-        out,
-        "--resamples",
-        200,
-        capsys=capsys,
+        "bench", tmp_path / "in", "-p", "sham", "--as", "emolia", "--out", out, "--resamples", 200, capsys=capsys
     )
     assert code == 0, text
     for subset in ("emolia-emo", "emolia-dim"):
@@ -134,33 +124,16 @@ def test_a_frozen_benchmark_and_its_parts(tmp_path: Path, capsys: pytest.Capture
 def test_a_policy_is_told(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     code, text, _ = run(
-        "bench",
-        source,
-        "-p",
-        "intent",
-        "--policy",
-        "default",
-        "--out",
-        out,
-        "--resamples",
-        200,
-        capsys=capsys,
+        "bench", source, "-p", "intent", "--policy", "default", "--out", out, "--resamples", 200, capsys=capsys
     )
     assert code == 0
     assert mentions(text, "screened", "'default'")
 
 
 @pytest.mark.slow
-def test_the_leaderboard_of_two_benches(
-    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_leaderboard_of_two_benches(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, model in (("one", "intent"), ("two", "system-mean")):
-        assert (
-            run("bench", source, "-p", model, "-o", tmp_path / "b" / name, "--resamples", 200, capsys=capsys)[
-                0
-            ]
-            == 0
-        )
+        assert run("bench", source, "-p", model, "-o", tmp_path / "b" / name, "--resamples", 200, capsys=capsys)[0] == 0
     for name, options, stimuli in (("site", [], True), ("leaderboard", ["--no-stimuli"], False)):
         site = tmp_path / "b" / name
         code, text, _ = run("site", tmp_path / "b", site, *options, capsys=capsys)
@@ -256,9 +229,7 @@ def test_the_published_split_is_used(tmp_path: Path, capsys: pytest.CaptureFixtu
     snapshot, _ = made.numbers(per_cell=4)
     parts = ["train", "dev", "test", "train"]
     split = pl.Series("split", [parts[at % 4] for at in range(snapshot.stimuli.height)])
-    published = Snapshot.build(
-        snapshot.study, stimuli=snapshot.stimuli.with_columns(split), ratings=snapshot.ratings
-    )
+    published = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli.with_columns(split), ratings=snapshot.ratings)
     source = published.write(tmp_path / "snapshot")
     dev = set(published.stimuli.filter(pl.col("split") == "dev")["stimulus"])
     arguments = ("-p", "constant:5", "--resamples", 200, "--out", tmp_path / "out")
@@ -287,28 +258,14 @@ def test_rays_resources_reach_the_engine(
 
     _ = ENGINES["ray"]
     monkeypatch.setitem(ENGINES._things, "ray", Noting)
-    ray = (
-        "--engine",
-        "ray",
-        "--gpus",
-        "0.5",
-        "--cpus",
-        2,
-        "--workers",
-        3,
-        "--address",
-        "auto",
-        "--send-media",
-    )
+    ray = ("--engine", "ray", "--gpus", "0.5", "--cpus", 2, "--workers", 3, "--address", "auto", "--send-media")
     arguments = ("-p", "constant:5", "--resamples", 200, "--out", tmp_path / "out")
     assert run("bench", source, *arguments, *ray, capsys=capsys)[0] == 0
     assert given == {"gpus": "0.5", "cpus": "2", "workers": "3", "address": "auto", "media": "send"}
 
 
 @pytest.mark.slow
-def test_a_model_may_be_given_a_name(
-    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_may_be_given_a_name(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("-p", "Always five=constant:5", "--resamples", 200, "--out", tmp_path / "out")
     code, text, _ = run("bench", source, *arguments, capsys=capsys)
     assert code == 0

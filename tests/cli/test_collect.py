@@ -83,28 +83,14 @@ def test_studies_with_sets_count_sets(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_simulating_in_json(folder: Path) -> None:
-    answer = run(
-        "simulate-collection", folder, "--raters", 3, "--trials", 4, "--dropout", 0.2, "--seed", 7, "--json"
-    )
+    answer = run("simulate-collection", folder, "--raters", 3, "--trials", 4, "--dropout", 0.2, "--seed", 7, "--json")
     result = json.loads(answer)
     assert set(result) >= {"stimuli", "ratings", "lost_stimuli", "min", "max", "histogram"}
     assert result["stimuli"] == 6
     assert sum(int(count) * stimuli for count, stimuli in result["histogram"].items()) == result["ratings"]
     assert (
         json.loads(
-            run(
-                "simulate-collection",
-                folder,
-                "--raters",
-                3,
-                "--trials",
-                4,
-                "--dropout",
-                0.2,
-                "--seed",
-                7,
-                "--json",
-            )
+            run("simulate-collection", folder, "--raters", 3, "--trials", 4, "--dropout", 0.2, "--seed", 7, "--json")
         )
         == result
     )
@@ -185,9 +171,7 @@ def test_check_says_of_how_many_stimuli_a_conditional_question_is_asked(tmp_path
     folder = write_study(tmp_path / "study", "s", questions=questions, scales=scales, rows=rows)
     shown = run("check", "--no-pages", add_media(folder))
     assert mentions(shown, "look", "2 of 3 stimuli")
-    assert (
-        "warning: none: no stimulus has drafts that fulfil its conditions, so nobody would be asked." in shown
-    )
+    assert "warning: none: no stimulus has drafts that fulfil its conditions, so nobody would be asked." in shown
     later = [questions[1] | {"show_if": {"question": "face", "is": "yes"}}, questions[0]]
     add_media(write_study(tmp_path / "other", "s", questions=later, scales=scales, rows=rows))
     with pytest.raises(StudyError, match=r"line \d+, questions.0.show_if: 'face' comes after 'look'"):
@@ -196,10 +180,7 @@ def test_check_says_of_how_many_stimuli_a_conditional_question_is_asked(tmp_path
 
 @pytest.mark.slow
 def test_check_lists_arms_and_screeners(tmp_path: Path) -> None:
-    arms = [
-        {"id": "calm", "instructions": "Calmly."},
-        {"id": "some", "stimuli": {"stimulus": ["s0"]}, "weight": 2},
-    ]
+    arms = [{"id": "calm", "instructions": "Calmly."}, {"id": "some", "stimuli": {"stimulus": ["s0"]}, "weight": 2}]
     fact = {"id": "hearing", "text": "?", "type": "choice", "choices": ["good", "bad"]}
     parts: dict[str, Any] = {
         "demographics": [fact],

@@ -46,25 +46,14 @@ def test_distances_of_a_folder(folder: Path, capsys: pytest.CaptureFixture[str])
     assert "already exists" in capsys.readouterr().err
 
 
-def test_distances_of_a_snapshot_beside_peoples_means(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_distances_of_a_snapshot_beside_peoples_means(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study(folder / "systems").write(folder / "snapshot")
     media = folder / "snapshot"
     for path in (folder / "systems").rglob("*.wav"):
         copy = media / path.relative_to(folder / "systems")
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(path.read_bytes())
-    options = [
-        "--embedding",
-        OneBlock.name,
-        "--reference",
-        "system=near",
-        "--metric",
-        "kad",
-        "--components",
-        "4",
-    ]
+    options = ["--embedding", OneBlock.name, "--reference", "system=near", "--metric", "kad", "--components", "4"]
     code = main(["distances", str(folder / "snapshot"), *options, "-o", str(folder / "out")])
     shown = capsys.readouterr()
     assert code == 0, shown.err
@@ -91,9 +80,7 @@ def test_mistakes_are_two_lines(
 
 
 @pytest.mark.slow
-def test_pictures_that_cannot_be_read_are_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pictures_that_cannot_be_read_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(1)
     for system in "AB":
         (tmp_path / "systems" / system).mkdir(parents=True)

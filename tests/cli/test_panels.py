@@ -57,9 +57,7 @@ def test_the_help_shows_the_panels_in_order(capsys: pytest.CaptureFixture[str]) 
         ("pull", "Did you mean 'heartfelt models pull'?"),
     ],
 )
-def test_an_unknown_name_leads_to_the_current_one(
-    typed: str, fix: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_name_leads_to_the_current_one(typed: str, fix: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([typed, "x"]) == 2
     assert capsys.readouterr().err.splitlines() == [f"There is no command '{typed}'.", fix]
 

@@ -21,9 +21,7 @@ from heartfelt.formats.format import read_with
 def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """All that is written to a terminal on standard error."""
     written = io.StringIO()
-    monkeypatch.setattr(
-        command, "err", Console(file=written, force_terminal=True, width=120, color_system=None)
-    )
+    monkeypatch.setattr(command, "err", Console(file=written, force_terminal=True, width=120, color_system=None))
     return written
 
 

@@ -136,9 +136,7 @@ def test_a_study_is_served_stopped_and_served_again(study: Path) -> None:
             assert client.get("/api/v1/study").json()["name"] == "small"
             token = made_token(study)
             for _ in range(6):
-                answer = client.get(
-                    "/api/v1/coverage", headers={"authorization": f"Bearer {token}", "cookie": ""}
-                )
+                answer = client.get("/api/v1/coverage", headers={"authorization": f"Bearer {token}", "cookie": ""})
                 assert answer.status_code == 200
             client.get("/?PROLIFIC_PID=person-1")
             cookies = dict(client.cookies)
@@ -148,9 +146,7 @@ def test_a_study_is_served_stopped_and_served_again(study: Path) -> None:
         assert mentions(first.err[-1], "Stopped", "complete")
         reply = "".join(first.err)
         assert "GET /api/v1/coverage 200" in reply
-        assert not any(
-            secret in reply for secret in (password, token, "person-1", cookies["heartfelt_study"])
-        )
+        assert not any(secret in reply for secret in (password, token, "person-1", cookies["heartfelt_study"]))
     with serving(study) as second:
         assert second.password() is None
         answer = httpx.get(f"{second.address}/api/v1/coverage", cookies=cookies, timeout=30)
@@ -239,11 +235,6 @@ def test_every_option_of_serving_is_in_the_docs() -> None:
     rows = re.findall(r"^\| (`--.*?) \| (\S.{9,}?) \|", command_pages()["serve.md"], re.MULTILINE)
     written = "".join(options for options, _ in rows)
     command = get_command(app).commands["serve"]  # type: ignore[attr-defined]  # a group has commands
-    names = {
-        name
-        for param in command.params
-        for name in [*param.opts, *param.secondary_opts]
-        if name.startswith("--")
-    }
+    names = {name for param in command.params for name in [*param.opts, *param.secondary_opts] if name.startswith("--")}
     missing = {name for name in names - {"--access-log"} if f"`{name}" not in written}
     assert not missing

@@ -29,9 +29,7 @@ def test_instruments_are_listed_and_shown() -> None:
 @pytest.mark.slow
 def test_reminders_have_links_that_work_for_those_who_are_due(tmp_path: Path) -> None:
     sessions = {"count": 2, "wait_days": 2}
-    folder = write_study(
-        tmp_path / "s", "s", stimuli=4, design={"stimuli_per_rater": 1, "sessions": sessions}
-    )
+    folder = write_study(tmp_path / "s", "s", stimuli=4, design={"stimuli_per_rater": 1, "sessions": sessions})
     moments = iter([time.time() - 3 * 86_400.0] * 500)
     with Collection.open(folder, clock=lambda: next(moments), options=CollectOptions(seed=1)) as collection:
         (invitation,) = collection.do(Invite(1, "Dr. A"))
@@ -52,9 +50,7 @@ def test_reminders_have_links_that_work_for_those_who_are_due(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_check_names_scores_licences_and_what_to_know(tmp_path: Path) -> None:
-    folder = write_study(
-        tmp_path / "s", "s", before=[{"instrument": "phq-9"}], branding={"colour": "#5a2d82"}
-    )
+    folder = write_study(tmp_path / "s", "s", before=[{"instrument": "phq-9"}], branding={"colour": "#5a2d82"})
     said = " ".join(CliRunner().invoke(app, ["check", "--no-pages", str(add_media(folder))]).output.split())
     assert mentions(said, "phq_9_depression", "9 asks")
     assert "Contrast of the branding: #5a2d82 7.9:1" in said

@@ -52,9 +52,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["new", "export", "import", "analyze", "bench"])
-def test_a_full_disk_is_two_lines_and_nothing_half_written(
-    command: str, snapshot: Path, tmp_path: Path
-) -> None:
+def test_a_full_disk_is_two_lines_and_nothing_half_written(command: str, snapshot: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = {
         "new": ["new", "aimoclips", out],

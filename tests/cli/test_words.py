@@ -23,29 +23,11 @@ questions:
   - {id: description, text: Describe it, scale: words}
   - {id: quality, text: How good, scale: five}
 """
-WORDS = (
-    "a",
-    "bright",
-    "red",
-    "bird",
-    "sits",
-    "on",
-    "the",
-    "old",
-    "stone",
-    "wall",
-    "and",
-    "looks",
-    "at",
-    "two",
-    "sea",
-)
+WORDS = ("a", "bright", "red", "bird", "sits", "on", "the", "old", "stone", "wall", "and", "looks", "at", "two", "sea")
 
 
 def captions(number: int, step: int = 3) -> list[str]:
-    return [
-        " ".join(WORDS[(i * step + k * (1 + i % 3)) % len(WORDS)] for k in range(9)) for i in range(number)
-    ]
+    return [" ".join(WORDS[(i * step + k * (1 + i % 3)) % len(WORDS)] for k in range(9)) for i in range(number)]
 
 
 def run(*arguments: object, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, list[str]]:
@@ -109,9 +91,7 @@ def test_references(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     folder = tmp_path / "out"
-    code, out, _ = run(
-        "words", table, "--field", "caption", "--against", "human", "-o", folder, capsys=capsys
-    )
+    code, out, _ = run("words", table, "--field", "caption", "--against", "human", "-o", folder, capsys=capsys)
     assert code == 0
     assert "| against human, 30 texts | value |" in out
     assert "| METEOR | none: " in out
@@ -122,9 +102,7 @@ def test_references(
 
 
 @pytest.mark.slow
-def test_a_snapshot_has_answers_fields_and_columns(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_snapshot_has_answers_fields_and_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = snapshot()
     assert snapshot_texts(made, "description").texts == ("a happy dog", "some dog", "cat")
     assert snapshot_texts(made, "caption").texts == ("one dog", "a big dog", "one cat")
@@ -168,12 +146,7 @@ def test_fields_without_verdicts() -> None:
     ],
 )
 def test_bad_input_is_explained(
-    name: str,
-    content: str,
-    arguments: list[str],
-    problem: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    name: str, content: str, arguments: list[str], problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
     code, _, err = run("words", tmp_path / name, "--out", tmp_path / "out", *arguments, capsys=capsys)
@@ -199,9 +172,7 @@ def test_empty_texts_and_files(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.data
-def test_the_prompts_of_ai_images(
-    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_prompts_of_ai_images(shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     prompts = shared_data / "avt_ai_images" / "prompts.csv"
     code, out, _ = run("words", prompts, "--field", "prompts", "--out", tmp_path / "out", capsys=capsys)
     assert code == 0

@@ -143,9 +143,7 @@ def _graded_trials(ratings: pl.DataFrame) -> pl.DataFrame:
     assert all(held == places for held in whole["place"].to_list())
     for grades in whole["value"].to_list():
         assert grades == [grades[0] + place for place in range(len(SYSTEMS))]
-    return whole.select(
-        "trial", "rater", "question", "repeat", stimulus="set", value=pl.col("value").list.first() / 10
-    )
+    return whole.select("trial", "rater", "question", "repeat", stimulus="set", value=pl.col("value").list.first() / 10)
 
 
 def check_traces(collection: Collection, acknowledged: Mapping[str, str]) -> None:
@@ -168,9 +166,7 @@ def go_on(
     clock: Callable[[], float] = lambda: time.time() + AHEAD,
 ) -> int:
     """Open the study after the fault, check it, and let others fill it: every unit gets its quota and not more."""
-    with Collection.open(
-        folder, database=database, clock=clock, options=CollectOptions(seed=1)
-    ) as collection:
+    with Collection.open(folder, database=database, clock=clock, options=CollectOptions(seed=1)) as collection:
         survived = check(collection, acknowledged)
         assert collection.coverage().leased == 0, "the dead process's leases have run out"
         people = 0

@@ -27,12 +27,7 @@ class Journal:
 
     def arrive(self, number: int, length: int = 9) -> Rater:
         self.tell("arrived", number, words=f"r{number}")
-        self.tell(
-            "planned",
-            number,
-            number=float(length),
-            words=f'{{"target":{length},"length":{length},"probes":[]}}',
-        )
+        self.tell("planned", number, number=float(length), words=f'{{"target":{length},"length":{length},"probes":[]}}')
         return self.state.raters[number]
 
     def lease(self, rater: int, unit: int) -> int:

@@ -125,12 +125,7 @@ class Person:
         key = more.pop("key", f"key-{next(_KEYS)}")
         receipt = self.collection.do(
             Answer(
-                self.id,
-                trial.trial,
-                key=key,
-                values=given,
-                log=more.pop("log", TrialLog(seconds=2.0, plays=1)),
-                **more,
+                self.id, trial.trial, key=key, values=given, log=more.pop("log", TrialLog(seconds=2.0, plays=1)), **more
             )
         )
         if receipt.next_step is not None:

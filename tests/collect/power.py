@@ -29,9 +29,7 @@ def loses_power(folder: Path) -> int:
         copy = path.with_name(f"{path.name}.synced")
         before = path.read_bytes() if path.exists() else b""
         after = copy.read_bytes() if copy.exists() else b""
-        dropped += sum(old != new for old, new in zip(before, after, strict=False)) + abs(
-            len(before) - len(after)
-        )
+        dropped += sum(old != new for old, new in zip(before, after, strict=False)) + abs(len(before) - len(after))
         path.unlink(missing_ok=True)
         if copy.exists():
             shutil.copyfile(copy, path)

@@ -16,12 +16,7 @@ import polars as pl
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.adjudicators import (
-    AddAdjudicator,
-    Adjudicate,
-    CheckAdjudicator,
-    RevokeAdjudicator,
-)
+from heartfelt.collect.adjudicators import AddAdjudicator, Adjudicate, CheckAdjudicator, RevokeAdjudicator
 from heartfelt.collect.commands import Exclude, Flag, Restore
 from heartfelt.collect.errors import DecidedElsewhere, InvalidAnswer, UnknownAdjudicator
 from heartfelt.collect.reading.adjudication import AnonymousAnswer, disagree, select
@@ -51,9 +46,7 @@ STUDY: dict[str, Any] = {
 
 def given(*answers: Any) -> list[AnonymousAnswer]:
     return [
-        AnonymousAnswer(n, float(each), None)
-        if isinstance(each, int | float)
-        else AnonymousAnswer(n, None, each)
+        AnonymousAnswer(n, float(each), None) if isinstance(each, int | float) else AnonymousAnswer(n, None, each)
         for n, each in enumerate(answers)
     ]
 
@@ -90,9 +83,7 @@ def given(*answers: Any) -> list[AnonymousAnswer]:
         ("caption", {}, ["A dog.", "A cat.", "A cat."], False),
     ],
 )
-def test_disagreement_at_its_limits(
-    scale: str, limits: dict[str, float], answers: list[Any], selected: bool
-) -> None:
+def test_disagreement_at_its_limits(scale: str, limits: dict[str, float], answers: list[Any], selected: bool) -> None:
     here = study({"rules": [{"type": "all"}]}, scale)
     rule = DisagreementRule(type="disagreement", **limits)
     assert disagree(rule, here.scale_of(f"q_{scale}"), given(*answers)) is selected
@@ -106,10 +97,7 @@ def test_every_rule_selects_what_it_says_and_names_itself() -> None:
         {"type": "flagged", "at_least": 2},
     ]
     here = study({"rules": rules}, "tags", quota=2)
-    accepted, rejected = (
-        AnonymousAnswer(1, None, "dog", "accepted"),
-        AnonymousAnswer(2, None, None, "rejected"),
-    )
+    accepted, rejected = (AnonymousAnswer(1, None, "dog", "accepted"), AnonymousAnswer(2, None, None, "rejected"))
     planted = AnonymousAnswer(3, None, "cat", "accepted", planted=True)
     caught = AnonymousAnswer(4, None, "dog", "fixed", planted=True)
     item = ("s", "q_tags")
@@ -124,11 +112,7 @@ def test_every_rule_selects_what_it_says_and_names_itself() -> None:
     assert chosen(accepted, caught) == ()
     assert chosen(accepted, accepted, flags=1) == ()
     assert chosen(accepted, accepted, flags=2) == ("flagged",)
-    assert chosen(accepted, AnonymousAnswer(5, None, "cat"), planted, flags=3) == (
-        "disagreement",
-        "planted",
-        "flagged",
-    )
+    assert chosen(accepted, AnonymousAnswer(5, None, "cat"), planted, flags=3) == ("disagreement", "planted", "flagged")
     assert chosen(rejected, rejected, trials=1) == (), "not before the quota is full"
 
 
@@ -179,9 +163,7 @@ def history(collection: Collection, question: str = "emotion") -> tuple[dict[str
 
 
 @pytest.mark.slow
-def test_items_wait_are_decided_and_keep_their_history(
-    make_study: Make, opened: Open, tmp_path: Path
-) -> None:
+def test_items_wait_are_decided_and_keep_their_history(make_study: Make, opened: Open, tmp_path: Path) -> None:
     folder = make_study(2, **STUDY)
     collection, people = collected(opened, folder)
     before = collection.snapshot()
@@ -197,15 +179,7 @@ def test_items_wait_are_decided_and_keep_their_history(
     assert made.status == "stored"
     assert (collection.adjudication().waiting, collection.adjudication().decided) == (0, 1)
     again = collection.do(
-        Adjudicate(
-            senior,
-            stimulus="s0",
-            question="emotion",
-            value="awe",
-            key=f"k{state.change + 1}",
-            seen=0,
-            rule="",
-        )
+        Adjudicate(senior, stimulus="s0", question="emotion", value="awe", key=f"k{state.change + 1}", seen=0, rule="")
     )
     assert again == type(made)(made.seq, "already"), "sent twice, stored once"
 
@@ -219,9 +193,7 @@ def test_items_wait_are_decided_and_keep_their_history(
     decide(collection, senior, "fear")
     row, past = history(collection)
     assert (row["answer"], row["decisions"]) == ("fear", 2), "the latest is final"
-    assert [(each.answer, each.by, each.comment) for each in past.decisions] == [
-        ("awe", senior, "It towers.")
-    ]
+    assert [(each.answer, each.by, each.comment) for each in past.decisions] == [("awe", senior, "It towers.")]
 
     latest = collection.decision_before(senior, 2**62)
     assert latest is not None
@@ -259,9 +231,7 @@ def test_a_decision_is_an_answer_on_the_questions_scale(make_study: Make, opened
             decide(collection, senior, wrong)
     with pytest.raises(InvalidAnswer):
         collection.do(
-            Adjudicate(
-                senior, stimulus="s0", question="nothing", value="joy", key="k", seen=10**9, rule="all"
-            )
+            Adjudicate(senior, stimulus="s0", question="nothing", value="joy", key="k", seen=10**9, rule="all")
         )
     assert collection.adjudication().decided == 0
 
@@ -305,11 +275,7 @@ def test_excluded_raters_do_not_count(make_study: Make, opened: Open) -> None:
     collection, people = collected(
         opened,
         make_study(
-            2,
-            **{
-                **STUDY,
-                "adjudication": {"rules": [{"type": "disagreement"}], "after": 2, "questions": ["emotion"]},
-            },
+            2, **{**STUDY, "adjudication": {"rules": [{"type": "disagreement"}], "after": 2, "questions": ["emotion"]}}
         ),
     )
     collection.do(Exclude(people[0].id, "careless"))
@@ -320,11 +286,7 @@ def test_excluded_raters_do_not_count(make_study: Make, opened: Open) -> None:
     decide(collection, senior, "joy")
     collection.do(Exclude(people[0].id, "careless"))
     _, past = history(collection)
-    assert {answer.answer: answer.excluded for answer in past.answers} == {
-        "joy": True,
-        "awe": False,
-        "fear": False,
-    }
+    assert {answer.answer: answer.excluded for answer in past.answers} == {"joy": True, "awe": False, "fear": False}
     collection.do(Exclude(people[1].id, "careless"))
     assert collection.adjudication().decided == 1, "a decision stays, whoever is excluded later"
 
@@ -427,6 +389,4 @@ def test_the_journal_names_nobody(make_study: Make, opened: Open) -> None:
         ).all()
     assert senior not in str(rows)
     assert "a note" not in str(rows)
-    assert [json.loads(words) for kind, words in rows if kind == "adjudicated"] == [
-        ["s0", "emotion", "secret"]
-    ]
+    assert [json.loads(words) for kind, words in rows if kind == "adjudicated"] == [["s0", "emotion", "secret"]]

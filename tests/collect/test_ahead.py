@@ -56,9 +56,7 @@ def test_answers_to_trials_held_ahead_are_kept_after_their_leases_ran_out(
         other.answer()
     collection.do(Next(person.id))
     kinds = [
-        collection.do(
-            Answer(person.id, trial.trial, key=f"k{place}", values={"valence": 5}, wants_next=False)
-        ).status
+        collection.do(Answer(person.id, trial.trial, key=f"k{place}", values={"valence": 5}, wants_next=False)).status
         for place, trial in enumerate(held)
     ]
     assert kinds == ["late"] * len(held)
@@ -67,9 +65,7 @@ def test_answers_to_trials_held_ahead_are_kept_after_their_leases_ran_out(
 
 
 @pytest.mark.slow
-def test_an_attention_trial_asks_what_others_ask_and_keeps_its_own_answer(
-    make_study: Make, opened: Open
-) -> None:
+def test_an_attention_trial_asks_what_others_ask_and_keeps_its_own_answer(make_study: Make, opened: Open) -> None:
     probe = {"type": "attention", "id": "look", "text": "Choose 7.", "question": "valence", "answer": 7}
     collection = opened(make_study(6, probes=[probe], questions=TWO))
     person = Person(collection)

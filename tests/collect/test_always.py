@@ -29,10 +29,7 @@ ALWAYS = ["s3", "s7"]
 def per_rater(collection: Collection) -> dict[str, list[str]]:
     """The stimuli of every rater in the order rated."""
     rows = collection.ratings().filter(pl.col("kind") == "rating").sort("position")
-    return {
-        str(key[0]): part["stimulus"].to_list()
-        for key, part in rows.partition_by("rater", as_dict=True).items()
-    }
+    return {str(key[0]): part["stimulus"].to_list() for key, part in rows.partition_by("rater", as_dict=True).items()}
 
 
 def until_full(collection: Collection) -> list[str]:
@@ -156,8 +153,6 @@ def test_which_of_the_new_keys_may_change_in_a_running_study(part: str, breaking
     plain = "design: {stimuli_per_rater: 4}\nsets: {type: reference, reference: A}\n"
     text = "name: s\nscales: {n: {type: points, points: 5}}\nquestions: [{id: q, text: Q, scale: n}]\n"
     key = part.partition(":")[0]
-    changed = "".join(
-        line if not line.startswith(key) else f"{part}\n" for line in plain.splitlines(keepends=True)
-    )
+    changed = "".join(line if not line.startswith(key) else f"{part}\n" for line in plain.splitlines(keepends=True))
     (edit,) = edits(parse_study(text + plain), parse_study(text + changed))
     assert edit.breaking == breaking

@@ -154,9 +154,7 @@ def test_a_late_answer_is_kept_and_flagged(make_study: Make, opened: Open, clock
 
 
 @pytest.mark.slow
-def test_a_late_answer_to_a_full_item_is_kept_and_does_not_count(
-    make_study: Make, opened: Open, clock: Clock
-) -> None:
+def test_a_late_answer_to_a_full_item_is_kept_and_does_not_count(make_study: Make, opened: Open, clock: Clock) -> None:
     collection = opened(make_study(1, design={"ratings_per_item": 1}))
     slow = Person(collection)
     slow.begin()
@@ -244,9 +242,7 @@ def test_everything_about_an_answer_is_kept(make_study: Make, opened: Open) -> N
         TrialLog(changes=tuple((0.0, "q", "v" * 100) for _ in range(10_000))),
     ],
 )
-def test_nonsense_beside_an_answer_does_not_lose_the_answer(
-    make_study: Make, opened: Open, heard: TrialLog
-) -> None:
+def test_nonsense_beside_an_answer_does_not_lose_the_answer(make_study: Make, opened: Open, heard: TrialLog) -> None:
     collection = opened(make_study(2))
     person = Person(collection)
     person.begin()

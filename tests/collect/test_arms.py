@@ -109,9 +109,7 @@ def balanced(collection: Collection, clock: Clock) -> None:
     assert state is not None
     counts: defaultdict[object, Counter[str]] = defaultdict(Counter)
     for rater in state.raters.values():
-        if rater.arm and (
-            rater.ended == "complete" or (rater.ended is None and clock.now - rater.last < 1800)
-        ):
+        if rater.arm and (rater.ended == "complete" or (rater.ended is None and clock.now - rater.last < 1800)):
             counts[rater.facts["about", "gender"]][rater.arm] += 1
     for stratum in counts.values():
         sizes = [stratum[name] for name in NAMES]
@@ -148,9 +146,7 @@ def test_people_in_arms_are_balanced_though_some_leave(make_study: Make, clock: 
     counts = []
     for collection in crowd.collections:
         balanced(collection, clock)
-        counts.append(
-            {arm.arm: (arm.raters, arm.complete, arm.ratings) for arm in collection.coverage().arms}
-        )
+        counts.append({arm.arm: (arm.raters, arm.complete, arm.ratings) for arm in collection.coverage().arms})
         collection.close()
     assert counts[0] == counts[1]
     again = opened(5)
@@ -176,18 +172,8 @@ def test_every_arm_fills_its_own_quotas(make_study: Make, collect: Open) -> None
     coverage = collection.coverage()
     assert (coverage.units, coverage.wanted, coverage.complete, coverage.extra) == (6, 18, 18, 0)
     assert dict(coverage.histogram) == {3: 6}
-    assert dict(coverage.items.select("stimulus", "complete").iter_rows()) == {
-        "s0": 6,
-        "s1": 6,
-        "s2": 3,
-        "s3": 3,
-    }
-    assert dict(coverage.items.select("stimulus", "quota").iter_rows()) == {
-        "s0": 6,
-        "s1": 6,
-        "s2": 3,
-        "s3": 3,
-    }
+    assert dict(coverage.items.select("stimulus", "complete").iter_rows()) == {"s0": 6, "s1": 6, "s2": 3, "s3": 3}
+    assert dict(coverage.items.select("stimulus", "quota").iter_rows()) == {"s0": 6, "s1": 6, "s2": 3, "s3": 3}
     ratings = collection.ratings().join(collection.raters().select("rater", "arm"), on="rater")
     assert set(ratings.filter(pl.col("arm") == "b")["stimulus"]) == {"s0", "s1"}
     assert ratings["counts"].all(), "an item counts in every arm"
@@ -199,10 +185,7 @@ def test_an_arm_has_its_own_instructions_questions_and_probes(make_study: Make, 
     scales = {"nine": {"type": "points", "points": 9}}
     questions = [{"id": name, "text": name, "scale": "nine"} for name in ("valence", "arousal")]
     probe = {"type": "attention", "id": "look", "text": "Choose 3.", "question": "arousal", "answer": 3}
-    arms = [
-        {"id": "both", "instructions": {"en": "Both.", "de": "Beides."}},
-        {"id": "one", "questions": ["valence"]},
-    ]
+    arms = [{"id": "both", "instructions": {"en": "Both.", "de": "Beides."}}, {"id": "one", "questions": ["valence"]}]
     folder = make_study(4, scales=scales, questions=questions, probes=[probe], design={"arms": arms})
     collection = collect(folder)
     met: dict[str, tuple[object, int]] = {}
@@ -215,10 +198,9 @@ def test_an_arm_has_its_own_instructions_questions_and_probes(make_study: Make, 
         while isinstance(person.step, ShowTrial):
             met[",".join(person.trial.questions)] = (shown.text, trials := trials + 1)
             person.answer(3)
-    assert met == {
-        "valence,arousal": ({"en": "Both.", "de": "Beides."}, 5),
-        "valence": (None, 4),
-    }, "the attention trial asks about arousal, which one arm does not"
+    assert met == {"valence,arousal": ({"en": "Both.", "de": "Beides."}, 5), "valence": (None, 4)}, (
+        "the attention trial asks about arousal, which one arm does not"
+    )
 
 
 def test_the_place_of_somebody_who_goes_returns(make_study: Make, collect: Open, clock: Clock) -> None:
@@ -291,10 +273,7 @@ def test_arms_show_some_sets(make_study: Make, collect: Open) -> None:
         "scales": {"which": {"type": "choice"}},
         "questions": [{"id": "valence", "text": "Which?", "scale": "which"}],
     }
-    arms: list[dict[str, Any]] = [
-        {"id": "two", "stimuli": {"system": ["a", "b"]}},
-        {"id": "one", "sets": ["a1|c1"]},
-    ]
+    arms: list[dict[str, Any]] = [{"id": "two", "stimuli": {"system": ["a", "b"]}}, {"id": "one", "sets": ["a1|c1"]}]
     collection = collect(make_study(design={"ratings_per_item": 2, "arms": arms}, **parts))
     with pytest.raises(StudyClosed):
         for _ in range(9):
@@ -312,9 +291,7 @@ def test_arms_show_some_sets(make_study: Make, collect: Open) -> None:
     "design", [{"order": "latin-square"}, {"order": "blocks"}, {"distinct": ["intent"]}, {"adaptive": True}]
 )
 @pytest.mark.parametrize("page", ["all", "one"])
-def test_arms_fill_up_in_every_order(
-    make_study: Make, collect: Open, design: dict[str, Any], page: str
-) -> None:
+def test_arms_fill_up_in_every_order(make_study: Make, collect: Open, design: dict[str, Any], page: str) -> None:
     rows = ["stimulus,system,intent", *(f"{s}{i},{s},{i}" for s in "abc" for i in "xyz")]
     questions = [{"id": name, "text": name, "scale": "nine"} for name in ("valence", "arousal")]
     arms = [{"id": "ab", "stimuli": {"system": ["a", "c"]}}, {"id": "v", "questions": ["valence"]}]
@@ -399,9 +376,7 @@ def test_the_journal_says_who_is_in_which_arm(make_study: Make, opened: Open) ->
         Person(collection).begin()
     other = opened(folder, seed=9)
     with collection._database.reading() as connection:
-        rows = connection.exec_driver_sql(
-            "SELECT rater, words FROM journal WHERE kind = 'assigned' ORDER BY seq"
-        )
+        rows = connection.exec_driver_sql("SELECT rater, words FROM journal WHERE kind = 'assigned' ORDER BY seq")
         journal = {row.rater: row.words for row in rows}
     for each in (collection, other):
         state = each._store.state

@@ -82,9 +82,7 @@ def test_people_who_come_together_are_spread(make_study: Make, collect: Open) ->
 
 
 @pytest.mark.slow
-def test_eighteen_raters_in_a_minute_with_a_fifth_leaving(
-    make_study: Make, collect: Open, clock: Clock
-) -> None:
+def test_eighteen_raters_in_a_minute_with_a_fifth_leaving(make_study: Make, collect: Open, clock: Clock) -> None:
     """The contract's own case: 60 items at 3 ratings each. Nothing over; what the leavers held, the next one gets."""
     collection = collect(make_study(60, design={"ratings_per_item": 3, "stimuli_per_rater": 12}))
     rng = random.Random(1)
@@ -128,8 +126,7 @@ def test_nobody_gets_an_item_twice(make_study: Make, collect: Open, clock: Clock
 @pytest.mark.slow
 def test_each_cell_at_most_once(make_study: Make, collect: Open) -> None:
     folder = make_study(
-        rows=cells(3, 4, 5),
-        design={"ratings_per_item": 2, "distinct": ["system", "intent"], "stimuli_per_rater": 9},
+        rows=cells(3, 4, 5), design={"ratings_per_item": 2, "distinct": ["system", "intent"], "stimuli_per_rater": 9}
     )
     collection = collect(folder)
     stimuli = collection.opened.stimuli
@@ -151,9 +148,7 @@ def test_a_raters_quota(make_study: Make, collect: Open) -> None:
 
 @pytest.mark.slow
 def test_blocks_stay_together(make_study: Make, collect: Open) -> None:
-    folder = make_study(
-        rows=cells(4, 1, 6), design={"order": "blocks", "block_by": "system", "ratings_per_item": 3}
-    )
+    folder = make_study(rows=cells(4, 1, 6), design={"order": "blocks", "block_by": "system", "ratings_per_item": 3})
     collection = collect(folder)
     for _ in range(3):
         person = Person(collection)
@@ -231,14 +226,7 @@ def test_a_practised_stimulus_comes_last_if_it_must_come(make_study: Make, colle
 
 
 PROBED = [
-    {
-        "type": "anchor",
-        "id": "real",
-        "stimuli": ["s0", "s1"],
-        "question": "valence",
-        "at_least": 3,
-        "per_session": 2,
-    },
+    {"type": "anchor", "id": "real", "stimuli": ["s0", "s1"], "question": "valence", "at_least": 3, "per_session": 2},
     {"type": "repeat", "id": "again", "per_session": 1, "gap": 3},
     {
         "type": "attention",
@@ -321,9 +309,7 @@ def test_one_item_a_page(make_study: Make, collect: Open) -> None:
 @pytest.mark.slow
 def test_the_adaptive_option_spends_where_raters_disagree(make_study: Make, collect: Open) -> None:
     collection = collect(
-        make_study(
-            6, design={"ratings_per_item": 6, "adaptive": True, "minimum_ratings": 2, "stimuli_per_rater": 3}
-        )
+        make_study(6, design={"ratings_per_item": 6, "adaptive": True, "minimum_ratings": 2, "stimuli_per_rater": 3})
     )
     rng = random.Random(3)
     for _ in range(12):

@@ -94,9 +94,7 @@ def test_a_backup_of_a_running_study_has_everything_that_was_acknowledged(
         assert collection.snapshot().survey.ratings == done.tables["ratings"]
 
 
-def test_what_cannot_be_backed_up_or_restored_leaves_nothing(
-    make_study: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_what_cannot_be_backed_up_or_restored_leaves_nothing(make_study: Callable[..., Path], tmp_path: Path) -> None:
     folder = make_study(4, design={"ratings_per_item": 9})
     with pytest.raises(InputError, match="collected nothing"):
         back_up(folder, tmp_path / "out")
@@ -135,11 +133,7 @@ def test_what_cannot_be_backed_up_or_restored_leaves_nothing(
     ],
 )
 def test_a_study_yaml_that_does_not_fit_the_answers_is_saved_and_the_restored_study_can_be_frozen(
-    make_study: Callable[..., Path],
-    tmp_path: Path,
-    database: str | None,
-    edit: Callable[[str], str],
-    message: str,
+    make_study: Callable[..., Path], tmp_path: Path, database: str | None, edit: Callable[[str], str], message: str
 ) -> None:
     folder = make_study(4, design={"ratings_per_item": 9})
     before = collected(folder, database)
@@ -156,9 +150,7 @@ def test_a_study_yaml_that_does_not_fit_the_answers_is_saved_and_the_restored_st
     assert restored.survey.ratings == 12
 
 
-def test_an_allowed_edit_is_restored_as_it_was_written(
-    make_study: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_an_allowed_edit_is_restored_as_it_was_written(make_study: Callable[..., Path], tmp_path: Path) -> None:
     folder = make_study(4, design={"ratings_per_item": 9})
     collected(folder)
     file = folder / "study.yaml"

@@ -10,15 +10,7 @@ import pytest
 import yaml
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import (
-    Answer,
-    AskQuestionnaire,
-    Erase,
-    Next,
-    Questionnaire,
-    SessionEnd,
-    ShowTrial,
-)
+from heartfelt.collect.commands import Answer, AskQuestionnaire, Erase, Next, Questionnaire, SessionEnd, ShowTrial
 from heartfelt.collect.errors import MissingAnswer, PageAnswered
 from heartfelt.collect.options import SimulationOptions
 from heartfelt.collect.simulation import simulate_collection
@@ -108,10 +100,7 @@ def test_each_time_is_stored_and_reaches_the_snapshot(make_study: Make, opened: 
     assert rows["value"].null_count() == 0
     columns = [name for name in snapshot.raters.columns if name.startswith("between")]
     assert columns == ["between_once_mood"], "what may come several times is in the table only"
-    assert (
-        snapshot.raters["between_once_mood"].to_list()
-        == rows.filter(questionnaire="once")["value"].to_list() * 2
-    )
+    assert snapshot.raters["between_once_mood"].to_list() == rows.filter(questionnaire="once")["value"].to_list() * 2
     assert snapshot.hash == load(tmp_path / "snap").hash
     released = leave_out_columns(Draft.of(snapshot), PublishOptions())
     assert not released.tables["questionnaires"].height
@@ -182,18 +171,10 @@ def test_an_answer_that_was_given_offline_is_stored_while_a_questionnaire_waits(
 
 @pytest.mark.slow
 def test_conditions_test_facts_and_the_same_time(make_study: Make, collect: Open) -> None:
-    why = {
-        "id": "why",
-        "text": "Why?",
-        "scale": "nine",
-        "page": "two",
-        "show_if": {"question": "mood", "below": 4},
-    }
+    why = {"id": "why", "text": "Why?", "scale": "nine", "page": "two", "show_if": {"question": "mood", "below": 4}}
     old = {"id": "old", "text": "Old?", "scale": "nine", "show_if": {"rater": "age", "above": 40}}
     block = {"id": "m", "questions": [MOOD, old, why], "every": 2}
-    collection = collect(
-        study(make_study, block, demographics=[{"id": "age", "text": "Age?", "type": "number"}])
-    )
+    collection = collect(study(make_study, block, demographics=[{"id": "age", "text": "Age?", "type": "number"}]))
     person = Person(collection)
     pages = []
     person.begin()
@@ -247,10 +228,7 @@ def test_edits(make_study: Make) -> None:
         ("{id: m, questions: [{id: q, text: Q, scale: x}], every: 2}", "no scale is called 'x'"),
         ("{id: m, questions: [{id: q, text: Q, scale: n, axis: a}], every: 2}", "about stimuli"),
         ("{id: m, questions: [{id: q, text: Q, scale: y, wish: comments}], every: 2}", "a wish is"),
-        (
-            "{id: m, questions: [{id: q, text: Q, scale: n, show_if: {question: z, is: 1}}], every: 2}",
-            "called 'z'",
-        ),
+        ("{id: m, questions: [{id: q, text: Q, scale: n, show_if: {question: z, is: 1}}], every: 2}", "called 'z'"),
     ],
 )
 def test_what_cannot_be_is_refused(block: str, problem: str) -> None:

@@ -38,9 +38,7 @@ def stored(collection: Collection) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.slow
-def test_required_boxes_must_be_ticked_and_all_are_stored_with_the_document(
-    make_study: Make, opened: Open
-) -> None:
+def test_required_boxes_must_be_ticked_and_all_are_stored_with_the_document(make_study: Make, opened: Open) -> None:
     folder = make_study(stimuli=1, consent=CONSENT)
     (folder / "consent.html").write_text("<p>All of it.", encoding="utf-8")
     (folder / "consent.ko.pdf").write_bytes(b"%PDF-1.4 ko")
@@ -58,10 +56,7 @@ def test_required_boxes_must_be_ticked_and_all_are_stored_with_the_document(
     collection.do(GiveConsent(person.id, True, ("contact", "adult")))
     other = Person(collection)
     collection.do(GiveConsent(other.id, True, ("adult",), "ko"))
-    digests = [
-        hashlib.sha256((folder / name).read_bytes()).hexdigest()
-        for name in ("consent.html", "consent.ko.pdf")
-    ]
+    digests = [hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in ("consent.html", "consent.ko.pdf")]
     assert [(bool(row[0]), *row[1:]) for row in stored(collection)] == [
         (True, "3", json.dumps({"adult": True, "contact": True}, separators=(",", ":")), digests[0]),
         (True, "3", '{"adult":true,"contact":false}', digests[1]),

@@ -47,10 +47,7 @@ def test_the_next_session_opens_after_days_in_every_process(
             "sessions": {"count": 2, "wait_days": 7, "within_days": 14, "stimuli": stimuli},
         },
         after=[{"id": "end", "text": "Done?", "scale": "nine", "required": False}],
-        recruiting={
-            "codes": {"sessions": ["ONE"], "complete": "ALL"},
-            "return_url": "https://x.org/?cc={code}",
-        },
+        recruiting={"codes": {"sessions": ["ONE"], "complete": "ALL"}, "return_url": "https://x.org/?cc={code}"},
     )
     collection = opened(folder)
     person = Person(collection, recruiter="prolific", person="p", facts={"session": "s1"})
@@ -96,9 +93,7 @@ def test_the_next_session_opens_after_days_in_every_process(
 @pytest.mark.slow
 def test_too_late_and_leaving(make_study: Make, opened: Open, clock: Clock) -> None:
     sessions = {"count": 3, "wait_days": 1, "within_days": 2}
-    folder = make_study(
-        stimuli=6, design={"ratings_per_item": 4, "stimuli_per_rater": 1, "sessions": sessions}
-    )
+    folder = make_study(stimuli=6, design={"ratings_per_item": 4, "stimuli_per_rater": 1, "sessions": sessions})
     collection = opened(folder)
     late, leaver = Person(collection), Person(collection)
     assert finish(late).code == f"{collection.settings.code_session}1"
@@ -131,13 +126,9 @@ def test_raters_who_wait_count_towards_the_cap(make_study: Make, opened: Open) -
 
 
 @pytest.mark.slow
-def test_what_is_left_is_promised_to_those_who_come_back(
-    make_study: Make, opened: Open, clock: Clock
-) -> None:
+def test_what_is_left_is_promised_to_those_who_come_back(make_study: Make, opened: Open, clock: Clock) -> None:
     sessions = {"count": 2, "wait_days": 1, "within_days": 3}
-    folder = make_study(
-        stimuli=4, design={"ratings_per_item": 1, "stimuli_per_rater": 2, "sessions": sessions}
-    )
+    folder = make_study(stimuli=4, design={"ratings_per_item": 1, "stimuli_per_rater": 2, "sessions": sessions})
     collection = opened(folder)
     first = Person(collection)
     first.begin()
@@ -155,9 +146,7 @@ def test_what_is_left_is_promised_to_those_who_come_back(
 @pytest.mark.slow
 def test_whoever_is_too_late_loses_what_was_promised(make_study: Make, opened: Open, clock: Clock) -> None:
     sessions = {"count": 2, "wait_days": 1, "within_days": 3}
-    folder = make_study(
-        stimuli=4, design={"ratings_per_item": 1, "stimuli_per_rater": 2, "sessions": sessions}
-    )
+    folder = make_study(stimuli=4, design={"ratings_per_item": 1, "stimuli_per_rater": 2, "sessions": sessions})
     collection = opened(folder)
     assert finish(Person(collection)).ending == "later"
     clock.now += 4 * DAY
@@ -167,8 +156,7 @@ def test_whoever_is_too_late_loses_what_was_promised(make_study: Make, opened: O
 @pytest.mark.slow
 def test_simulated_raters_come_back(make_study: Make) -> None:
     folder = make_study(
-        stimuli=8,
-        design={"ratings_per_item": 2, "stimuli_per_rater": 4, "sessions": {"count": 2, "wait_days": 3}},
+        stimuli=8, design={"ratings_per_item": 2, "stimuli_per_rater": 4, "sessions": {"count": 2, "wait_days": 3}}
     )
     outcome = simulate_collection(folder, SimulationOptions(seed=1))
     assert (outcome.raters, outcome.min, outcome.max) == (2, 2, 2)

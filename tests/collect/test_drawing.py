@@ -7,9 +7,7 @@ from random import Random
 
 import pytest
 
-from heartfelt.collect.assign.model import (
-    Rater,
-)
+from heartfelt.collect.assign.model import Rater
 from heartfelt.collect.assign.pool import AnswerSums, Errors, OpenUnits
 from tests.collect.journal import Journal, layout
 
@@ -118,10 +116,7 @@ def test_units_another_process_added_are_counted_and_not_given() -> None:
 
 def test_after_a_unit_another_process_added_any_block_may_come() -> None:
     pool = OpenUnits(layout(3, 2, block={1: 0, 2: 1, 3: 1}, order="blocks"))
-    assert {pool.pick(Rater(number=1, id="r", latest=9, seen={9}), Random(seed)) for seed in range(20)} == {
-        2,
-        3,
-    }
+    assert {pool.pick(Rater(number=1, id="r", latest=9, seen={9}), Random(seed)) for seed in range(20)} == {2, 3}
 
 
 def test_manifest_order_begins_again_at_the_top() -> None:
@@ -134,11 +129,7 @@ def test_manifest_order_begins_again_at_the_top() -> None:
 def test_a_block_is_finished_first_and_then_the_fullest() -> None:
     pool = OpenUnits(layout(6, 2, block={1: 0, 2: 0, 3: 1, 4: 1, 5: 1, 6: 2}, order="blocks"))
     assert {pool.pick(Rater(number=1, id="r", latest=1, seen={1}), Random(s)) for s in range(20)} == {2}
-    assert {pool.pick(Rater(number=1, id="r", latest=2, seen={1, 2}), Random(s)) for s in range(20)} == {
-        3,
-        4,
-        5,
-    }
+    assert {pool.pick(Rater(number=1, id="r", latest=2, seen={1, 2}), Random(s)) for s in range(20)} == {3, 4, 5}
 
 
 def test_an_adaptive_budget_is_the_quota_times_the_units() -> None:

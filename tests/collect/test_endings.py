@@ -79,13 +79,7 @@ def test_impossible_listening_does_not_earn_the_complete_code(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("share", "impossible", "ending"),
-    [
-        (0.2, 2, "complete"),
-        (0.2, 3, "review"),
-        (0.0, 1, "complete"),
-        (0.0, 2, "review"),
-        (1.0, 10, "complete"),
-    ],
+    [(0.2, 2, "complete"), (0.2, 3, "review"), (0.0, 1, "complete"), (0.0, 2, "review"), (1.0, 10, "complete")],
 )
 def test_a_share_of_the_trials_decides_and_one_fault_costs_nobody_the_code(
     tmp_path: Path, collect: Open, clock: Clock, share: float, impossible: int, ending: str

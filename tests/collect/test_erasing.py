@@ -55,14 +55,7 @@ def test_erasing_one_person(make_study: Make, opened: Open, by: str, adaptive: b
     for _ in goes.rate(2):
         pass
     collection.do(Flag(goes.id, goes.trial.trial, reason="broken", comment="I live in Narnia"))
-    assert set(rows_of(collection, 2)) >= {
-        "raters",
-        "answers",
-        "ratings",
-        "consents",
-        "participants",
-        "flags",
-    }
+    assert set(rows_of(collection, 2)) >= {"raters", "answers", "ratings", "consents", "participants", "flags"}
     done = collection.erase(**{by: goes.id if by == "rater" else "goes"})
     assert (done.rater, done.trials) == (goes.id, 1), "one of the two trials was practice"
     assert rows_of(collection, 2) == {"journal": 1}, "a count is left"
@@ -72,9 +65,7 @@ def test_erasing_one_person(make_study: Make, opened: Open, by: str, adaptive: b
     with pytest.raises(UnknownRater):
         collection.erase(participant="goes")
     frozen = collection.snapshot()
-    assert goes.id not in str(
-        [frozen.table(name).to_dicts() for name in ("ratings", "raters", "ledger", "fields")]
-    )
+    assert goes.id not in str([frozen.table(name).to_dicts() for name in ("ratings", "raters", "ledger", "fields")])
     reasons = frozen.ledger["reason"].to_list()
     assert reasons == [f"erased on request ({done.trials} trials)"]
     again = collection.do(Arrive(recruiter="prolific", person="goes"))
@@ -141,9 +132,7 @@ def test_declining_leaves_a_count_and_nothing_else(make_study: Make, opened: Ope
     assert collection.raters().height == 0
     assert collection.participants().height == 0
     assert collection.snapshot().ledger["reason"].to_list() == ["did not agree to take part"]
-    assert not collection.do(Arrive(recruiter="prolific", person="p1")).resumed, (
-        "whoever thinks again may begin anew"
-    )
+    assert not collection.do(Arrive(recruiter="prolific", person="p1")).resumed, "whoever thinks again may begin anew"
     collection.close()
     with pytest.raises(UnknownRater):
         opened(folder).do(Next(rater))
@@ -169,9 +158,7 @@ def test_killed_right_after_erasing(make_study: Make) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
         """
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(folder)], cwd=ROOT, env={**os.environ}, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], cwd=ROOT, env={**os.environ}, timeout=120)
     assert done.returncode == -signal.SIGKILL
     with Collection.open(folder) as collection:
         assert collection.participants()["participant"].to_list() == ["stays"]

@@ -83,19 +83,13 @@ def test_scores_are_columns_of_the_raters(make_study: Make, opened: Open) -> Non
 
 @pytest.mark.slow
 def test_a_release_with_scores_in_bands_is_analysed(make_study: Make, opened: Open) -> None:
-    collection = opened(
-        make_study(stimuli=2, design={"ratings_per_item": 4}, before=[{"instrument": "tipi"}])
-    )
+    collection = opened(make_study(stimuli=2, design={"ratings_per_item": 4}, before=[{"instrument": "tipi"}]))
     for number in range(1, 5):
         take_part(collection, {f"tipi_{item}": number for item in range(1, 11)})
     snapshot = collection.snapshot(excluded=False)
     banded = snapshot.raters.with_columns(tipi_openness=pl.lit("4 or more")).drop("before_tipi_5")
     released = Snapshot.build(
-        snapshot.study,
-        stimuli=snapshot.stimuli,
-        ratings=snapshot.ratings,
-        raters=banded,
-        source=snapshot.source,
+        snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings, raters=banded, source=snapshot.source
     )
     scores = {score.column: score for score in instrument_scores(released)}
     assert (scores["tipi_openness"].raters, scores["tipi_openness"].mean) == (0, None)

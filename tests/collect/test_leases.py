@@ -9,13 +9,7 @@ from pathlib import Path
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import (
-    Answer,
-    Flag,
-    Heartbeat,
-    MediaProblem,
-    ShowTrial,
-)
+from heartfelt.collect.commands import Answer, Flag, Heartbeat, MediaProblem, ShowTrial
 from heartfelt.collect.errors import TrialClosed
 from tests.cases import check_all
 from tests.collect.journal import Journal, layout
@@ -111,9 +105,7 @@ def test_leases_are_renewed_when_a_third_has_passed(make_study: Make, collect: O
     assert collection.change() == seq + 1
 
 
-def test_a_returned_trial_takes_no_answer_and_its_unit_goes_to_others(
-    make_study: Make, collect: Open
-) -> None:
+def test_a_returned_trial_takes_no_answer_and_its_unit_goes_to_others(make_study: Make, collect: Open) -> None:
     collection = collect(make_study(3, design={"ratings_per_item": 1}), ahead=0)
     person = Person(collection)
     person.begin()

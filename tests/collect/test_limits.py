@@ -78,16 +78,7 @@ def test_plain_data_as_json() -> None:
 
 @pytest.mark.parametrize(
     ("value", "stored"),
-    [
-        (0, 0.0),
-        (2.5, 2.5),
-        (-3, -3.0),
-        (True, None),
-        ("2", None),
-        (None, None),
-        (1e15, None),
-        (9.9e14, 9.9e14),
-    ],
+    [(0, 0.0), (2.5, 2.5), (-3, -3.0), (True, None), ("2", None), (None, None), (1e15, None), (9.9e14, 9.9e14)],
 )
 def test_seconds_are_finite_numbers(value: Any, stored: float | None) -> None:
     assert seconds(value) == stored
@@ -96,17 +87,7 @@ def test_seconds_are_finite_numbers(value: Any, stored: float | None) -> None:
 
 @pytest.mark.parametrize(
     ("value", "stored"),
-    [
-        (0, 0),
-        (3, 3),
-        (2.9, 2),
-        (-1, 0),
-        (2**31 - 1, 2**31 - 1),
-        (2**31, 2**31 - 1),
-        (1e15, 0),
-        ("3", 0),
-        (None, 0),
-    ],
+    [(0, 0), (3, 3), (2.9, 2), (-1, 0), (2**31 - 1, 2**31 - 1), (2**31, 2**31 - 1), (1e15, 0), ("3", 0), (None, 0)],
 )
 def test_counts_fit_the_database(value: Any, stored: int) -> None:
     assert count(value) == stored
@@ -117,9 +98,7 @@ def test_only_a_session_or_an_assignment_proves_a_person() -> None:
     assert session_keys({"session": "", "hit": "c"}) == frozenset()
 
 
-@pytest.mark.parametrize(
-    ("age", "ends"), [(17.99, True), ("17,9", True), (18, False), ("18", False), (99, False)]
-)
+@pytest.mark.parametrize(("age", "ends"), [(17.99, True), ("17,9", True), (18, False), ("18", False), (99, False)])
 def test_exactly_the_minimum_is_enough(make_study: Make, collect: Open, age: object, ends: bool) -> None:
     asked = [{"id": "age", "text": "Age", "type": "number", "at_least": 18}]
     collection = collect(make_study(demographics=asked))
@@ -172,9 +151,7 @@ def test_settings_at_their_limits(
 def test_every_ending_has_its_code(make_study: Make, collect: Open) -> None:
     codes = {"complete": "C", "screened_out": "S", "declined": "D", "full": "F", "partial": "P"}
     consent = {"text": "Agree?", "version": "1"}
-    collection = collect(
-        make_study(recruiting={"codes": codes, "return_url": "https://a/{code}"}, consent=consent)
-    )
+    collection = collect(make_study(recruiting={"codes": codes, "return_url": "https://a/{code}"}, consent=consent))
     settings = collection.settings
     assert [settings.code_complete, settings.code_screened_out, settings.code_no_consent] == ["C", "S", "D"]
     assert [settings.code_full, settings.code_partial] == ["F", "P"]
@@ -182,9 +159,7 @@ def test_every_ending_has_its_code(make_study: Make, collect: Open) -> None:
     assert collection.do(Leave(rater)) == SessionEnd(ending="left", code="P", url="https://a/P")
     assert collection.do(Next(rater)) == SessionEnd(ending="left", code="P", url="https://a/P")
     other = collection.do(Arrive()).rater
-    assert collection.do(GiveConsent(other, False)) == SessionEnd(
-        ending="no-consent", code="D", url="https://a/D"
-    )
+    assert collection.do(GiveConsent(other, False)) == SessionEnd(ending="no-consent", code="D", url="https://a/D")
 
 
 @pytest.mark.parametrize("nothing", [None, "", " ", []])

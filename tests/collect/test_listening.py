@@ -30,9 +30,7 @@ CLIP = 0.25 * 40
         ([(float("nan"), 3), (0, float("inf"))], (10.0, 10.0)),
     ],
 )
-def test_seconds_that_were_played(
-    intervals: list[tuple[float, float]], expected: tuple[float, float]
-) -> None:
+def test_seconds_that_were_played(intervals: list[tuple[float, float]], expected: tuple[float, float]) -> None:
     assert played(intervals, 10.0) == expected
 
 
@@ -150,9 +148,7 @@ def clips(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_more_than_the_time_allows_is_impossible_and_what_fits_is_not(
-    clips: Path, collect: Open, clock: Clock
-) -> None:
+def test_more_than_the_time_allows_is_impossible_and_what_fits_is_not(clips: Path, collect: Open, clock: Clock) -> None:
     """A 10 s clip: 10 s may be claimed once 10 - 0.5 - 0.05 * 10 = 9.0 s have passed."""
     collection = collect(clips, ahead=0)
     person = Person(collection)
@@ -167,9 +163,7 @@ def test_more_than_the_time_allows_is_impossible_and_what_fits_is_not(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("share", "flag"), [(0.0, "incomplete"), (0.9499, "incomplete"), (0.95, None), (1.0, None)]
-)
+@pytest.mark.parametrize(("share", "flag"), [(0.0, "incomplete"), (0.9499, "incomplete"), (0.95, None), (1.0, None)])
 def test_how_much_is_enough(clips: Path, collect: Open, clock: Clock, share: float, flag: str | None) -> None:
     collection = collect(clips, ahead=0)
     person = Person(collection)

@@ -66,9 +66,7 @@ def met(order: list[str]) -> Counter[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", ["choice", "preference"])
-def test_everybody_is_compared_first_and_the_sure_ones_less(
-    scale: str, make_study: Make, opened: Open
-) -> None:
+def test_everybody_is_compared_first_and_the_sure_ones_less(scale: str, make_study: Make, opened: Open) -> None:
     collection = opened(arena(make_study, {"type": scale}))
     order = compare(collection, 6, scale)
     assert len(order) == 60
@@ -109,12 +107,7 @@ def big() -> AssignmentUnits:
     rows = [(i, j) for i in range(100) for j in range(i)]
     contestants = dict(enumerate(rows, 1))
     return AssignmentUnits(
-        size=len(rows) + 1,
-        units=sorted(contestants),
-        quota=5,
-        adaptive=True,
-        minimum=0,
-        contestants=contestants,
+        size=len(rows) + 1, units=sorted(contestants), quota=5, adaptive=True, minimum=0, contestants=contestants
     )
 
 

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from heartfelt.collect import Collection, CollectOptions, writer
-from heartfelt.collect.assign.model import (
-    Rater,
-)
+from heartfelt.collect.assign.model import Rater
 from heartfelt.collect.commands import (
     Answer,
     Arrive,
@@ -169,9 +167,7 @@ def test_drafts_verified_together_are_held_together(make_study: Make, collect: O
     assert len(trials) == 8
     assert sum(loads(collection).values()) == 8
     with pytest.raises(TrialNotFound):
-        collection.do(
-            Answer(person.id, trials[2].trial, key="early", values={}, verdicts={"style": "accepted"})
-        )
+        collection.do(Answer(person.id, trials[2].trial, key="early", values={}, verdicts={"style": "accepted"}))
     for trial in trials[:4]:
         receipt = collection.do(
             Answer(

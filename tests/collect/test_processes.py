@@ -37,9 +37,7 @@ def test_processes_share_a_study(make_study: Make, database: str | None) -> None
 @pytest.mark.slow
 def test_two_processes_share_sets_and_traces(make_study: Make, database: str | None) -> None:
     """At the end every unit has its quota exactly, whichever process a rater came to."""
-    folders = [
-        make_study(kind.stimuli, design={"ratings_per_item": QUOTA}, **kind.parts) for kind in KINDS.values()
-    ]
+    folders = [make_study(kind.stimuli, design={"ratings_per_item": QUOTA}, **kind.parts) for kind in KINDS.values()]
     for folder in folders:
         Collection.open(folder, database=database).close()
     running = [[start(folder, database, 5, seed) for seed in (1, 2)] for folder in folders]

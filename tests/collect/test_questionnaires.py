@@ -38,13 +38,7 @@ STUDY: dict[str, Any] = {
     "demographics": [{"id": "age", "text": "Age?", "type": "number"}],
     "before": [
         {"id": "mood", "text": "Mood?", "scale": "nine", "page": "one"},
-        {
-            "id": "why",
-            "text": "Why?",
-            "scale": "words",
-            "page": "one",
-            "show_if": {"question": "mood", "below": 4},
-        },
+        {"id": "why", "text": "Why?", "scale": "words", "page": "one", "show_if": {"question": "mood", "below": 4}},
         {"id": "plays", "text": "Do you play?", "scale": "yes", "page": "two", "none": True},
         {
             "id": "what",
@@ -60,21 +54,11 @@ STUDY: dict[str, Any] = {
     ],
     "questions": [
         {"id": "people", "text": "Anybody there?", "scale": "yes", "none": True},
-        {
-            "id": "smile",
-            "text": "Do they smile?",
-            "scale": "nine",
-            "show_if": {"question": "people", "is": "yes"},
-        },
+        {"id": "smile", "text": "Do they smile?", "scale": "nine", "show_if": {"question": "people", "is": "yes"}},
         {"id": "music", "text": "Musical?", "scale": "nine", "show_if": {"rater": "plays", "is": "yes"}},
         {"id": "old", "text": "Old?", "scale": "nine", "show_if": {"rater": "age", "above": 40}},
         {"id": "things", "text": "Things?", "scale": "things", "machine_first": True, "none": True},
-        {
-            "id": "pets",
-            "text": "Pets?",
-            "scale": "nine",
-            "show_if": [{"draft": "things", "includes": "cat"}],
-        },
+        {"id": "pets", "text": "Pets?", "scale": "nine", "show_if": [{"draft": "things", "includes": "cat"}]},
     ],
     "rows": ["stimulus,things", "s0,cat;cow", "s1,dog", "s2,(none)"],
     "design": {"ratings_per_item": 3, "practice": 0, "order": "manifest"},
@@ -160,9 +144,7 @@ def test_conditions_are_tested_by_the_server(make_study: Make, opened: Open, pla
     asked = {0: ("people", "smile", *music, "things", "pets"), 1: ("people", "smile", *music, "things")}
     for number in range(3):
         step = person.trial
-        assert step.questions == asked.get(number, asked[1]), (
-            "drafts are tested as they are, whatever is shown"
-        )
+        assert step.questions == asked.get(number, asked[1]), "drafts are tested as they are, whatever is shown"
         values = dict.fromkeys(step.questions, 5) | {"things": NONE}
         for wrong, error, problem in (
             ({"people": "no"}, InvalidAnswer, "'smile' is not asked after these answers"),

@@ -42,9 +42,7 @@ Open = Callable[..., Collection]
 
 
 @pytest.mark.slow
-def test_coverage_counts_what_is_there_and_what_is_coming(
-    make_study: Make, opened: Open, clock: Clock
-) -> None:
+def test_coverage_counts_what_is_there_and_what_is_coming(make_study: Make, opened: Open, clock: Clock) -> None:
     collection = opened(make_study(5, design={"ratings_per_item": 2}))
     empty = collection.coverage()
     assert (empty.units, empty.wanted, empty.complete, empty.leased, empty.share) == (5, 10, 0, 0, 0.0)
@@ -102,9 +100,7 @@ def test_trials_of_somebody_unknown(make_study: Make, opened: Open) -> None:
 
 
 @pytest.mark.slow
-def test_a_snapshot_is_what_was_collected(
-    make_study: Make, opened: Open, clock: Clock, tmp_path: Path
-) -> None:
+def test_a_snapshot_is_what_was_collected(make_study: Make, opened: Open, clock: Clock, tmp_path: Path) -> None:
     folder = make_study(
         5,
         demographics=[{"id": "age", "text": "Age", "type": "number"}],
@@ -147,10 +143,7 @@ def test_a_snapshot_is_what_was_collected(
     assert (people[good.id]["attention_right"], people[bad.id]["attention_right"]) == (2, 0)
     assert people[good.id]["about_age"] == 30.0
     reasons = dict(frozen.ledger.select("rater", "reason").iter_rows())
-    assert reasons == {
-        bad.id: "left out by a researcher: did not read",
-        None: "did not agree to take part",
-    }
+    assert reasons == {bad.id: "left out by a researcher: did not read", None: "did not agree to take part"}
     retained = collection.snapshot(excluded=False)
     assert set(retained.ratings["rater"]) == {good.id}
     assert retained.raters.height == 2
@@ -181,9 +174,7 @@ def test_a_snapshot_is_of_one_moment(make_study: Make, opened: Open) -> None:
             for number in range(25):
                 assert isinstance(step, ShowTrial)
                 values = dict.fromkeys(step.questions, number % 9 + 1)
-                receipt = await collection.ask(
-                    Answer(rater, step.trial, key=f"{rater}-{number}", values=values)
-                )
+                receipt = await collection.ask(Answer(rater, step.trial, key=f"{rater}-{number}", values=values))
                 assert receipt.next_step is not None
                 step = receipt.next_step
 
@@ -206,9 +197,7 @@ def test_a_snapshot_is_of_one_moment(make_study: Make, opened: Open) -> None:
 
 @pytest.mark.slow
 def test_media_that_are_missing_or_broken_are_left_out(make_study: Make, opened: Open) -> None:
-    folder = make_study(
-        rows=["stimulus,path", "good,good.wav", "gone,gone.wav", "broken,broken.wav", "bare,"]
-    )
+    folder = make_study(rows=["stimulus,path", "good,good.wav", "gone,gone.wav", "broken,broken.wav", "bare,"])
     media = folder / "media"
     media.mkdir()
     soundfile.write(media / "good.wav", np.zeros(800), 8000)
@@ -295,15 +284,13 @@ def test_machine_values_are_hidden_and_planted_at_random(make_study: Make, opene
             given = trial.machine["style"]
             shown["hidden" if given is None else "true" if given == true else "planted"] += 1
             person.answer(
-                values={"feel": 5, "style": given or "mine"},
-                verdicts={} if given is None else {"style": "accepted"},
+                values={"feel": 5, "style": given or "mine"}, verdicts={} if given is None else {"style": "accepted"}
             )
             break
         while isinstance(person.step, ShowTrial):
             given = person.step.machine["style"]
             person.answer(
-                values={"feel": 5, "style": given or "mine"},
-                verdicts={} if given is None else {"style": "accepted"},
+                values={"feel": 5, "style": given or "mine"}, verdicts={} if given is None else {"style": "accepted"}
             )
     frame = collection.ratings().filter(question="style")
     share = {name: count / frame.height for name, count in Counter(frame["shown"]).items()}
@@ -319,9 +306,7 @@ def test_machine_values_are_hidden_and_planted_at_random(make_study: Make, opene
     assert (hidden["machine"] == "style " + hidden["stimulus"].str.slice(1)).all()
     assert set(fields.filter(shown="true")["verdict"]) == {"accepted"}
     ratings = collection.snapshot().ratings
-    assert ratings.filter(question="style").height == frame.height - planted.height, (
-        "verified answers are ratings"
-    )
+    assert ratings.filter(question="style").height == frame.height - planted.height, "verified answers are ratings"
     assert set(ratings.filter(question="style")["shown"]) == {"true", "hidden"}
 
 
@@ -394,9 +379,7 @@ def test_how_a_draft_was_verified_is_in_the_snapshot(make_study: Make, opened: O
     assert set(fields["source"]) == {"painter"}
     assert set(fields["version"]) == {"2.1"}
     assert set(fields["drafted_at"]) == {when}
-    assert fields["confidence"].to_list() == [
-        {"s0": 0.9, "s1": 0.8, "s2": None}[name] for name in fields["stimulus"]
-    ]
+    assert fields["confidence"].to_list() == [{"s0": 0.9, "s1": 0.8, "s2": None}[name] for name in fields["stimulus"]]
     assert {name: set(part["boxes"]) for (name,), part in fields.group_by("stimulus")} == {
         "s0": {BOXES},
         "s1": {None},
@@ -407,9 +390,7 @@ def test_how_a_draft_was_verified_is_in_the_snapshot(make_study: Make, opened: O
     assert felt["seconds"].to_list() == [9.0, 9.0, 9.0, 2.0]
     # New drafts: what was verified before keeps the machine that wrote it, and claims nothing of the new one.
     collection.close()
-    write_drafts(
-        folder, pl.DataFrame({"stimulus": ["s0"], "question": ["style"], "value": ["fog"], "source": ["new"]})
-    )
+    write_drafts(folder, pl.DataFrame({"stimulus": ["s0"], "question": ["style"], "value": ["fog"], "source": ["new"]}))
     later = opened(folder).snapshot().fields
     assert set(later["source"]) == {"painter"}
     assert "version" not in later.columns
@@ -423,10 +404,7 @@ def test_drafts_that_are_not_on_the_scale_are_not_shown(make_study: Make, opened
     rows = [(stimulus, "style", value, "painter") for stimulus, value in drafts.items()]
     schema = ["stimulus", "question", "value", "source"]
     write_drafts(folder, pl.DataFrame(rows, schema=schema, orient="row"))
-    assert invalid_machine_values(open_study(folder)) == {
-        ("s0", "style"): drafts["s0"],
-        ("s2", "style"): "(none)",
-    }
+    assert invalid_machine_values(open_study(folder)) == {("s0", "style"): drafts["s0"], ("s2", "style"): "(none)"}
     collection = opened(folder, hidden=0.0, planted=0.0)
     person = Person(collection)
     person.begin()
@@ -451,8 +429,7 @@ def test_verdicts_on_a_repeated_stimulus_are_all_in_the_snapshot(make_study: Mak
     while isinstance(person.step, ShowTrial):
         shown = person.step.machine["style"]
         person.answer(
-            values={"feel": 5, "style": shown or "mine"},
-            verdicts={} if shown is None else {"style": "accepted"},
+            values={"feel": 5, "style": shown or "mine"}, verdicts={} if shown is None else {"style": "accepted"}
         )
     fields = collection.snapshot().fields
     assert sorted(fields["repeat"].to_list()) == [0, 0, 0, 0, 1, 1]
@@ -478,10 +455,7 @@ def test_a_stimulus_without_a_machine_value_is_answered_freely(make_study: Make,
 
 def test_anchors_must_be_in_the_manifest(make_study: Make, opened: Open) -> None:
     folder = make_study(
-        2,
-        probes=[
-            {"type": "anchor", "id": "real", "stimuli": ["missing"], "question": "valence", "at_least": 3}
-        ],
+        2, probes=[{"type": "anchor", "id": "real", "stimuli": ["missing"], "question": "valence", "at_least": 3}]
     )
     with pytest.raises(InputError, match="missing"):
         opened(folder)

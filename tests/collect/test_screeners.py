@@ -45,14 +45,7 @@ POOR: dict[str, Any] = {
     "when": {"rater": "hearing", "is": ["poor", "aid"]},
     "text": {"en": "Hear!", "de": "Hör!"},
 }
-LOOK = {
-    "type": "attention",
-    "id": "look",
-    "text": "Choose 3.",
-    "question": "valence",
-    "answer": 3,
-    "per_session": 3,
-}
+LOOK = {"type": "attention", "id": "look", "text": "Choose 3.", "question": "valence", "answer": 3, "per_session": 3}
 
 
 def screened(collection: Collection) -> dict[str, str]:
@@ -80,9 +73,7 @@ def test_an_answer_screens_out_with_its_own_code(make_study: Make, collect: Open
         SessionEnd(ending="screened-out", code=deaf, url=f"https://x.org/?c={deaf}", text=POOR["text"]),
         SessionEnd(ending="screened-out", code="OLD1", url="https://x.org/?c=OLD1"),
         SessionEnd(
-            ending="screened-out",
-            code=codes.code_screened_out,
-            url=f"https://x.org/?c={codes.code_screened_out}",
+            ending="screened-out", code=codes.code_screened_out, url=f"https://x.org/?c={codes.code_screened_out}"
         ),
         ShowInstructions(),
     ]
@@ -109,10 +100,7 @@ def test_codes_can_be_changed(make_study: Make, collect: Open) -> None:
 def test_a_questionnaire_screens_out_once_its_answers_are_there(make_study: Make, collect: Open) -> None:
     before = [TRAINED | {"page": "one"}, HEALTH | {"page": "two"}]
     both = [{"rater": "trained", "is": "no"}, {"rater": "health", "answered": False}]
-    screeners = [
-        {"id": "ill", "when": {"rater": "health", "includes": ["flu"]}},
-        {"id": "silent", "when": both},
-    ]
+    screeners = [{"id": "ill", "when": {"rater": "health", "includes": ["flu"]}}, {"id": "silent", "when": both}]
     collection = collect(make_study(scales=SCALES, before=before, screeners=screeners))
 
     def walk(trained: str, health: list[str] | None) -> object:
@@ -120,9 +108,7 @@ def test_a_questionnaire_screens_out_once_its_answers_are_there(make_study: Make
         collection.do(Next(rater))
         step = collection.do(Questionnaire(rater, "before", ["trained"], {"trained": trained}))
         assert isinstance(step, AskQuestionnaire), "what is not asked yet screens out nobody"
-        step = collection.do(
-            Questionnaire(rater, "before", ["health"], {} if health is None else {"health": health})
-        )
+        step = collection.do(Questionnaire(rater, "before", ["health"], {} if health is None else {"health": health}))
         return screened(collection).get(rater) if isinstance(step, SessionEnd) else type(step)
 
     assert walk("yes", None) is ShowInstructions
@@ -204,9 +190,7 @@ def test_failed_attention_screens_out_and_gives_back(make_study: Make, opened: O
 
 
 @pytest.mark.parametrize(("correct", "ends"), [(5, False), (4, True)])
-def test_headphones_have_a_code_of_their_own(
-    make_study: Make, collect: Open, correct: int, ends: bool
-) -> None:
+def test_headphones_have_a_code_of_their_own(make_study: Make, collect: Open, correct: int, ends: bool) -> None:
     probe = {"type": "headphones", "id": "phones", "blocks": True}
     screener = {"id": "speakers", "probe": "phones"}
     collection = collect(make_study(probes=[probe], screeners=[screener]))
@@ -219,9 +203,7 @@ def test_headphones_have_a_code_of_their_own(
     assert dict(collection.coverage().screened_out) == {"speakers": int(ends)}
 
 
-def test_screening_is_over_once_the_instructions_are_read(
-    make_study: Make, collect: Open, tmp_path: Path
-) -> None:
+def test_screening_is_over_once_the_instructions_are_read(make_study: Make, collect: Open, tmp_path: Path) -> None:
     folder = make_study(4, demographics=[HEARING])
     collection = collect(folder)
     rater = collection.do(Arrive()).rater

@@ -80,12 +80,7 @@ def test_the_whole_way(make_study: Make, opened: Open) -> None:
     assert person.step == end
     assert collection.do(Next(person.id)) == end
     row = collection.raters().row(0, named=True)
-    assert (row["state"], row["trials"], row["about_age"], row["headphones_correct"]) == (
-        "complete",
-        4,
-        30.0,
-        6,
-    )
+    assert (row["state"], row["trials"], row["about_age"], row["headphones_correct"]) == ("complete", 4, 30.0, 6)
 
 
 def test_refusing_ends_with_its_own_code(make_study: Make, opened: Open) -> None:
@@ -143,9 +138,7 @@ def test_a_failed_headphone_check_is_kept_and_stops_only_if_told_to(
     collection = opened(make_study(probes=[{**CHECK, "blocks": blocks}]))
     person = Person(collection)
     right = collection.quietest_tones(person.id)
-    step = collection.do(
-        Headphones(person.id, "tones", [*right[:4], *(place % 3 + 1 for place in right[4:])])
-    )
+    step = collection.do(Headphones(person.id, "tones", [*right[:4], *(place % 3 + 1 for place in right[4:])]))
     assert isinstance(step, ShowInstructions if goes_on else SessionEnd)
     row = collection.raters().row(0, named=True)
     assert (row["headphones_correct"], row["headphones_passed"]) == (4, False)
@@ -187,9 +180,7 @@ def test_an_id_alone_does_not_open_somebody_elses_session(make_study: Make, open
             collection.do(Arrive(recruiter="prolific", person="p1", facts=facts))
     with pytest.raises(StartedElsewhere):
         collection.do(Arrive(recruiter="prolific", person="p1", proven=("r0000000000000000",)))
-    assert (
-        collection.do(Arrive(recruiter="prolific", person="p1", proven=(first.rater,))).rater == first.rater
-    )
+    assert collection.do(Arrive(recruiter="prolific", person="p1", proven=(first.rater,))).rater == first.rater
     collection.close()
     again = opened(folder)
     with pytest.raises(StartedElsewhere):
@@ -198,21 +189,13 @@ def test_an_id_alone_does_not_open_somebody_elses_session(make_study: Make, open
 
 
 @pytest.mark.slow
-def test_ids_of_the_recruiter_are_in_their_own_table_only(
-    make_study: Make, opened: Open, tmp_path: Path
-) -> None:
+def test_ids_of_the_recruiter_are_in_their_own_table_only(make_study: Make, opened: Open, tmp_path: Path) -> None:
     folder = make_study()
     collection = opened(folder)
-    person = Person(
-        collection, recruiter="prolific", person="SECRET-PERSON", facts={"session": "SECRET-SESSION"}
-    )
+    person = Person(collection, recruiter="prolific", person="SECRET-PERSON", facts={"session": "SECRET-SESSION"})
     person.finish()
     row = collection.participants().row(0, named=True)
-    assert (row["participant"], row["session"], row["rater"]) == (
-        "SECRET-PERSON",
-        "SECRET-SESSION",
-        person.id,
-    )
+    assert (row["participant"], row["session"], row["rater"]) == ("SECRET-PERSON", "SECRET-SESSION", person.id)
     assert (row["ended"], row["trials"]) == ("complete", 6)
     for frame in (collection.raters(), collection.ratings(), collection.trials(person.id)):
         assert "SECRET" not in str(frame.to_dicts())
@@ -344,11 +327,7 @@ def test_one_late_answer_earns_no_complete_code(make_study: Make, opened: Open, 
 def test_half_of_a_session_is_complete_when_nothing_is_left(make_study: Make, opened: Open) -> None:
     for share, ending in ((0.5, "complete"), (0.9, "partial")):
         collection = opened(
-            make_study(
-                4,
-                design={"ratings_per_item": 1, "stimuli_per_rater": 4},
-                recruiting={"complete_share": share},
-            )
+            make_study(4, design={"ratings_per_item": 1, "stimuli_per_rater": 4}, recruiting={"complete_share": share})
         )
         first = Person(collection)
         for _ in first.rate(2):
@@ -367,18 +346,14 @@ def test_codes_come_from_the_study(make_study: Make, opened: Open) -> None:
     assert (settings.code_full, settings.code_no_consent, settings.cap) == ("F", "D", 7)
     person = Person(collection)
     person.begin()
-    assert collection.do(Leave(person.id)) == SessionEnd(
-        ending="left", code="P", url="https://example.org/?cc=P"
-    )
+    assert collection.do(Leave(person.id)) == SessionEnd(ending="left", code="P", url="https://example.org/?cc=P")
     collection.do(ChangeSettings({"code_partial": "P2", "open": False}))
     with pytest.raises(StudyClosed) as closed:
         collection.do(Arrive())
     assert closed.value.end == SessionEnd(ending="closed", code="F", url="https://example.org/?cc=F")
     collection.close()
     again = opened(folder)
-    assert again.settings.code_partial == "P2", (
-        "what was changed in the dashboard stays until study.yaml changes"
-    )
+    assert again.settings.code_partial == "P2", "what was changed in the dashboard stays until study.yaml changes"
     assert "recruiting" not in again.study.plain()
     assert load_study(folder).hash == again.study.hash
 
@@ -408,9 +383,7 @@ def test_leaving_gives_everything_back(make_study: Make, opened: Open) -> None:
         {"return_url": "javascript:x"},
     ],
 )
-def test_settings_are_held_to_what_they_mean(
-    make_study: Make, opened: Open, wrong: dict[str, object]
-) -> None:
+def test_settings_are_held_to_what_they_mean(make_study: Make, opened: Open, wrong: dict[str, object]) -> None:
     collection = opened(make_study())
     before = collection.settings
     with pytest.raises(InputError):
@@ -421,9 +394,7 @@ def test_settings_are_held_to_what_they_mean(
 def test_the_end_leads_back_to_the_recruiter(make_study: Make, opened: Open) -> None:
     collection = opened(make_study(1, design={"ratings_per_item": 1}))
     collection.do(ChangeSettings({"return_url": "https://example.org/done?cc={code}", "code_complete": "C1"}))
-    assert Person(collection).finish() == SessionEnd(
-        ending="complete", code="C1", url="https://example.org/done?cc=C1"
-    )
+    assert Person(collection).finish() == SessionEnd(ending="complete", code="C1", url="https://example.org/done?cc=C1")
 
 
 def test_strangers_are_told_so(make_study: Make, opened: Open) -> None:

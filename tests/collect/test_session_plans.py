@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from heartfelt.collect.assign.model import (
-    ORDINARY,
-    ReservedTrial,
-    SessionPlan,
-    probes_each_session,
-    session_plan,
-)
+from heartfelt.collect.assign.model import ORDINARY, ReservedTrial, SessionPlan, probes_each_session, session_plan
 from heartfelt.study.model import AnchorProbe, AttentionProbe, RepeatProbe
 from tests.collect.journal import Journal, layout
 
@@ -78,11 +72,5 @@ def test_an_ordinary_trial_is_no_repeat() -> None:
     journal = Journal(layout())
     journal.arrive(1)
     trial = journal.state.trials[journal.lease(1, 1)]
-    assert (trial.kind, trial.repeat, trial.session, trial.position, trial.shown) == (
-        "rating",
-        0,
-        1,
-        0,
-        False,
-    )
+    assert (trial.kind, trial.repeat, trial.session, trial.position, trial.shown) == ("rating", 0, 1, 0, False)
     assert ReservedTrial(id=1, rater=1, unit=1).session == 0

@@ -295,9 +295,7 @@ def test_the_first_answers_connect_all_systems(make_study: Make, clock: Clock) -
 @pytest.mark.slow
 def test_a_repeated_set_comes_in_another_order(make_study: Make, clock: Clock) -> None:
     probes = [{"type": "repeat", "id": "again", "gap": 2}]
-    with Collection.open(
-        study(make_study, "pair", "choice", probes=probes), clock=clock, options=SEEDED
-    ) as collection:
+    with Collection.open(study(make_study, "pair", "choice", probes=probes), clock=clock, options=SEEDED) as collection:
         walk(collection, lambda _: 0, 2)
         ratings = collection.snapshot().ratings
     again = ratings.filter(pl.col("repeat") == 1)
@@ -343,9 +341,7 @@ def test_attention_trials_about_a_choice(make_study: Make, clock: Clock) -> None
         {"type": "attention", "id": "a", "text": "Choose the second.", "question": "better", "answer": 2},
         {"type": "attention", "id": "t", "text": "Say no difference.", "question": "better", "answer": "tie"},
     ]
-    with Collection.open(
-        study(make_study, "pair", "choice", probes=probes), clock=clock, options=SEEDED
-    ) as collection:
+    with Collection.open(study(make_study, "pair", "choice", probes=probes), clock=clock, options=SEEDED) as collection:
         told = {"Choose the second.": 1, "Say no difference.": "tie", None: 0}
         walk(collection, lambda trial: told[trial.words], 1)
         walk(collection, lambda _: 0, 1)
@@ -387,9 +383,7 @@ def test_erasing_and_excluding(make_study: Make, opened: Open) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_presented_is_known_after_a_restart_and_without_the_erased(
-    make_study: Make, opened: Open
-) -> None:
+def test_what_was_presented_is_known_after_a_restart_and_without_the_erased(make_study: Make, opened: Open) -> None:
     folder = study(make_study, "abx", "forced", design={"ratings_per_item": 6, "stimuli_per_rater": 5})
     collection = opened(folder)
     people = walk(collection, lambda _: 0, 4)
@@ -400,13 +394,7 @@ def test_what_was_presented_is_known_after_a_restart_and_without_the_erased(
     collection.do(Exclude(people[2].id, "test"))
 
     def counts(balance: PositionBalance) -> list[dict[Any, float]]:
-        tables = (
-            balance._offsets,
-            balance._rater_offsets,
-            balance._matched,
-            balance._matched_place,
-            balance._met,
-        )
+        tables = (balance._offsets, balance._rater_offsets, balance._matched, balance._matched_place, balance._met)
         return [{key: value for key, value in table.items() if value} for table in tables]
 
     before = collection._store.state
@@ -468,9 +456,7 @@ def test_a_trial_whose_set_was_edited_takes_no_answer(make_study: Make, opened: 
     again = opened(folder)
     with pytest.raises(TrialClosed, match="has changed"):
         again.do(Answer(person.id, trial.trial, key="k", values={"better": 0}))
-    assert not isinstance(again.do(Next(person.id)), ShowTrial), (
-        "they have met the set, though it was another"
-    )
+    assert not isinstance(again.do(Next(person.id)), ShowTrial), "they have met the set, though it was another"
     assert again.ratings().height == 0
     assert again.coverage().leased == 0
 
@@ -501,14 +487,10 @@ def test_the_reference_comes_first_where_the_study_says_so(
     firsts = {}
     for first in (False, True):
         sets = {"reference": "b", **({"reference_first": True} if first else {})}
-        folder = study(
-            make_study, kind, scale, sets=sets, probes=[{"type": "repeat", "id": "again", "gap": 1}]
-        )
+        folder = study(make_study, kind, scale, sets=sets, probes=[{"type": "repeat", "id": "again", "gap": 1}])
         people = walk(collect(folder), lambda _: answer)
         collection = people[0].collection
-        leading = [
-            order(collection, person, trial)[0]["stimulus"][0] for person in people for trial in person.shown
-        ]
+        leading = [order(collection, person, trial)[0]["stimulus"][0] for person in people for trial in person.shown]
         firsts[first] = Counter(leading)["b"] / len(leading)
     assert firsts[True] == 1.0
     assert firsts[False] < 1.0

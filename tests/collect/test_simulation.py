@@ -128,10 +128,7 @@ def test_simulations_that_cannot_be(wrong: dict[str, float]) -> None:
 def test_studies_with_sets_and_traces(
     sets: dict[str, object] | None, scale: dict[str, object], make_study: Make
 ) -> None:
-    parts: dict[str, object] = {
-        "scales": {"it": scale},
-        "questions": [{"id": "q", "text": "?", "scale": "it"}],
-    }
+    parts: dict[str, object] = {"scales": {"it": scale}, "questions": [{"id": "q", "text": "?", "scale": "it"}]}
     if sets is not None:
         parts["sets"] = sets
     outcome = simulate_collection(make_study(6, **parts))

@@ -69,9 +69,7 @@ class Assigning(RuleBasedStateMachine):
         if not trial.shown:
             self.tell("shown", rater=rater.number, trial=trial.id, number=float(rater.positions + 1))
         if how == "answer":
-            self.tell(
-                "answered", rater=rater.number, trial=trial.id, unit=trial.unit, number=float(not trial.live)
-            )
+            self.tell("answered", rater=rater.number, trial=trial.id, unit=trial.unit, number=float(not trial.live))
         elif how == "give back":
             self.tell("returned", rater=rater.number, trial=trial.id, words="flagged")
 
@@ -136,16 +134,8 @@ class Assigning(RuleBasedStateMachine):
         for number, rater in self.state.raters.items():
             other = again.raters[number]
             assert [trial.id for trial in other.queue] == [trial.id for trial in rater.queue]
-            assert (other.seen, other.cells, other.rated_units) == (
-                rater.seen,
-                rater.cells,
-                rater.rated_units,
-            )
-            assert (len(other.plan), other.positions, other.until) == (
-                len(rater.plan),
-                rater.positions,
-                rater.until,
-            )
+            assert (other.seen, other.cells, other.rated_units) == (rater.seen, rater.cells, rater.rated_units)
+            assert (len(other.plan), other.positions, other.until) == (len(rater.plan), rater.positions, rater.until)
 
 
 TestAssigning = Assigning.TestCase

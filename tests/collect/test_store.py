@@ -64,9 +64,7 @@ def test_migrations_make_the_tables_the_code_works_with(
         options = {"compare_type": True, "include_schemas": False}
         context = MigrationContext.configure(connection, opts=options)
         differences = [
-            d
-            for d in compare_metadata(context, metadata)
-            if d[0] != "remove_table" or "alembic" not in str(d)
+            d for d in compare_metadata(context, metadata) if d[0] != "remove_table" or "alembic" not in str(d)
         ]
         assert differences == []
         assert revision(connection) == HEAD
@@ -75,9 +73,7 @@ def test_migrations_make_the_tables_the_code_works_with(
     assert ScriptDirectory(str(Path(migrations.__file__).parent)).get_current_head() == HEAD
 
 
-def test_a_store_of_a_newer_version_is_left_alone(
-    make_study: Make, opened: Open, database: str | None
-) -> None:
+def test_a_store_of_a_newer_version_is_left_alone(make_study: Make, opened: Open, database: str | None) -> None:
     folder = make_study()
     opened(folder).close()
     store = store_of(folder, database)
@@ -134,18 +130,14 @@ def test_a_refused_command_spoils_nothing_for_the_others(make_study: Make, opene
         for place, person in enumerate(people):
             trial = people[0].trial.trial if place % 2 else person.trial.trial
             commands.append(Answer(person.id, trial, key=f"k{place}", values={"valence": 5}))
-        return await asyncio.gather(
-            *(collection.ask(command) for command in commands), return_exceptions=True
-        )
+        return await asyncio.gather(*(collection.ask(command) for command in commands), return_exceptions=True)
 
     answers = asyncio.run(all_at_once())
     assert [isinstance(answer, TrialNotFound) for answer in answers] == [False, True] * 3
     assert collection.ratings().height == 3
 
 
-def test_a_fault_in_one_command_is_its_own(
-    make_study: Make, opened: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_in_one_command_is_its_own(make_study: Make, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that breaks halfway leaves nothing: not in the store, not in the counts, not for the others."""
 
     class Broken(Command[None]):
@@ -170,9 +162,7 @@ def test_a_fault_in_one_command_is_its_own(
             Answer(person.id, trial, key="k", values={"valence": 5}),
             Arrive(recruiter="prolific", person="p1"),
         ]
-        return await asyncio.gather(
-            *(collection.ask(command) for command in commands), return_exceptions=True
-        )
+        return await asyncio.gather(*(collection.ask(command) for command in commands), return_exceptions=True)
 
     first, broken, answer, again = asyncio.run(together())
     assert isinstance(broken, ZeroDivisionError)
@@ -194,9 +184,7 @@ def test_many_at_once_share_a_transaction(make_study: Make, opened: Open) -> Non
             step = await collection.ask(Ready(rater))
             done = 0
             while isinstance(step, ShowTrial) and done < 5:
-                receipt = await collection.ask(
-                    Answer(rater, step.trial, key=f"{rater}{done}", values={"valence": 5})
-                )
+                receipt = await collection.ask(Answer(rater, step.trial, key=f"{rater}{done}", values={"valence": 5}))
                 assert receipt.next_step is not None
                 step, done = receipt.next_step, done + 1
             return done
@@ -257,9 +245,7 @@ def test_the_database_goes_away_and_comes_back(make_study: Make, postgres_server
         assert sorted(collection.ratings()["value"]) == [5.0, 8.0]
 
 
-def test_a_server_that_was_started_again_in_the_meantime(
-    make_study: Make, postgres_server: PostgresServer
-) -> None:
+def test_a_server_that_was_started_again_in_the_meantime(make_study: Make, postgres_server: PostgresServer) -> None:
     """A connection that was cut while nobody used it turns nobody away."""
     folder = make_study(3)
     with Collection.open(folder, database=postgres_server.address) as collection:
@@ -277,9 +263,7 @@ def test_a_database_that_is_not_there(make_study: Make) -> None:
         Collection.open(make_study(), database="postgresql://nobody@127.0.0.1:1/none")
 
 
-def test_somebody_else_holds_the_lock(
-    make_study: Make, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_somebody_else_holds_the_lock(make_study: Make, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("heartfelt.collect.store.database._WAIT_SECONDS", 0.2)
     folder = make_study()
     with Collection.open(folder, clock=clock) as collection:
@@ -344,9 +328,7 @@ def test_a_full_disk(make_study: Make) -> None:
 def test_a_file_that_is_no_store(make_study: Make) -> None:
     folder = make_study()
     (folder / STORE_FILE).write_bytes(b"not a database at all, but long enough to be looked at" * 100)
-    with pytest.raises(
-        StoreDamaged, match=r"collected\.sqlite.*not a database.*\n.*restore your last backup"
-    ):
+    with pytest.raises(StoreDamaged, match=r"collected\.sqlite.*not a database.*\n.*restore your last backup"):
         Collection.open(folder)
 
 
@@ -399,9 +381,7 @@ def test_a_file_that_is_damaged_while_it_is_open(make_study: Make) -> None:
                 person.answer(comment="y" * 3000)
 
 
-def test_the_environment_names_the_database(
-    make_study: Make, postgres: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_names_the_database(make_study: Make, postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = make_study()
     monkeypatch.setenv("HEARTFELT_DATABASE", postgres)
     with Collection.open(folder) as collection:
@@ -412,9 +392,7 @@ def test_the_environment_names_the_database(
         assert collection.raters().height == 1
 
 
-def test_a_password_in_the_study_reaches_no_snapshot(
-    make_study: Make, hidden_address: str, tmp_path: Path
-) -> None:
+def test_a_password_in_the_study_reaches_no_snapshot(make_study: Make, hidden_address: str, tmp_path: Path) -> None:
     folder = make_study(3)
     plain = load_study(folder)
     text = yaml.safe_load((folder / "study.yaml").read_text(encoding="utf-8"))

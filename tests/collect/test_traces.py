@@ -54,10 +54,7 @@ def test_traces_reach_the_snapshot(make_study: Make, opened: Open, tmp_path: Pat
     snapshot.write(tmp_path / "frozen")
     again = load(tmp_path / "frozen")
     assert again.hash == snapshot.hash
-    assert dict(again.ratings.select("question", "value").iter_rows()) == {
-        "valence": 0.25 / 3,
-        "arousal": 1.0,
-    }
+    assert dict(again.ratings.select("question", "value").iter_rows()) == {"valence": 0.25 / 3, "arousal": 1.0}
     assert again.ratings.height == again.traces.height == 4
     first = again.traces.filter(pl.col("question") == "valence").row(0, named=True)
     assert first["samples"] == [None, 0.0, 0.5, None, -0.25]
@@ -85,8 +82,7 @@ def test_ten_minutes_on_two_axes(make_study: Make, opened: Open) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "wrong",
-    [{"samples": [2.0]}, {"samples": "x"}, {"samples": [0.1, "x"]}, [5.0], 0.5, "0.5", {"best": 1}, {}],
+    "wrong", [{"samples": [2.0]}, {"samples": "x"}, {"samples": [0.1, "x"]}, [5.0], 0.5, "0.5", {"best": 1}, {}]
 )
 def test_a_trace_that_is_none_is_refused(wrong: Any, make_study: Make, clock: Clock) -> None:
     with Collection.open(make_study(2, **PLANE), clock=clock, options=SEEDED) as collection:
@@ -162,16 +158,12 @@ WHOLE = ((0.0, 2.0),)
 def test_what_was_heard_of_each_member(
     seconds: float, rule: str, played: Any, heard: list[float], flag: str | None, clips: Path, clock: Clock
 ) -> None:
-    text = (
-        (clips / "study.yaml").read_text(encoding="utf-8").replace("design:", f"design:\n  listening: {rule}")
-    )
+    text = (clips / "study.yaml").read_text(encoding="utf-8").replace("design:", f"design:\n  listening: {rule}")
     (clips / "study.yaml").write_text(text, encoding="utf-8")
     with Collection.open(clips, clock=clock, options=SEEDED) as collection:
         person = Person(collection)
         person.begin()
-        assert len({member.media for member in person.trial.members}) == 3, (
-            "the hidden reference is one of the files"
-        )
+        assert len({member.media for member in person.trial.members}) == 3, "the hidden reference is one of the files"
         clock.now += seconds
         person.answer([1, 2, 3], log=TrialLog(seconds=1.0, played=played))
         ratings = collection.ratings().sort("place")

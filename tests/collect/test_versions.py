@@ -89,10 +89,7 @@ def drop(*path: Any) -> Callable[[dict[str, Any]], None]:
 BREAKING = {
     "fewer points": (put("scales", "nine", {"type": "points", "points": 5}), "scales.nine"),
     "reversed anchors": (put("scales", "nine", "anchors", {1: "high", 9: "low"}), "scales.nine.anchors"),
-    "another first point": (
-        put("scales", "nine", {"type": "points", "points": 9, "first": 0}),
-        "scales.nine",
-    ),
+    "another first point": (put("scales", "nine", {"type": "points", "points": 9, "first": 0}), "scales.nine"),
     "wording": (put("questions", 0, "text", "How unpleasant?"), "questions.valence.text"),
     "another scale": (put("questions", 0, "scale", "slider"), "scales.slider"),
     "what is felt": (put("questions", 0, "emotion", "felt"), "questions.valence.emotion"),
@@ -104,10 +101,7 @@ BREAKING = {
         put("scales", "kinds", "categories", [{"id": "glad", "text": "happy"}, "sad"]),
         "scales.kinds.categories",
     ),
-    "a category reworded": (
-        put("scales", "kinds", "categories", 1, "text", "pleased"),
-        "scales.kinds.categories",
-    ),
+    "a category reworded": (put("scales", "kinds", "categories", 1, "text", "pleased"), "scales.kinds.categories"),
     "a shorter slider": (put("scales", "slider", "high", 10), "scales.slider.high"),
     "yes reworded": (put("scales", "sure", "yes", "Maybe"), "scales.sure.yes"),
     "a question removed": (drop("questions", 5), "questions.mood"),
@@ -117,10 +111,7 @@ BREAKING = {
     "one by one": (put("design", "questions_per_page", "one"), "design.questions_per_page"),
     "another medium": (put("media", "image"), "media"),
     "another right answer": (put("probes", 0, "answer", 9), "probes.a.answer"),
-    "a condition": (
-        put("questions", 4, "show_if", {"question": "sure", "is": "yes"}),
-        "questions.why.show_if",
-    ),
+    "a condition": (put("questions", 4, "show_if", {"question": "sure", "is": "yes"}), "questions.why.show_if"),
     "none as an answer": (put("questions", 5, "none", True), "questions.mood.none"),
     "rows of a grid": (put("questions", 0, "grid", "g"), "questions.valence.grid"),
 }
@@ -170,10 +161,7 @@ def test_harmless_edits_are_not(name: str) -> None:
 
 
 def test_questionnaires_may_change_but_not_what_an_answer_means() -> None:
-    asked = [
-        {"id": "mood", "text": "Mood?", "scale": "nine"},
-        {"id": "why", "text": "Why?", "scale": "words"},
-    ]
+    asked = [{"id": "mood", "text": "Mood?", "scale": "nine"}, {"id": "why", "text": "Why?", "scale": "words"}]
     before = parse_study(yaml.safe_dump({"name": "s", **STUDY, "after": asked}))
     for after, breaking in (
         ([asked[0]], []),
@@ -201,9 +189,7 @@ def test_a_running_study_refuses_and_records(make_study: Make, opened: Open) -> 
     as_it_was = (folder / "study.yaml").read_text(encoding="utf-8")
 
     edit(folder, put("questions", 0, "text", "How unpleasant?"))
-    with pytest.raises(
-        StudyError, match=r"line \d+, questions\.valence\.text: changed from 'How pleasant\?'"
-    ) as no:
+    with pytest.raises(StudyError, match=r"line \d+, questions\.valence\.text: changed from 'How pleasant\?'") as no:
         opened(folder)
     assert "new id" in no.value.fix
     assert "new study" in no.value.fix
@@ -267,9 +253,7 @@ def test_stimuli_may_be_added_but_not_removed_once_rated(make_study: Make, opene
     rows = (folder / "stimuli.csv").read_text(encoding="utf-8").splitlines()
     (folder / "stimuli.csv").write_text("\n".join([*rows, "s9"]) + "\n", encoding="utf-8")
     opened(folder).close()
-    (folder / "stimuli.csv").write_text(
-        "\n".join(row for row in rows if row != rated) + "\n", encoding="utf-8"
-    )
+    (folder / "stimuli.csv").write_text("\n".join(row for row in rows if row != rated) + "\n", encoding="utf-8")
     with pytest.raises(StudyError, match=rf"1 stimuli with ratings were removed.*{rated}"):
         opened(folder)
     others = [row for row in rows if row in {"stimulus", rated}]
@@ -316,10 +300,7 @@ def _copy(old: sqlite3.Connection, store: Database, name: str) -> None:
             rows = old.execute(f'SELECT * FROM "{table.name}"')
             names = [column[0] for column in rows.description]
             for row in rows.fetchall():
-                values = {
-                    n: bool(v) if n in BOOLEANS and v is not None else v
-                    for n, v in zip(names, row, strict=True)
-                }
+                values = {n: bool(v) if n in BOOLEANS and v is not None else v for n, v in zip(names, row, strict=True)}
                 if table.name == "versions":
                     values["study"] = str(values["study"]).replace("old-store", name)
                 connection.execute(table.insert().values(values))
@@ -331,17 +312,13 @@ BOOLEANS = {"agreed", "kept", "passed", "late", "practice", "skipped", "excluded
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", ["0001", "0002"])
-def test_a_store_of_an_older_layout_opens(
-    layout: str, tmp_path: Path, database: str | None, opened: Open
-) -> None:
+def test_a_store_of_an_older_layout_opens(layout: str, tmp_path: Path, database: str | None, opened: Open) -> None:
     folder = old_store(tmp_path / f"old{layout}", database)
     older = Database(database or folder / STORE_FILE, load_study(folder).name)
     if layout == "0002":
         with older.connect() as connection, connection.begin():
             _migrate(connection, layout)
-            connection.exec_driver_sql(
-                "UPDATE answers SET heard = 0.5, heard_flag = 'incomplete' WHERE trial = 3"
-            )
+            connection.exec_driver_sql("UPDATE answers SET heard = 0.5, heard_flag = 'incomplete' WHERE trial = 3")
     with older.connect() as connection:
         assert revision(connection) == layout
     older.close()
@@ -360,9 +337,7 @@ def test_a_store_of_an_older_layout_opens(
 
 
 @pytest.mark.slow
-def test_versions_that_were_pooled_before_are_kept_apart(
-    tmp_path: Path, database: str | None, opened: Open
-) -> None:
+def test_versions_that_were_pooled_before_are_kept_apart(tmp_path: Path, database: str | None, opened: Open) -> None:
     """The old store took a reversed question silently; its older answers must not be averaged with the newer ones."""
     frozen = opened(old_store(tmp_path / "old", database)).snapshot()
     assert frozen.ratings.filter(pl.col("question") == "valence").height == 1

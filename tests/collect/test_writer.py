@@ -10,11 +10,7 @@ from typing import Any
 import pytest
 
 from heartfelt.collect import Collection, writer
-from heartfelt.collect.commands import (
-    Arrive,
-    Command,
-    Erase,
-)
+from heartfelt.collect.commands import Arrive, Command, Erase
 from heartfelt.collect.errors import StudyFull
 from heartfelt.errors import InputError
 from tests.collect.people import Person, loads

@@ -24,13 +24,7 @@ DIM_ITEMS: list[tuple[str, str, str, str, dict[str, str]]] = [
     ("sample_00.mp3", "TEMP", "5", "positive", {"ann": "yes", "bea": "no"}),
     ("sample_01.mp3", "TEMP", "5", "positive", {"ann": "yes", "bea": "yes", "cem": "no"}),
     ("sample_00.mp3", "TEMP", "5", "negative", {"cem": "no"}),
-    (
-        "sample_02.mp3",
-        "LANG",
-        "European",
-        "positive",
-        {"ann": "yes", "bea": "yes", "cem": "yes", "dov": "no"},
-    ),
+    ("sample_02.mp3", "LANG", "European", "positive", {"ann": "yes", "bea": "yes", "cem": "yes", "dov": "no"}),
     ("sample_03.mp3", "TEMP", "0", "negative", {"ann": "no", "bea": "no", "cem": "no"}),
 ]
 FLAGS = (

@@ -29,9 +29,7 @@ GOOD: dict[str, Any] = {"image": "1.png", "emotion": "awe", "valence": 0.5, "aro
 def jsonl(folder: Path, *records: dict[str, Any]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "annotations.jsonl"
-    path.write_text(
-        "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), encoding="utf-8"
-    )
+    path.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), encoding="utf-8")
     return path
 
 
@@ -76,10 +74,7 @@ def test_a_decision_about_a_field_is_its_last_verification(tmp_path: Path) -> No
         ("brightness", "0.25", None, "7"),
         ("brightness", None, "0.3", "a1"),
     ]
-    assert (
-        result.ratings.select("question", "rater").rows()
-        == snapshot.ratings.select("question", "rater").rows()
-    )
+    assert result.ratings.select("question", "rater").rows() == snapshot.ratings.select("question", "rater").rows()
 
 
 def test_what_people_judged_are_ratings(tmp_path: Path) -> None:
@@ -100,9 +95,7 @@ def test_what_people_judged_are_ratings(tmp_path: Path) -> None:
 
 def test_what_a_machine_filled_in_are_fields_with_their_history(tmp_path: Path) -> None:
     snapshot = FORMAT.read(FORMAT.example(tmp_path), {})
-    result = rows(
-        snapshot, "fields", "stimulus", "field", "machine", "source", "verdict", "final", "verified_by"
-    )
+    result = rows(snapshot, "fields", "stimulus", "field", "machine", "source", "verdict", "final", "verified_by")
     assert result == [
         ("a/0001.png", "style", "oil painting", "Qwen2-VL-7B", "accepted", "oil painting", "7"),
         ("a/0001.png", "objects", "ship;wave;dog", "Qwen2-VL-7B", "fixed", "ship;wave", "7"),
@@ -234,11 +227,7 @@ def test_another_range_is_stated_not_rescaled(tmp_path: Path) -> None:
 @check_all(
     ("record", "problem", "fix"),
     [
-        (
-            {**GOOD, "emotion": "amusment"},
-            "line 2: 'amusment' is not one of the eight emotions",
-            "'amusement'",
-        ),
+        ({**GOOD, "emotion": "amusment"}, "line 2: 'amusment' is not one of the eight emotions", "'amusement'"),
         ({**GOOD, "valence": "high"}, "line 2: the valence 'high' is not a number", "Write a number"),
         ({**GOOD, "arousal": True}, "line 2: the arousal 'True' is not a number", "Write a number"),
         ({**GOOD, "arousal": 1.5}, "line 2: the arousal 1.5 is not between 0 and 1", "range=1..9"),
@@ -248,11 +237,7 @@ def test_another_range_is_stated_not_rescaled(tmp_path: Path) -> None:
         ({**GOOD, "at": "noon"}, "line 2: 'noon' is not a date and time", "Write moments"),
         ({**GOOD, "image": "0.png"}, "line 2: image '0.png' is there already, on line 1", "Keep one record"),
         ({**GOOD, "fields": ["style"]}, "line 2: 'fields' is not an object", "Write an object"),
-        (
-            {**GOOD, "style": "a", "fields": {"style": "b"}},
-            "line 2: the field 'style' is there twice",
-            "Keep one",
-        ),
+        ({**GOOD, "style": "a", "fields": {"style": "b"}}, "line 2: the field 'style' is there twice", "Keep one"),
         ({**GOOD, "emotion_category": "fear"}, "line 2: 'emotion_category' says 'fear'", "Keep one"),
         (
             {**GOOD, "fields": {"style": {"machnie": "oil"}}},
@@ -274,17 +259,11 @@ def test_another_range_is_stated_not_rescaled(tmp_path: Path) -> None:
             "was rejected, yet has",
             "'fixed'",
         ),
-        (
-            {**GOOD, "style_machine": "oil", "style_verdict": "fixed"},
-            "was fixed, but has no final",
-            "'rejected'",
-        ),
+        ({**GOOD, "style_machine": "oil", "style_verdict": "fixed"}, "was fixed, but has no final", "'rejected'"),
         ({**GOOD, "width": 3}, "has a key 'width'", "Rename"),
     ],
 )
-def test_mistakes_are_told_with_file_and_line(
-    record: dict[str, Any], problem: str, fix: str, tmp_path: Path
-) -> None:
+def test_mistakes_are_told_with_file_and_line(record: dict[str, Any], problem: str, fix: str, tmp_path: Path) -> None:
     path = jsonl(tmp_path, {**GOOD, "image": "0.png"}, record)
     with pytest.raises(InputError) as caught:
         FORMAT.read(path, {})
@@ -297,9 +276,7 @@ def test_a_file_that_was_cut_off_says_so(tmp_path: Path) -> None:
     path = jsonl(tmp_path, GOOD, {**GOOD, "image": "2.png"})
     whole = path.read_text()
     path.write_text(whole[:-20])
-    with pytest.raises(
-        InputError, match=r"line 2: this is not valid JSON .* last line: the file seems to be cut off"
-    ):
+    with pytest.raises(InputError, match=r"line 2: this is not valid JSON .* last line: the file seems to be cut off"):
         FORMAT.read(path, {})
     path.write_text(whole.replace('"awe"', "NaN"))
     with pytest.raises(InputError, match=r"line 1.*JSON.*NaN"):
@@ -319,12 +296,7 @@ def test_columns_that_are_missing_or_misspelt(tmp_path: Path) -> None:
         FORMAT.read(csv(tmp_path, "image,emotion,valence,arousal\n1.png,awe,0.5,0.5\n2.png,awe,0\n"), {})
     with pytest.raises(InputError, match=r"line 2.*'1\.png'.*'B'.*'A'"):
         FORMAT.read(
-            jsonl(
-                tmp_path / "x",
-                {**GOOD, "annotator": 1, "system": "A"},
-                {**GOOD, "annotator": 2, "model": "B"},
-            ),
-            {},
+            jsonl(tmp_path / "x", {**GOOD, "annotator": 1, "system": "A"}, {**GOOD, "annotator": 2, "model": "B"}), {}
         )
 
 
@@ -344,12 +316,7 @@ def test_images_are_found_by_path_name_or_stem(tmp_path: Path) -> None:
     (tmp_path / "images" / "deep").mkdir(parents=True)
     for name in ("1.png", "deep/two.png", "three.jpg"):
         Image.fromarray(np.zeros((4, 6, 3), dtype=np.uint8)).save(tmp_path / "images" / name)
-    records = [
-        GOOD,
-        {**GOOD, "image": "two"},
-        {**GOOD, "image": "3", "path": "three.jpg"},
-        {**GOOD, "image": "4.png"},
-    ]
+    records = [GOOD, {**GOOD, "image": "two"}, {**GOOD, "image": "3", "path": "three.jpg"}, {**GOOD, "image": "4.png"}]
     snapshot = FORMAT.read(jsonl(tmp_path, *records), {})
     facts = snapshot.stimuli.select("stimulus", "path", "found", "width", "height").rows()
     assert facts == [
@@ -372,9 +339,7 @@ def test_a_folder_must_be_clear_about_its_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"2 tables.*mine\.jsonl.*other\.csv"):
         FORMAT.read(folder, {})
     assert not FORMAT.recognises(jsonl(tmp_path / "b", GOOD))
-    assert FORMAT.recognises(
-        csv(tmp_path / "c", "image,emotion,valence,arousal,style_machine\n1,awe,0,1,oil\n")
-    )
+    assert FORMAT.recognises(csv(tmp_path / "c", "image,emotion,valence,arousal,style_machine\n1,awe,0,1,oil\n"))
 
 
 @st.composite
@@ -387,9 +352,7 @@ def records(draw: st.DrawFn) -> list[dict[str, Any]]:
     word = word | st.sampled_from(["a; b", "a;b;", "7", "1.50", "true"])
     made = []
     for image in range(draw(st.integers(1, 3))):
-        for annotator in draw(
-            st.lists(st.sampled_from([None, "a", "b"]), unique=True, min_size=1, max_size=3)
-        ):
+        for annotator in draw(st.lists(st.sampled_from([None, "a", "b"]), unique=True, min_size=1, max_size=3)):
             entries: dict[str, Any] = {
                 "image": f"{image}.png",
                 "emotion": draw(st.sampled_from(EMOTIONS)),
@@ -462,22 +425,8 @@ def test_evidence_on_drafts_survives(tmp_path: Path) -> None:
         "drafted_at": at,
     }
     rows: list[dict[str, Any]] = [
-        {
-            "field": "style",
-            "machine": "oil",
-            "source": "M",
-            "verdict": "accepted",
-            "final": "oil",
-            "shown": "true",
-        },
-        {
-            "field": "scene",
-            "machine": "street",
-            "source": "M",
-            "final": "field",
-            "shown": "hidden",
-            "first": "wood",
-        },
+        {"field": "style", "machine": "oil", "source": "M", "verdict": "accepted", "final": "oil", "shown": "true"},
+        {"field": "scene", "machine": "street", "source": "M", "final": "field", "shown": "hidden", "first": "wood"},
         {
             "field": "objects",
             "machine": "cat;dog",
@@ -486,33 +435,16 @@ def test_evidence_on_drafts_survives(tmp_path: Path) -> None:
             "final": "boat",
             "shown": "planted",
         },
-        {
-            "field": "colour",
-            "machine": "red",
-            "source": "M",
-            "verdict": "rejected",
-            "final": None,
-            "shown": "true",
-        },
+        {"field": "colour", "machine": "red", "source": "M", "verdict": "rejected", "final": None, "shown": "true"},
     ]
     more = {"seconds": 1.25, "keystrokes": 3, "confidence": 0.5}
     fields = pl.DataFrame([{**shared, **row, **more} for row in rows], infer_schema_length=None)
     stimuli = pl.DataFrame({"stimulus": ["a.png"]})
-    given = {
-        "rater": ["r"],
-        "stimulus": ["a.png"],
-        "question": ["emotion"],
-        "value": [1.0],
-        "answer": ["awe"],
-    }
-    snapshot = Snapshot.build(
-        recipe_study("aigiemo"), stimuli=stimuli, ratings=pl.DataFrame(given), fields=fields
-    )
+    given = {"rater": ["r"], "stimulus": ["a.png"], "question": ["emotion"], "value": [1.0], "answer": ["awe"]}
+    snapshot = Snapshot.build(recipe_study("aigiemo"), stimuli=stimuli, ratings=pl.DataFrame(given), fields=fields)
     (tmp_path / "out").mkdir()
     FORMAT.write(snapshot, tmp_path / "out")
-    (record,) = [
-        json.loads(line) for line in (tmp_path / "out" / "annotations.jsonl").read_text().splitlines()
-    ]
+    (record,) = [json.loads(line) for line in (tmp_path / "out" / "annotations.jsonl").read_text().splitlines()]
     assert set(record["fields"]) == {"style", "scene", "colour"}
     assert record["planted"]["objects"]["machine"] == ["cat", "dog"]
     assert record["fields"]["scene"]["first"] == "wood"
@@ -532,9 +464,7 @@ def test_evidence_on_drafts_survives(tmp_path: Path) -> None:
 def write_needed(folder: Path) -> Path:
     """Add the judgements that every file must have."""
     path = folder / "annotations.jsonl"
-    records = [
-        {"valence": None, "arousal": None, **json.loads(line)} for line in path.read_text().splitlines()
-    ]
+    records = [{"valence": None, "arousal": None, **json.loads(line)} for line in path.read_text().splitlines()]
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     return folder
 
@@ -542,18 +472,12 @@ def write_needed(folder: Path) -> Path:
 @pytest.mark.slow
 def test_tags_are_the_same_however_they_are_spaced(tmp_path: Path) -> None:
     ways: list[Any] = [["dog", "cat"], "dog;cat", " dog ; cat;", '["dog", "cat"]', {"final": ["dog", " cat"]}]
-    hashes = {
-        FORMAT.read(jsonl(tmp_path / str(n), {**GOOD, "objects": way}), {}).hash for n, way in enumerate(ways)
-    }
+    hashes = {FORMAT.read(jsonl(tmp_path / str(n), {**GOOD, "objects": way}), {}).hash for n, way in enumerate(ways)}
     assert len(hashes) == 1
 
 
 def test_codes_are_those_of_the_recipe() -> None:
-    tags = {
-        q.id
-        for q in recipe_study("aigiemo").asked
-        if isinstance(recipe_study("aigiemo").scale_of(q.id), Tags)
-    }
+    tags = {q.id for q in recipe_study("aigiemo").asked if isinstance(recipe_study("aigiemo").scale_of(q.id), Tags)}
     assert tags == set(TAGS)
     labels = recipe_study("aigiemo").scale_of("emotion").labels()
     assert [labels[float(code)] for code in range(8)] == list(EMOTIONS)

@@ -29,13 +29,13 @@ class TestRealData:
     def test_counts(self, shared_data: Path) -> None:
         snapshot = heartfelt.read(shared_data / "aimoclips")
         counts = snapshot.counts
-        assert (
-            counts["rated"],
-            counts["unrated"],
-            counts["raters"],
-            counts["systems"],
-            counts["intents"],
-        ) == (991, 17, 111, 6, 12)
+        assert (counts["rated"], counts["unrated"], counts["raters"], counts["systems"], counts["intents"]) == (
+            991,
+            17,
+            111,
+            6,
+            12,
+        )
         assert {name: facts.ratings for name, facts in snapshot.survey.questions.items()} == {
             "valence": 6162,
             "arousal": 6162,
@@ -54,11 +54,7 @@ class TestRealData:
     def test_the_clip_means_are_those_of_the_ratings(self, shared_data: Path) -> None:
         snapshot = heartfelt.read(shared_data / "aimoclips")
         for question in ("valence", "arousal"):
-            means = (
-                snapshot.ratings.filter(pl.col("question") == question)
-                .group_by("stimulus")
-                .agg(pl.mean("value"))
-            )
+            means = snapshot.ratings.filter(pl.col("question") == question).group_by("stimulus").agg(pl.mean("value"))
             both = snapshot.stimuli.join(means, on="stimulus")
             assert float((both[f"mean_{question}"] - both["value"]).abs().max() or 0.0) <= 0.00051  # type: ignore[arg-type]  # a column of numbers
 
@@ -88,9 +84,7 @@ class TestExample:
         assert snapshot.counts["unrated"] == 1
 
     def test_row_order_within_a_rater_is_presentation_order(self, source: Path) -> None:
-        ratings = heartfelt.read(source).ratings.filter(
-            (pl.col("rater") == "P2") & (pl.col("question") == "valence")
-        )
+        ratings = heartfelt.read(source).ratings.filter((pl.col("rater") == "P2") & (pl.col("question") == "valence"))
         assert ratings["position"].to_list() == list(range(1, 12))
 
     def test_columns_nobody_asked_for_are_kept(self, source: Path, tmp_path: Path) -> None:
@@ -117,20 +111,10 @@ class TestExample:
         [
             (RATINGS, "user,", "usr,", "has no column 'user'"),
             (CLIPS, "file_index", "fileindex", "has no column 'file_index'"),
-            (
-                RATINGS,
-                "P1,One_happy_1_crop.wav,3",
-                "P1,One_happy_1_crop.wav,12",
-                "the first is 12 by rater 'P1'",
-            ),
+            (RATINGS, "P1,One_happy_1_crop.wav,3", "P1,One_happy_1_crop.wav,12", "the first is 12 by rater 'P1'"),
             (RATINGS, "P1,One_happy_1_crop.wav,3", "P1,One_happy_1_crop.wav,x", "'x' is not a number"),
             (RATINGS, "P1,One_happy_2", "P1,One_happy_1", "is there more than once"),
-            (
-                RATINGS,
-                "P1,One_happy_2_crop.wav",
-                "P1,One_hapy_2_crop.wav",
-                f"of clips that {CLIPS} does not list",
-            ),
+            (RATINGS, "P1,One_happy_2_crop.wav", "P1,One_hapy_2_crop.wav", f"of clips that {CLIPS} does not list"),
             (CLIPS, ",4\n", ",5\n", "has 4 ratings of"),
             (INTENTS, "gt_arousal", "arousal", "has no column 'gt_arousal'"),
             (INTENTS, "sad", "happy", "emotion 'happy' is there more than once"),

@@ -17,13 +17,7 @@ from heartfelt.study.recipes import recipe_study
 
 FORMAT = EmoliaDim()
 HEAD = ",".join(DIM.columns)
-LEVELS = {
-    "TEMP": {
-        "short_description": "Tempo",
-        "long_description": "Speed.",
-        "levels": {"0": "Slow.", "5": "Fast."},
-    }
-}
+LEVELS = {"TEMP": {"short_description": "Tempo", "long_description": "Speed.", "levels": {"0": "Slow.", "5": "Fast."}}}
 
 
 def row(name: str = "a1", user: str = "u", **cells: str) -> str:
@@ -45,9 +39,7 @@ def subset(folder: Path, *rows: str, head: str = HEAD, **files: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "annotations.csv").write_text("\n".join([head, *rows]) + "\n", encoding="utf-8", newline="")
     for name, text in files.items():
-        (folder / name.replace("_csv", ".csv").replace("_json", ".json")).write_text(
-            text, encoding="utf-8", newline=""
-        )
+        (folder / name.replace("_csv", ".csv").replace("_json", ".json")).write_text(text, encoding="utf-8", newline="")
     return folder
 
 
@@ -65,28 +57,16 @@ def test_the_same_file_name_in_two_folders_is_two_stimuli(tmp_path: Path) -> Non
     assert "TEMP/5/positive/sample_00.mp3" in names
     assert "TEMP/5/negative/sample_00.mp3" in names
     assert "LANG/Asian/negative/sample_00.mp3" in names
-    facts = snapshot.stimuli.filter(pl.col("stimulus") == "LANG/European/positive/sample_07.mp3").row(
-        0, named=True
-    )
+    facts = snapshot.stimuli.filter(pl.col("stimulus") == "LANG/European/positive/sample_07.mp3").row(0, named=True)
     assert (facts["dimension"], facts["level"], facts["polarity"]) == ("LANG", "European", "positive")
-    assert (facts["file_name"], facts["intent"], facts["path"]) == (
-        "sample_07.mp3",
-        "LANG",
-        facts["stimulus"],
-    )
+    assert (facts["file_name"], facts["intent"], facts["path"]) == ("sample_07.mp3", "LANG", facts["stimulus"])
 
 
 @pytest.mark.slow
 def test_answers_items_and_flags(tmp_path: Path) -> None:
     snapshot = FORMAT.read(FORMAT.example(tmp_path), {})
     counted = {r["annotation_id"]: (r["value"], r["answer"]) for r in snapshot.ratings.iter_rows(named=True)}
-    assert counted == {
-        "d6": (1.0, "yes"),
-        "d5": (0.0, "no"),
-        "d3": (0.0, "no"),
-        "d2": (1.0, "yes"),
-        "d1": (0.0, "no"),
-    }
+    assert counted == {"d6": (1.0, "yes"), "d5": (0.0, "no"), "d3": (0.0, "no"), "d2": (1.0, "yes"), "d1": (0.0, "no")}
     assert snapshot.ledger["annotation_id"].to_list() == ["d4"]
     items = {r["stimulus"]: r for r in snapshot.items.iter_rows(named=True)}
     assert items["TEMP/5/positive/sample_00.mp3"]["intended"] == "yes"
@@ -95,12 +75,7 @@ def test_answers_items_and_flags(tmp_path: Path) -> None:
     assert flagged == {"TEMP/5/positive/sample_00.mp3", "TEMP/5/negative/sample_09.mp3"}
     answer = json.loads(items["TEMP/5/negative/sample_09.mp3"]["flags"])
     assert answer == [
-        {
-            "flag_id": "f2",
-            "username": "user_7",
-            "reason": "silence, nothing else",
-            "created_at": "2026-05-04 09:56:15",
-        }
+        {"flag_id": "f2", "username": "user_7", "reason": "silence, nothing else", "created_at": "2026-05-04 09:56:15"}
     ]
     assert snapshot.counts["unrated"] == 1
     assert "user_7" not in snapshot.raters["rater"].to_list()
@@ -110,11 +85,7 @@ def test_answers_items_and_flags(tmp_path: Path) -> None:
 def test_the_rubric_is_the_text_the_raters_read(tmp_path: Path) -> None:
     study = FORMAT.read(FORMAT.example(tmp_path), {}).study
     assert study.question("TEMP/5/negative").rubric == "Fast: “words run together”."
-    assert study.question("TEMP/5/negative").about == {
-        "dimension": "TEMP",
-        "level": "5",
-        "polarity": "negative",
-    }
+    assert study.question("TEMP/5/negative").about == {"dimension": "TEMP", "level": "5", "polarity": "negative"}
     assert study.question("TEMP/0/positive").rubric == "Very slow."
     assert study.question("LANG/European/positive").rubric is None
     assert study.question("LANG/European/positive").text == "Does this voice match level European of LANG?"
@@ -133,9 +104,7 @@ def test_files_come_back_byte_for_byte_also_through_a_snapshot_folder(tmp_path: 
     space = source / "annotations" / DIM.name
     for name in ("annotations.csv", "users.csv", "flags.csv"):
         assert (out / name).read_bytes() == (space / name).read_bytes()
-    assert (out / "variables.json").read_bytes() == (
-        source / "dataset" / DIM.name / "variables.json"
-    ).read_bytes()
+    assert (out / "variables.json").read_bytes() == (source / "dataset" / DIM.name / "variables.json").read_bytes()
 
 
 @pytest.mark.slow
@@ -143,8 +112,7 @@ def test_users_in_either_column_order_are_the_same_people(tmp_path: Path) -> Non
     each = 'username,age,languages,gender\nu,26,"English,Hindi",Female\n'
     two = 'username,gender,age,languages\nu,Female,26,"English,Hindi"\n'
     hashes = {
-        FORMAT.read(subset(tmp_path / name, row(), users_csv=text), {}).hash
-        for name, text in (("a", each), ("b", two))
+        FORMAT.read(subset(tmp_path / name, row(), users_csv=text), {}).hash for name, text in (("a", each), ("b", two))
     }
     assert len(hashes) == 1
     _, out = again(FORMAT.read(tmp_path / "b", {}), tmp_path)
@@ -196,9 +164,7 @@ def test_the_levels_may_lie_elsewhere(tmp_path: Path) -> None:
         ([HEAD, row(level="")], "line 2: the column 'level' is empty", "Fill in"),
     ],
 )
-def test_mistakes_in_the_annotations_are_told(
-    text: list[str], problem: str, fix: str, tmp_path: Path
-) -> None:
+def test_mistakes_in_the_annotations_are_told(text: list[str], problem: str, fix: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         FORMAT.read(subset(tmp_path, *text[1:], head=text[0]), {})
     assert problem in caught.value.problem
@@ -210,11 +176,7 @@ def test_mistakes_in_the_annotations_are_told(
     ("name", "text", "problem"),
     [
         ("flags_csv", "flag_id,username\nf,u\n", "flags.csv has no column 'dimension'"),
-        (
-            "variables_json",
-            '{"TEMP": {"levels": {"5": "Fast."}}',
-            "variables.json, line 1: this is not valid JSON",
-        ),
+        ("variables_json", '{"TEMP": {"levels": {"5": "Fast."}}', "variables.json, line 1: this is not valid JSON"),
         ("variables_json", '{"TEMP":\n {"levels": {"5": NaN}}}', "this is not valid JSON (NaN is not JSON)"),
         ("variables_json", "[1]", "holds no dimensions"),
         ("variables_json", '{"TEMP": {"level": {}}}', "the dimension 'TEMP' has no levels"),
@@ -249,9 +211,7 @@ def test_audio_is_found_below_the_media_folder(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_collected_study_is_written_with_its_levels(tmp_path: Path) -> None:
     stimuli = pl.DataFrame({"stimulus": ["x.mp3"], "intent": ["TEMP"]})
-    ratings = pl.DataFrame(
-        {"rater": ["r"], "stimulus": ["x.mp3"], "question": ["TEMP/5/negative"], "value": [1.0]}
-    )
+    ratings = pl.DataFrame({"rater": ["r"], "stimulus": ["x.mp3"], "question": ["TEMP/5/negative"], "value": [1.0]})
     FORMAT.write(Snapshot.build(recipe_study("emolia-dim"), stimuli=stimuli, ratings=ratings), tmp_path)
     assert (tmp_path / "annotations.csv").read_text().splitlines()[1] == "a1,r,TEMP,5,negative,x.mp3,yes,,,"
     levels = json.loads((tmp_path / "variables.json").read_text())

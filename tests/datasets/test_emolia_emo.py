@@ -70,12 +70,7 @@ def test_the_example_says_what_it_should(tmp_path: Path) -> None:
     assert items["EN_2.mp3", "Jealousy___Envy/affirmative"]["intended_present"] is True
     assert items["EN_2.mp3", "Jealousy___Envy/affirmative"]["task_type"] == "affirmative"
     intents = dict(snapshot.stimuli.select("stimulus", "intent").iter_rows())
-    assert intents == {
-        "EN_1.mp3": None,
-        "EN_2.mp3": "Jealousy___Envy",
-        "DE_3.mp3": "Pain",
-        "EN_4.mp3": "Sadness",
-    }
+    assert intents == {"EN_1.mp3": None, "EN_2.mp3": "Jealousy___Envy", "DE_3.mp3": "Pain", "EN_4.mp3": "Sadness"}
     asked = {question.id for question in snapshot.study.asked}
     assert asked == {question for _, question in items}
     assert {intent.id for intent in snapshot.study.intents} >= {"Joy___Glee", "Anger"}
@@ -88,9 +83,7 @@ def test_nothing_vanishes(tmp_path: Path) -> None:
     assert rows["u4"]["reason"] == SUPERSEDED
     assert (rows["u4"]["rater"], rows["u4"]["answer"]) == ("user_1", "not_present")
     assert rows["u3"]["reason"] == UNANSWERED
-    assert ("EN_2.mp3", "Pain/contrastive_1") in set(
-        snapshot.items.select("stimulus", "question").iter_rows()
-    )
+    assert ("EN_2.mp3", "Pain/contrastive_1") in set(snapshot.items.select("stimulus", "question").iter_rows())
 
 
 @pytest.mark.slow
@@ -121,9 +114,7 @@ def test_the_source_may_be_root_folder_or_file(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=20)
-@given(
-    st.lists(st.tuples(*[st.integers(0, n) for n in (2, 2, 3, 3, 4)]), min_size=1, max_size=25), st.randoms()
-)
+@given(st.lists(st.tuples(*[st.integers(0, n) for n in (2, 2, 3, 3, 4)]), min_size=1, max_size=25), st.randoms())
 def test_the_last_answer_counts_and_the_files_come_back(
     tmp_path_factory: pytest.TempPathFactory, picks: list[tuple[int, ...]], shuffle: random.Random
 ) -> None:
@@ -147,8 +138,7 @@ def test_the_last_answer_counts_and_the_files_come_back(
             expected[key] = (s, i, words[w])
     snapshot = FORMAT.read(subset(folder / "in", *rows), {})
     results = {
-        (a, b, c): d
-        for a, b, c, d in snapshot.ratings.select("rater", "stimulus", "question", "answer").iter_rows()
+        (a, b, c): d for a, b, c, d in snapshot.ratings.select("rater", "stimulus", "question", "answer").iter_rows()
     }
     assert results == {key: value[2] for key, value in expected.items()}
     assert snapshot.ratings.height + snapshot.ledger.height == len(rows)
@@ -202,16 +192,8 @@ def test_further_columns_are_kept_in_their_place(tmp_path: Path) -> None:
 @check_all(
     ("text", "problem", "fix"),
     [
-        (
-            [HEAD, row(), row("a2", "v", rating="strongly")],
-            "line 3, column 'rating': 'strongly'",
-            "'strongly_present'",
-        ),
-        (
-            [HEAD, row(task_type="affirmativ")],
-            "line 2, column 'task_type': 'affirmativ'",
-            "Did you mean 'affirmative'",
-        ),
+        ([HEAD, row(), row("a2", "v", rating="strongly")], "line 3, column 'rating': 'strongly'", "'strongly_present'"),
+        ([HEAD, row(task_type="affirmativ")], "line 2, column 'task_type': 'affirmativ'", "Did you mean 'affirmative'"),
         (
             [HEAD.replace("queried", "querried"), row()],
             "no column 'queried_emotion'",
@@ -221,16 +203,8 @@ def test_further_columns_are_kept_in_their_place(tmp_path: Path) -> None:
         ([HEAD, row(file_name="C:\\x.mp3")], "line 2, column 'file_name': the path", "inside"),
         ([HEAD, row(queried_emotion="..")], "line 2, column 'queried_emotion': the path", "inside"),
         ([HEAD, row(created_at="yesterday")], "line 2, column 'created_at': 'yesterday'", "Write moments"),
-        (
-            [HEAD, row(reaction_time_ms="fast")],
-            "line 2, column 'reaction_time_ms': 'fast' is not a number",
-            "Correct",
-        ),
-        (
-            [HEAD, row(sample_time_ms="long")],
-            "line 2, column 'sample_time_ms': 'long' is not a number",
-            "Correct",
-        ),
+        ([HEAD, row(reaction_time_ms="fast")], "line 2, column 'reaction_time_ms': 'fast' is not a number", "Correct"),
+        ([HEAD, row(sample_time_ms="long")], "line 2, column 'sample_time_ms': 'long' is not a number", "Correct"),
         ([HEAD, row(user="")], "line 2: the column 'username' is empty", "Fill in"),
         (
             [HEAD, row("a1", "u"), row("a1", "v")],
@@ -243,9 +217,7 @@ def test_further_columns_are_kept_in_their_place(tmp_path: Path) -> None:
         ([HEAD, row()[:-30]], "fields where the header has 10", "complete copy"),
     ],
 )
-def test_mistakes_are_told_with_file_and_line(
-    text: list[str], problem: str, fix: str, tmp_path: Path
-) -> None:
+def test_mistakes_are_told_with_file_and_line(text: list[str], problem: str, fix: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         FORMAT.read(subset(tmp_path, *text[1:], head=text[0]), {})
     assert problem in caught.value.problem
@@ -280,15 +252,10 @@ def test_audio_is_looked_up_in_the_folder_of_its_emotion(tmp_path: Path) -> None
         place = root / "dataset" / EMO.name / "data" / folder
         place.mkdir(parents=True)
         soundfile.write(
-            place / ("EN_1.mp3" if folder.startswith("Joy") else "DE_3.mp3"),
-            np.zeros(4800),
-            24000,
-            format="WAV",
+            place / ("EN_1.mp3" if folder.startswith("Joy") else "DE_3.mp3"), np.zeros(4800), 24000, format="WAV"
         )
     snapshot = FORMAT.read(root, {})
-    paths = {
-        s: p for s, p, result in snapshot.stimuli.select("stimulus", "path", "found").iter_rows() if result
-    }
+    paths = {s: p for s, p, result in snapshot.stimuli.select("stimulus", "path", "found").iter_rows() if result}
     assert paths == {"EN_1.mp3": "Joy___Glee_best/EN_1.mp3", "DE_3.mp3": "Pain_best/DE_3.mp3"}
     assert snapshot.counts["media_missing"] == 2
     assert snapshot.hash == FORMAT.read(FORMAT.example(tmp_path / "bare"), {}).hash
@@ -322,9 +289,7 @@ def test_a_collected_study_is_written_in_this_layout(tmp_path: Path) -> None:
         }
     )
     raters = pl.DataFrame({"rater": ["r1", "r2"], "age": [30, 40], "consent": [True, True]})
-    FORMAT.write(
-        Snapshot.build(recipe_study("emolia-emo"), stimuli=stimuli, ratings=ratings, raters=raters), tmp_path
-    )
+    FORMAT.write(Snapshot.build(recipe_study("emolia-emo"), stimuli=stimuli, ratings=ratings, raters=raters), tmp_path)
     assert (tmp_path / "annotations.csv").read_text().splitlines()[1:] == [
         "a1,r1,Anger,Anger,affirmative,a.mp3,strongly_present,1250,,",
         "a2,r2,Anger,Anger,affirmative,a.mp3,not_present,2000,,",
@@ -337,9 +302,7 @@ def test_a_collected_study_is_written_in_this_layout(tmp_path: Path) -> None:
 
 def test_a_study_without_such_questions_is_refused(tmp_path: Path) -> None:
     ratings = pl.DataFrame({"rater": ["r"], "stimulus": ["a"], "question": ["valence"], "value": [3.0]})
-    snapshot = Snapshot.build(
-        recipe_study("aimoclips"), stimuli=pl.DataFrame({"stimulus": ["a"]}), ratings=ratings
-    )
+    snapshot = Snapshot.build(recipe_study("aimoclips"), stimuli=pl.DataFrame({"stimulus": ["a"]}), ratings=ratings)
     with pytest.raises(InputError, match=r"'valence'.*queried_emotion"):
         FORMAT.write(snapshot, tmp_path)
 
@@ -347,11 +310,7 @@ def test_a_study_without_such_questions_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_answers_that_were_left_out_do_not_bring_back_older_ones(tmp_path: Path) -> None:
     """A later stage may drop a rating; writing must not let the answer it replaced count again."""
-    rows = [
-        row("a1", "u"),
-        row("a2", "u", rating="weakly_present", created_at="2026-04-15 12:00:05"),
-        row("a3", "v"),
-    ]
+    rows = [row("a1", "u"), row("a2", "u", rating="weakly_present", created_at="2026-04-15 12:00:05"), row("a3", "v")]
     whole = FORMAT.read(subset(tmp_path / "in", *rows), {})
     fewer = Snapshot.build(
         whole.study, stimuli=whole.stimuli, ratings=whole.ratings.filter(pl.col("rater") == "v"), raters=whole.raters,

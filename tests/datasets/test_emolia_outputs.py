@@ -94,8 +94,7 @@ class TestTables:
 
     def test_items_with_four_raters_are_complete_and_listed_apart(self, out: Path) -> None:
         assert (out / "emolia-emo" / "items_with_more_raters.csv").read_text() == (
-            "file_name,queried_emotion,task_type,ratings_observed,usernames\n"
-            "f5.mp3,Awe,affirmative,4,ann|bea|cem|dov\n"
+            "file_name,queried_emotion,task_type,ratings_observed,usernames\nf5.mp3,Awe,affirmative,4,ann|bea|cem|dov\n"
         )
 
     def test_slices_leave_ties_out_of_rates_and_single_raters_out_of_unanimity(self, out: Path) -> None:
@@ -198,14 +197,8 @@ class TestSummary:
         # f1 and f2 present and meant so, f6 absent and meant so, f7 present but meant absent; f3 and f5 tied.
         assert result["gemini_vs_human_consensus_accuracy"] == pytest.approx(3 / 4)
         assert result["gemini_vs_human_consensus_balanced_accuracy"] == pytest.approx((2 / 3 + 1) / 2)
-        assert (result["gemini_vs_human_consensus_n_items"], result["gemini_vs_human_consensus_n_ties"]) == (
-            4,
-            2,
-        )
-        assert (result["preselection_n_eligible_items"], result["preselection_n_full_coverage_items"]) == (
-            6,
-            4,
-        )
+        assert (result["gemini_vs_human_consensus_n_items"], result["gemini_vs_human_consensus_n_ties"]) == (4, 2)
+        assert (result["preselection_n_eligible_items"], result["preselection_n_full_coverage_items"]) == (6, 4)
         # With the prior f1 PPP+P and f6 AAA+A are whole; f7 PP+A is not.
         assert result["preselection_exact"] == pytest.approx(2 / 6)
         assert result["preselection_fleiss_kappa_ordinal"] is None
@@ -226,11 +219,7 @@ class TestSummary:
                     assert behind["low"] is not None or behind["why_no_interval"], name
                     assert behind["low"] is None or behind["low"] <= value <= behind["high"], name
             bound = result["estimates"]["human_upper_bound_binary"]
-            assert (
-                bound["value"]
-                == result["human_upper_bound_binary"]
-                == result["agreement"]["pairwise_exact_binary"]
-            )
+            assert bound["value"] == result["human_upper_bound_binary"] == result["agreement"]["pairwise_exact_binary"]
 
     def test_flags_of_dim_are_kept_with_the_item_nobody_rated(self, out: Path) -> None:
         result = said(out, "emolia-dim")
@@ -248,9 +237,7 @@ def test_a_published_figure_that_counted_missing_pairs_as_disagreement(tmp_path:
 
     emolia-bench published 0.246 unanimous and 0.053 pairwise for one subset of eight raters; it is 0.497.
     """
-    study = parse_study(
-        "name: pairs\nscales:\n  s: {type: yes-no}\nquestions:\n  - {id: q, text: Q, scale: s}\n"
-    )
+    study = parse_study("name: pairs\nscales:\n  s: {type: yes-no}\nquestions:\n  - {id: q, text: Q, scale: s}\n")
     rows = []
     for at in range(1000):
         votes = (1, 1, 1) if at < 246 else (1, 1, 0)
@@ -282,15 +269,10 @@ def test_ties_as_published(tmp_path: Path) -> None:
     options = EmoliaOptions(ties="published")
     result = write_emolia(emo(tmp_path / "emo"), tmp_path / "out", options)
     lines = (result / "emolia-emo" / "benchmark_labels.csv").read_text().splitlines()
-    rows = {
-        line.split(",")[0]: dict(zip(EMO_HEADER.split(","), line.split(","), strict=True)) for line in lines
-    }
+    rows = {line.split(",")[0]: dict(zip(EMO_HEADER.split(","), line.split(","), strict=True)) for line in lines}
     one_each = rows["f2.mp3"]
     assert (one_each["majority_rating"], one_each["majority_present"]) == ("not_present", "1")
-    assert (rows["f3.mp3"]["benchmark_bucket"], rows["f3.mp3"]["matches_intended_label"]) == (
-        "majority_absent",
-        "True",
-    )
+    assert (rows["f3.mp3"]["benchmark_bucket"], rows["f3.mp3"]["matches_intended_label"]) == ("majority_absent", "True")
     slices = (result / "emolia-emo" / "per_task_type_summary.csv").read_text().splitlines()
     assert slices[0].endswith("unanimous_binary_rate,unanimous_ordinal_rate")
     assert "ultimate,1,0,0.0,1.0,0.0,0.0" in slices
@@ -318,16 +300,9 @@ questions:
 
 @pytest.mark.slow
 def test_any_study_of_presence_and_of_yes_or_no(tmp_path: Path) -> None:
-    rows = [
-        ("r1", "a", "joy", 2.0),
-        ("r2", "a", "joy", 0.0),
-        ("r1", "a", "hoarse", 1.0),
-        (None, "a", "hoarse", 1.0),
-    ]
+    rows = [("r1", "a", "joy", 2.0), ("r2", "a", "joy", 0.0), ("r1", "a", "hoarse", 1.0), (None, "a", "hoarse", 1.0)]
     ratings = pl.DataFrame(rows, schema=["rater", "stimulus", "question", "value"], orient="row")
-    snapshot = Snapshot.build(
-        parse_study(PRESENCE), stimuli=pl.DataFrame({"stimulus": ["a"]}), ratings=ratings
-    )
+    snapshot = Snapshot.build(parse_study(PRESENCE), stimuli=pl.DataFrame({"stimulus": ["a"]}), ratings=ratings)
     result = write_emolia(snapshot, tmp_path)
     labels = (result / "voices-emo" / "benchmark_labels.csv").read_text().splitlines()
     assert labels[1] == "a,joy,,,r1|r2,,,,0,1,True,0,1,True,1,0,1,none,False,False,,,tied,2"
@@ -359,9 +334,7 @@ def test_a_study_that_does_not_fit_is_refused_with_what_to_do(tmp_path: Path) ->
 def test_one_rater_alone_gives_reasons_not_numbers(tmp_path: Path) -> None:
     rows = [("r", f"s{at}", "hoarse", float(at % 2)) for at in range(4)]
     ratings = pl.DataFrame(rows, schema=["rater", "stimulus", "question", "value"], orient="row")
-    study = parse_study(
-        "name: one\nscales:\n  yn: {type: yes-no}\nquestions:\n  - {id: hoarse, text: H, scale: yn}\n"
-    )
+    study = parse_study("name: one\nscales:\n  yn: {type: yes-no}\nquestions:\n  - {id: hoarse, text: H, scale: yn}\n")
     snapshot = Snapshot.build(study, stimuli=ratings.select("stimulus"), ratings=ratings)
     result = said(write_emolia(snapshot, tmp_path), "one")
     assert result["human_upper_bound_binary"] is None

@@ -112,9 +112,7 @@ def test_published_ties_and_selections(tmp_path: Path) -> None:
     snapshot = emo(tmp_path / "in")
     forced = bench(snapshot, tmp_path / "forced", ScoreOptions(ceilings=False, resamples=200, ties="lowest"))
     assert strict(forced / "summary.json")["n_tied"] == 0
-    chosen = ScoreOptions(
-        ceilings=False, resamples=200, selection=ItemSelection(full_coverage=3), threshold=0.5
-    )
+    chosen = ScoreOptions(ceilings=False, resamples=200, selection=ItemSelection(full_coverage=3), threshold=0.5)
     folder = bench(snapshot, tmp_path / "chosen", chosen)
     rows = read(folder / "predictions.csv")
     assert {row["file_name"] for row in rows} == {"f1.mp3", "f2.mp3", "f5.mp3", "f6.mp3"}
@@ -172,14 +170,8 @@ class Release:
         true = np.array([self.mos[s][column] if given else x[self.system == s].mean() for s in systems])
         out: dict[str, float] = {}
         for level, (a, b) in {"U": (x, y), "S": (true, message)}.items():
-            out |= {
-                f"{level}_MSE": float(np.mean((a - b) ** 2)),
-                f"{level}_LCC": float(stats.pearsonr(a, b)[0]),
-            }
-            out |= {
-                f"{level}_SRCC": float(stats.spearmanr(a, b)[0]),
-                f"{level}_KTAU": float(stats.kendalltau(a, b)[0]),
-            }
+            out |= {f"{level}_MSE": float(np.mean((a - b) ** 2)), f"{level}_LCC": float(stats.pearsonr(a, b)[0])}
+            out |= {f"{level}_SRCC": float(stats.spearmanr(a, b)[0]), f"{level}_KTAU": float(stats.kendalltau(a, b)[0])}
         return out
 
 
@@ -191,9 +183,7 @@ def test_musicevals_eight_figures_from_an_answer_file(tmp_path: Path, given: boo
     options = ScoreOptions(ceilings=False, resamples=200)
     if given:
         path = release.folder / "system_mos" / "system_mos_phase1.csv"
-        options = ScoreOptions(
-            resamples=200, systems=system_scores(path), systems_from=f"the file {path.name}"
-        )
+        options = ScoreOptions(resamples=200, systems=system_scores(path), systems_from=f"the file {path.name}")
     predictor = predictor_from(f"file:{release.answer}")
     answer = run(predictor, cases(snapshot)).table
     assert answer["ok"].all()
@@ -222,13 +212,7 @@ def test_a_study_of_categories_has_no_such_table() -> None:
     snapshot, truth = made.presence(stimuli=12)
     rows = [{"stimulus": s, "question": q, "value": v} for (s, q), v in truth.items()]
     with pytest.raises(InputError, match="MusicEval's table"):
-        eight_figures(
-            score(
-                snapshot,
-                made.predictions("m", rows),
-                ScoreOptions(ceilings=False, resamples=200),
-            )
-        )
+        eight_figures(score(snapshot, made.predictions("m", rows), ScoreOptions(ceilings=False, resamples=200)))
 
 
 @pytest.mark.slow
@@ -247,9 +231,7 @@ def test_the_published_sham_vector_comes_through(tmp_path: Path) -> None:
     (folder / "annotations.csv").write_text("\n".join([ANNOTATIONS, *lines]) + "\n")
     from heartfelt.datasets.emolia.reader import EmoliaEmo
 
-    target = bench(
-        EmoliaEmo().read(folder, {}), tmp_path / "out", ScoreOptions(ceilings=False, resamples=200)
-    )
+    target = bench(EmoliaEmo().read(folder, {}), tmp_path / "out", ScoreOptions(ceilings=False, resamples=200))
     row = next(row for row in read(target / "predictions.csv") if row["file_name"] == name)
     assert float(row["similarity"]) == -0.40344649551861933
     assert row["prompt"] == "Speech audio in which the speaker expresses or conveys Affection."

@@ -148,12 +148,7 @@ def test_line_ends_marks_and_headers_change_nothing(tmp_path: Path) -> None:
     plain = f"{CLIP('S002_P001')},3.6,4.0\n{CLIP('S001_P001')},2.4,3.0\n"
     first = FORMAT.read(release(tmp_path / "a", sets__train_mos_list_txt=plain), {})
     for place, text in enumerate(
-        (
-            "\ufeff" + plain,
-            plain.replace("\n", "\r\n"),
-            "wavname,overall,textual\n" + plain,
-            plain.replace(".wav", ""),
-        )
+        ("\ufeff" + plain, plain.replace("\n", "\r\n"), "wavname,overall,textual\n" + plain, plain.replace(".wav", ""))
     ):
         other = FORMAT.read(release(tmp_path / f"b{place}", sets__train_mos_list_txt=text), {})
         assert other.hash == first.hash
@@ -174,17 +169,7 @@ def test_a_prompt_without_a_text_is_seen(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "text",
-    [
-        'say "hello"',
-        '"hello" and "bye"',
-        '"all of it"',
-        '""',
-        "a  b",
-        '"""',
-        "tab\there",
-        "semi;colon, comma",
-    ],
+    "text", ['say "hello"', '"hello" and "bye"', '"all of it"', '""', "a  b", '"""', "tab\there", "semi;colon, comma"]
 )
 def test_prompts_keep_their_quotes(text: str, tmp_path: Path) -> None:
     quoted = '"' + text.replace('"', '""') + '"'
@@ -206,35 +191,15 @@ HEAD = "expert,wavname,overall,textual,batch,position\n"
 @check_all(
     ("files", "problem", "fix"),
     [
-        (
-            {"ratings_csv": "experts,wavname,overall,textual\n1,a,3,3\n"},
-            "no column 'expert'",
-            "Did you mean 'experts'",
-        ),
-        (
-            {"ratings_csv": "expert,wavname,overall,textual\n1,a,3,3\n1,a,4,4\n"},
-            "line 2: expert '1'",
-            "Keep one row",
-        ),
+        ({"ratings_csv": "experts,wavname,overall,textual\n1,a,3,3\n"}, "no column 'expert'", "Did you mean 'experts'"),
+        ({"ratings_csv": "expert,wavname,overall,textual\n1,a,3,3\n1,a,4,4\n"}, "line 2: expert '1'", "Keep one row"),
         ({"ratings_csv": HEAD + "1,a,3,3,1,1\n1,a,4,4,1,1\n"}, "line 2: expert '1'", "Keep one row"),
-        (
-            {"ratings_csv": HEAD + "1,a,3,3,1,one\n"},
-            "line 2, column 'position': 'one' is not a number",
-            "Correct",
-        ),
+        ({"ratings_csv": HEAD + "1,a,3,3,1,one\n"}, "line 2, column 'position': 'one' is not a number", "Correct"),
         ({"ratings_csv": HEAD + "1,../a.wav,3,3,1,1\n"}, "line 2, column 'wavname': the path", "inside"),
         ({"ratings_csv": HEAD + ",a.wav,3,3,1,1\n"}, "line 2: the column 'expert' is empty", "Fill in"),
-        (
-            {"ratings_csv": HEAD + "1,a.wav,6,3,1,1\n"},
-            "off its scale; the first is 6",
-            "whole numbers from 1 to 5",
-        ),
+        ({"ratings_csv": HEAD + "1,a.wav,6,3,1,1\n"}, "off its scale; the first is 6", "whole numbers from 1 to 5"),
         ({"ratings_csv": HEAD + "1,a.wav,3\n"}, "line 2: 3 fields where", "complete copy"),
-        (
-            {"sets__train_mos_list_txt": "a.wav,3,3\nb.wav,good,3\n"},
-            "line 2, column 'overall': 'good'",
-            "Correct",
-        ),
+        ({"sets__train_mos_list_txt": "a.wav,3,3\nb.wav,good,3\n"}, "line 2, column 'overall': 'good'", "Correct"),
         (
             {"sets__train_mos_list_txt": "a.wav,3,3\nb.wav,5.5,3\n"},
             "line 2, column 'overall': the score 5.5",
@@ -265,9 +230,7 @@ HEAD = "expert,wavname,overall,textual,batch,position\n"
         ({"prompt_info_txt": "P001\tone\n"}, "holds none of", "Point to"),
     ],
 )
-def test_mistakes_are_told_with_file_and_line(
-    files: dict[str, str], problem: str, fix: str, tmp_path: Path
-) -> None:
+def test_mistakes_are_told_with_file_and_line(files: dict[str, str], problem: str, fix: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         FORMAT.read(release(tmp_path, **files), {})
     assert problem in caught.value.problem
@@ -300,11 +263,7 @@ def _texts(source: Path) -> dict[str, str]:
 def test_another_study_is_written_as_a_release(tmp_path: Path) -> None:
     study = recipe_study("musiceval").changed(probes=[])
     stimuli = pl.DataFrame({"stimulus": ["x_S001_P001.wav", "b.wav"], "system": ["S001", "S002"]})
-    rows = [
-        ("r1", "x_S001_P001.wav", 4.0, 2.0),
-        ("r2", "x_S001_P001.wav", 3.0, 1.0),
-        ("r1", "b.wav", 5.0, 5.0),
-    ]
+    rows = [("r1", "x_S001_P001.wav", 4.0, 2.0), ("r2", "x_S001_P001.wav", 3.0, 1.0), ("r1", "b.wav", 5.0, 5.0)]
     ratings = pl.DataFrame(
         [(r, s, q, v) for r, s, i, a in rows for q, v in (("impression", i), ("alignment", a))],
         schema=["rater", "stimulus", "question", "value"],
@@ -312,9 +271,7 @@ def test_another_study_is_written_as_a_release(tmp_path: Path) -> None:
     )
     snapshot = Snapshot.build(study, stimuli=stimuli, ratings=ratings)
     FORMAT.write(snapshot, tmp_path)
-    assert (
-        tmp_path / "sets" / "total_mos_list.txt"
-    ).read_text() == "x_S001_P001.wav,3.5,1.5\nb.wav,5.0,5.0\n"
+    assert (tmp_path / "sets" / "total_mos_list.txt").read_text() == "x_S001_P001.wav,3.5,1.5\nb.wav,5.0,5.0\n"
     assert (tmp_path / "system_mos" / "system_mos_phase1.csv").read_text() == "S001,3.5,1.5\nS002,5.0,5.0\n"
     back = FORMAT.read(tmp_path, {})
     assert back.table_hashes["ratings"] == snapshot.table_hashes["ratings"]

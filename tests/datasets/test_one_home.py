@@ -60,14 +60,9 @@ def test_what_the_datasets_offer_is_found_where_it_is_needed() -> None:
     methods = ["abx", "arena", "best-worst", "cmos", "continuous", "dcr", "mushra", "preference", "ranking"]
     assert RECIPES.names() == STARTERS.names() == sorted([*five, *methods])
     tables = {"arena", "audiomos", "long", "means", "sheet", "voicemos", "votes", "webmushra", "wide"}
-    tools = {
-        name for name in FORMATS if type(FORMATS[name]).__module__.startswith("heartfelt.formats.tools.")
-    }
+    tools = {name for name in FORMATS if type(FORMATS[name]).__module__.startswith("heartfelt.formats.tools.")}
     assert set(FORMATS) == {*five, *tables, *tools, "musav", "vgmidi"}
-    assert (FIGURES.names(), LAYOUTS.names()) == (
-        ["aimoclips"],
-        ["answers", "emolia", "inspect", "musiceval"],
-    )
+    assert (FIGURES.names(), LAYOUTS.names()) == (["aimoclips"], ["answers", "emolia", "inspect", "musiceval"])
     assert "musiceval" in POLICIES
     assert reference_recipe() == "aimoclips"
     assert drafted_recipe() == "aigiemo"

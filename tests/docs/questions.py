@@ -26,15 +26,11 @@ class Question:
 
 QUESTIONS = (
     Question(
-        typed="how many raters do I need",
-        page="how-to/sample-size",
-        answer=("heartfelt plan", "--ratings", "power"),
+        typed="how many raters do I need", page="how-to/sample-size", answer=("heartfelt plan", "--ratings", "power")
     ),
     Question(typed="read an Excel file", page="how-to/excel", answer=(".xlsx", "heartfelt import")),
     Question(
-        typed="study in two languages",
-        page="how-to/two-languages",
-        answer=("languages: [en, de]", "texts/nl.yaml"),
+        typed="study in two languages", page="how-to/two-languages", answer=("languages: [en, de]", "texts/nl.yaml")
     ),
     Question(
         typed="delete a participant's data",
@@ -43,11 +39,7 @@ QUESTIONS = (
     ),
     Question(typed="docker", page="deployment", answer=("docker compose", "deploy/compose.yaml")),
     Question(typed="use with R", page="how-to/r", answer=("heartfelt export long", "read.R")),
-    Question(
-        typed="attention check",
-        page="how-to/attention-checks",
-        answer=("type: attention", "attention_right"),
-    ),
+    Question(typed="attention check", page="how-to/attention-checks", answer=("type: attention", "attention_right")),
     Question(typed="which model is best", page="how-to/which-model", answer=("heartfelt bench", "ceiling")),
     Question(typed="how do I cite", page="citing", answer=("@software{heartfelt", "CITATION.cff")),
     Question(typed="upgrade to a new version", page="installing", answer=("git pull", "pip install")),
@@ -64,9 +56,7 @@ def unanswered(html: dict[str, str]) -> list[str]:
             problems.append(f"{question.typed}: {page} is not within two clicks of the first page")
             continue
         text = plain(html[page])
-        problems += [
-            f"{question.typed}: {page} lacks '{words}'" for words in question.answer if words not in text
-        ]
+        problems += [f"{question.typed}: {page} lacks '{words}'" for words in question.answer if words not in text]
     return problems
 
 

@@ -37,9 +37,7 @@ FORMER = {"participants", "quota", "token", "erase", "adjudicators", "publish-de
 
 
 def blocks(path: Path, language: str) -> list[str]:
-    return re.findall(
-        rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    )
+    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
 def headings(text: str) -> set[str]:
@@ -56,9 +54,7 @@ def test_the_read_me_is_a_page() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 90
     assert len(re.findall(r"!\[[^\]]+\]\(", text)) == 2, "two pictures"
-    assert (
-        12 <= len(re.findall(r"^heartfelt ", "".join(blocks(ROOT / "README.md", "bash")), re.MULTILINE)) <= 15
-    )
+    assert 12 <= len(re.findall(r"^heartfelt ", "".join(blocks(ROOT / "README.md", "bash")), re.MULTILINE)) <= 15
 
 
 @check_all("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -99,9 +95,7 @@ def test_every_training_recipe_has_its_section() -> None:
 
 
 @pytest.mark.slow
-def test_every_setting_of_recipes_and_generators_is_in_the_generated_reference(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_every_setting_of_recipes_and_generators_is_in_the_generated_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     """With its meaning, also those of models within models."""
     pages = settings_pages()
     rows = re.findall(r"^\| `([\w.]+)` \| (.*) \| (.*) \|$", "".join(pages.values()), re.MULTILINE)

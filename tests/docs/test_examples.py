@@ -33,9 +33,7 @@ def run_line(line: str, capsys: pytest.CaptureFixture[str]) -> str:
         return printed.out
     program = line.replace("heartfelt ", f"{sys.executable} -m heartfelt ", 1)
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    result = subprocess.run(
-        ["bash", "-ec", program], env=environment, capture_output=True, text=True, check=False
-    )
+    result = subprocess.run(["bash", "-ec", program], env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, f"{line}\n{result.stderr}"
     return result.stdout
 
@@ -58,9 +56,7 @@ def run_page(page: str, folder: Path, yaml: str, capsys: pytest.CaptureFixture[s
 
 def _labels_beside_the_published_means(page: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What the page says of the authors' means, which leave out five people: equal, but for three labels of each question."""
-    command = next(
-        block for language, block in BLOCK.findall(page) if language == "bash" and " out/avt " in block
-    )
+    command = next(block for language, block in BLOCK.findall(page) if language == "bash" and " out/avt " in block)
     finished = command.replace(" out/avt ", " out/avt-finished ").replace(
         'range_prompt_matching"', 'range_prompt_matching;user_ID!=82|87|96|98|104"'
     )
@@ -74,9 +70,9 @@ def _labels_beside_the_published_means(page: str, folder: Path, capsys: pytest.C
     different: list[float] = []
     for question in ("appeal", "realism", "prompt_match"):
         for table, expected in ((means, 0), (snapshot.label().table, 3)):
-            both = published.join(
-                table.filter(question=question), left_on="image_key", right_on="stimulus"
-            ).select((pl.col("value") - pl.col(f"{question}_mean")).abs().alias("difference"))
+            both = published.join(table.filter(question=question), left_on="image_key", right_on="stimulus").select(
+                (pl.col("value") - pl.col(f"{question}_mean")).abs().alias("difference")
+            )
             beyond = both.filter(pl.col("difference") > 1e-9)["difference"].to_list()
             assert (both.height, len(beyond)) == (146, expected)
             different += beyond

@@ -84,9 +84,7 @@ def test_every_option_in_a_page_is_one_of_its_command(page: Path) -> None:
         chosen = COMMANDS[command]
         if words and words[0] in getattr(chosen, "commands", {}):
             chosen = chosen.commands[words[0]]
-        options = {
-            option for parameter in chosen.params for option in parameter.opts + parameter.secondary_opts
-        }
+        options = {option for parameter in chosen.params for option in parameter.opts + parameter.secondary_opts}
         for word in words:
             if word.startswith("--"):
                 assert word.split("=")[0] in options, f"{page.name}: heartfelt {command} {word}"

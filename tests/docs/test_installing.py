@@ -17,9 +17,7 @@ PAGE = (ROOT / "docs" / "installing.md").read_text(encoding="utf-8")
 
 def documented() -> dict[str, str]:
     """Each command of the table with the first install its row names."""
-    rows = re.findall(
-        r"^\| (`.+) \| (.+) \|$", PAGE.partition("## Which command needs what")[2], re.MULTILINE
-    )
+    rows = re.findall(r"^\| (`.+) \| (.+) \|$", PAGE.partition("## Which command needs what")[2], re.MULTILINE)
     return {
         command: re.match(r"`?(\w+)`?", needed)[1]  # type: ignore[index]  # every cell has a word
         for commands, needed in rows

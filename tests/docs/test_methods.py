@@ -65,9 +65,7 @@ def test_a_section_has_every_part(heading: str) -> None:
         assert re.search(rf"^- \*\*{part}\*\* \S", text, re.MULTILINE), part
     after = re.search(r"^- \*\*After\*\* (.*?)\n- ", text, re.MULTILINE | re.DOTALL)
     assert after is not None
-    assert re.search(r"\(\d{4}|ITU|the ", after[1]), (
-        "authors with a year, a recommendation, or the definition"
-    )
+    assert re.search(r"\(\d{4}|ITU|the ", after[1]), "authors with a year, a recommendation, or the definition"
     checked = text[text.index("**Checked against**") :]
     links = re.findall(r"\]\((\.\./\.\./tests/[^)]+)\)", checked)
     assert links, "where the tests are"
@@ -84,9 +82,7 @@ def test_every_formula_becomes_mathml() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-    formulas = re.findall(r"^```math\n(.*?)^```", text, re.MULTILINE | re.DOTALL) + re.findall(
-        r"\$`([^`]+)`\$", text
-    )
+    formulas = re.findall(r"^```math\n(.*?)^```", text, re.MULTILINE | re.DOTALL) + re.findall(r"\$`([^`]+)`\$", text)
     assert len(formulas) > 100
     for formula in formulas:
         drawn = ElementTree.fromstring(module.mathml(formula))

@@ -42,9 +42,7 @@ def test_the_site_builds_and_reads_offline(browser: Browser, tmp_path: Path) -> 
     """One build for all: pages and links, generated references, then a handful of pages in Chromium."""
     pytest.importorskip("material", reason="MkDocs Material is not installed (pip install 'heartfelt[docs]')")
     site = build(tmp_path)
-    html = {
-        path.relative_to(site).as_posix(): path.read_text(encoding="utf-8") for path in site.rglob("*.html")
-    }
+    html = {path.relative_to(site).as_posix(): path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
     del html["404.html"]  # for a server; its addresses begin at the server's root
     _every_page_is_in_the_navigation(html)
     _links_and_anchors_lead_somewhere(html, site)
@@ -67,8 +65,7 @@ def _every_page_is_in_the_navigation(html: dict[str, str]) -> None:
         reached |= found
     pages = {path.relative_to(DOCS).with_suffix(".html").as_posix() for path in DOCS.rglob("*.md")}
     assert (
-        pages
-        | {page for page in html if page.startswith(("api/", "commands/", "format-options/", "settings/"))}
+        pages | {page for page in html if page.startswith(("api/", "commands/", "format-options/", "settings/"))}
         <= reached
     )
 
@@ -109,9 +106,7 @@ def _every_command_option_and_name_has_its_place(html: dict[str, str]) -> None:
             if parameter.name != "help" and parameter.param_type_name == "option" and not parameter.hidden:
                 for flag in [*parameter.opts, *parameter.secondary_opts]:
                     assert re.search(rf"<code>{flag}\b", page), f"heartfelt {name} {flag}"
-    assert "<strong>Parameters</strong>" in html["api/heartfelt.html"], (
-        "sections of docstrings are lists, not headings"
-    )
+    assert "<strong>Parameters</strong>" in html["api/heartfelt.html"], "sections of docstrings are lists, not headings"
     for name in stats.__all__:
         assert f'<h2 id="{name.lower()}"' in html["api/heartfelt.stats.html"], name
     for name, each in FORMATS.items():
@@ -160,8 +155,6 @@ def test_llms_txt_is_current() -> None:
         "print(llms.llms_txt(navigation.read_nav(), llms.in_repository), end='')"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.stdout == before, (
-        done.stderr or "llms.txt is out of date: python scripts/docs_site/llms.py renews it"
-    )
+    assert done.stdout == before, done.stderr or "llms.txt is out of date: python scripts/docs_site/llms.py renews it"
     for target in re.findall(r"\]\(([^)]+)\)", before):
         assert (ROOT / target).is_file(), target

@@ -44,13 +44,9 @@ def recipe_rows() -> list[str]:
     rows = [HEADS]
     for name in NAMES:
         recipe = RECIPES[name]
-        heads = [
-            f"{kind} ({recipe.components} components)" if kind != "ridge" else kind for kind in recipe.kinds
-        ]
+        heads = [f"{kind} ({recipe.components} components)" if kind != "ridge" else kind for kind in recipe.kinds]
         learned = "single answers" if recipe.raters else "means"
-        rows.append(
-            (f"`{name}`", embedding_words(recipe), ", ".join(recipe.questions), learned, ", ".join(heads))
-        )
+        rows.append((f"`{name}`", embedding_words(recipe), ", ".join(recipe.questions), learned, ", ".join(heads)))
     head, *lines = [f"| {' | '.join(row)} |" for row in rows]
     return [head, f"|{'---|' * len(HEADS)}", *lines]
 
@@ -65,9 +61,7 @@ def test_the_page_of_the_shipped_head_says_what_it_was_made_from() -> None:
     page, model = joined("valence-arousal.md"), shipped()
     facts, panel = model.facts, model.facts.panel
     sizes = {block.name: block.size for block in model.look().blocks}
-    sound = sum(
-        size for name, size in sizes.items() if name not in NETWORKS and not name.endswith(", levelled")
-    )
+    sound = sum(size for name, size in sizes.items() if name not in NETWORKS and not name.endswith(", levelled"))
     (components,) = {output.head.arrays["basis"].shape[1] for output in model.outputs}
     assert components == RECIPES[model.recipe].components
     for words in (
@@ -103,9 +97,7 @@ def test_the_page_of_the_shipped_head_says_how_far_off_it_is(part: str) -> None:
 def test_the_page_of_the_shipped_head_says_how_its_intervals_and_single_answers_do() -> None:
     page = joined("valence-arousal.md")
     scores = [from_json(ProtocolScore, row) for row in shipped().facts.evaluation]
-    left_out = {
-        (score.question, score.raters): score for score in scores if score.protocol == "leave-one-system-out"
-    }
+    left_out = {(score.question, score.raters): score for score in scores if score.protocol == "leave-one-system-out"}
     valence, arousal = (left_out[name, "screened"] for name in ("valence", "arousal"))
     covered = f"{percent(valence.coverage, 1)} of the screened labels of valence and {percent(arousal.coverage, 1)} of arousal"
     assert f"they covered {covered}" in page

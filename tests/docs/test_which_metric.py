@@ -9,9 +9,7 @@ from heartfelt.predictors import PREDICTORS
 from heartfelt.predictors.measures.speech_mos import EchoMos, SpeechMos
 from tests.cases import check_all
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "which-metric.md").read_text(
-    encoding="utf-8"
-)
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "which-metric.md").read_text(encoding="utf-8")
 GENERAL = {"endpoint", "file", "call", "tagger", "chat", "trained"}
 """Asks something of the user's own, which no page can measure."""
 FROM_LABELS = {"constant", "system-mean", "intent", "human", "sham", "first"}

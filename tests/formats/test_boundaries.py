@@ -31,12 +31,7 @@ class TestCells:
         assert NamedTable(text("1", gap), "f").numbers("c").to_list() == [1.0, None]
 
     def test_numbers_with_points_commas_and_spaces(self) -> None:
-        assert NamedTable(text("1,5", " 2.5 ", "-3e2", "+4"), "f").numbers("c").to_list() == [
-            1.5,
-            2.5,
-            -300.0,
-            4.0,
-        ]
+        assert NamedTable(text("1,5", " 2.5 ", "-3e2", "+4"), "f").numbers("c").to_list() == [1.5, 2.5, -300.0, 4.0]
 
     def test_the_first_cell_that_is_no_number_is_named_with_its_line(self) -> None:
         with pytest.raises(InputError, match=r"line 3.*'c'.*'x'.*2 such"):
@@ -144,24 +139,16 @@ class TestScales:
     def test_in_one_word(self, words: str, scale: object) -> None:
         assert parse_scale(words) == scale
 
-    @pytest.mark.parametrize(
-        "words", ["0-101", "9-1", "5-5", "1.5-3", "numeric:1-1", "ordered:a", "", "grid"]
-    )
+    @pytest.mark.parametrize("words", ["0-101", "9-1", "5-5", "1.5-3", "numeric:1-1", "ordered:a", "", "grid"])
     def test_what_is_none(self, words: str) -> None:
         with pytest.raises(InputError, match="does not state a scale"):
             parse_scale(words)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize(
-        ("answers", "kind"), [(60, Categories), (61, FreeText), (1, FreeText), (2, Categories)]
-    )
+    @pytest.mark.parametrize(("answers", "kind"), [(60, Categories), (61, FreeText), (1, FreeText), (2, Categories)])
     def test_how_many_answers_in_words_are_categories(self, answers: int, kind: type[object]) -> None:
         frame = pl.DataFrame(
-            {
-                "rater": "p",
-                "stimulus": [f"s{i}" for i in range(answers)],
-                "value": [f"w{i:02}" for i in range(answers)],
-            }
+            {"rater": "p", "stimulus": [f"s{i}" for i in range(answers)], "value": [f"w{i:02}" for i in range(answers)]}
         )
         snapshot = heartfelt.read(frame)
         scale = snapshot.study.scales["scale"]
@@ -194,12 +181,7 @@ class TestScales:
 
 class TestAnchors:
     FRAME = pl.DataFrame(
-        {
-            "rater": ["p"] * 3,
-            "stimulus": ["a", "b", "c=d"],
-            "value": [1.0, 5.0, 9.0],
-            "known": ["0-2", "yes", "no"],
-        }
+        {"rater": ["p"] * 3, "stimulus": ["a", "b", "c=d"], "value": [1.0, 5.0, 9.0], "known": ["0-2", "yes", "no"]}
     )
 
     def probes(self, **options: Any) -> list[AnchorProbe]:
@@ -222,9 +204,7 @@ class TestAnchors:
             ("known", {("a",): (0, 2), ("b",): (None, None)}),
         ],
     )  # fmt: skip
-    def test_what_is_marked(
-        self, given: str, limits: dict[tuple[str, ...], tuple[float | None, float | None]]
-    ) -> None:
+    def test_what_is_marked(self, given: str, limits: dict[tuple[str, ...], tuple[float | None, float | None]]) -> None:
         probes = self.probes(anchors=given)
         assert {tuple(p.stimuli): (p.at_least, p.at_most) for p in probes} == limits
         assert [p.id for p in probes] == [f"anchor{n}" for n in range(1, len(limits) + 1)]
@@ -300,9 +280,7 @@ class TestRoles:
         assert pick_optional(["x"], "rater", {}, "f") is None
 
     def test_extra_columns_do_not_take_the_names_of_others(self) -> None:
-        frame = pl.DataFrame(
-            {"rater": ["p"], "stimulus": ["a"], "rating": [1], "value": ["x"], "answer": ["y"]}
-        )
+        frame = pl.DataFrame({"rater": ["p"], "stimulus": ["a"], "rating": [1], "value": ["x"], "answer": ["y"]})
         ratings = heartfelt.read(frame, value="rating").ratings
         assert ratings.select("source_value", "source_answer").row(0) == ("x", "y")
 
@@ -369,9 +347,7 @@ class TestFiltering:
         assert open_table(path, {"personal": "keep"}).columns == ["contact", "v"]
 
 
-def test_a_json_file_is_parsed_once_and_again_when_it_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_json_file_is_parsed_once_and_again_when_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from heartfelt.formats import json_files
 
     parsed: list[Path] = []

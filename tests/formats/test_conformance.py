@@ -75,13 +75,7 @@ def test_decisions_of_senior_raters_are_written_beside_every_format(name: str, t
         return
     _, snapshot = example(name, tmp_path / "in")
     stimulus, question = snapshot.items.select("stimulus", "question").row(0)
-    item = {
-        "stimulus": [stimulus],
-        "question": [question],
-        "value": [1.0],
-        "by": ["a1"],
-        "history": ['{"erased": 0}'],
-    }
+    item = {"stimulus": [stimulus], "question": [question], "value": [1.0], "by": ["a1"], "history": ['{"erased": 0}']}
     tables = {table: snapshot.table(table) for table in ("raters", "fields", "means", "traces", "ledger")}
     decided = Snapshot.build(
         snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings, source=snapshot.source,
@@ -139,9 +133,7 @@ def test_damaged_files_give_an_error_or_are_read_and_leave_nothing_half_done(
     """Through the command line, as users meet it: exit code 0 with a whole folder, or 2 with two lines and none."""
     if damage in OF_PLAIN_FORMATS and isinstance(FORMATS[name], ToolExport):
         return
-    options = [
-        part for key, value in FORMATS[name].example_options().items() for part in ("--map", f"{key}={value}")
-    ]
+    options = [part for key, value in FORMATS[name].example_options().items() for part in ("--map", f"{key}={value}")]
     every = _files(FORMATS[name].example(tmp_path / "count"))
     # What does no harm is done to all files at once, what may be refused to one at a time.
     harmless = damage in {"crlf", "bom", "no newline"}
@@ -198,9 +190,7 @@ def test_it_has_a_section_in_the_docs(name: str) -> None:
         assert (docs / "how-to" / f"{name}.md").is_file()
         assert f"| `{name}` |" in (docs / "formats" / "tools.md").read_text(encoding="utf-8")
     else:
-        (page,) = [
-            p for p in (docs / "formats" / f"{name}.md", docs / "datasets" / f"{name}.md") if p.is_file()
-        ]
+        (page,) = [p for p in (docs / "formats" / f"{name}.md", docs / "datasets" / f"{name}.md") if p.is_file()]
         assert page.read_text(encoding="utf-8").startswith(f"# {name}\n")
     explained = reference.meanings(reference.sections(reference.format_page())[name])
     own = format.own_options if isinstance(format, ToolExport) else format.options

@@ -67,10 +67,7 @@ def test_harmless_differences_are_read_correctly(
     [
         (b"", "is empty"),
         (b"\n\n", "is empty"),
-        (
-            b"a,b\n1,2\n3",
-            "line 3: 1 fields where the header has 2. It is the last line: the file seems to be cut off",
-        ),
+        (b"a,b\n1,2\n3", "line 3: 1 fields where the header has 2. It is the last line: the file seems to be cut off"),
         (b"a,b\n1,2,3\n4,5\n", "line 2: 3 fields where the header has 2."),
         (b"a,b\n1\n4,5\n", "line 2: 1 fields where the header has 2."),
         (b'a,b\n1,"2\n3,4\n', "never closed"),
@@ -97,18 +94,12 @@ _cell = st.text(
 
 
 @pytest.mark.slow
-@given(
-    st.integers(1, 4).flatmap(
-        lambda n: st.lists(st.lists(_cell, min_size=n, max_size=n), min_size=1, max_size=6)
-    )
-)
+@given(st.integers(1, 4).flatmap(lambda n: st.lists(st.lists(_cell, min_size=n, max_size=n), min_size=1, max_size=6)))
 @settings(deadline=None, max_examples=60)
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]]) -> None:
     columns = [f"c{i}" for i in range(len(rows[0]))]
     frame = pl.DataFrame(
-        [[cell or None for cell in row] for row in rows],
-        schema=dict.fromkeys(columns, pl.String),
-        orient="row",
+        [[cell or None for cell in row] for row in rows], schema=dict.fromkeys(columns, pl.String), orient="row"
     )
     if frame.width == 1:
         frame = frame.drop_nulls()
@@ -127,14 +118,7 @@ def test_line_ends_are_given_back(tmp_path: Path, content: bytes) -> None:
 @check_all("size", [1, 2, 3, 7, 64])
 @check_all(
     "content",
-    [
-        b"a,b\r\n1,2\r\n3,4\r\n",
-        b"a,b\n1,2",
-        b"a\rb\r",
-        "ä,ö\n한,글\n".encode(),
-        b"a,\xe4\n1,2\n",
-        b'"a",b\n1,2\n',
-    ],
+    [b"a,b\r\n1,2\r\n3,4\r\n", b"a,b\n1,2", b"a\rb\r", "ä,ö\n한,글\n".encode(), b"a,\xe4\n1,2\n", b'"a",b\n1,2\n'],
 )
 def test_chunks_count_what_the_whole_does(
     size: int, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

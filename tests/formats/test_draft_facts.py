@@ -13,9 +13,7 @@ BOX = {"tag": "dog", "confidence": 0.9, "box": [0, 0.25, 0.5, 1]}
 
 
 def drafts(**columns: list[str | None]) -> pl.DataFrame:
-    return pl.DataFrame(
-        {"stimulus": ["a", "b"], "question": ["objects"] * 2, "value": ["dog", "cat"], **columns}
-    )
+    return pl.DataFrame({"stimulus": ["a", "b"], "question": ["objects"] * 2, "value": ["dog", "cat"], **columns})
 
 
 def test_boxes_belong_to_the_value_that_was_drafted() -> None:

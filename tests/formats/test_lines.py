@@ -48,17 +48,12 @@ def complaint(tmp_path: Path, text: str, format: str | None, name: str = "data.c
         ("rater,first,second,value,seconds\nu,a,b,1,3\nw,a,b,0,soon\n", "long", {}, "line 3"),
     ],
 )  # fmt: skip
-def test_the_line_is_named(
-    text: str, format: str, options: dict[str, str], place: str, tmp_path: Path
-) -> None:
+def test_the_line_is_named(text: str, format: str, options: dict[str, str], place: str, tmp_path: Path) -> None:
     assert place in complaint(tmp_path, text, format, **options)
 
 
 def test_json_and_frames_have_rows(tmp_path: Path) -> None:
-    rows = [
-        {"rater": name, "stimulus": "f", "question": "v", "value": value}
-        for name, value in (("u", 3), ("w", 9))
-    ]
+    rows = [{"rater": name, "stimulus": "f", "question": "v", "value": value} for name, value in (("u", 3), ("w", 9))]
     assert "row 2" in complaint(tmp_path, json.dumps(rows), "long", "data.json", scale="1-5")
     with pytest.raises(InputError, match="row 2") as caught:
         heartfelt.read(pl.DataFrame(rows), scale="1-5")
@@ -93,12 +88,7 @@ def test_errors_about_frames_speak_python(columns: dict[str, list[object]], opti
 
 
 @pytest.mark.parametrize(
-    ("rows", "line", "fields"),
-    [
-        ("b,y\nc,z,3,4\n", 2, 2),
-        ("b,y,1\nc,z,3,4\nd,x\n", 3, 4),
-        ("a,b,1,2\na,c\n", 2, 4),
-    ],
+    ("rows", "line", "fields"), [("b,y\nc,z,3,4\n", 2, 2), ("b,y,1\nc,z,3,4\nd,x\n", 3, 4), ("a,b,1,2\na,c\n", 2, 4)]
 )
 def test_ragged_rows_whose_fields_add_up_are_named(rows: str, line: int, fields: int, tmp_path: Path) -> None:
     said = complaint(tmp_path, f"rater,stimulus,value\n{rows}", "long")

@@ -17,22 +17,12 @@ from heartfelt.report.analysis import analysis_page, charts_of
 from heartfelt.report.page import render
 from heartfelt.snapshot import Snapshot
 
-CAPTION = (
-    "A woman speaks while a dog barks in the distance, and rain falls on a metal roof / followed by a car. "
-    * 4
-)
+CAPTION = "A woman speaks while a dog barks in the distance, and rain falls on a metal roof / followed by a car. " * 4
 
 
 def captioned(**options: str) -> Snapshot:
     rows = [
-        (
-            f"r{r}",
-            f"{CAPTION}{s}",
-            f"{CAPTION}system {s % 2}",
-            f"{CAPTION}intent {s % 3}",
-            str(s == 0),
-            1 + (s + r) % 9,
-        )
+        (f"r{r}", f"{CAPTION}{s}", f"{CAPTION}system {s % 2}", f"{CAPTION}intent {s % 3}", str(s == 0), 1 + (s + r) % 9)
         for r in range(4)
         for s in range(9)
     ]

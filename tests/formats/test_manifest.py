@@ -69,12 +69,7 @@ def test_a_study_without_ratings_is_a_snapshot_too(folder: Path, tmp_path: Path)
             "line 2, column 'system': the study has no system 'On'",
             "Did you mean 'One'?",
         ),
-        (
-            "stimuli.csv",
-            "stimulus,intent\n1,happpy\n",
-            "the study has no intent 'happpy'",
-            "Did you mean 'happy'?",
-        ),
+        ("stimuli.csv", "stimulus,intent\n1,happpy\n", "the study has no intent 'happpy'", "Did you mean 'happy'?"),
         ("stimuli.csv", "stimulus\n1\n1\n", "stimulus '1' is there more than once", "Keep one row"),
         ("stimuli.csv", "stimuli\n1\n", "has no column 'stimulus'", "Did you mean 'stimuli'?"),
         ("stimuli.csv", "stimulus,path\n1,../../etc/passwd\n", "'../../etc/passwd' leads out of", "relative"),
@@ -91,8 +86,7 @@ def test_mistakes_in_the_manifest(folder: Path, file: str, text: str, problem: s
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["stimuli: {manifest: ../stimuli.csv}", "stimuli: {media: /tmp}", "stimuli: {items: ../../items.csv}"],
+    "line", ["stimuli: {manifest: ../stimuli.csv}", "stimuli: {media: /tmp}", "stimuli: {items: ../../items.csv}"]
 )
 def test_the_study_cannot_point_out_of_its_folder(folder: Path, line: str) -> None:
     (folder / "study.yaml").write_text(STUDY + line + "\n")

@@ -126,9 +126,7 @@ def test_files_frames_and_stored_snapshots_say_it_and_the_bottom_line_keeps_sayi
     with on_command_line():
         snapshot = read(tmp_path / "relate.csv", scale="1-9")
         note = snapshot.source.notes[-1]
-    assert mentions(
-        note, "True: 6 of 48 answers", "--map 'anchors=anchor label'", "--map 'ordinary=anchor label'"
-    )
+    assert mentions(note, "True: 6 of 48 answers", "--map 'anchors=anchor label'", "--map 'ordinary=anchor label'")
     stored = heartfelt.load(snapshot.write(tmp_path / "snapshot"))
     assert stored.source.marked_columns == snapshot.source.marked_columns != ()
     line = summary_of(analyze(stored, AnalyzeOptions(resamples=100)))["verdict_groups"]["bottom_line"]
@@ -151,15 +149,8 @@ def test_comparisons_and_wide_tables_too() -> None:
             "catch_trial": ["yes" if k % 6 == 0 else "no" for k in range(12)],
         }
     )
-    [column] = read(
-        pairs, "long", rater="rater", first="first", second="second", winner="winner"
-    ).source.marked_columns
-    assert (column.marks, column.answers, column.total, column.value) == (
-        "attention checks",
-        2,
-        12,
-        "catch_trial!=yes",
-    )
+    [column] = read(pairs, "long", rater="rater", first="first", second="second", winner="winner").source.marked_columns
+    assert (column.marks, column.answers, column.total, column.value) == ("attention checks", 2, 12, "catch_trial!=yes")
     wide = pl.DataFrame(
         {
             "id": list("abcd"),
@@ -184,6 +175,4 @@ def test_no_example_of_a_format_holds_an_unused_mark(tmp_path: Path) -> None:
     for name in FORMATS.names():
         format = FORMATS[name]
         found[name] = read(format.example(tmp_path / name), name, **format.example_options())
-    assert {name: snapshot.source.marked_columns for name, snapshot in found.items()} == dict.fromkeys(
-        found, ()
-    )
+    assert {name: snapshot.source.marked_columns for name, snapshot in found.items()} == dict.fromkeys(found, ())

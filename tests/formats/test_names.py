@@ -59,14 +59,9 @@ def test_a_log_with_paths_and_repeats_is_read(log: Path) -> None:
 
 
 def test_prompts_have_their_texts(log: Path) -> None:
-    (log.parent / "prompts.csv").write_text(
-        "ID,prompts,category\np01,A red car,cars\np02,A dog,dogs\np09,A cat,cats\n"
-    )
+    (log.parent / "prompts.csv").write_text("ID,prompts,category\np01,A red car,cars\np02,A dog,dogs\np09,A cat,cats\n")
     snapshot = heartfelt.read(log, "long", media="images", prompts="prompts.csv", **OPTIONS)
-    assert [(prompt.id, prompt.text) for prompt in snapshot.study.prompts] == [
-        ("p01", "A red car"),
-        ("p02", "A dog"),
-    ]
+    assert [(prompt.id, prompt.text) for prompt in snapshot.study.prompts] == [("p01", "A red car"), ("p02", "A dog")]
     (log.parent / "prompts.csv").write_text("ID,prompts\nq01,A red car\n")
     with pytest.raises(InputError, match="no column with the stimuli's prompts"):
         heartfelt.read(log, "long", media="images", prompts="prompts.csv", **OPTIONS)
@@ -84,9 +79,7 @@ def test_other_parts_describe_the_stimulus(tmp_path: Path) -> None:
 
 
 def test_names_that_do_not_fit_are_refused(log: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"'./stimuli/red/p01.png' does not fit the pattern 'clips/\{system\}.wav'"
-    ):
+    with pytest.raises(InputError, match=r"'./stimuli/red/p01.png' does not fit the pattern 'clips/\{system\}.wav'"):
         heartfelt.read(log, "long", **OPTIONS | {"names": "clips/{system}.wav"})
     with pytest.raises(InputError, match="has a column 'user' already"):
         heartfelt.read(log, "long", **OPTIONS | {"names": "./stimuli/{user}/{prompt}.png"})

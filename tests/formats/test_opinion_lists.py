@@ -39,9 +39,7 @@ def example(name: str, folder: Path) -> tuple[Path, Snapshot]:
 def test_each_is_recognised_as_a_folder_and_as_a_file(name: str, tmp_path: Path) -> None:
     source, read = example(name, tmp_path)
     assert read.source.format == name
-    inside = sorted(
-        path for path in source.rglob("*") if path.suffix in {".csv", ".txt"} and "system" not in path.name
-    )
+    inside = sorted(path for path in source.rglob("*") if path.suffix in {".csv", ".txt"} and "system" not in path.name)
     for path in inside:
         assert candidates(path) == [name], path
     heartfelt.export(read, name, tmp_path / "again")
@@ -50,17 +48,8 @@ def test_each_is_recognised_as_a_folder_and_as_a_file(name: str, tmp_path: Path)
 
 def test_sheet_takes_ratings_by_listener_and_splits_from_the_files_names(tmp_path: Path) -> None:
     _, read = example("sheet", tmp_path)
-    assert (read.counts["stimuli"], read.counts["raters"], read.ratings.height, read.means.height) == (
-        15,
-        4,
-        60,
-        0,
-    )
-    assert read.stimuli["split"].value_counts().sort("split").rows() == [
-        ("dev", 3),
-        ("test", 3),
-        ("train", 9),
-    ]
+    assert (read.counts["stimuli"], read.counts["raters"], read.ratings.height, read.means.height) == (15, 4, 60, 0)
+    assert read.stimuli["split"].value_counts().sort("split").rows() == [("dev", 3), ("test", 3), ("train", 9)]
     assert read.stimuli["system"].n_unique() == 3
     assert isinstance(read.study.scale_of("quality"), Points)
     assert read.study.media == "speech"
@@ -99,9 +88,7 @@ def test_several_questions_have_a_folder_each_and_come_back(tmp_path: Path) -> N
          "value": float((n + at) % 2 if at == 2 else 1 + (n + at) % 5)}
         for who in ("r_1", "r_2") for n in range(6) for at, question in enumerate(("quality", "ease", "mood"))
     ]  # fmt: skip
-    stimuli = pl.DataFrame(
-        {"stimulus": [f"s{n}-u{n}.wav" for n in range(6)], "system": [f"s{n}" for n in range(6)]}
-    )
+    stimuli = pl.DataFrame({"stimulus": [f"s{n}-u{n}.wav" for n in range(6)], "system": [f"s{n}" for n in range(6)]})
     both = Snapshot.build(study, stimuli=stimuli, ratings=pl.DataFrame(answers))
     asked = both.ratings.filter(pl.col("question") != "mood")
     heartfelt.export(both, "sheet", tmp_path / "sheet")
@@ -167,9 +154,7 @@ def test_audiomos_has_four_axes_with_means(tmp_path: Path) -> None:
 
 
 def test_results_of_sheet_with_answers_are_no_ratings_of_their_own(tmp_path: Path) -> None:
-    (tmp_path / "results.csv").write_text(
-        "wav_path,system_id,sample_id,avg_score,answer\n/a/x.wav,s,x,3,2.5\n"
-    )
+    (tmp_path / "results.csv").write_text("wav_path,system_id,sample_id,avg_score,answer\n/a/x.wav,s,x,3,2.5\n")
     assert "sheet" not in candidates(tmp_path / "results.csv")
 
 
@@ -177,24 +162,9 @@ def test_results_of_sheet_with_answers_are_no_ratings_of_their_own(tmp_path: Pat
     ("name", "file", "text", "problem"),
     [
         ("sheet", "train.csv", "wav_path,score,system_id\n/a.wav,1,s\n", "no table with the columns"),
-        (
-            "sheet",
-            "train.csv",
-            f"{SHEET}\n/a.wav,high,s,a\n",
-            r"train\.csv, line 2, column 'score': 'high'",
-        ),
-        (
-            "sheet",
-            "train.csv",
-            f"{SHEET}\n/a.wav,4,s,a\n/b.wav,4,s,a\n",
-            "'a' has more than one source path",
-        ),
-        (
-            "sheet",
-            "train.csv",
-            f"{SHEET},listener_id\n/a.wav,4,s,a,x\n/a.wav,4,s,a,x\n",
-            "a",
-        ),
+        ("sheet", "train.csv", f"{SHEET}\n/a.wav,high,s,a\n", r"train\.csv, line 2, column 'score': 'high'"),
+        ("sheet", "train.csv", f"{SHEET}\n/a.wav,4,s,a\n/b.wav,4,s,a\n", "'a' has more than one source path"),
+        ("sheet", "train.csv", f"{SHEET},listener_id\n/a.wav,4,s,a,x\n/a.wav,4,s,a,x\n", "a"),
         ("voicemos", "DATA/sets/TRAINSET", "s,s-u.wav,five,x,y\n", "line 1, column 'score': 'five'"),
         ("voicemos", "DATA/sets/TRAINSET", "s,s-u.wav,5\n", "TRAINSET"),
         ("voicemos", "DATA/sets/train_mos_list.txt", "s-u.wav,3\ns-u.wav,4\n", "more than once"),
@@ -221,18 +191,8 @@ def left_out(read: Snapshot) -> list[tuple[str, str | None, str]]:
 @pytest.mark.parametrize(
     ("name", "complete", "lacking", "missing"),
     [
-        (
-            "sheet",
-            f"{SHEET}\na.wav,3,s,a\nb.wav,4,t,b\n",
-            "wav_path,score,sample_id\nc.wav,3,c\n",
-            "system_id",
-        ),
-        (
-            "audiomos",
-            f"{AUDIOMOS}\na,a.wav,3,4,5,6\n",
-            "sample_id,data_path\nc,c.wav\n",
-            "Production_Quality",
-        ),
+        ("sheet", f"{SHEET}\na.wav,3,s,a\nb.wav,4,t,b\n", "wav_path,score,sample_id\nc.wav,3,c\n", "system_id"),
+        ("audiomos", f"{AUDIOMOS}\na,a.wav,3,4,5,6\n", "sample_id,data_path\nc,c.wav\n", "Production_Quality"),
     ],
 )
 def test_lists_that_lack_a_column_are_in_the_ledger(

@@ -160,6 +160,4 @@ def test_a_rater_s_ratings_of_an_item_are_averaged(numbers: list[int]) -> None:
         answers = first_answers(snapshot).sort("stimulus", "rater")
         assert answers["value"].to_list() == [2.5, 4.0, 3.0]
         assert snapshot.ratings["repeat"].to_list() == [0, 1, 0, 1, 0]
-        assert any(
-            note.startswith("2 of 5 answers are a rater's further answers") for note in snapshot.source.notes
-        )
+        assert any(note.startswith("2 of 5 answers are a rater's further answers") for note in snapshot.source.notes)

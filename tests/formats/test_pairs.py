@@ -92,19 +92,8 @@ def test_conversations_do_not_hurt(tmp_path: Path) -> None:
     talk = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
     meta = {"toxic": {"flagged": False}, "tags": ["a", "b"]}
     rows = [
-        battle(
-            "x",
-            "y",
-            "model_a",
-            question_id="q1",
-            judge="u1",
-            conversation_a=talk,
-            conversation_b=talk,
-            meta=meta,
-        ),
-        battle(
-            "y", "z", "tie", question_id="q2", judge="u2", conversation_a=talk, conversation_b=[], meta=meta
-        ),
+        battle("x", "y", "model_a", question_id="q1", judge="u1", conversation_a=talk, conversation_b=talk, meta=meta),
+        battle("y", "z", "tie", question_id="q2", judge="u2", conversation_a=talk, conversation_b=[], meta=meta),
     ]
     snapshot = heartfelt.read(lines(tmp_path / "log.jsonl", *rows))
     assert set(snapshot.ratings.columns) >= {"meta.toxic.flagged"}
@@ -119,10 +108,7 @@ def test_conversations_do_not_hurt(tmp_path: Path) -> None:
 
 
 def test_fields_of_mixed_types_are_read_record_by_record(tmp_path: Path) -> None:
-    rows = [
-        battle("x", "y", "model_a", judge=7, extra=[1]),
-        battle("x", "y", "model_b", judge="u", extra={"k": 1}),
-    ]
+    rows = [battle("x", "y", "model_a", judge=7, extra=[1]), battle("x", "y", "model_b", judge="u", extra={"k": 1})]
     snapshot = heartfelt.read(lines(tmp_path / "log.jsonl", *rows))
     assert snapshot.raters["rater"].to_list() == ["7", "u"]
 
@@ -142,8 +128,7 @@ def test_logs_of_other_arenas(tmp_path: Path) -> None:
     assert snapshot.raters["rater"].to_list() == ["s1"]
     path = tmp_path / "images.csv"
     path.write_text(
-        "left_model,right_model,vote_type,prompt\nx,y,bothbad_vote,a cat\ny,x,leftvote,a dog\n",
-        encoding="utf-8",
+        "left_model,right_model,vote_type,prompt\nx,y,bothbad_vote,a cat\ny,x,leftvote,a dog\n", encoding="utf-8"
     )
     snapshot = heartfelt.read(path, "arena")
     assert sorted(snapshot.stimuli["stimulus"]) == ["a cat/x", "a cat/y", "a dog/x", "a dog/y"]
@@ -166,14 +151,7 @@ def test_long_prompts_get_ids_and_keep_their_text(tmp_path: Path) -> None:
 def test_arena_logs_come_back_as_they_were(format: str, tmp_path: Path) -> None:
     rows = [
         battle(
-            a,
-            b,
-            winner,
-            question_id=f"q{n % 3}",
-            judge=f"u{n % 2}",
-            turn=n,
-            tstamp=1.7e9 + n / 3,
-            language="Deutsch",
+            a, b, winner, question_id=f"q{n % 3}", judge=f"u{n % 2}", turn=n, tstamp=1.7e9 + n / 3, language="Deutsch"
         )
         for n, (a, b, winner) in enumerate(
             [
@@ -220,18 +198,11 @@ def test_words_are_explained_by_options() -> None:
     with pytest.raises(InputError, match=r"numbers.*names"):
         heartfelt.read(frame, rater="listener", first="clip1", second="clip2", winner="better")
     snapshot = heartfelt.read(
-        frame,
-        rater="listener",
-        first="clip1",
-        second="clip2",
-        winner={"0": "first", "1": "second"},
-        value="better",
+        frame, rater="listener", first="clip1", second="clip2", winner={"0": "first", "1": "second"}, value="better"
     )
     assert values(snapshot) == [1.0, 1.0, 0.0]
     with pytest.raises(InputError, match="names no side"):
-        heartfelt.read(
-            frame, rater="listener", first="clip1", second="clip2", winner={"0": "up"}, value="better"
-        )
+        heartfelt.read(frame, rater="listener", first="clip1", second="clip2", winner={"0": "up"}, value="better")
 
 
 @pytest.mark.parametrize(
@@ -246,9 +217,7 @@ def test_words_are_explained_by_options() -> None:
 def test_numbers_favour_a_side(grades: list[float], favours: str | None, expected: list[float]) -> None:
     """A choice of 1 is the first; a positive grade favours the second, as in P.800's comparison category rating."""
     frame = PAIRS.with_columns(better=pl.Series(grades, dtype=pl.Float64))
-    snapshot = heartfelt.read(
-        frame, rater="listener", first="clip1", second="clip2", value="better", favours=favours
-    )
+    snapshot = heartfelt.read(frame, rater="listener", first="clip1", second="clip2", value="better", favours=favours)
     assert pairs(snapshot.ratings, "preference")["value"].to_list() == expected
     sums = snapshot.ratings.group_by("rater", "trial").agg(pl.sum("value"))["value"].unique().to_list()
     assert sums == [0.0 if max(grades) > 1 else 1.0]
@@ -282,10 +251,7 @@ def test_votes_are_raters_nobody_knows() -> None:
     frame = pl.DataFrame({"a": ["x", "y"], "b": ["y", "z"], "n_a": [3, 0], "n_b": [2, 4], "same": [1, 0]})
     snapshot = heartfelt.read(frame, first="a", second="b", votes="n_a,n_b,same")
     table = pairs(snapshot.ratings, "preference")
-    assert table.group_by("first").agg(pl.sum("value"), pl.len()).sort("first").rows() == [
-        ("x", 3.5, 6),
-        ("y", 0.0, 4),
-    ]
+    assert table.group_by("first").agg(pl.sum("value"), pl.len()).sort("first").rows() == [("x", 3.5, 6), ("y", 0.0, 4)]
     assert snapshot.survey.unknown_raters == snapshot.ratings.height == 20
     with pytest.raises(InputError, match="not a number of votes"):
         heartfelt.read(frame.with_columns(n_a=pl.Series([0.5, 1.0])), first="a", second="b", votes="n_a,n_b")

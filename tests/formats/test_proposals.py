@@ -24,13 +24,7 @@ def long_table(header: str, *cells: str) -> str:
     lines = [header]
     for r in range(RATERS):
         for c in range(CLIPS):
-            facts = {
-                "r": r,
-                "c": c,
-                "system": SYSTEMS[c % 2],
-                "v": (3 * r + c * c) % 5 + 1,
-                "w": (r + 2 * c) % 5 + 1,
-            }
+            facts = {"r": r, "c": c, "system": SYSTEMS[c % 2], "v": (3 * r + c * c) % 5 + 1, "w": (r + 2 * c) % 5 + 1}
             lines.append(",".join(cell.format(**facts) for cell in cells))
     return "\n".join(lines) + "\n"
 
@@ -217,9 +211,7 @@ def test_clear_tables_are_read(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ASKED)
-def test_unclear_tables_get_a_command_that_works(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unclear_tables_get_a_command_that_works(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text, format, expected = ASKED[name]
     path, folder = saved(tmp_path, text), tmp_path / "out folder"
     assert main(["import", "auto", str(path), str(folder)]) == 2
@@ -293,9 +285,7 @@ def test_a_file_without_a_table_says_what_is_wrong_with_it(
 
 def test_captions_serve_as_keys_where_nothing_else_names_the_stimulus() -> None:
     rows = [
-        (f"l{r}", f"{'a dog barks and rain falls ' * 9}{s}", s % 3, 1 + (r + s) % 9)
-        for r in range(4)
-        for s in range(6)
+        (f"l{r}", f"{'a dog barks and rain falls ' * 9}{s}", s % 3, 1 + (r + s) % 9) for r in range(4) for s in range(6)
     ]
     frame = pl.DataFrame(rows, schema=["listener", "caption", "split", "score"], orient="row")
     proposal = propose(frame)

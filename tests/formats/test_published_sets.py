@@ -41,11 +41,7 @@ def test_sisec(shared_data: Path, tmp_path: Path) -> None:
     assert snapshot.source.format == "webmushra"
     rows = members(snapshot.ratings, "quality")
     assert (rows.height, rows["rater"].n_unique(), rows["set"].n_unique()) == (2156, 14, 14)
-    assert dict(rows.group_by("role").len().rows()) == {
-        "hidden-reference": 196,
-        "anchor": 196,
-        "member": 1764,
-    }
+    assert dict(rows.group_by("role").len().rows()) == {"hidden-reference": 196, "anchor": 196, "member": 1764}
     raw = pl.read_csv(path)
     means = rows.join(snapshot.stimuli, on="stimulus").group_by("system").agg(pl.mean("value")).sort("system")
     expected = raw.group_by("Condition").agg(pl.mean("Ratingscore")).sort("Condition")
@@ -61,9 +57,7 @@ def test_vgmidi(shared_data: Path, tmp_path: Path) -> None:
     assert snapshot.ledger.height == 0
     raw = json.loads(path.read_text(encoding="utf-8"))["annotations"]["piece81_1"]
     row = snapshot.traces.filter(
-        (pl.col("rater") == "piece81_1")
-        & (pl.col("stimulus") == "piece81")
-        & (pl.col("question") == "valence")
+        (pl.col("rater") == "piece81_1") & (pl.col("stimulus") == "piece81") & (pl.col("question") == "valence")
     )
     if row.height:  # the listener's first annotation names them
         assert row["samples"][0].to_list() == pytest.approx(raw["valence"], abs=1e-6)
@@ -73,10 +67,7 @@ def test_vgmidi(shared_data: Path, tmp_path: Path) -> None:
     assert snapshot.ratings.group_by("rater").len()["len"].max() == 8  # four pieces, two questions
     alone = heartfelt.read(path, listeners="annotations")
     assert alone.raters.height == 3006
-    assert (
-        dict(alone.traces.select(pl.concat_str("rater", "question"), pl.col("samples").list.len()).rows())
-        != {}
-    )
+    assert dict(alone.traces.select(pl.concat_str("rater", "question"), pl.col("samples").list.len()).rows()) != {}
     comes_back(snapshot, tmp_path / "long")
 
 
@@ -96,10 +87,7 @@ def test_traces_of_any_shape(tmp_path: Path) -> None:
         nonsense={"valence": [0.0], "arousal": [0.0]},
     )
     snapshot = heartfelt.read(path, "vgmidi")
-    assert snapshot.traces.select("rater", "question").rows() == [
-        ("piece1_1", "valence"),
-        ("piece1_1", "arousal"),
-    ]
+    assert snapshot.traces.select("rater", "question").rows() == [("piece1_1", "valence"), ("piece1_1", "arousal")]
     assert snapshot.ratings["value"].to_list() == pytest.approx([0.2, 0.5])
     again = load(snapshot.write(tmp_path / "written"))
     assert mentions(again.source.inferred_raters, "questionnaires", "ids")
@@ -117,14 +105,7 @@ def test_nothing_usable_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no usable trace"):
         heartfelt.read(damaged(tmp_path, piece1_1={}), "vgmidi")
     path = tmp_path / "annotations.arousal.all"
-    row = {
-        "tripletid": "t",
-        "songid_a": "x",
-        "songid_b": "x",
-        "annotator": "r",
-        "type": "arousal",
-        "higher_value": "a",
-    }
+    row = {"tripletid": "t", "songid_a": "x", "songid_b": "x", "annotator": "r", "type": "arousal", "higher_value": "a"}
     path.write_text(json.dumps(row), encoding="utf-8")
     with pytest.raises(InputError, match=r"no row that can be used .*compared with itself"):
         heartfelt.read(path)
@@ -133,14 +114,7 @@ def test_nothing_usable_is_an_error(tmp_path: Path) -> None:
 def test_both_questions_of_a_folder_share_their_trials(tmp_path: Path) -> None:
     for question in ("arousal", "valence"):
         rows = [
-            {
-                "tripletid": "t",
-                "songid_a": a,
-                "songid_b": b,
-                "annotator": "r",
-                "type": question,
-                "higher_value": answer,
-            }
+            {"tripletid": "t", "songid_a": a, "songid_b": b, "annotator": "r", "type": question, "higher_value": answer}
             for a, b, answer in (("x", "y", "a"), ("y", "z", "ab"), ("z", "x", "?"))
         ]
         text = "\n".join(json.dumps(row) for row in rows)
@@ -149,7 +123,6 @@ def test_both_questions_of_a_folder_share_their_trials(tmp_path: Path) -> None:
     assert snapshot.source.format == "musav"
     assert [question.id for question in snapshot.study.asked] == ["arousal", "valence"]
     assert (
-        pairs(snapshot.ratings, "valence")["trial"].to_list()
-        == pairs(snapshot.ratings, "arousal")["trial"].to_list()
+        pairs(snapshot.ratings, "valence")["trial"].to_list() == pairs(snapshot.ratings, "arousal")["trial"].to_list()
     )
     assert snapshot.ledger["reason"].to_list() == ["the answer is none of a, b and ab"] * 2

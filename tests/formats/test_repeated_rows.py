@@ -53,14 +53,9 @@ def test_the_advice_keeps_every_modality(tmp_path: Path, columns: dict[str, bool
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("columns", "stimulus"),
-    [
-        ({"numbered": True, "modality": False}, "column_1"),
-        ({"numbered": False, "modality": True}, "fileName+modality"),
-    ],
+    [({"numbered": True, "modality": False}, "column_1"), ({"numbered": False, "modality": True}, "fileName+modality")],
 )
-def test_counts_with_their_sum_are_recognised(
-    tmp_path: Path, columns: dict[str, bool], stimulus: str
-) -> None:
+def test_counts_with_their_sum_are_recognised(tmp_path: Path, columns: dict[str, bool], stimulus: str) -> None:
     with pytest.raises(UnclearTableError) as caught:
         heartfelt.read(crema(tmp_path, **columns))
     proposal = caught.value.proposal
@@ -84,9 +79,7 @@ def test_copies_may_be_removed() -> None:
 @pytest.mark.parametrize("format", ["means", "wide"])
 def test_other_layouts_with_one_row_each(format: str) -> None:
     key, first = {"means": ("stimulus", "mean"), "wide": ("id", "valence_s1")}[format]
-    frame = pl.DataFrame(
-        {key: ["a", "a"], "modality": ["x", "y"], first: [3.5, 4.0], "valence_s2": [1.0, 2.0]}
-    )
+    frame = pl.DataFrame({key: ["a", "a"], "modality": ["x", "y"], first: [3.5, 4.0], "valence_s2": [1.0, 2.0]})
     options = {"id": "id"} if format == "wide" else {}
     with pytest.raises(InputError) as caught:
         heartfelt.read(frame, format, **options)
@@ -97,9 +90,7 @@ def test_other_layouts_with_one_row_each(format: str) -> None:
 
 
 def test_repeated_ratings_name_the_column_that_tells_them_apart() -> None:
-    rows = [
-        (f"r{r}", f"s{s}", kind, (r + s) % 5 + 1) for r in range(3) for s in range(4) for kind in MODALITIES
-    ]
+    rows = [(f"r{r}", f"s{s}", kind, (r + s) % 5 + 1) for r in range(3) for s in range(4) for kind in MODALITIES]
     frame = pl.DataFrame(rows, schema=["rater", "clip", "modality", "value"], orient="row")
     with pytest.raises(InputError, match=r"12 ratings.*more") as caught:
         heartfelt.read(frame, "long", stimulus="clip", scale="1-5")
@@ -117,15 +108,6 @@ def test_repeated_ratings_name_the_column_that_tells_them_apart() -> None:
 )
 def test_a_column_may_be_named_like_a_role_that_another_plays(format: str, options: dict[str, str]) -> None:
     frame = pl.DataFrame(
-        {
-            "stimulus": ["x", "x"],
-            "question": ["p", "q"],
-            "system": ["s", "t"],
-            "key": ["k", "l"],
-            "maker": ["u", "v"],
-        }
+        {"stimulus": ["x", "x"], "question": ["p", "q"], "system": ["s", "t"], "key": ["k", "l"], "maker": ["u", "v"]}
     ).with_columns(who=pl.lit("r"), a=pl.lit(1), b=pl.lit(2), m=pl.lit(2.5))
-    assert heartfelt.read(frame, format, stimulus="key", **options).stimuli["stimulus"].to_list() == [
-        "k",
-        "l",
-    ]
+    assert heartfelt.read(frame, format, stimulus="key", **options).stimuli["stimulus"].to_list() == ["k", "l"]

@@ -60,17 +60,10 @@ def test_best_and_worst_by_name_column_or_place(tmp_path: Path) -> None:
 def test_ranks_in_columns_and_by_order(tmp_path: Path) -> None:
     frame = pl.DataFrame({"user": ["u", "v"], "s1": ["a", "b"], "s2": ["b", "c"], "r1": [2, 1], "r2": [1, 2]})
     ranked = heartfelt.read(frame, members="s1,s2", ranks="r1,r2")
-    assert ranked.ratings.select("stimulus", "value").rows() == [
-        ("a", 2.0),
-        ("b", 1.0),
-        ("b", 1.0),
-        ("c", 2.0),
-    ]
+    assert ranked.ratings.select("stimulus", "value").rows() == [("a", 2.0), ("b", 1.0), ("b", 1.0), ("c", 2.0)]
     listed = heartfelt.read(frame.select("user", "s1", "s2"), members="s1,s2")
     assert listed.ratings["value"].to_list() == [1.0, 2.0, 1.0, 2.0]
-    assert (
-        listed.ratings["place"].null_count() == 4
-    )  # the order of preference says nothing of the order on the page
+    assert listed.ratings["place"].null_count() == 4  # the order of preference says nothing of the order on the page
     assert isinstance(listed.study.scales["scale"], Ranking)
     again(ranked, tmp_path / "ranked")
     again(listed, tmp_path / "listed")
@@ -107,10 +100,7 @@ def test_grades_of_sets_with_roles(tmp_path: Path) -> None:
     ]  # fmt: skip
     again(snapshot, tmp_path / "out")
     sets = pl.read_csv(tmp_path / "out" / "sets.csv")
-    assert sets.filter(pl.col("role") == "reference")["stimulus"].to_list() == [
-        "piano/Original",
-        "voice/Original",
-    ]
+    assert sets.filter(pl.col("role") == "reference")["stimulus"].to_list() == ["piano/Original", "voice/Original"]
 
 
 def test_trials_of_one_and_rows_listed_twice_are_left_out() -> None:
@@ -145,10 +135,7 @@ def test_choices_by_rows_must_agree_with_each_other() -> None:
         }
     )
     snapshot = heartfelt.read(frame, trial="trial", scale="choice")
-    assert snapshot.ratings.select("stimulus", "value", "place").rows() == [
-        ("a", 1.0, None),
-        ("b", 0.0, None),
-    ]
+    assert snapshot.ratings.select("stimulus", "value", "place").rows() == [("a", 1.0, None), ("b", 0.0, None)]
     assert "no order is assumed" in snapshot.source.notes[0]
     listed = heartfelt.read(frame, trial="trial", scale="choice", order="known")
     assert listed.ratings["place"].to_list() == [1, 2]
@@ -161,12 +148,7 @@ def test_choices_by_rows_must_agree_with_each_other() -> None:
 @pytest.mark.slow
 def test_best_and_worst_by_rows_in_words(tmp_path: Path) -> None:
     frame = pl.DataFrame(
-        {
-            "rater": ["r"] * 3,
-            "trial": ["1"] * 3,
-            "stimulus": ["a", "b", "c"],
-            "value": ["best", None, "worst"],
-        }
+        {"rater": ["r"] * 3, "trial": ["1"] * 3, "stimulus": ["a", "b", "c"], "value": ["best", None, "worst"]}
     )
     snapshot = heartfelt.read(frame, trial="trial", scale="best-worst")
     assert snapshot.ratings["value"].to_list() == [1.0, 0.0, -1.0]
@@ -212,12 +194,7 @@ def test_a_row_per_sample(tmp_path: Path) -> None:
 
 def test_irregular_moments_are_held() -> None:
     frame = pl.DataFrame(
-        {
-            "rater": ["u"] * 4,
-            "stimulus": ["s"] * 4,
-            "time": [0.0, 0.1, 0.9, 2.0],
-            "value": [0.0, 0.5, 1.0, -1.0],
-        }
+        {"rater": ["u"] * 4, "stimulus": ["s"] * 4, "time": [0.0, 0.1, 0.9, 2.0], "value": [0.0, 0.5, 1.0, -1.0]}
     )
     snapshot = heartfelt.read(frame, time="time", rate=2)
     assert trace(snapshot, "u", "value") == [0.0, 0.5, 1.0, 1.0, -1.0]
@@ -225,9 +202,7 @@ def test_irregular_moments_are_held() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "cells", [[[0.1, 0.2, None], [0.3]], ["[0.1, 0.2, nan]", "[0.3]"], ["0.1;0.2;", "0.3"]]
-)
+@pytest.mark.parametrize("cells", [[[0.1, 0.2, None], [0.3]], ["[0.1, 0.2, nan]", "[0.3]"], ["0.1;0.2;", "0.3"]])
 def test_a_list_per_row_of_any_length(cells: list[object], tmp_path: Path) -> None:
     frame = pl.DataFrame({"rater": ["u", "v"], "song": ["s", "s"], "arousal": cells}, strict=False)
     snapshot = heartfelt.read(frame, stimulus="song", samples="arousal", rate=2, start=15)
@@ -278,17 +253,13 @@ def test_a_column_per_rater(tmp_path: Path) -> None:
 
 def test_averages_nobody_signed() -> None:
     frame = pl.DataFrame({"song_id": [2, 3], "sample_15000ms": [0.1, 0.2], "sample_15500ms": [0.3, None]})
-    snapshot = heartfelt.read(
-        frame, rater="none", stimulus="song_id", samples="sample_{time}ms", question="arousal"
-    )
+    snapshot = heartfelt.read(frame, rater="none", stimulus="song_id", samples="sample_{time}ms", question="arousal")
     assert snapshot.traces.select("rater", "stimulus").rows() == [("average", "2"), ("average", "3")]
     assert "does not say who rated" in snapshot.source.notes[0]
 
 
 def test_moments_in_the_wrong_unit_are_an_error() -> None:
-    frame = pl.DataFrame(
-        {"rater": ["u"] * 3, "stimulus": ["s"] * 3, "time": [0, 1, 1_000_000_000], "value": [0.1] * 3}
-    )
+    frame = pl.DataFrame({"rater": ["u"] * 3, "stimulus": ["s"] * 3, "time": [0, 1, 1_000_000_000], "value": [0.1] * 3})
     with pytest.raises(InputError, match="more than 100,000 samples"):
         heartfelt.read(frame, time="time")
 
@@ -296,21 +267,13 @@ def test_moments_in_the_wrong_unit_are_an_error() -> None:
 @pytest.mark.slow
 def test_abx_and_reference_trials_by_rows(tmp_path: Path) -> None:
     frame = pl.DataFrame(
-        {
-            "rater": ["r", "r"],
-            "trial": ["1", "2"],
-            "stimulus": ["a", "b"],
-            "value": [1, 0],
-            "set": ["a|b", "a|b"],
-        }
+        {"rater": ["r", "r"], "trial": ["1", "2"], "stimulus": ["a", "b"], "value": [1, 0], "set": ["a|b", "a|b"]}
     )
     snapshot = heartfelt.read(frame, trial="trial", set="set", scale="choice", type="abx")
     assert snapshot.study.sets is not None
     assert (snapshot.study.sets.type, snapshot.ratings["role"].unique().to_list()) == ("abx", ["x"])
     again(snapshot, tmp_path / "abx")
-    rated = heartfelt.read(
-        frame.with_columns(value=pl.Series([4, 2])), trial="trial", scale="1-5", type="reference"
-    )
+    rated = heartfelt.read(frame.with_columns(value=pl.Series([4, 2])), trial="trial", scale="1-5", type="reference")
     assert rated.study.sets is not None
     assert rated.study.sets.type == "reference"
     assert rated.ratings["value"].to_list() == [4.0, 2.0]
@@ -375,10 +338,7 @@ READINGS: tuple[tuple[str, dict[str, str]], ...] = (
     ("long", {"first": "first", "second": "second", "votes": "m1,m2"}),
     ("long", {"members": "m1,m2,m3", "best": "Best", "worst": "Worst"}),
     ("long", {"members": "m1,m2,m3"}),
-    *(
-        ("long", {"trial": "trial", "scale": scale})
-        for scale in ("choice", "rank", "best-worst", "grade:0-100")
-    ),
+    *(("long", {"trial": "trial", "scale": scale}) for scale in ("choice", "rank", "best-worst", "grade:0-100")),
     ("long", {"time": "time", "value": "valence"}),
     ("long", {"samples": "samples", "rate": "2"}),
     ("long", {"samples": "m{time}"}),

@@ -85,9 +85,7 @@ def test_the_command_does_the_same(tmp_path: Path) -> None:
     write(clips(), tmp_path / "clips.csv")
     maps = {**NAMED, **ABOUT, "stimuli": "clips.csv"}
     pairs = [part for name, value in maps.items() for part in ("--map", f"{name}={value}")]
-    done = CliRunner().invoke(
-        app, ["import", "long", str(tmp_path / "answers.csv"), str(tmp_path / "out"), *pairs]
-    )
+    done = CliRunner().invoke(app, ["import", "long", str(tmp_path / "answers.csv"), str(tmp_path / "out"), *pairs])
     assert done.exit_code == 0, done.output
     assert facts(load(tmp_path / "out")) == EXPECTED
 
@@ -115,11 +113,7 @@ def test_a_name_in_neither_table_names_the_columns_of_both(tmp_path: Path) -> No
         read(tmp_path / "answers.csv", "long", stimuli="clips.tsv", system="generator_nam", **NAMED)
     assert mentions(refused.value.problem, "answers.csv", "clips.tsv", "'generator_nam'")
     assert mentions(
-        refused.value.fix,
-        "'generator_name'? answers.csv",
-        "listener, wavname, score",
-        "clips.tsv",
-        "generator_name",
+        refused.value.fix, "'generator_name'? answers.csv", "listener, wavname, score", "clips.tsv", "generator_name"
     )
     with pytest.raises(InputError) as alone:
         read(tmp_path / "answers.csv", "long", system="scor", **NAMED)
@@ -169,9 +163,7 @@ def test_best_and_worst(tmp_path: Path) -> None:
 
 def test_traces(tmp_path: Path) -> None:
     rows = [(p, clip, t, (t % 3) - 1) for p in PEOPLE for clip in CLIPS for t in range(4)]
-    write(
-        pl.DataFrame(rows, schema=["listener", "wavname", "t", "v"], orient="row"), tmp_path / "samples.csv"
-    )
+    write(pl.DataFrame(rows, schema=["listener", "wavname", "t", "v"], orient="row"), tmp_path / "samples.csv")
     write(clips(), tmp_path / "clips.csv")
     named = {"rater": "listener", "stimulus": "wavname", "time": "t", "value": "v", "stimuli": "clips.csv"}
     assert facts(read(tmp_path / "samples.csv", "long", **named, **ABOUT)) == EXPECTED
@@ -181,9 +173,7 @@ def test_traces(tmp_path: Path) -> None:
 
 def test_the_hidden_reference_is_a_system_of_the_table_of_stimuli(tmp_path: Path) -> None:
     rows = [(p, f"item{n // 3}", clip, 20 * (n % 3)) for p in PEOPLE for n, clip in enumerate(CLIPS)]
-    write(
-        pl.DataFrame(rows, schema=["listener", "item", "wavname", "grade"], orient="row"), tmp_path / "m.csv"
-    )
+    write(pl.DataFrame(rows, schema=["listener", "item", "wavname", "grade"], orient="row"), tmp_path / "m.csv")
     codecs = clips().with_columns(pl.Series("codec", ["original", "low", "new"] * 2 + ["new"]))
     write(codecs, tmp_path / "clips.csv")
     snapshot = read(
@@ -211,13 +201,7 @@ def test_surveys(tmp_path: Path) -> None:
         read(tmp_path / "survey.csv", "wide", system="generator_name", **named)
     by_clip = clips().head(6).with_columns(pl.Series(f"r{person}", [1, 2, 3, 4, 5, 6]) for person in PEOPLE)
     write(by_clip, tmp_path / "by-clip.csv")
-    columns = {
-        "rows": "stimulus",
-        "id": "wavname",
-        "pattern": "r{rater}",
-        "question": "valence",
-        "scale": "1-7",
-    }
+    columns = {"rows": "stimulus", "id": "wavname", "pattern": "r{rater}", "question": "valence", "scale": "1-7"}
     turned = read(tmp_path / "by-clip.csv", "wide", **columns, **ABOUT)
     assert facts(turned) == {clip: EXPECTED[clip] for clip in CLIPS}
 

@@ -39,9 +39,7 @@ def table(path: Path, text: str, encoding: str = "utf-8") -> Path:
         ("cp1251", ("грустная музыка", "весёлая музыка")),
     ],
 )
-def test_old_encodings_are_detected_and_reported(
-    encoding: str, words: tuple[str, str], tmp_path: Path
-) -> None:
+def test_old_encodings_are_detected_and_reported(encoding: str, words: tuple[str, str], tmp_path: Path) -> None:
     lines = [f"p{i},clip{i},{words[i % 2]}" for i in range(6)]
     path = table(tmp_path / "t.csv", "rater,stimulus,value\n" + "\n".join(lines) + "\n", encoding)
     snapshot = heartfelt.read(path, "long")
@@ -105,9 +103,7 @@ def test_broken_json_is_two_lines(text: str, tmp_path: Path) -> None:
 def test_frames_are_read_like_files() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pl.DataFrame(ROWS)
-    hashes = {
-        heartfelt.read(source, name="s").hash for source in (frame, frame.lazy(), pandas.DataFrame(ROWS))
-    }
+    hashes = {heartfelt.read(source, name="s").hash for source in (frame, frame.lazy(), pandas.DataFrame(ROWS))}
     assert len(hashes) == 1
     with pytest.raises(InputError, match="Polars or pandas"):
         heartfelt.read(5)
@@ -123,14 +119,11 @@ def test_personal_data_are_dropped_unless_asked_for(tmp_path: Path) -> None:
     )
     snapshot = heartfelt.read(path, "long")
     assert (
-        set(snapshot.ratings.columns)
-        & {"IPAddress", "contact", "LocationLatitude", "LocationLongitude", "host"}
+        set(snapshot.ratings.columns) & {"IPAddress", "contact", "LocationLatitude", "LocationLongitude", "host"}
         == set()
     )
     assert "note" in snapshot.ratings.columns
-    assert all(
-        name in snapshot.source.notes[0] for name in ("IPAddress", "contact", "LocationLatitude", "host")
-    )
+    assert all(name in snapshot.source.notes[0] for name in ("IPAddress", "contact", "LocationLatitude", "host"))
     retained = heartfelt.read(path, "long", personal="keep")
     assert {"IPAddress", "contact", "LocationLatitude"} <= set(retained.ratings.columns)
     named = heartfelt.read(path, "long", rater_columns="contact")
@@ -189,10 +182,7 @@ def test_intents_get_their_references(tmp_path: Path) -> None:
     assert snapshot.study.reference("valence") == {"happy": 8.0, "sad": 2.0}
     assert snapshot.study.question("valence").axis == "valence"
     listed = table(tmp_path / "references.csv", "intent,valence\nhappy,8\nsad,2\n")
-    assert heartfelt.read(frame, references=str(listed)).study.reference("valence") == {
-        "happy": 8.0,
-        "sad": 2.0,
-    }
+    assert heartfelt.read(frame, references=str(listed)).study.reference("valence") == {"happy": 8.0, "sad": 2.0}
     with pytest.raises(InputError, match="intent 'angry'"):
         heartfelt.read(frame, reference={"angry": {"valence": 2.0}})
     with pytest.raises(InputError, match="axis of the references"):
@@ -279,17 +269,13 @@ def test_wide_asks_about_columns_that_only_look_like_answers(tmp_path: Path) -> 
         heartfelt.read(path, "wide", pattern="{question}_{stimulus}", scale="1-7")
     assert "birth_year" in error.value.problem
     assert 'rater_columns="birth_year"' in error.value.fix
-    snapshot = heartfelt.read(
-        path, "wide", pattern="{question}_{stimulus}", scale="1-7", rater_columns="birth_year"
-    )
+    snapshot = heartfelt.read(path, "wide", pattern="{question}_{stimulus}", scale="1-7", rater_columns="birth_year")
     assert snapshot.raters["birth_year"].to_list() == [1990, 1988]
     assert snapshot.counts["ratings"] == 8
 
 
 def test_wide_asks_when_values_do_not_fit_the_scale(tmp_path: Path) -> None:
-    path = table(
-        tmp_path / "survey.csv", "person,age_1,age_2,valence_1,valence_2\np1,31,33,3,4\np2,24,25,2,3\n"
-    )
+    path = table(tmp_path / "survey.csv", "person,age_1,age_2,valence_1,valence_2\np1,31,33,3,4\np2,24,25,2,3\n")
     with pytest.raises(InputError, match="not on the scale"):
         heartfelt.read(path, "wide", scale="1-7")
     stated = heartfelt.read(path, "wide", scale={"valence": "1-7", "age": "numeric"})

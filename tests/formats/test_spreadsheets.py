@@ -44,9 +44,7 @@ def is_safe(cell: str) -> bool:
 
 
 def test_formulas_are_neutralised_and_numbers_are_not() -> None:
-    text = csv_text(
-        pl.DataFrame({"=name": HOSTILE, "number": ["-3.5"] * len(HOSTILE), "value": [-1.5] * len(HOSTILE)})
-    )
+    text = csv_text(pl.DataFrame({"=name": HOSTILE, "number": ["-3.5"] * len(HOSTILE), "value": [-1.5] * len(HOSTILE)}))
     assert all(is_safe(cell) for cell in cells(text))
     assert text.count("-3.5") == len(HOSTILE)
     assert "'-3.5" not in text
@@ -87,9 +85,7 @@ def test_hostile_ids_and_answers_survive_export_and_import(name: str, tmp_path: 
     export(snapshot, name, tmp_path / "out")
     for path in (tmp_path / "out").glob("*.csv"):
         assert all(is_safe(cell) for cell in cells(path.read_text(encoding="utf-8"))), path.name
-    again = heartfelt.read(
-        tmp_path / "out", name, **({"pattern": "{question}_{stimulus}"} if name == "wide" else {})
-    )
+    again = heartfelt.read(tmp_path / "out", name, **({"pattern": "{question}_{stimulus}"} if name == "wide" else {}))
     columns = ["rater", "stimulus", "question", "answer"]
     assert again.ratings.select(columns).sort(columns).equals(snapshot.ratings.select(columns).sort(columns))
 

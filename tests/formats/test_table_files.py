@@ -78,12 +78,7 @@ def test_a_file_that_is_no_spreadsheet_is_told_in_words(tmp_path: Path, content:
 def spss_file(path: Path) -> Path:
     pyreadstat = pytest.importorskip("pyreadstat")
     frame = pl.DataFrame(
-        {
-            "id": ["p1", "p2", "p3"],
-            "sex": [1.0, 2.0, None],
-            "valence_1": [3.0, 99.0, 5.0],
-            "valence_2": [4.0, 2.0, 1.0],
-        }
+        {"id": ["p1", "p2", "p3"], "sex": [1.0, 2.0, None], "valence_1": [3.0, 99.0, 5.0], "valence_2": [4.0, 2.0, 1.0]}
     )
     pyreadstat.write_sav(
         frame,
@@ -118,11 +113,7 @@ def test_a_file_that_is_no_spss_file_is_told_in_words(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("package", "name"), [("fastexcel", "t.xlsx"), ("pyreadstat", "t.sav")])
 def test_a_missing_package_is_named_at_once(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    package: str,
-    name: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], package: str, name: str
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     (tmp_path / name).write_bytes(b"x")
@@ -137,11 +128,7 @@ HEADERS = {
     "one line": ("rater,stimulus,value\np1,a,3\np2,a,4\n", ["rater", "stimulus", "value"], 2),
     "first answers missing": ("rater,a,b\np1,NA,\np2,3,4\np3,1,2\n", ["rater", "a", "b"], 3),
     "texts below the names": ("id,v1,v2\nId,How nice?,How loud?\np1,3,4\np2,4,4\n", ["id", "v1", "v2"], 2),
-    "texts and ids below the names": (
-        "id,v1,v2\nId,Nice?,Loud?\nx,QID1,QID2\np1,3,4\np2,4,4\n",
-        ["id", "v1", "v2"],
-        2,
-    ),
+    "texts and ids below the names": ("id,v1,v2\nId,Nice?,Loud?\nx,QID1,QID2\np1,3,4\np2,4,4\n", ["id", "v1", "v2"], 2),
     "names over several columns": (
         "id,clip1,,clip2,\n,nice,loud,nice,loud\np1,1,2,3,4\np2,2,3,4,5\n",
         ["id", "clip1_nice", "clip1_loud", "clip2_nice", "clip2_loud"],
@@ -181,9 +168,7 @@ def test_the_lines_of_a_header_can_be_stated(tmp_path: Path) -> None:
 
 
 def test_questions_keep_the_texts_below_their_names() -> None:
-    header = find_header(
-        [["id", "v1", "v2"], ["Id", "Nice?", "Loud?"], ["p1", "3", "4"], ["p2", "4", "4"]], None, "t"
-    )
+    header = find_header([["id", "v1", "v2"], ["Id", "Nice?", "Loud?"], ["p1", "3", "4"], ["p2", "4", "4"]], None, "t")
     assert header.texts == {"id": "Id", "v1": "Nice?", "v2": "Loud?"}
 
 
@@ -259,20 +244,15 @@ def long_workbook(folder: Path) -> Path:
 def two_line_workbook(folder: Path) -> Path:
     names: list[Cell] = [name for clip in CLIPS for name in (clip, None)]
     rows: list[list[Cell]] = [
-        [r, *(v for j, _ in enumerate(CLIPS) for v in (grade(i, j), grade(j, i)))]
-        for i, r in enumerate(RATERS)
+        [r, *(v for j, _ in enumerate(CLIPS) for v in (grade(i, j), grade(j, i)))] for i, r in enumerate(RATERS)
     ]
     parts: list[Cell] = ["valence", "arousal"] * len(CLIPS)
-    return write_xlsx(
-        folder / "wide.xlsx", {"S": [["Study 1"], ["participant", *names], [None, *parts], *rows]}
-    )
+    return write_xlsx(folder / "wide.xlsx", {"S": [["Study 1"], ["participant", *names], [None, *parts], *rows]})
 
 
 def survey_in_spss(folder: Path) -> Path:
     pyreadstat = pytest.importorskip("pyreadstat")
-    answers = {
-        f"valence_{j}": [float(grade(i, j)) for i, _ in enumerate(RATERS)] for j, _ in enumerate(CLIPS, 1)
-    }
+    answers = {f"valence_{j}": [float(grade(i, j)) for i, _ in enumerate(RATERS)] for j, _ in enumerate(CLIPS, 1)}
     labels = {name: f"How pleasant was clip {name[-1]}?" for name in answers}
     pyreadstat.write_sav(pl.DataFrame({"id": RATERS, **answers}), folder / "s.sav", column_labels=labels)
     return folder / "s.sav"
@@ -304,11 +284,7 @@ def votes_without_id_name(folder: Path) -> Path:
     ],
 )
 def test_import_auto_reads_it_or_prints_a_command_that_does(
-    write: Callable[[Path], Path],
-    ratings: int,
-    stimuli: int,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    write: Callable[[Path], Path], ratings: int, stimuli: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, out = write(tmp_path), tmp_path / "out"
     if main(["import", "auto", str(source), str(out)]) != 0:

@@ -36,9 +36,7 @@ class TestLong:
 
     def test_any_names_by_mapping(self, tmp_path: Path) -> None:
         text = "who;what;v;a;when;took\nu1;x;1,5;2;2025-09-20T10:00:00Z;3,25\nu2;x;2;;2025-09-20 10:00:01;4\n"
-        snapshot = self.read(
-            tmp_path, text, rater="who", stimulus="what", value="v,a", at="when", seconds="took"
-        )
+        snapshot = self.read(tmp_path, text, rater="who", stimulus="what", value="v,a", at="when", seconds="took")
         assert cells(snapshot) == {("u1", "x", "v", 1.5), ("u1", "x", "a", 2.0), ("u2", "x", "v", 2.0)}
         assert snapshot.ratings["at"][0] == datetime(2025, 9, 20, 10, tzinfo=UTC)
         assert snapshot.ratings["seconds"][0] == 3.25
@@ -51,9 +49,7 @@ class TestLong:
         assert snapshot.study.scale_of("a").labels() == {0.0: "no", 1.0: "yes"}
 
     def test_extra_columns_stay_and_numbers_become_numbers(self, tmp_path: Path) -> None:
-        snapshot = self.read(
-            tmp_path, "rater,stimulus,question,value,device,age\nu,f,v,3,phone,31\nw,f,v,4,,32\n"
-        )
+        snapshot = self.read(tmp_path, "rater,stimulus,question,value,device,age\nu,f,v,3,phone,31\nw,f,v,4,,32\n")
         assert snapshot.ratings.select("device", "age").rows() == [("phone", 31), (None, 32)]
 
     def test_columns_about_stimuli_and_raters_move_there(self, tmp_path: Path) -> None:
@@ -106,9 +102,7 @@ class TestLong:
 
     def test_a_rater_is_a_number_here_and_a_text_there(self, tmp_path: Path) -> None:
         write(tmp_path, "rater,age\n1.0,30\n2.0,40\n", "people.csv")
-        snapshot = self.read(
-            tmp_path, "rater,stimulus,question,value\n1,f,v,3\n2,f,v,4\n", raters="people.csv"
-        )
+        snapshot = self.read(tmp_path, "rater,stimulus,question,value\n1,f,v,3\n2,f,v,4\n", raters="people.csv")
         assert snapshot.raters.rows() == [("1", 30), ("2", 40)]
 
     def test_files_that_share_no_rater_are_refused(self, tmp_path: Path) -> None:
@@ -140,8 +134,7 @@ class TestLong:
     def test_row_order_does_not_matter(self, tmp_path: Path) -> None:
         head, rows = "rater,stimulus,question,value\n", [f"r{i % 7},s{i},v,{i % 9 + 1}\n" for i in range(50)]
         assert (
-            self.read(tmp_path, head + "".join(rows)).hash
-            == self.read(tmp_path, head + "".join(reversed(rows))).hash
+            self.read(tmp_path, head + "".join(rows)).hash == self.read(tmp_path, head + "".join(reversed(rows))).hash
         )
 
     @pytest.mark.slow
@@ -155,12 +148,7 @@ class TestLong:
                 "has no column 'valu'",
                 "Did you mean 'value'?",
             ),
-            (
-                "rater,stimulus,question,value\nu,f,v,10\n",
-                {"scale": "1-9"},
-                "off its scale; the first is 10",
-                "1 to 9",
-            ),
+            ("rater,stimulus,question,value\nu,f,v,10\n", {"scale": "1-9"}, "off its scale; the first is 10", "1 to 9"),
             (
                 "rater,stimulus,question,value\nu,f,v,seven\nu,g,v,3\n",
                 {},
@@ -179,30 +167,15 @@ class TestLong:
                 "rater 'u' on stimulus 'f', question 'v' (2 times: 1, 2)",
                 "repeat",
             ),
-            (
-                "rater,stimulus,question,value\nu,,v,1\n",
-                {},
-                "line 2: the column 'stimulus' is empty",
-                "Fill in",
-            ),
+            ("rater,stimulus,question,value\nu,,v,1\n", {}, "line 2: the column 'stimulus' is empty", "Fill in"),
             (
                 "rater,stimulus,question,value,position\nu,f,v,1,x\n",
                 {},
                 "line 2, column 'position': 'x' is not a number",
                 "Correct",
             ),
-            (
-                "rater,stimulus,question,value,position\nu,f,v,1,1.5\n",
-                {},
-                "'1.5' is not a whole number",
-                "Correct",
-            ),
-            (
-                "rater,stimulus,question,value\nu,f,v,1\n",
-                {"scale": "1 to 9"},
-                "does not state a scale",
-                "1-9",
-            ),
+            ("rater,stimulus,question,value,position\nu,f,v,1,1.5\n", {}, "'1.5' is not a whole number", "Correct"),
+            ("rater,stimulus,question,value\nu,f,v,1\n", {"scale": "1 to 9"}, "does not state a scale", "1-9"),
             ("rater,stimulus,question,value\nu,f,v,1\n", {"media": "nowhere"}, "no media folder", "relative"),
             ("rater,stimulus,question,value,path\nu,f,v,1,../x.wav\n", {}, "leads out of", "relative"),
             ("rater,stimulus,question,value\nu,f,v,inf\n", {}, "the first is inf", "Correct"),
@@ -294,9 +267,7 @@ class TestWide:
 
 class TestVotes:
     def test_counts_become_ratings_without_a_rater(self, tmp_path: Path) -> None:
-        snapshot = heartfelt.read(
-            write(tmp_path, "item,awe,fear,total,source\nx,3,1,4,web\ny,0,2,2,web\n"), "votes"
-        )
+        snapshot = heartfelt.read(write(tmp_path, "item,awe,fear,total,source\nx,3,1,4,web\ny,0,2,2,web\n"), "votes")
         counted = snapshot.ratings.group_by("stimulus", "answer").len().sort("stimulus", "answer").rows()
         assert counted == [("x", "awe", 3), ("x", "fear", 1), ("y", "fear", 2)]
         assert snapshot.ratings["rater"].null_count() == 6
@@ -387,6 +358,6 @@ class TestPublicData:
         snapshot = heartfelt.read(shared_data / "oasis", "means", scale="1-7")
         assert (snapshot.counts["stimuli"], snapshot.counts["media_missing"]) == (433, 0)
         assert snapshot.study.media == "image"
-        assert snapshot.means.filter(
-            pl.col("stimulus") == "Acorns_1.jpg", pl.col("question") == "valence"
-        ).select("mean", "sd", "n").row(0) == (4.68627451, 0.954202712, 102)
+        assert snapshot.means.filter(pl.col("stimulus") == "Acorns_1.jpg", pl.col("question") == "valence").select(
+            "mean", "sd", "n"
+        ).row(0) == (4.68627451, 0.954202712, 102)

@@ -247,10 +247,7 @@ def jspsych_trials(rater: str, response: Any, **more: Any) -> list[dict[str, Any
 
 
 def test_jspsych_as_json_with_forms_whose_fields_are_questions(tmp_path: Path) -> None:
-    trials = [
-        *jspsych_trials("a", {"pleasant": 3, "lively": 1}),
-        *jspsych_trials("b", {"pleasant": 2, "lively": 4}),
-    ]
+    trials = [*jspsych_trials("a", {"pleasant": 3, "lively": 1}), *jspsych_trials("b", {"pleasant": 2, "lively": 4})]
     path = tmp_path / "data.json"
     path.write_text(json.dumps(trials), encoding="utf-8")
     snapshot = heartfelt.read(path)
@@ -303,10 +300,7 @@ def test_psychopys_numbers_of_trials_do_not_name_the_stimulus(tmp_path: Path) ->
         encoding="utf-8-sig",
     )
     snapshot = heartfelt.read(path)
-    assert snapshot.ratings.select("stimulus", "value", "seconds").rows() == [
-        ("It rains", 3, 1.2),
-        ("Snow", 5, 0.9),
-    ]
+    assert snapshot.ratings.select("stimulus", "value", "seconds").rows() == [("It rains", 3, 1.2), ("Snow", 5, 0.9)]
     assert left_out(snapshot) == {"no answer in the row (instructions, fixation, breaks)": 1}
 
 
@@ -369,15 +363,7 @@ def test_psytoolkit_says_which_columns_to_name_and_takes_them(tmp_path: Path) ->
 
 def test_qualtrics_in_another_language_with_choice_texts(tmp_path: Path) -> None:
     path = tmp_path / "umfrage.csv"
-    names = [
-        "StartDate",
-        "Status",
-        "Finished",
-        "ResponseId",
-        "DistributionChannel",
-        "valence_c1",
-        "valence_c2",
-    ]
+    names = ["StartDate", "Status", "Finished", "ResponseId", "DistributionChannel", "valence_c1", "valence_c2"]
     texts = [
         "Anfangsdatum",
         "Antworttyp",
@@ -403,18 +389,9 @@ def test_qualtrics_in_another_language_with_choice_texts(tmp_path: Path) -> None
 
 def test_limesurvey_with_codes_and_texts_as_headings(tmp_path: Path) -> None:
     path = tmp_path / "results.csv"
-    own = [
-        "id. Response ID",
-        "submitdate. Date submitted",
-        "lastpage. Last page",
-        "startlanguage. Start language",
-    ]
+    own = ["id. Response ID", "submitdate. Date submitted", "lastpage. Last page", "startlanguage. Start language"]
     asked = [f"{clip}[V]. Listen to {clip}. [How pleasant?]" for clip in CLIPS[:3]]
-    lines = [
-        [*own, *asked],
-        ["1", "2026-10-01", "3", "en", "A4", "A2", "A1"],
-        ["2", "", "3", "en", "A5", "A3", ""],
-    ]
+    lines = [[*own, *asked], ["1", "2026-10-01", "3", "en", "A4", "A2", "A1"], ["2", "", "3", "en", "A5", "A3", ""]]
     text = "\r\n".join(",".join(f'"{cell}"' for cell in line) for line in lines)
     path.write_text(f"{text}\r\n\r\n", encoding="utf-8-sig", newline="")
     snapshot = heartfelt.read(path)
@@ -425,9 +402,7 @@ def test_limesurvey_with_codes_and_texts_as_headings(tmp_path: Path) -> None:
 def test_limesurvey_with_texts_as_headings_and_clips_as_rows_of_an_array(tmp_path: Path) -> None:
     columns = ["Response ID", "Date submitted", "Last page", "Start language"]
     answers = {f"How pleasant is it? [{clip}]": ["4", "2"] for clip in CLIPS[:3]}
-    own = dict(
-        zip(columns, (["1", "2"], ["2026-10-01", "2026-10-01"], ["3", "3"], ["en", "en"]), strict=True)
-    )
+    own = dict(zip(columns, (["1", "2"], ["2026-10-01", "2026-10-01"], ["3", "3"], ["en", "en"]), strict=True))
     pl.DataFrame({**own, **answers}).write_csv(tmp_path / "results.csv", separator=";")
     snapshot = heartfelt.read(tmp_path / "results.csv")
     assert snapshot.source.format == "limesurvey"
@@ -511,9 +486,7 @@ def test_label_studios_small_export_as_json_and_csv(tmp_path: Path) -> None:
     (tmp_path / "min.json").write_text(json.dumps(rows), encoding="utf-8")
     flat = [{k: json.dumps(v) if isinstance(v, list | dict) else v for k, v in row.items()} for row in rows]
     people: dict[Any, str] = {1: "ann@example.org", 2: "bob@example.org"}
-    pl.DataFrame([{**row, "annotator": people[row["annotator"]]} for row in flat]).write_csv(
-        tmp_path / "min.csv"
-    )
+    pl.DataFrame([{**row, "annotator": people[row["annotator"]]} for row in flat]).write_csv(tmp_path / "min.csv")
     for path, rater in ((tmp_path / "min.json", "2"), (tmp_path / "min.csv", "annotator2")):
         snapshot = heartfelt.read(path)
         assert snapshot.source.format == "label-studio"
@@ -552,7 +525,9 @@ def test_go_listens_acr_test_is_ratings_of_single_clips(tmp_path: Path) -> None:
     assert "Ann" not in str(snapshot.raters.to_dicts())
 
 
-_TIMES = "2026-10-01T12:27:09.179000Z,2026-10-01T12:46:18.540000Z,2026-10-01T23:35:53.040000Z,2026-10-01T12:46:19.217499Z"
+_TIMES = (
+    "2026-10-01T12:27:09.179000Z,2026-10-01T12:46:18.540000Z,2026-10-01T23:35:53.040000Z,2026-10-01T12:46:19.217499Z"
+)
 PROLIFIC = f"""Submission id,Participant id,Status,Custom study tncs accepted at,Started at,Completed at,Reviewed at,Archived at,\
 Time taken,Completion code,Total approvals,Age,Sex,Ethnicity simplified,Country of birth,Language,Student status
 61,5f0000000000000000000001,APPROVED,Not Applicable,{_TIMES},601,C1,12,34,Female,White,Spain,Spanish,No

@@ -60,16 +60,12 @@ def test_older_files_tell_listeners_apart_by_what_they_said(tmp_path: Path) -> N
 def test_files_that_say_nothing_of_listeners(tmp_path: Path) -> None:
     snapshot = read(tmp_path, f"session_test_id,{GRADES}" + session("demo,") + session("demo,", (90, 60, 10)))
     assert snapshot.raters.height == 2
-    assert (
-        snapshot.ratings.filter(pl.col("rater") == "listener2")["value"].to_list() == [90.0, 60.0, 10.0] * 2
-    )
+    assert snapshot.ratings.filter(pl.col("rater") == "listener2")["value"].to_list() == [90.0, 60.0, 10.0] * 2
 
 
 def test_grades_that_cannot_be_used(tmp_path: Path) -> None:
     text = f"session_test_id,session_uuid,{GRADES}" + session("demo,u1,")
-    text += (
-        "demo,u2,t1,reference,,1,\ndemo,u2,t1,C1,loud,1,\ndemo,u2,t1,anchor35,120,1,\ndemo,u2,t1,C2,50,1,\n"
-    )
+    text += "demo,u2,t1,reference,,1,\ndemo,u2,t1,C1,loud,1,\ndemo,u2,t1,anchor35,120,1,\ndemo,u2,t1,C2,50,1,\n"
     snapshot = read(tmp_path, text)
     assert sorted(snapshot.ledger["reason"]) == [
         "no answer",
@@ -95,7 +91,9 @@ def test_names_of_reference_and_anchors_can_be_stated(tmp_path: Path) -> None:
 
 
 def test_paired_comparisons_are_abx_trials(tmp_path: Path) -> None:
-    text = "session_test_id,age,trial_id,choice_reference,choice_non_reference,choice_answer,choice_time,choice_comment\n"
+    text = (
+        "session_test_id,age,trial_id,choice_reference,choice_non_reference,choice_answer,choice_time,choice_comment\n"
+    )
     text += "".join(f"demo,{20 + n},p1,ref,C1,{answer},900,\n" for n, answer in enumerate(
         ["correct", "incorrect", "undecided", "unknown", "correct"]
     ))  # fmt: skip
@@ -109,9 +107,7 @@ def test_paired_comparisons_are_abx_trials(tmp_path: Path) -> None:
 
 
 def test_bs1116_grades_both(tmp_path: Path) -> None:
-    text = (
-        "session_test_id,session_uuid,trial_id,rating_reference,rating_non_reference,rating_reference_score,"
-    )
+    text = "session_test_id,session_uuid,trial_id,rating_reference,rating_non_reference,rating_reference_score,"
     text += "rating_non_reference_score,rating_time,choice_comment\n"
     text += "demo,u1,t1,ref,C1,5,3.2,9000,\ndemo,u1,t1,ref,C2,4.8,6,9000,\n"
     snapshot = read(tmp_path, text, "bs1116.csv")
@@ -140,9 +136,7 @@ def test_preference_pages(tmp_path: Path) -> None:
 
 def test_it_is_recognised_by_its_columns(tmp_path: Path) -> None:
     path = tmp_path / "grades.csv"
-    path.write_text(
-        "Testname,Listener,Trial,Condition,Ratingscore\nx,l,t,orig,100\nx,l,t,a,3\n", encoding="utf-8"
-    )
+    path.write_text("Testname,Listener,Trial,Condition,Ratingscore\nx,l,t,orig,100\nx,l,t,a,3\n", encoding="utf-8")
     assert candidates(path) == ["webmushra"]
     path.write_text("rater,stimulus,question,value\nl,s,q,3\n", encoding="utf-8")
     assert candidates(path) == ["long"]

@@ -36,19 +36,13 @@ WORDS = ((1, "Pleasant"), (2, "Lively"))
 CLIPS_IN_ROWS = {f"Q{q}_{c}": f"{text} - Clip {c + 2}" for q, text in ASKED for c in (1, 2, 10)}
 QUESTIONS_IN_ROWS = {f"Q{q}_{c}": f"Please rate clip {q} - {text}" for q in (3, 4, 5) for c, text in WORDS}
 SAME_STEM = {f"Q{q}_{c}": f"What you just heard was - {text}" for q in (3, 4, 5) for c, text in WORDS}
-FILES = {
-    f"Q{q}_{c}": f"<audio src=song{q}.mp3> Your impression - {text}" for q in (3, 4) for c, text in WORDS
-}
+FILES = {f"Q{q}_{c}": f"<audio src=song{q}.mp3> Your impression - {text}" for q in (3, 4) for c, text in WORDS}
 LOOP = {f"{n}_Q{q}": text for n in (1, 2, 3) for q, text in ASKED}
 LOOP_OF_MATRICES = {f"{n}_Q3_{c}": f"How was it? - {text}" for n in (1, 2) for c, text in WORDS}
-OWN_NAMES = {
-    f"{word}_clip0{c}": f"How {word} is clip {c}?" for c in (1, 2) for word in ("valence", "arousal")
-}
+OWN_NAMES = {f"{word}_clip0{c}": f"How {word} is clip {c}?" for c in (1, 2) for word in ("valence", "arousal")}
 SLIDERS = {f"Q{q}_1": f"Clip {q} - How pleasant?" for q in (3, 4, 5)}
 SIDE_BY_SIDE = {
-    f"Q5#{k}_{c}": f"Rate each - {text} - Clip {c}"
-    for k, text in ((1, "Quality"), (2, "Liking"))
-    for c in (1, 2)
+    f"Q5#{k}_{c}": f"Rate each - {text} - Clip {c}" for k, text in ((1, "Quality"), (2, "Liking")) for c in (1, 2)
 }
 
 
@@ -82,10 +76,7 @@ def test_a_matrix_is_read_with_its_texts(tmp_path: Path, capsys: pytest.CaptureF
     path = export(tmp_path, CLIPS_IN_ROWS)
     snapshot = heartfelt.read(path, "wide")
     assert items(snapshot) == {(q, c) for q in ("Q3", "Q4") for c in ("1", "2", "10")}
-    assert [question.text for question in snapshot.study.asked] == [
-        "How pleasant was it?",
-        "How lively was it?",
-    ]
+    assert [question.text for question in snapshot.study.asked] == ["How pleasant was it?", "How lively was it?"]
     assert snapshot.stimuli["text"].to_list() == ["Clip 3", "Clip 4", "Clip 12"]
     for command in (["import", "auto", str(path), str(tmp_path / "out")], ["show", str(tmp_path / "out")]):
         assert main(command) == 0
@@ -98,11 +89,7 @@ def test_the_turned_matrix(tmp_path: Path) -> None:
     snapshot = heartfelt.read(export(tmp_path, QUESTIONS_IN_ROWS))
     assert items(snapshot) == {(q, c) for q in ("1", "2") for c in ("Q3", "Q4", "Q5")}
     assert [question.text for question in snapshot.study.asked] == ["Pleasant", "Lively"]
-    assert snapshot.stimuli["text"].to_list() == [
-        "Please rate clip 3",
-        "Please rate clip 4",
-        "Please rate clip 5",
-    ]
+    assert snapshot.stimuli["text"].to_list() == ["Please rate clip 3", "Please rate clip 4", "Please rate clip 5"]
 
 
 def test_an_ambiguous_matrix_says_so_and_how_to_turn_it(tmp_path: Path) -> None:
@@ -116,8 +103,7 @@ def test_an_ambiguous_matrix_says_so_and_how_to_turn_it(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "columns",
-    [CLIPS_IN_ROWS, QUESTIONS_IN_ROWS, SAME_STEM, LOOP, LOOP_OF_MATRICES, SIDE_BY_SIDE, SLIDERS, OWN_NAMES],
+    "columns", [CLIPS_IN_ROWS, QUESTIONS_IN_ROWS, SAME_STEM, LOOP, LOOP_OF_MATRICES, SIDE_BY_SIDE, SLIDERS, OWN_NAMES]
 )
 def test_a_survey_around_the_answers_changes_nothing(columns: dict[str, str], tmp_path: Path) -> None:
     """Consent, age and the figures of Qualtrics are no answers, named or detected."""
@@ -147,10 +133,7 @@ def test_answers_in_words(tmp_path: Path) -> None:
 def test_loops_and_side_by_side(tmp_path: Path) -> None:
     looped = heartfelt.read(export(tmp_path, LOOP))
     assert items(looped) == {(q, c) for q in ("Q3", "Q4") for c in ("1", "2", "3")}
-    assert [question.text for question in looped.study.asked] == [
-        "How pleasant was it?",
-        "How lively was it?",
-    ]
+    assert [question.text for question in looped.study.asked] == ["How pleasant was it?", "How lively was it?"]
     beside = heartfelt.read(export(tmp_path, SIDE_BY_SIDE))
     assert items(beside) == {(q, c) for q in ("Q5#1", "Q5#2") for c in ("1", "2")}
     assert [question.text for question in beside.study.asked] == ["Quality", "Liking"]

@@ -46,16 +46,12 @@ def write_xlsx(path: Path, sheets: Mapping[str, Sequence[Sequence[Cell]]], merge
             links += f'<Relationship Id="rId{number}" Type="{OFFICE}/worksheet" Target="worksheets/sheet{number}.xml"/>'
         links += f'<Relationship Id="rId0" Type="{OFFICE}/styles" Target="styles.xml"/>'
         plain, dated = '<xf numFmtId="0"/>', '<xf numFmtId="22" applyNumberFormat="1"/>'
+        book.writestr("xl/styles.xml", f'<styleSheet xmlns="{MAIN}"><cellXfs>{plain}{dated}</cellXfs></styleSheet>')
         book.writestr(
-            "xl/styles.xml", f'<styleSheet xmlns="{MAIN}"><cellXfs>{plain}{dated}</cellXfs></styleSheet>'
+            "xl/workbook.xml", f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>{listed}</sheets></workbook>'
         )
         book.writestr(
-            "xl/workbook.xml",
-            f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>{listed}</sheets></workbook>',
-        )
-        book.writestr(
-            "xl/_rels/workbook.xml.rels",
-            f'<Relationships xmlns="{PACKAGE}/relationships">{links}</Relationships>',
+            "xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{PACKAGE}/relationships">{links}</Relationships>'
         )
         book.writestr(
             "_rels/.rels",

@@ -22,9 +22,7 @@ def decided(snapshot: Snapshot, values: dict[str, float], words: dict[str, str] 
     table = pl.DataFrame(
         rows, schema={"stimulus": pl.String, "question": pl.String, "value": pl.Float64, "answer": pl.String}
     )
-    return Snapshot.build(
-        snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings, adjudications=table
-    )
+    return Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings, adjudications=table)
 
 
 def test_a_decided_category_is_the_label_with_the_votes_behind_it() -> None:
@@ -45,10 +43,7 @@ def test_a_decided_category_is_the_label_with_the_votes_behind_it() -> None:
     assert none.notes == labels(plain).notes
     assert row(none.table, "s0")["answer"] == "joy"
     assert row(none.table, "s0")["adjudicated"] is True, "it was decided, whatever the label"
-    assert (
-        none.ledger["stimulus"].drop_nulls().to_list()
-        == labels(plain).ledger["stimulus"].drop_nulls().to_list()
-    )
+    assert none.ledger["stimulus"].drop_nulls().to_list() == labels(plain).ledger["stimulus"].drop_nulls().to_list()
 
 
 def test_numbers_stay_the_raters_unless_asked_for() -> None:

@@ -53,9 +53,7 @@ def test_items_carry_the_labels(made: Snapshot) -> None:
     both = result.items.join(table, on=["stimulus", "question"])
     assert both.height == table.height == result.items.height
     assert both["label"].to_list() == pytest.approx(both["value"].to_list(), abs=1e-12)
-    assert both["standard_error"].to_list() == pytest.approx(
-        both["standard_error_right"].to_list(), abs=1e-12
-    )
+    assert both["standard_error"].to_list() == pytest.approx(both["standard_error_right"].to_list(), abs=1e-12)
     assert both["n"].equals(both["n_right"], check_names=False)
     assert result.part("test").height == result.counts["test"]["items"]
     with pytest.raises(InputError, match="no part 'tets'"):
@@ -71,9 +69,7 @@ def test_the_hash_does_not_depend_on_order_but_on_content(made: Snapshot) -> Non
         ratings=made.ratings.sample(fraction=1, shuffle=True, seed=4),
     )
     assert freeze(shuffled).hash == result.hash
-    assert (
-        freeze(shuffled, LabelOptions(method="p910")).hash == freeze(made, LabelOptions(method="p910")).hash
-    )
+    assert freeze(shuffled, LabelOptions(method="p910")).hash == freeze(made, LabelOptions(method="p910")).hash
     hashes = {
         result.hash,
         freeze(made, split=SplitOptions(seed=1)).hash,

@@ -52,9 +52,7 @@ def voted(votes: list[int], question: str = "joy") -> Snapshot:
         ([0, 0, 0, 1, 1, 2, 2], "majority_present", True, 0.0),
     ],
 )
-def test_every_way_votes_can_fall(
-    votes: list[int], bucket: str, present: bool | None, value: float | None
-) -> None:
+def test_every_way_votes_can_fall(votes: list[int], bucket: str, present: bool | None, value: float | None) -> None:
     row = buckets(voted(votes)).table.row(0, named=True)
     assert (row["bucket"], row["majority_present"], row["majority_value"]) == (bucket, present, value)
     assert (row["n"], row["present_votes"]) == (len(votes), sum(vote > 0 for vote in votes))
@@ -109,9 +107,7 @@ def test_forced_ties_have_no_gaps_and_do_not_contradict_themselves(votes: list[i
         assert row["majority_value"] == min(side)
 
 
-def test_emolia_s_own_convention_forces_ties_into_the_majority_and_lets_one_vote_each_contradict_itself() -> (
-    None
-):
+def test_emolia_s_own_convention_forces_ties_into_the_majority_and_lets_one_vote_each_contradict_itself() -> None:
     one_each = forced(buckets(voted([0, 1, 2])).table, STUDY, contradict=True).row(0, named=True)
     assert (one_each["majority_value"], one_each["majority_present"]) == (0.0, True)
     tie = forced(buckets(voted([0, 1], "loud")).table, STUDY, contradict=True).row(0, named=True)

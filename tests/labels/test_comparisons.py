@@ -62,18 +62,13 @@ def test_systems_get_the_strengths_of_their_pairs(ties: float) -> None:
 def test_no_effect_of_an_order_that_was_not_recorded() -> None:
     ordered = arena(raters=10, each=40, order=0.5, seed=7)
     place = pl.lit(None, pl.Int64).alias("place")
-    source = Snapshot.build(
-        ordered.study, stimuli=ordered.stimuli, ratings=ordered.ratings.with_columns(place)
-    )
+    source = Snapshot.build(ordered.study, stimuli=ordered.stimuli, ratings=ordered.ratings.with_columns(place))
     made = contest(source, "better", "system")
     assert made is not None
     table = pairs(ordered.ratings, "better", ordered.stimuli)
     plain = stats.bradley_terry(None, table["first_system"], table["second_system"], table["value"])
-    assert {
-        str(name): each.value for name, each in zip(made.result.names, made.result.strengths, strict=True)
-    } == {
-        str(name): pytest.approx(each.value, abs=1e-6)
-        for name, each in zip(plain.names, plain.strengths, strict=True)
+    assert {str(name): each.value for name, each in zip(made.result.names, made.result.strengths, strict=True)} == {
+        str(name): pytest.approx(each.value, abs=1e-6) for name, each in zip(plain.names, plain.strengths, strict=True)
     }
     assert made.result.order_effect.estimate.is_missing
     assert made.notes == ("No effect of the order is estimated: the order of presentation was not recorded.",)
@@ -161,9 +156,7 @@ def test_sets_give_strengths_and_the_pairs_that_follow(kind: str) -> None:
     scale = snapshot.study.scale_of("better")
     table = choices(snapshot.ratings, "better", scale)
     assert table.height == 20 * 12 * (6 if kind == "rank" else 5)
-    values = {
-        (r["rater"], r["trial"], r["stimulus"]): r["value"] for r in snapshot.ratings.iter_rows(named=True)
-    }
+    values = {(r["rater"], r["trial"], r["stimulus"]): r["value"] for r in snapshot.ratings.iter_rows(named=True)}
     for row in table.head(200).iter_rows(named=True):
         first, second = (values[row["rater"], row["trial"], row[side]] for side in ("first", "second"))
         better = first < second if kind == "rank" else first > second
@@ -209,9 +202,7 @@ def test_grades_given_in_several_sets_count_once_per_rater() -> None:
     again = snapshot.ratings.with_columns(
         pl.concat_str("trial", pl.lit("again")).alias("trial"), (pl.col("value") / 2).alias("value")
     )
-    twice = Snapshot.build(
-        snapshot.study, stimuli=snapshot.stimuli, ratings=pl.concat([snapshot.ratings, again])
-    )
+    twice = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=pl.concat([snapshot.ratings, again]))
     answers = first_answers(twice)
     assert answers.height == snapshot.ratings.height
     assert answers["value"].sum() == pytest.approx(0.75 * float(snapshot.ratings["value"].sum()))
@@ -227,9 +218,7 @@ def test_courses_have_bands_and_ceilings() -> None:
     own = snapshot.traces.filter(pl.col("stimulus") == "c0")
     mean = np.mean([samples.to_list() for samples in own["samples"]], axis=0)
     assert row["samples"] == pytest.approx(mean.tolist(), abs=1e-6)
-    assert all(
-        low < value < high for low, value, high in zip(row["low"], row["samples"], row["high"], strict=True)
-    )
+    assert all(low < value < high for low, value, high in zip(row["low"], row["samples"], row["high"], strict=True))
     assert (row["rate"], row["start"], row["n"]) == (2.0, 0.0, 6)
     assert 0.8 < row["one_rater"] < row["ceiling"] < 1
 
@@ -249,8 +238,7 @@ def test_traces_with_other_starts_and_rates_are_aligned() -> None:
         ),
     )
     made = aligned(
-        Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings, traces=late),
-        "valence",
+        Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings, traces=late), "valence"
     )
     data = made["c0"]
     assert data.start == 5.0

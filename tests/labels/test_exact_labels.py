@@ -23,17 +23,12 @@ from heartfelt.tables import LEDGER
 from tests.facts import mentions
 from tests.labels.test_labels import SCALES, made, row
 
-SOURCE = (
-    "hand calculation; scipy.stats for quantiles of t and of the binomial distribution; hashlib for splits"
-)
+SOURCE = "hand calculation; scipy.stats for quantiles of t and of the binomial distribution; hashlib for splits"
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
 def test_the_width_of_a_means_interval_follows_the_confidence(confidence: float) -> None:
-    result = row(
-        labels(made("numeric", {"s0": [3, 5, 4, 6]}), LabelOptions(confidence=confidence)).table,
-        "s0",
-    )
+    result = row(labels(made("numeric", {"s0": [3, 5, 4, 6]}), LabelOptions(confidence=confidence)).table, "s0")
     low, high = scipy_stats.t.interval(confidence, 3, 4.5, scipy_stats.sem([3, 5, 4, 6]))
     assert (result["low"], result["high"]) == (pytest.approx(low), pytest.approx(high))
 
@@ -66,16 +61,11 @@ def test_as_many_ratings_as_the_minimum_are_enough(least: int, labelled: bool) -
     assert (result.table.height == 1) == labelled
     reasons = result.ledger.filter(pl.col("stimulus") == "s0")["reason"].to_list()
     assert reasons == ([] if labelled else ["3 of the 4 ratings a label needs"])
-    assert (
-        labels(made("points", {"s0": [3, 5, 4]}, minimum=4), LabelOptions(minimum_ratings=3)).table.height
-        == 1
-    )
+    assert labels(made("points", {"s0": [3, 5, 4]}, minimum=4), LabelOptions(minimum_ratings=3)).table.height == 1
 
 
 @pytest.mark.parametrize(("ties", "value"), [("missing", None), ("lowest", 0.0), ("highest", 2.0)])
-def test_ties_go_where_they_are_sent(
-    ties: Literal["missing", "lowest", "highest"], value: float | None
-) -> None:
+def test_ties_go_where_they_are_sent(ties: Literal["missing", "lowest", "highest"], value: float | None) -> None:
     result = row(labels(made("ordered", {"s0": [0, 0, 2, 2, 1]}), LabelOptions(ties=ties)).table, "s0")
     assert result["value"] == value
     assert result["share"] == pytest.approx(0.4)
@@ -162,9 +152,7 @@ def test_a_stimulus_that_was_set_aside_before_is_not_missing_again() -> None:
         | {"reason": ["no file"], "stage": ["source"]},
         schema=dict.fromkeys(LEDGER.names, pl.String),
     )
-    snapshot = Snapshot.build(
-        snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings, ledger=earlier
-    )
+    snapshot = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings, ledger=earlier)
     result = labels(snapshot).ledger
     assert list(result.select("stimulus", "reason").iter_rows()) == [("s2", "no ratings")]
 
@@ -239,12 +227,7 @@ def test_counts_of_votes_and_sides() -> None:
         "c": (2, 0, False, 1, True, 1.0, 1.0, True, False),
         "d": (1, 0, False, 1, False, 2.0, 2.0, None, None),
     }
-    assert result.counts == {
-        "majority_present": 1,
-        "single_rater_present": 1,
-        "tied": 1,
-        "unanimous_present": 1,
-    }
+    assert result.counts == {"majority_present": 1, "single_rater_present": 1, "tied": 1, "unanimous_present": 1}
 
 
 def test_a_table_with_a_tied_item_keeps_the_contract() -> None:
@@ -254,12 +237,7 @@ def test_a_table_with_a_tied_item_keeps_the_contract() -> None:
 
 
 def test_p910_shrinks_what_it_learns_of_each_rater() -> None:
-    votes: dict[str, list[float]] = {
-        "s0": [3, 5, 4, 9],
-        "s1": [6, 8, 7, 2],
-        "s2": [2, 3, 4, 4],
-        "s3": [7, 9, 8, 6],
-    }
+    votes: dict[str, list[float]] = {"s0": [3, 5, 4, 9], "s1": [6, 8, 7, 2], "s2": [2, 3, 4, 4], "s3": [7, 9, 8, 6]}
     table = labels(made("points", votes), LabelOptions(method="p910")).table
     triples = [f"r{r}" for r in range(4)] * 4, np.repeat(np.arange(4), 4), np.concatenate([*votes.values()])
     shrunken, plain = aggregate.p910(*triples, shrinkage=True), aggregate.p910(*triples)

@@ -32,9 +32,7 @@ SCALES: dict[str, AnyScale] = {
 UNUSED = "2 answers to repeated presentations are not used."
 
 
-def made(
-    scale: str, votes: dict[str, list[float]], minimum: int = 1, known: bool = True, stimuli: int = 4
-) -> Snapshot:
+def made(scale: str, votes: dict[str, list[float]], minimum: int = 1, known: bool = True, stimuli: int = 4) -> Snapshot:
     rows = [
         (f"r{r}" if known else None, name, "q", value)
         for name, values in votes.items()
@@ -176,13 +174,7 @@ def test_repeated_answers_count_unless_they_test_the_rater(
 def test_published_means_where_there_are_no_ratings() -> None:
     base = made("points", {})
     means = pl.DataFrame(
-        {
-            "stimulus": ["s0", "s1"],
-            "question": ["q", "q"],
-            "mean": [4.0, 5.0],
-            "sd": [1.0, None],
-            "n": [25, 25],
-        }
+        {"stimulus": ["s0", "s1"], "question": ["q", "q"], "mean": [4.0, 5.0], "sd": [1.0, None], "n": [25, 25]}
     )
     table = labels(Snapshot.build(base.study, stimuli=base.stimuli, means=means)).table
     known, bare = row(table, "s0"), row(table, "s1")
@@ -195,9 +187,7 @@ def test_published_means_where_there_are_no_ratings() -> None:
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=40)
-@given(
-    st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=8), min_size=1, max_size=4), st.integers(1, 4)
-)
+@given(st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=8), min_size=1, max_size=4), st.integers(1, 4))
 def test_every_item_has_a_label_or_a_reason(votes: list[list[int]], least: int) -> None:
     made_of = {f"s{i}": [float(v) for v in values] for i, values in enumerate(votes)}
     result = labels(made("points", made_of, minimum=least))

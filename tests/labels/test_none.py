@@ -26,12 +26,7 @@ questions:
   - {id: much, text: How much, scale: nine, none: true, show_if: {question: look, none: false}}
   - {id: story, text: Story, scale: words, none: true, required: false}
 """
-LOOKS = {
-    "a": ["happy", "happy", "sad", NONE],
-    "b": [NONE, NONE, "sad", NONE],
-    "c": [NONE] * 4,
-    "d": ["sad"] * 4,
-}
+LOOKS = {"a": ["happy", "happy", "sad", NONE], "b": [NONE, NONE, "sad", NONE], "c": [NONE] * 4, "d": ["sad"] * 4}
 
 
 @pytest.fixture
@@ -53,9 +48,9 @@ def test_a_label_is_none_where_half_of_the_raters_say_so(snapshot: Snapshot) -> 
     made = labels(snapshot)
     rows = {
         (row["stimulus"], row["question"]): row
-        for row in made.table.select(
-            "stimulus", "question", "value", "answer", "share", "n", "why_missing"
-        ).iter_rows(named=True)
+        for row in made.table.select("stimulus", "question", "value", "answer", "share", "n", "why_missing").iter_rows(
+            named=True
+        )
     }
     assert (rows["a", "look"]["answer"], rows["a", "look"]["n"]) == ("happy", 3)
     assert rows["b", "look"] | {"stimulus": 0} == {
@@ -70,9 +65,7 @@ def test_a_label_is_none_where_half_of_the_raters_say_so(snapshot: Snapshot) -> 
     assert (rows["c", "look"]["share"], rows["c", "look"]["n"]) == (1.0, 4)
     assert rows["d", "look"]["answer"] == "sad"
     assert rows["a", "much"]["value"] == pytest.approx(4.0)
-    left_out = {
-        (row["stimulus"], row["question"]): row["reason"] for row in made.ledger.iter_rows(named=True)
-    }
+    left_out = {(row["stimulus"], row["question"]): row["reason"] for row in made.ledger.iter_rows(named=True)}
     assert left_out["c", "look"] == "no label: 4 of 4 raters answered 'none'"
     assert left_out["c", "much"] == "no ratings: the question is asked only under a condition"
 

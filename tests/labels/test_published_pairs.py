@@ -55,17 +55,13 @@ def strengths(fitted: Contest) -> dict[str, float]:
 def errors(fitted: Contest) -> dict[str, float]:
     spread = fitted.result.covariance
     assert spread is not None
-    return {
-        str(name): math.sqrt(spread.variance({at: 1.0})[0]) for at, name in enumerate(fitted.result.names)
-    }
+    return {str(name): math.sqrt(spread.variance({at: 1.0})[0]) for at, name in enumerate(fitted.result.names)}
 
 
 def test_citations(paired: Path) -> None:
     fitted = compare(paired / "citations.csv", first="j1", second="j2", votes="win1,win2", rater="none")
     assert fitted.pairs.height == answers(paired / "citations.csv", "win1", "win2") == 3727
-    assert fitted.notes == (
-        "No effect of the order is estimated: the order of presentation was not recorded.",
-    )
+    assert fitted.notes == ("No effect of the order is estimated: the order of presentation was not recorded.",)
     difference = fitted.result.difference("JRSS-B", "Biometrika")
     assert float(difference.estimate) == pytest.approx(0.2689540558, abs=1e-7)
     assert difference.p_value == pytest.approx(1.463521e-4, rel=1e-4)
@@ -91,13 +87,7 @@ def test_sound_quality(paired: Path) -> None:
 
 
 def test_sound_quality_on_four_programmes(paired: Path) -> None:
-    options = {
-        "first_system": "a",
-        "second_system": "b",
-        "prompt": "progmat",
-        "winner": "winner",
-        "rater": "id",
-    }
+    options = {"first_system": "a", "second_system": "b", "prompt": "progmat", "winner": "winner", "rater": "id"}
     snapshot = heartfelt.read(paired / "sound.csv", "long", **options)
     fitted = contest(snapshot, "preference", "system")
     assert fitted is not None
@@ -131,11 +121,7 @@ def test_cems(paired: Path, order: str, values: dict[str, float], error: float) 
             columns.filter(columns["place"] == 2), on=["rater", "trial"], suffix="_other"
         )
         result = stats.davidson(
-            ordered["rater"],
-            ordered["stimulus"],
-            ordered["stimulus_other"],
-            ordered["value"],
-            order_effect=True,
+            ordered["rater"], ordered["stimulus"], ordered["stimulus_other"], ordered["value"], order_effect=True
         )
         assert float(result.order_effect.estimate) == pytest.approx(-0.010486363, abs=1e-5)
     else:
@@ -147,9 +133,7 @@ def test_cems(paired: Path, order: str, values: dict[str, float], error: float) 
 
 
 def test_sound_fields(paired: Path) -> None:
-    fitted = compare(
-        paired / "soundfields.csv", first="field1", second="field2", votes="win1,win2,tie", rater="none"
-    )
+    fitted = compare(paired / "soundfields.csv", first="field1", second="field2", votes="win1,win2,tie", rater="none")
     assert fitted.pairs.height == answers(paired / "soundfields.csv", "win1", "win2", "tie") == 560
     assert float(fitted.result.tie) == pytest.approx(0.68163088, abs=1e-5)
     assert strengths(fitted)["110"] == pytest.approx(0.860678436, abs=1e-5)
@@ -157,9 +141,7 @@ def test_sound_fields(paired: Path) -> None:
 
 
 def test_ice_hockey_has_an_order(paired: Path) -> None:
-    fitted = compare(
-        paired / "icehockey.csv", first="visitor", second="opponent", value="result", rater="none"
-    )
+    fitted = compare(paired / "icehockey.csv", first="visitor", second="opponent", value="result", rater="none")
     table = fitted.pairs
     assert table.height == answers(paired / "icehockey.csv") == 1083
     assert fitted.result.model == "Davidson"

@@ -41,9 +41,7 @@ def stereo(*parts: Samples) -> Samples:
 
 def noise(seconds: float = 2.0, rate: int = 22_050, channels: int = 2, confidence: float = 0.1) -> Samples:
     rng = np.random.default_rng(5)
-    return (
-        (confidence * rng.standard_normal((round(seconds * rate), channels))).clip(-1, 1).astype(np.float32)
-    )
+    return (confidence * rng.standard_normal((round(seconds * rate), channels))).clip(-1, 1).astype(np.float32)
 
 
 @pytest.mark.slow
@@ -65,15 +63,10 @@ def metered(clip: Samples) -> float:
     """BS.1770-4 written out from its own coefficients for 48 kHz (tables 1 and 2) and its two gates."""
     from scipy.signal import lfilter
 
-    shelf = (
-        [1.53512485958697, -2.69169618940638, 1.19839281085285],
-        [1.0, -1.69065929318241, 0.73248077421585],
-    )
+    shelf = ([1.53512485958697, -2.69169618940638, 1.19839281085285], [1.0, -1.69065929318241, 0.73248077421585])
     high_pass = ([1.0, -2.0, 1.0], [1.0, -1.99004745483398, 0.99007225036621])
     heard = lfilter(*high_pass, lfilter(*shelf, clip.astype(np.float64), axis=0), axis=0)
-    blocks = (
-        np.lib.stride_tricks.sliding_window_view(heard**2, 19_200, axis=0)[::4_800].mean(axis=-1).sum(axis=-1)
-    )
+    blocks = np.lib.stride_tricks.sliding_window_view(heard**2, 19_200, axis=0)[::4_800].mean(axis=-1).sum(axis=-1)
     loud = -0.691 + 10 * np.log10(blocks)
     loud_enough = blocks[loud > -70.0]
     gate = -0.691 + 10 * np.log10(loud_enough.mean()) - 10.0
@@ -93,9 +86,7 @@ def test_loudness_is_that_of_pyloudnorm(channels: int) -> None:
     """SOURCE: pyloudnorm's meter with the filters of De Man, on whole steps of 100 ms."""
     pyloudnorm = pytest.importorskip("pyloudnorm")
     rng = np.random.default_rng(channels)
-    clip = (rng.normal(0.0, 0.1, (150_000, channels)) * np.linspace(0, 1, 150_000)[:, None]).astype(
-        np.float32
-    )
+    clip = (rng.normal(0.0, 0.1, (150_000, channels)) * np.linspace(0, 1, 150_000)[:, None]).astype(np.float32)
     whole = clip[: 150_000 // 4_800 * 4_800].astype(np.float64)
     expected = pyloudnorm.Meter(48_000, filter_class="DeMan").integrated_loudness(whole)
     assert loudness(clip, 48_000).value == pytest.approx(expected, abs=1e-9)
@@ -177,13 +168,7 @@ def test_resampling_keeps_what_fits_and_drops_what_does_not() -> None:
 
 
 def crop_start(
-    frames: int,
-    rate: int,
-    seconds: float,
-    *,
-    seed: int,
-    name: str,
-    between: tuple[float, float] = (0.15, 0.85),
+    frames: int, rate: int, seconds: float, *, seed: int, name: str, between: tuple[float, float] = (0.15, 0.85)
 ) -> int:
     """Where a crop begins: every sample is its own place."""
     places = np.arange(frames, dtype=np.float32)
@@ -198,9 +183,7 @@ def crop_start(
     seed=st.integers(0, 2**32),
     marks=st.tuples(st.floats(0.0, 0.49), st.floats(0.51, 1.0)),
 )
-def test_a_crop_lies_between_the_marks(
-    frames: int, share: float, seed: int, marks: tuple[float, float]
-) -> None:
+def test_a_crop_lies_between_the_marks(frames: int, share: float, seed: int, marks: tuple[float, float]) -> None:
     rate = 1_000
     seconds = max(1, int(frames * share)) / rate
     start = crop_start(frames, rate, seconds, seed=seed, name="x", between=marks)
@@ -400,9 +383,7 @@ def test_sixteen_bits_are_those_of_libsndfile(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     steps = np.arange(-32_768, 32_768, dtype=np.float32) / np.float32(32_768)
     near = [steps, np.nextafter(steps, np.float32(-2)), np.nextafter(steps, np.float32(2))]
-    clip = (
-        np.concatenate([*near, rng.normal(0, 1e-9, 5000), [1.0, -1.0, -0.0]]).clip(-1, 1).astype(np.float32)
-    )
+    clip = np.concatenate([*near, rng.normal(0, 1e-9, 5000), [1.0, -1.0, -0.0]]).clip(-1, 1).astype(np.float32)
     soundfile.write(tmp_path / "theirs.wav", clip, 48_000, subtype="PCM_16")
     ours = write_audio(tmp_path / "ours.wav", clip, 48_000)
     assert ours.read_bytes() == (tmp_path / "theirs.wav").read_bytes()

@@ -56,9 +56,7 @@ def test_clipping_needs_runs_at_a_high_level() -> None:
     t = np.arange(RATE) / RATE
     loud = faded(np.clip(3 * np.sin(2 * np.pi * 100 * t), -1, 1).astype(np.float32))
     assert check_sound(loud, RATE).problems == ("clipped 192 times",)
-    assert check_sound(loud * np.float32(0.5), RATE).problems == (), (
-        "flat tops far below full scale are a waveform"
-    )
+    assert check_sound(loud * np.float32(0.5), RATE).problems == (), "flat tops far below full scale are a waveform"
     assert check_sound(faded(np.sin(2 * np.pi * 100 * t).astype(np.float32)), RATE).clipped_runs < 10
 
 

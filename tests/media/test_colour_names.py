@@ -7,15 +7,7 @@ import pytest
 from PIL import Image
 from tests.cases import check_all
 
-from heartfelt.media.colour_names import (
-    TERMS,
-    ciede2000,
-    common_name,
-    name_table,
-    name_within,
-    term_of,
-    terms_of,
-)
+from heartfelt.media.colour_names import TERMS, ciede2000, common_name, name_table, name_within, term_of, terms_of
 from heartfelt.media.lab import lab_of
 from heartfelt.media.pixels import measure_image
 from heartfelt.streams import stream

@@ -23,9 +23,7 @@ def noise(frames: int, channels: int, name: str = "noise") -> npt.NDArray[np.flo
     return np.clip(stream(3, name).normal(0, 0.2, (frames, channels)), -1, 1)
 
 
-def written(
-    path: Path, channels: int = 2, rate: int = 44_100, subtype: str = "PCM_16", frames: int = 9_000
-) -> Path:
+def written(path: Path, channels: int = 2, rate: int = 44_100, subtype: str = "PCM_16", frames: int = 9_000) -> Path:
     soundfile.write(path, noise(frames, channels), rate, subtype=subtype)
     return path
 

@@ -92,9 +92,7 @@ def test_files_are_grouped_and_unreadable_ones_named(tmp_path: Path) -> None:
     names = ["b.png", "text.png", "small.png", "a.png", "again.jpg"]
     steps: list[int] = []
     result = find_near_duplicates([tmp_path / name for name in names], lambda *step: steps.append(step[1]))
-    assert [[path.name for path in group.paths] for group in result.groups] == [
-        ["small.png", "a.png", "again.jpg"]
-    ]
+    assert [[path.name for path in group.paths] for group in result.groups] == [["small.png", "a.png", "again.jpg"]]
     assert 0 <= result.groups[0].most_bits <= HASH_BITS
     assert (result.images, result.extra, steps) == (4, 2, [1, 2, 3, 4, 5])
     assert [path.name for path, _ in result.problems] == ["text.png"]

@@ -50,9 +50,7 @@ def test_images_that_show_nothing_are_flagged(
     assert len(words) == len(flags)
 
 
-@pytest.mark.parametrize(
-    ("name", "count"), [("a.gif", 3), ("a.webp", 3), ("a.png", 3), ("a.tiff", 3), ("a.mpo", 1)]
-)
+@pytest.mark.parametrize(("name", "count"), [("a.gif", 3), ("a.webp", 3), ("a.png", 3), ("a.tiff", 3), ("a.mpo", 1)])
 def test_frames_that_are_not_looked_at_are_counted(name: str, count: int, tmp_path: Path) -> None:
     """A camera's second view is no second picture."""
     turned = [NOISE.rotate(90), NOISE.rotate(180)]
@@ -62,8 +60,7 @@ def test_frames_that_are_not_looked_at_are_counted(name: str, count: int, tmp_pa
 
 def test_a_head_of_images_flags_them(tmp_path: Path) -> None:
     head = cast(
-        TrainedModel,
-        SimpleNamespace(place=lambda _: DomainDistance(), look=lambda: SimpleNamespace(media="image")),
+        TrainedModel, SimpleNamespace(place=lambda _: DomainDistance(), look=lambda: SimpleNamespace(media="image"))
     )
     features = Features(np.zeros((1, 3), np.float32), np.zeros(1), 0.0)
     doubt = doubt_of(head, features, stored(Image.new("RGB", (8, 8)), tmp_path / "black.png"))

@@ -22,9 +22,7 @@ def syllables(seconds: float = 4.0) -> Floats:
 
 
 def noisy(clean: Floats, decibels: float) -> Floats:
-    return np.asarray(
-        clean + stream(2, "noise").normal(size=len(clean)) * clean.std() * 10 ** (-decibels / 20)
-    )
+    return np.asarray(clean + stream(2, "noise").normal(size=len(clean)) * clean.std() * 10 ** (-decibels / 20))
 
 
 @pytest.mark.peer

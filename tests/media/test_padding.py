@@ -164,9 +164,7 @@ def test_padded_pages_follow_each_other(tmp_path: Path, suffix: str, more: int) 
         flags, position, _, sequence, stated = struct.unpack_from("<BqIII", longer, at + 5)
         assert sequence == number
         assert bool(flags & 1) == unfinished, "a page that continues a packet says so"
-        assert (position == -1) == (not any(size < 255 for size in lacing)), (
-            "no position where no packet ends"
-        )
+        assert (position == -1) == (not any(size < 255 for size in lacing)), "no position where no packet ends"
         assert checksum(longer[at : at + 22] + bytes(4) + longer[at + 26 : stop]) == stated
         at, number, unfinished = stop, number + 1, lacing[-1] == 255
     assert number > 3
@@ -199,9 +197,7 @@ def test_padding_of_an_ogg_file_is_one_comment(tmp_path: Path, kind: str, more: 
             (b"\x80theora" + bytes(35), b"\x81theora") if kind == "theora" else (b"Speex   " + bytes(72), b"")
         )
         packets = ((2, first), (0, about + bytes(8)), (4, bytes(range(200))))
-        path.write_bytes(
-            b"".join(ogg_page(6, at, flags, packet) for at, (flags, packet) in enumerate(packets))
-        )
+        path.write_bytes(b"".join(ogg_page(6, at, flags, packet) for at, (flags, packet) in enumerate(packets)))
     plain = stripped(path)
     longer = content_of(path, plain.size + more, b"seed")
     packet = second_packet(longer)

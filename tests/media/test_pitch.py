@@ -43,9 +43,7 @@ def test_a_quiet_stretch_has_no_pitch_and_a_glide_is_followed() -> None:
 def test_a_voice_has_the_pitch_that_librosa_hears() -> None:
     librosa = pytest.importorskip("librosa")
     voice = render_voice(6, 4, system="Parlour", seconds=4, rate=16_000, seed=3, name="q")
-    expected = librosa.yin(
-        voice, fmin=LOWEST, fmax=HIGHEST, sr=16_000, frame_length=1024, hop_length=160, center=False
-    )
+    expected = librosa.yin(voice, fmin=LOWEST, fmax=HIGHEST, sr=16_000, frame_length=1024, hop_length=160, center=False)
     track = pitch_track(voice, 16_000)
     count = min(len(track), len(expected))
     both = np.isfinite(track[:count])

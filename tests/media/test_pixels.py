@@ -13,14 +13,7 @@ from PIL import Image
 
 from heartfelt.errors import InputError
 from heartfelt.media.lab import lab_of
-from heartfelt.media.pixels import (
-    LEAST_SHARE,
-    MOST_COLOURS,
-    PixelMeasures,
-    measure_image,
-    measure_images,
-    warmth_of,
-)
+from heartfelt.media.pixels import LEAST_SHARE, MOST_COLOURS, PixelMeasures, measure_image, measure_images, warmth_of
 from heartfelt.streams import stream
 
 
@@ -52,9 +45,7 @@ def in_numpy(image: Image.Image) -> tuple[float, ...]:
 
 def close(measures: PixelMeasures, expected: tuple[float, ...]) -> None:
     """Within the tolerances the module states."""
-    np.testing.assert_array_less(
-        np.abs(np.subtract(values(measures), expected)), [0.01, 0.01, 1e-5, 1e-5, 0.02]
-    )
+    np.testing.assert_array_less(np.abs(np.subtract(values(measures), expected)), [0.01, 0.01, 1e-5, 1e-5, 0.02])
 
 
 # SOURCE: scikit-image 0.26.0, skimage.color.rgb2lab([[[r, g, b]]]) of bytes.

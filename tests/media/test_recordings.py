@@ -204,12 +204,7 @@ def test_peaks_lie_where_the_notes_are() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "subtype", "rate"),
-    [
-        ("MP3", "MPEG_LAYER_III", 44_100),
-        ("OGG", "VORBIS", 32_000),
-        ("OGG", "OPUS", 48_000),
-        ("WAV", "PCM_U8", 22_050),
-    ],
+    [("MP3", "MPEG_LAYER_III", 44_100), ("OGG", "VORBIS", 32_000), ("OGG", "OPUS", 48_000), ("WAV", "PCM_U8", 22_050)],
 )
 def test_codings_of_cuts_are_found(kind: str, subtype: str, rate: int, tmp_path: Path) -> None:
     import soundfile

@@ -86,9 +86,7 @@ def test_a_change_is_noticed(folder: Path, opened: list[str], how: str) -> None:
     assert (name.removesuffix(".wav") in after.missing_media) == (how in {"gone", "broken"})
 
 
-def test_a_file_changed_in_the_moment_it_was_probed_is_compared_by_its_hash(
-    folder: Path, opened: list[str]
-) -> None:
+def test_a_file_changed_in_the_moment_it_was_probed_is_compared_by_its_hash(folder: Path, opened: list[str]) -> None:
     """Within the grain of the clock size and times say nothing; the content does."""
     open_study(folder)
     cache = pl.read_parquet(folder / CACHE_FILE)

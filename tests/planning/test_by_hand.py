@@ -14,13 +14,7 @@ from scipy.stats import beta, chi2, norm
 
 from heartfelt.errors import InputError
 from heartfelt.planning.builtin import BUILT_IN
-from heartfelt.planning.comparison import (
-    drawn_choices,
-    pairs_freedom,
-    strength_variance,
-    tie_share,
-    tie_widths,
-)
+from heartfelt.planning.comparison import drawn_choices, pairs_freedom, strength_variance, tie_share, tie_widths
 from heartfelt.planning.design import PlannedDesign, StimulusTable, StudyContents
 from heartfelt.planning.forecasts import PILOT, mean_share, open_share, share_estimate
 from heartfelt.planning.incidence import AssignedUnits, Incidence, assign
@@ -31,14 +25,7 @@ from heartfelt.planning.plan import with_taste
 from heartfelt.planning.power import bar_for, chances, difference_weights, expected_errors, power_draws
 from heartfelt.planning.reliability import carried_over, enough
 from heartfelt.planning.search import affordable, first_reaching, price, with_ratings
-from heartfelt.planning.simulation import (
-    attentive_share,
-    draw_people,
-    mean_where,
-    model_errors,
-    settles,
-    wanted_pairs,
-)
+from heartfelt.planning.simulation import attentive_share, draw_people, mean_where, model_errors, settles, wanted_pairs
 from heartfelt.planning.statistics import taste_variance
 from heartfelt.planning.uncertainty import (
     Freedom,
@@ -61,9 +48,7 @@ SURE = Freedom(
     ratings_per_taste=3.0,
     residual=np.inf,
 )
-PARTS = Components(
-    system=0.0, intent=0.0, cell=0.0, stimulus=0.5, rater=0.6, residual=1.2, gain=0.1, taste=0.2
-)
+PARTS = Components(system=0.0, intent=0.0, cell=0.0, stimulus=0.5, rater=0.6, residual=1.2, gain=0.1, taste=0.2)
 
 
 def sure_but(name: str, df: float) -> Freedom:
@@ -100,16 +85,12 @@ class TestVariances:
             10.0 / chi2.ppf([0.95, 0.5, 0.05], 11), rel=0.03
         )
 
-    @pytest.mark.parametrize(
-        ("column", "name", "per"), [(3, "stimuli", 4.0), (7, "tastes", 3.0), (4, "raters", 12.0)]
-    )
+    @pytest.mark.parametrize(("column", "name", "per"), [(3, "stimuli", 4.0), (7, "tastes", 3.0), (4, "raters", 12.0)])
     def test_an_estimate_of_zero_stays_open_upwards(self, column: int, name: str, per: float) -> None:
         parts = Components(system=0, intent=0, cell=0, stimulus=0, rater=0, residual=1.2, gain=0, taste=0)
         drawn = variance_draws(parts, sure_but(name, 8.0), MANY, rng())[:, column]
         assert np.mean(drawn == 0.0) == pytest.approx(chi2.sf(8.0, 9), abs=0.01)
-        assert np.quantile(drawn, 0.975) == pytest.approx(
-            (8.0 / chi2.ppf(0.025, 9) - 1.0) * 1.2 / per, rel=0.05
-        )
+        assert np.quantile(drawn, 0.975) == pytest.approx((8.0 / chi2.ppf(0.025, 9) - 1.0) * 1.2 / per, rel=0.05)
 
     def test_raters_differ_beyond_their_tastes_and_noise(self) -> None:
         """The mean square of a rater is 12 x 0.6 + 3 x 0.2 + 1.2 = 9; drawn tastes and noise are taken off."""
@@ -154,13 +135,7 @@ class TestVariances:
 
     def test_degrees_of_freedom_by_counting(self) -> None:
         """Six raters rate two stimuli of each of two systems, one rater only those of the first."""
-        rows = [
-            (f"r{r}", f"{s}{k}", s)
-            for r in range(6)
-            for s in "AB"
-            for k in (1, 2)
-            if not (r == 5 and s == "B")
-        ]
+        rows = [(f"r{r}", f"{s}{k}", s) for r in range(6) for s in "AB" for k in (1, 2) if not (r == 5 and s == "B")]
         table = pl.DataFrame(rows, schema=["rater", "stimulus", "system"], orient="row")
         made = freedom_of(table, ((2, 0.1), (1, 0.0), (2, 0.2)))
         assert (made.stimuli, made.raters, made.tastes) == (4 - 2, 6 - 1, 11 - 6 - 2 + 1)
@@ -200,12 +175,8 @@ class TestEffects:
         drawn = effect_draws(effects, noise, 1e6, MANY, rng())
         assert drawn.mean(axis=0) == pytest.approx(effects / 2, abs=0.02)
         # Morris: 5 x .25 x (1 - .5 x 4/6), and twice the squares of what was taken, over five.
-        assert drawn.var(axis=0).sum() == pytest.approx(
-            5 * 0.25 * (1 - 0.5 * 4 / 6) + 2 * 0.25 * 1.5 / 5, rel=0.03
-        )
-        assert effect_draws(effects, 9 * noise, 1e6, 200, rng()).mean(axis=0) == pytest.approx(
-            np.zeros(6), abs=0.4
-        )
+        assert drawn.var(axis=0).sum() == pytest.approx(5 * 0.25 * (1 - 0.5 * 4 / 6) + 2 * 0.25 * 1.5 / 5, rel=0.03)
+        assert effect_draws(effects, 9 * noise, 1e6, 200, rng()).mean(axis=0) == pytest.approx(np.zeros(6), abs=0.4)
         assert np.isfinite(effect_draws(np.zeros(5), np.eye(5), 9.0, 10, rng())).all()
 
     def test_a_shift_that_all_share_is_no_effect(self) -> None:
@@ -219,9 +190,7 @@ def test_the_careless_share_has_jeffreys_prior() -> None:
     drawn = pilot.shares(MANY, rng())
     known = beta(4.5, 16.5)
     assert np.quantile(drawn, [0.05, 0.5, 0.95]) == pytest.approx(known.ppf([0.05, 0.5, 0.95]), rel=0.03)
-    assert Pilot(source="p", questions={}, careless=0.2, dropout=0.0, raters=20).shares(
-        2, rng()
-    ).tolist() == [0.2, 0.2]
+    assert Pilot(source="p", questions={}, careless=0.2, dropout=0.0, raters=20).shares(2, rng()).tolist() == [0.2, 0.2]
 
 
 class TestPower:
@@ -313,10 +282,7 @@ class TestTests:
 
     def test_which_pairs_are_wanted(self) -> None:
         planted = np.array([[0.5, -0.5, 0.0], [1.0, 0.3, 0.5]])
-        assert wanted_pairs(planted, PlanOptions(effect=0.5)).tolist() == [
-            [True, True, False],
-            [False, False, True],
-        ]
+        assert wanted_pairs(planted, PlanOptions(effect=0.5)).tolist() == [[True, True, False], [False, False, True]]
         assert wanted_pairs(planted, PlanOptions()).tolist() == [[True, True, False], [True] * 3]
 
     def test_means_of_what_is_chosen(self) -> None:
@@ -415,21 +381,13 @@ class TestComparisons:
         )
         zeros = np.zeros(many, np.int64)
         return layout, Incidence(
-            rater=np.arange(many) % 40,
-            unit=zeros,
-            position=zeros,
-            raters=40,
-            left=0,
-            turned_away=0,
-            first=zeros,
+            rater=np.arange(many) % 40, unit=zeros, position=zeros, raters=40, left=0, turned_away=0, first=zeros
         )
 
     @pytest.mark.parametrize(("gap", "ties"), [(0.0, 0.28), (6.0, 0.01)])
     def test_ties_come_where_differences_are_small(self, gap: float, ties: float) -> None:
         """Between equals, with an advantage of .1: F(.6 - .1) - F(-.6 - .1) of the logistic distribution."""
-        known = replace(
-            BUILT_IN["mos"].questions["quality"], scale=BUILT_IN["mos"].questions["quality"].scale
-        )
+        known = replace(BUILT_IN["mos"].questions["quality"], scale=BUILT_IN["mos"].questions["quality"].scale)
         known = replace(known, scale=replace(known.scale, values=(0.0, 0.5, 1.0), shares=(0.4, 0.2, 0.4)))
         layout, incidence = self.layout()
         first, second, value = drawn_choices(layout, incidence, known, np.array([gap, 0.0]), 0.0, rng())
@@ -532,8 +490,7 @@ class TestSearch:
 
     def looked(self, power: Any, tried: tuple[int, ...] = (4, 8)) -> list[Any]:
         forecasts: Any = [
-            Forecasted(with_ratings(MATERIAL, PAID, 0.0, k), power(with_ratings(MATERIAL, PAID, 0.0, k)))
-            for k in tried
+            Forecasted(with_ratings(MATERIAL, PAID, 0.0, k), power(with_ratings(MATERIAL, PAID, 0.0, k))) for k in tried
         ]
 
         def forecast(design: PlannedDesign) -> Any:
@@ -566,12 +523,6 @@ class TestSearch:
 
 
 def test_effects_and_shares_that_make_no_sense_are_refused() -> None:
-    for wrong in (
-        {"tastes": -1.0},
-        {"smallest_effect": 0.0},
-        {"dropout": 1.0},
-        {"fee": -0.1},
-        {"power": 1.0},
-    ):
+    for wrong in ({"tastes": -1.0}, {"smallest_effect": 0.0}, {"dropout": 1.0}, {"fee": -0.1}, {"power": 1.0}):
         with pytest.raises(InputError):
             PlanOptions(**wrong)  # type: ignore[arg-type]  # wrong on purpose

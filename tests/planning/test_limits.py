@@ -237,9 +237,7 @@ class TestReliability:
         assert made["icc2"] == pytest.approx(both.icc2.value)
         assert made["icc2k"] == pytest.approx(both.icc2k.value)
         assert made["icc1k_width"] == pytest.approx((both.icc1k.high or 0) - (both.icc1k.low or 0))
-        assert made["alpha_ordinal"] == pytest.approx(
-            alpha(rater[kept], unit[kept], value[kept], "ordinal").value
-        )
+        assert made["alpha_ordinal"] == pytest.approx(alpha(rater[kept], unit[kept], value[kept], "ordinal").value)
         from heartfelt.stats.ratings import as_ratings
 
         ratings = as_ratings(rater[kept], unit[kept], value[kept])
@@ -248,8 +246,6 @@ class TestReliability:
 
     def test_what_cannot_be_computed_is_not_a_number(self) -> None:
         two, zeros = np.array([0, 1]), np.zeros(2, np.int64)
-        incidence = Incidence(
-            rater=two, unit=zeros, position=zeros, raters=2, left=0, turned_away=0, first=zeros
-        )
+        incidence = Incidence(rater=two, unit=zeros, position=zeros, raters=2, left=0, turned_away=0, first=zeros)
         made = real_figures(incidence, np.array([3.0, 5.0]), np.zeros(2, np.bool_), 2)
         assert all(np.isnan(number) for name, number in made.items() if name != "alpha_ordinal")

@@ -55,13 +55,7 @@ def music(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def made(music: Path) -> StudyPlan:
-    options = fast(
-        ratings=(4, 8),
-        clips=(2, 4),
-        effect=1.0,
-        pay_per_hour=12.0,
-        afford=150.0,
-    )
+    options = fast(ratings=(4, 8), clips=(2, 4), effect=1.0, pay_per_hour=12.0, afford=150.0)
     return plan_study(music, options)
 
 
@@ -131,9 +125,7 @@ def test_time_and_cost_by_hand(made: StudyPlan) -> None:
 @pytest.mark.slow
 def test_plan_files_round_trip_and_the_page_says_what_to_do(made: StudyPlan, tmp_path: Path) -> None:
     folder = write_plan(made, tmp_path / "plan")
-    assert dumps(read_json(folder / "plan.json", StudyPlan)) == (folder / "plan.json").read_text().rstrip(
-        "\n"
-    )
+    assert dumps(read_json(folder / "plan.json", StudyPlan)) == (folder / "plan.json").read_text().rstrip("\n")
     page = (folder / "plan.html").read_text()
     assert "How many raters: " in page
     assert "CC BY 4.0" in page
@@ -145,22 +137,13 @@ def test_plan_files_round_trip_and_the_page_says_what_to_do(made: StudyPlan, tmp
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("recipe", "question", "alpha"),
-    [
-        ("musiceval", "impression", (0.2, 0.6)),
-        ("emolia-emo", None, (0.2, 0.5)),
-        ("emolia-dim", None, (0.2, 0.5)),
-    ],
+    [("musiceval", "impression", (0.2, 0.6)), ("emolia-emo", None, (0.2, 0.5)), ("emolia-dim", None, (0.2, 0.5))],
 )
 def test_opinion_and_presence_designs(
     tmp_path: Path, recipe: str, question: str | None, alpha: tuple[float, float]
 ) -> None:
     folder = folder_of(tmp_path, recipe)
-    options = fast(
-        clips=(6,),
-        ratings=(6,),
-        per_rater=(12,),
-        careless=0.0,
-    )
+    options = fast(clips=(6,), ratings=(6,), per_rater=(12,), careless=0.0)
     last = plan_study(folder, options).designs[-1]
     name = question or next(iter(last.questions))
     forecast = last.questions[name]
@@ -179,10 +162,7 @@ def test_comparison_designs_go_through_the_real_strengths(tmp_path: Path) -> Non
     assert own.sets == len(opened.sets.sets)
     layout = layout_of(material, own)
     assert (layout.system[layout.first] != layout.system[layout.second]).all()
-    options = fast(
-        ratings=(1, 4),
-        effect=1.0,
-    )
+    options = fast(ratings=(1, 4), effect=1.0)
     few, many = plan_study(folder, options).designs[-2:]
     [one], [other] = few.questions.values(), many.questions.values()
     assert (one.difference_width.value or 0) > (other.difference_width.value or 0) > 0
@@ -367,8 +347,7 @@ def test_pilots_of_comparisons_and_of_categories() -> None:
 def test_a_pilot_without_a_difference_says_that_power_is_false_alarms(music: Path) -> None:
     pilot = BUILT_IN["aimoclips"]
     flat = {
-        name: replace(each, components=replace(each.components, system=0.0))
-        for name, each in pilot.questions.items()
+        name: replace(each, components=replace(each.components, system=0.0)) for name, each in pilot.questions.items()
     }
     made = plan_study(music, fast(ratings=(6,)), pilot=replace(pilot, questions=flat))
     assert any("shows no difference between systems" in note for note in made.notes)

@@ -25,10 +25,7 @@ from tests.cases import check_all
 from tests.facts import mentions
 
 MISSING = StudyForecast(Estimate.missing("not simulated", "none"))
-SECTIONS = (
-    *("Hypotheses", "Design", "Sample size", "Stopping rule", "Variables"),
-    *("Exclusion rules", "Analyses"),
-)
+SECTIONS = (*("Hypotheses", "Design", "Sample size", "Stopping rule", "Variables"), *("Exclusion rules", "Analyses"))
 
 
 def planned(ratings: int, power: float | None, cost: float | None, stimuli: int = 96) -> DesignForecast:
@@ -47,13 +44,7 @@ def planned(ratings: int, power: float | None, cost: float | None, stimuli: int 
         )
     names = ("A", "B") if power is not None else ("A",)
     design = PlannedDesign(
-        systems=names,
-        intents=("",),
-        clips=1.0,
-        stimuli=stimuli,
-        ratings=ratings,
-        per_rater=48,
-        raters=2 * ratings,
+        systems=names, intents=("",), clips=1.0, stimuli=stimuli, ratings=ratings, per_rater=48, raters=2 * ratings
     )
     none = Estimate.missing("not simulated", method)
     accuracy: dict[str, Any] = dict.fromkeys(
@@ -121,12 +112,7 @@ def plan_of(
     )
 
 
-GRID = (
-    planned(4, 0.5, 100.0),
-    planned(9, 0.7, 200.0),
-    planned(18, 0.85, 436.0),
-    planned(6, 0.9, 250.0, stimuli=192),
-)
+GRID = (planned(4, 0.5, 100.0), planned(9, 0.7, 200.0), planned(18, 0.85, 436.0), planned(6, 0.9, 250.0, stimuli=192))
 
 
 @pytest.mark.parametrize(("afford", "cost"), [(None, 436.0), (436.0, 436.0), (5000.0, 436.0)])
@@ -235,13 +221,7 @@ def test_the_command_refuses_what_the_budget_does_not_reach(
 @pytest.mark.slow
 def test_the_registered_power_is_that_of_the_design_simulated_again(folder: Path) -> None:
     options = PlanOptions(
-        effect=1.0,
-        pay_per_hour=12.0,
-        seconds=15.0,
-        afford=250.0,
-        policy="flag-only",
-        studies=200,
-        ratings=(12, 18),
+        effect=1.0, pay_per_hour=12.0, seconds=15.0, afford=250.0, policy="flag-only", studies=200, ratings=(12, 18)
     )
     made = plan_study(folder, options)
     study = open_study(folder).study
@@ -250,9 +230,7 @@ def test_the_registered_power_is_that_of_the_design_simulated_again(folder: Path
     assert registered.raters == chosen.design.raters
     assert "## Stopping rule" in markdown(registered, made, study)
     other = replace(options, seed=9, ratings=(chosen.design.ratings,), studies=400, afford=None)
-    again = next(
-        each for each in plan_study(folder, other).designs if each.design.ratings == chosen.design.ratings
-    )
+    again = next(each for each in plan_study(folder, other).designs if each.design.ratings == chosen.design.ratings)
     for name, question in chosen.questions.items():
         power = question.power
         assert (power.low or 0) - 0.02 <= (again.questions[name].power.value or 0) <= (power.high or 0) + 0.02

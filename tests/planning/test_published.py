@@ -30,12 +30,7 @@ def test_aimoclips_from_its_components_alone(aimoclips: Published) -> None:
             low, high = np.quantile(made[question][name], [0.025, 0.975])
             assert low <= real[name] <= high, (question, name, real[name], low, high)
         # And not because the ranges are wide: the means are close.
-        for name, within in (
-            ("alpha", 0.02),
-            ("icc1k", 0.02),
-            ("difference_width", 0.03),
-            ("mean_width", 0.03),
-        ):
+        for name, within in (("alpha", 0.02), ("icc1k", 0.02), ("difference_width", 0.03), ("mean_width", 0.03)):
             assert abs(float(made[question][name].mean()) - real[name]) < within, (question, name)
 
 
@@ -44,9 +39,7 @@ def test_the_built_in_pilots_are_what_the_data_give(aimoclips: Published, shared
         pilot = estimate_pilot(snapshot)
         assert pilot.careless == pytest.approx(BUILT_IN[known].careless)
         for name, each in BUILT_IN[known].questions.items():
-            assert each.components.as_array == pytest.approx(
-                pilot.questions[name].components.as_array, abs=6e-4
-            )
+            assert each.components.as_array == pytest.approx(pilot.questions[name].components.as_array, abs=6e-4)
             assert each.scale.shares == pytest.approx(pilot.questions[name].scale.shares, abs=1e-3)
 
 

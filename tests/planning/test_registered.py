@@ -56,9 +56,7 @@ def with_options(plan: StudyPlan, **changes: Any) -> StudyPlan:
 
 
 RICH = with_options(
-    plan_of(
-        with_design(planned(18, 0.85, 436.0), intents=("happy", "sad"), raters=37), afford=500.0, power=0.75
-    ),
+    plan_of(with_design(planned(18, 0.85, 436.0), intents=("happy", "sad"), raters=37), afford=500.0, power=0.75),
     smallest_effect=0.3,
     pay_per_rating=0.05,
     fee=0.25,
@@ -67,9 +65,7 @@ RICH = with_options(
     policy="strict",
 )
 BARE = replace(
-    with_options(
-        plan_of(planned(4, None, None), effect=None), pay_per_hour=None, policy="flag-only", power=0.9
-    ),
+    with_options(plan_of(planned(4, None, None), effect=None), pay_per_hour=None, policy="flag-only", power=0.9),
     pilot=PilotSummary(
         source="a pilot of 12 raters",
         raters=12,
@@ -240,17 +236,12 @@ def test_expected_effects_stand_for_an_effect_and_an_empty_list_of_stimuli_for_a
     expected = with_options(plan_of(*GRID, effect=None), effects={"A": 0.5})
     assert registered_design(expected).cost_at_most == 436.0
     assert registered_design(replace(plan_of(*GRID), listed=0)).cost_at_most == 250.0
-    assert registered_design(plan_of(planned(9, 0.8, 10.0))).power == 0.8, (
-        "exactly what was asked for is enough"
-    )
+    assert registered_design(plan_of(planned(9, 0.8, 10.0))).power == 0.8, "exactly what was asked for is enough"
 
 
 def test_a_budget_that_is_named_can_be_typed_and_pays() -> None:
     """To the next whole unit, without a comma."""
-    for designs, afford in (
-        ((planned(18, 0.9, 1436.2),), 50.0),
-        ((GRID[0], planned(18, 0.9, 1436.2)), 120.0),
-    ):
+    for designs, afford in (((planned(18, 0.9, 1436.2),), 50.0), ((GRID[0], planned(18, 0.9, 1436.2)), 120.0)):
         with pytest.raises(InputError) as caught:
             registered_design(plan_of(*designs, afford=afford))
         assert "--afford 1437" in caught.value.fix

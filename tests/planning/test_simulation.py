@@ -72,9 +72,7 @@ def test_the_fast_figures_are_those_of_the_analysis(minimum: int) -> None:
     about = material(minimum=minimum)
     layout = layout_of(about, design())
     incidence = assign(layout.units, 5, 12, 17, 0.2, 3)
-    rehearsed = rehearse(
-        layout, incidence, BUILT_IN["aimoclips"], about, PlanOptions(), np.random.default_rng(5)
-    )
+    rehearsed = rehearse(layout, incidence, BUILT_IN["aimoclips"], about, PlanOptions(), np.random.default_rng(5))
     summary = analyze(rehearsed.snapshot, AnalyzeOptions(resamples=100)).summary
     nobody = np.zeros(incidence.raters, np.bool_)
     for name, value in rehearsed.values.items():
@@ -96,9 +94,7 @@ def test_the_fast_figures_are_those_of_the_analysis(minimum: int) -> None:
         pairs = [
             pair
             for pair in summary.pairwise
-            if pair.outcome == name
-            and pair.method == "Tukey-Kramer, adjusted means"
-            and pair.factor == "system"
+            if pair.outcome == name and pair.method == "Tukey-Kramer, adjusted means" and pair.factor == "system"
         ]
         detected, width = tukey_pairs(effects[:3], cover, head)
         assert detected.tolist() == [float(bool(pair.significant)) for pair in pairs]
@@ -179,9 +175,7 @@ def test_latent_parts_add_up_and_gains_take_from_the_residual() -> None:
     parts = latent_parts(pilot.scale, pilot.components.as_array[None])[0]
     conveyed = parts[:4].sum()
     assert parts[:6].sum() + parts[7] + parts[6] * conveyed == pytest.approx(latent_total(parts[None])[0])
-    assert latent_total(parts[None])[0] == pytest.approx(
-        pilot.components.total / pilot.scale.variance, rel=0.1
-    )
+    assert latent_total(parts[None])[0] == pytest.approx(pilot.components.total / pilot.scale.variance, rel=0.1)
     assert (parts >= 0).all()
     everything = latent_parts(pilot.scale, np.array([[1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.5, 0.0]]))[0]
     assert np.isfinite(everything).all()
@@ -198,9 +192,7 @@ def test_effects_have_variance_one_whatever_their_arrangement() -> None:
 @pytest.mark.slow
 def test_simulated_studies_have_the_planned_components() -> None:
     """Components estimated from simulated studies are those that were planted, on average."""
-    wanted = Components(
-        system=0.6, intent=0.5, cell=0.2, stimulus=0.4, rater=0.5, residual=1.5, gain=0.0, taste=0.3
-    )
+    wanted = Components(system=0.6, intent=0.5, cell=0.2, stimulus=0.4, rater=0.5, residual=1.5, gain=0.0, taste=0.3)
     use = ScaleUse(tuple(float(k) for k in range(1, 10)), (0.1, 0.1, 0.12, 0.12, 0.12, 0.12, 0.12, 0.1, 0.1))
     scaled = Components.scaled(wanted, use.variance / wanted.total)
     known = replace(BUILT_IN["aimoclips"].questions["valence"], components=scaled, scale=use)
@@ -285,10 +277,7 @@ def test_the_planned_power_is_that_of_the_model_of_the_ratings() -> None:
         fitted = mixed_model(value, {"system": system, "intent": intent}, random, means_of="system")
         assert fitted.pairs is not None
         exact.append(
-            [
-                (pair.standard_error or 0.0, pair.df or 0.0, float(bool(pair.significant)))
-                for pair in fitted.pairs.pairs
-            ]
+            [(pair.standard_error or 0.0, pair.df or 0.0, float(bool(pair.significant))) for pair in fitted.pairs.pairs]
         )
     errors, free, significant = np.array(exact).transpose(2, 0, 1)
     assert float(np.mean(np.array(quick)[:, 0])) == pytest.approx(float(np.mean(errors)), rel=0.1)
@@ -303,9 +292,7 @@ def test_tastes_cost_power_and_equivalence_needs_a_margin() -> None:
     found = {}
     for tastes in (0.0, 1.5):
         options = PlanOptions(policy="flag-only", effect=1.0, tastes=tastes, smallest_effect=1.0, studies=20)
-        known = replace(
-            pilot, questions={name: with_taste(each, tastes**2) for name, each in pilot.questions.items()}
-        )
+        known = replace(pilot, questions={name: with_taste(each, tastes**2) for name, each in pilot.questions.items()})
         made = simulate_design(about, design(), known, 0.0, options, 20)
         found[tastes] = question_forecast("valence", made.questions["valence"], design(), options)
     assert (found[1.5].difference_width.value or 0) > 1.2 * (found[0.0].difference_width.value or 0)

@@ -53,16 +53,12 @@ def trained_example(folder: Path) -> str:
     size = MusicnnEmbedding().size
     nothing = {key: np.zeros(size) for key in ("mean", "factor", "reach", "weight")}
     output = QuestionHead(
-        question="valence",
-        head=Head("ridge", 5.0, nothing),
-        bounds=(1.0, 9.0),
-        half_width=2.0,
-        confidence=0.9,
+        question="valence", head=Head("ridge", 5.0, nothing), bounds=(1.0, 9.0), half_width=2.0, confidence=0.9
     )
     return str(
-        TrainedModel(
-            name="example", recipe="va-audio", embedding=MusicnnEmbedding.name, outputs=(output,)
-        ).write(folder / "model")
+        TrainedModel(name="example", recipe="va-audio", embedding=MusicnnEmbedding.name, outputs=(output,)).write(
+            folder / "model"
+        )
     )
 
 

@@ -29,22 +29,9 @@ def answered_everywhere(
     printed = CliRunner().invoke(app, ["predict", *asked, "--model", str(model), "--json", *words])
     assert printed.exit_code in (0, 1, 2), printed.exception
     rows = json.loads(printed.stdout)
-    assert [(row["file"], row["question"]) for row in rows] == list(
-        table.select("file", "question").iter_rows()
-    )
+    assert [(row["file"], row["question"]) for row in rows] == list(table.select("file", "question").iter_rows())
     for row, mine in zip(rows, table.iter_rows(named=True), strict=True):
-        for name in (
-            "value",
-            "low",
-            "high",
-            "confidence",
-            "score",
-            "answer",
-            "flag",
-            "warning",
-            "ok",
-            "problem",
-        ):
+        for name in ("value", "low", "high", "confidence", "score", "answer", "flag", "warning", "ok", "problem"):
             assert row.get(name) == mine[name], (name, row, mine)
     counts = table.group_by("file", maintain_order=True).agg(pl.col("question"))
     assert all(tuple(names) == questions for names in counts["question"].to_list())

@@ -17,11 +17,7 @@ OK = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
 def answer(body: bytes, *headers: bytes, length: int | None = None, status: bytes = b"200 OK") -> Script:
     """Answer with a body, whose stated length may be a lie."""
     size = len(body) if length is None else length
-    head = b"HTTP/1.1 %s\r\n%scontent-length: %d\r\n\r\n" % (
-        status,
-        b"".join(line + b"\r\n" for line in headers),
-        size,
-    )
+    head = b"HTTP/1.1 %s\r\n%scontent-length: %d\r\n\r\n" % (status, b"".join(line + b"\r\n" for line in headers), size)
     return lambda to: to.sendall(head + body)
 
 
@@ -63,9 +59,7 @@ def hostile(script: Script) -> Iterator[tuple[str, list[int]]]:
                 request += to.recv(65_536)
             head, _, body = request.partition(b"\r\n\r\n")
             length = next(
-                int(line.split(b":")[1])
-                for line in head.split(b"\r\n")
-                if line.lower().startswith(b"content-length")
+                int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")
             )
             while len(body) < length:
                 body += to.recv(65_536)

@@ -7,23 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from heartfelt.predictors import (
-    Case,
-    Prediction,
-    Predictor,
-    Retry,
-    Run,
-    RunOptions,
-    predictor_from,
-    run,
-)
+from heartfelt.predictors import Case, Prediction, Predictor, Retry, Run, RunOptions, predictor_from, run
 
 QUICK = Retry(retries=2, first_wait=0.01, longest_wait=0.05)
 
 
-def ran(
-    spec: str, asked: Sequence[Case], folder: Path | None = None, options: RunOptions | None = None
-) -> Run:
+def ran(spec: str, asked: Sequence[Case], folder: Path | None = None, options: RunOptions | None = None) -> Run:
     with predictor_from(spec) as predictor:
         return run(predictor, asked, folder, options)
 

@@ -65,9 +65,7 @@ def batching(request: dict[str, Any], count: int) -> Reply:
     if "texts" not in request:
         return good(request, count)
     stem = str(request["audio_filename"]).rpartition(".")[0]
-    return Reply(
-        body=json.dumps({"similarities": [similarity(stem, text) for text in request["texts"]]}).encode()
-    )
+    return Reply(body=json.dumps({"similarities": [similarity(stem, text) for text in request["texts"]]}).encode())
 
 
 @contextmanager

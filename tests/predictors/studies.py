@@ -47,9 +47,7 @@ def snapshot(folder: Path, n: int = 8) -> Snapshot:
         system, intent = "AB"[place % 2], ("happy", "sad")[(place // 2) % 2]
         tone = 0.2 * np.sin(np.arange(800) * (0.05 + 0.01 * place))
         soundfile.write(media / name, tone, 8000)
-        stimuli.append(
-            {"stimulus": name, "system": system, "intent": intent, "prompt": "plain", "path": name}
-        )
+        stimuli.append({"stimulus": name, "system": system, "intent": intent, "prompt": "plain", "path": name})
         base = (7 if intent == "happy" else 3) + (1 if system == "A" else 0)
         for who, shift in zip(RATERS, (-1, 0, 1), strict=True):
             mood = 0.0 if intent == "happy" else 1.0

@@ -62,9 +62,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return name
 
 
-def answers(
-    module: str, function: str, tmp_path: Path, questions: list[str] | None = None
-) -> list[tuple[object, ...]]:
+def answers(module: str, function: str, tmp_path: Path, questions: list[str] | None = None) -> list[tuple[object, ...]]:
     data = snapshot(tmp_path / function, 2)
     done = run(predictor_from(f"{module}:{function}"), cases(data, questions), None, RunOptions())
     return done.table.select("value", "score", "answer", "problem").rows()

@@ -18,17 +18,7 @@ import soundfile
 from PIL import Image
 
 from heartfelt.errors import InputError
-from heartfelt.predictors import (
-    Ask,
-    Case,
-    Media,
-    Prediction,
-    Retry,
-    RunOptions,
-    TransientError,
-    predictor_from,
-    run,
-)
+from heartfelt.predictors import Ask, Case, Media, Prediction, Retry, RunOptions, TransientError, predictor_from, run
 from heartfelt.predictors.hosted.chat import Chat
 from heartfelt.predictors.hosted.chat_form import read_form
 from heartfelt.study.answer import Scale
@@ -77,13 +67,7 @@ def no_keys_and_no_open_ends(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def asks(*names: str, media: str = "image") -> tuple[Ask, ...]:
     return tuple(
-        Ask(
-            question=name,
-            scale=SCALES[name],
-            text=f"About {name}.",
-            words=f"What of {name}?",
-            about={"media": media},
-        )
+        Ask(question=name, scale=SCALES[name], text=f"About {name}.", words=f"What of {name}?", about={"media": media})
         for name in names or SCALES
     )
 
@@ -151,9 +135,9 @@ def test_one_request_answers_everything(tmp_path: Path) -> None:
 
 def test_without_reasons_none_are_asked_for(tmp_path: Path) -> None:
     with serving(lambda *_: completion({"q1": {"answer": "joy"}})) as served:
-        result = chat(served, reasons="no").predict(
-            [Case(stimulus="a", asks=asks("mood"), media=picture(tmp_path))]
-        )[0][0]
+        result = chat(served, reasons="no").predict([Case(stimulus="a", asks=asks("mood"), media=picture(tmp_path))])[
+            0
+        ][0]
     entry = served.requests[0]["response_format"]["json_schema"]["schema"]["properties"]["q1"]
     assert list(entry["properties"]) == ["answer"]
     assert replace(result, call=None) == Prediction(value=0.0, answer="joy")
@@ -177,9 +161,7 @@ def test_apart_every_question_has_a_request_of_its_own(tmp_path: Path) -> None:
     assert apart.request_digest(case, case.asks[0]) != apart.request_digest(case, case.asks[1])
 
 
-@pytest.mark.parametrize(
-    ("name", "sent"), [("a.wav", "wav"), ("a.mp3", "mp3"), ("a.ogg", "wav"), ("a.flac", "wav")]
-)
+@pytest.mark.parametrize(("name", "sent"), [("a.wav", "wav"), ("a.mp3", "mp3"), ("a.ogg", "wav"), ("a.flac", "wav")])
 def test_sound_travels_as_wav_or_mp3(tmp_path: Path, name: str, sent: str) -> None:
     samples = 0.3 * np.sin(np.arange(16_000) / 20)
     soundfile.write(tmp_path / name, samples, 16_000)
@@ -197,9 +179,7 @@ def test_sound_travels_as_wav_or_mp3(tmp_path: Path, name: str, sent: str) -> No
     assert heard[:16_000] @ samples / (samples @ samples) == pytest.approx(1.0, abs=0.05) or sent == "mp3"
 
 
-@pytest.mark.parametrize(
-    ("form_", "kind"), [("JPEG", "jpeg"), ("WEBP", "webp"), ("BMP", "png"), ("TIFF", "png")]
-)
+@pytest.mark.parametrize(("form_", "kind"), [("JPEG", "jpeg"), ("WEBP", "webp"), ("BMP", "png"), ("TIFF", "png")])
 def test_pictures_travel_as_browsers_show_them(tmp_path: Path, form_: str, kind: str) -> None:
     with serving(lambda *_: completion(form({"mood": "joy"}))) as served:
         chat(served).predict([Case(stimulus="a", asks=asks("mood"), media=picture(tmp_path, "a.img", form_))])
@@ -211,9 +191,7 @@ def test_pictures_travel_as_browsers_show_them(tmp_path: Path, form_: str, kind:
 def test_bad_media_are_told_and_nothing_is_sent(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_text("no picture")
     with serving(lambda *_: completion(form({"mood": "joy"}))) as served:
-        table = run(
-            chat(served), [Case(stimulus="a", asks=asks("mood"), media=Media(tmp_path / "a.png"))]
-        ).table
+        table = run(chat(served), [Case(stimulus="a", asks=asks("mood"), media=Media(tmp_path / "a.png"))]).table
     assert "no known image format" in table["problem"][0]
     assert served.requests == []
 
@@ -227,9 +205,7 @@ def test_a_server_without_forms_is_asked_in_words_and_remembered(
     def behave(request: dict[str, Any], count: int) -> Reply:
         if request.get("response_format", {}).get("type") in refuses:
             return Reply(400, b'{"error": {"message": "response_format is not supported"}}')
-        return completion(
-            "Here you are:\n```json\n" + json.dumps(form({"mood": "grief"})) + "\n```\n{not json}"
-        )
+        return completion("Here you are:\n```json\n" + json.dumps(form({"mood": "grief"})) + "\n```\n{not json}")
 
     with serving(behave) as served:
         made = chat(served)
@@ -280,8 +256,7 @@ def test_an_answer_off_the_scale_is_a_problem_in_words(name: str, answer: Any, p
 def test_one_bad_answer_leaves_the_others(tmp_path: Path) -> None:
     content = {"q1": {"answer": "rage"}, "q2": {"answer": 5}}
     result = one(
-        lambda *_: completion(content),
-        Case(stimulus="a", asks=asks("mood", "valence", "mos"), media=picture(tmp_path)),
+        lambda *_: completion(content), Case(stimulus="a", asks=asks("mood", "valence", "mos"), media=picture(tmp_path))
     )
     assert "is not a category" in (result[0].problem or "")
     assert result[1].value == 5.0
@@ -305,9 +280,7 @@ def test_an_answer_that_is_too_long_names_the_limit(
         "usage": {"prompt_tokens": 10, "completion_tokens": written},
     }
     reply = Reply(body=json.dumps(body).encode())
-    result = one(
-        lambda *_: reply, Case(stimulus="a", asks=asks("mood"), media=picture(tmp_path)), max_tokens="300"
-    )
+    result = one(lambda *_: reply, Case(stimulus="a", asks=asks("mood"), media=picture(tmp_path)), max_tokens="300")
     assert problem in (result[0].problem or "")
 
 
@@ -329,10 +302,7 @@ def test_reasoning_without_an_end_names_the_limit(tmp_path: Path) -> None:
             Reply(body=b'{"choices": [{"message": {"content": "{"}, "finish_reason": "length"}]}'),
             "cut off at the limit max_tokens=2000 (raise it, as in chat[max_tokens=4000]:…)",
         ),
-        (
-            Reply(body=b'{"choices": [{"message": {"content": null}, "finish_reason": "content_filter"}]}'),
-            "refused",
-        ),
+        (Reply(body=b'{"choices": [{"message": {"content": null}, "finish_reason": "content_filter"}]}'), "refused"),
         (Reply(404, b"no such model"), "404 Not Found: no such model"),
         (Reply(401, b"who are you"), "set HEARTFELT_CHAT_KEY"),
         (Reply(400, b"image too large"), "400 Bad Request: image too large"),
@@ -386,13 +356,7 @@ def test_the_key_is_sent_and_shown_nowhere(
             case = Case(stimulus="a", asks=asks("mood"), media=picture(tmp_path))
             table = run(made, [case], tmp_path / str(status), RunOptions(retry=Retry(retries=0))).table
             assert served.headers[0]["authorization"] == f"Bearer {KEY}"
-        shown = [
-            table["problem"][0],
-            made.identity,
-            repr(made),
-            pickle.dumps(made).decode("latin-1"),
-            caplog.text,
-        ]
+        shown = [table["problem"][0], made.identity, repr(made), pickle.dumps(made).decode("latin-1"), caplog.text]
         shown += [p.read_bytes().decode("latin-1") for p in (tmp_path / str(status)).iterdir()]
         assert not any(KEY[:8] in text for text in shown)
 
@@ -459,9 +423,7 @@ def test_a_tiny_language_model_answers_every_question(tmp_path: Path) -> None:
     with serving(behaviour) as served:
         spec = f"chat:tiny@{served.url.rsplit('/', 1)[0]}/v1"
         OPEN.extend(made for made in (predictor_from(spec), predictor_from(spec)) if isinstance(made, Chat))
-        cases = [
-            Case(stimulus=name, asks=asks(*names), media=picture(tmp_path, f"{name}.png")) for name in "ab"
-        ]
+        cases = [Case(stimulus=name, asks=asks(*names), media=picture(tmp_path, f"{name}.png")) for name in "ab"]
         first = run(OPEN[0], cases, tmp_path / "out").table
         again = run(OPEN[1], cases, tmp_path / "out")
     assert first["ok"].all()

@@ -29,9 +29,7 @@ from tests.predictors.servers import Behaviour, Reply, Served, serving
 pytestmark = pytest.mark.server
 FORM = '{"q1": {"reason": "so it sounds", "answer": "yes"}}'
 COUNTS = {"prompt_tokens": 900, "completion_tokens": 100}
-ASK = Ask(
-    question="q", scale=YesNo(type="yes-no"), text="calm", words="Is it calm?", about={"media": "audio"}
-)
+ASK = Ask(question="q", scale=YesNo(type="yes-no"), text="calm", words="Is it calm?", about={"media": "audio"})
 
 
 def body(content: Any = FORM, finish: str | None = "stop", usage: Any = COUNTS, **message: Any) -> bytes:
@@ -89,11 +87,7 @@ def test_content_in_every_form(content: Any, clip: Path) -> None:
         {"prompt_tokens": "900", "completion_tokens": "100"},
         {"input_tokens": 900, "output_tokens": 100},
         {"prompt_tokens": 900, "completion_tokens": 10, "total_tokens": 1_000},
-        {
-            "prompt_tokens": 900,
-            "completion_tokens": 10,
-            "completion_tokens_details": {"reasoning_tokens": 90},
-        },
+        {"prompt_tokens": 900, "completion_tokens": 10, "completion_tokens_details": {"reasoning_tokens": 90}},
         {
             "prompt_tokens": 900,
             "completion_tokens": 100,
@@ -191,9 +185,7 @@ def test_a_passing_error_inside_an_answer_is_asked_again(code: int, clip: Path) 
     assert (done.usage.requests, done.usage.cost) == (1, 1.0)
 
 
-def test_a_body_that_breaks_off_is_on_record_beside_the_answer_that_came_later(
-    clip: Path, tmp_path: Path
-) -> None:
+def test_a_body_that_breaks_off_is_on_record_beside_the_answer_that_came_later(clip: Path, tmp_path: Path) -> None:
     cut_off = answer(body()[:40], length=len(body()))
     with hostile(cut_off) as (url, requests), predictor_from(spec(f"{url}/x")) as chat:
         options = RunOptions(retry=Retry(retries=1, first_wait=0.001), budget=Budget(limit=9))
@@ -260,11 +252,7 @@ def test_what_was_never_sent_is_not_on_record(clip: Path) -> None:
 def pair(clip: Path) -> Case:
     members = tuple(Case(stimulus=name, asks=(), media=Media(clip)) for name in ("a", "b"))
     ask = Ask(
-        question="q",
-        scale=Choice(type="choice"),
-        text="calm",
-        words="Which is calmer?",
-        about={"media": "audio"},
+        question="q", scale=Choice(type="choice"), text="calm", words="Which is calmer?", about={"media": "audio"}
     )
     return Case(stimulus="a|b", asks=(ask,), members=members)
 
@@ -289,9 +277,7 @@ def test_the_order_of_a_pair_that_was_paid_for_is_not_asked_again(pair: Case, tm
 
 
 @pytest.mark.parametrize("second", [Reply(503, b"busy"), Reply(422, b"no"), Reply(body=chosen("maybe"))])
-def test_both_orders_of_a_pair_stay_on_record_when_one_fails(
-    second: Reply, pair: Case, tmp_path: Path
-) -> None:
+def test_both_orders_of_a_pair_stay_on_record_when_one_fails(second: Reply, pair: Case, tmp_path: Path) -> None:
     first = iter([Reply(body=chosen("A"))])
     done, served = asked(lambda *_: next(first, second), [pair], tmp_path)
     assert not done.table["ok"].any()
@@ -323,10 +309,7 @@ def test_a_budget_is_kept_whatever_the_batch(limit: int, clip: Path) -> None:
 def test_a_failure_in_a_batch_does_not_pay_for_the_others_again(clip: Path) -> None:
     count = iter(range(99))
     done, served = asked(
-        lambda *_: Reply(503, b"busy") if next(count) == 2 else Reply(body=body()),
-        clips(clip, 4),
-        batch=4,
-        budget=None,
+        lambda *_: Reply(503, b"busy") if next(count) == 2 else Reply(body=body()), clips(clip, 4), batch=4, budget=None
     )
     assert done.table["ok"].all()
     assert len(served.requests) == 5

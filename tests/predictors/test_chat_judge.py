@@ -309,9 +309,7 @@ def test_what_could_not_be_read_is_on_record_too(tmp_path: Path, reply: Reply, k
     assert set(done.calls["completion"]) == {kept}
 
 
-@pytest.mark.parametrize(
-    "usage", [None, 5, {"prompt_tokens": "many"}, {"prompt_tokens": -1}, {"prompt_tokens": True}]
-)
+@pytest.mark.parametrize("usage", [None, 5, {"prompt_tokens": "many"}, {"prompt_tokens": -1}, {"prompt_tokens": True}])
 def test_counts_that_are_none_are_missing(tmp_path: Path, usage: Any) -> None:
     with (
         serving(lambda request, _: completion(filled(request), usage=usage)) as served,
@@ -326,14 +324,7 @@ def test_counts_that_are_none_are_missing(tmp_path: Path, usage: Any) -> None:
 def _identities() -> Iterator[str]:
     base = "m@http://host/v1"
     yield Chat.make(base).identity
-    for option in (
-        "temperature=0.5",
-        "reasons=no",
-        "max_tokens=50",
-        "form=plain",
-        "context=prompt",
-        "version=2",
-    ):
+    for option in ("temperature=0.5", "reasons=no", "max_tokens=50", "form=plain", "context=prompt", "version=2"):
         name, _, value = option.partition("=")
         yield Chat.make(base, {name: value}).identity
 
@@ -366,9 +357,7 @@ def test_a_paid_answer_is_kept_when_the_next_request_meets_an_error(tmp_path: Pa
         return Reply(503) if names_in(request) == ["fits"] else good(request, count)
 
     with serving(behave) as served, predictor_from(spec(served)) as chat:
-        table = run(
-            chat, study_cases(tmp_path, 1), options=RunOptions(retry=Retry(retries=1, first_wait=0.001))
-        ).table
+        table = run(chat, study_cases(tmp_path, 1), options=RunOptions(retry=Retry(retries=1, first_wait=0.001))).table
     assert table["ok"].to_list() == [True, False, True]
     assert table["attempts"].to_list() == [1, 2, 1]
     assert [names_in(request) for request in served.requests] == [["valence", "mood"], ["fits"], ["fits"]]

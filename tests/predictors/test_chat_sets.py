@@ -63,9 +63,7 @@ def judge(folder: Path, answer: Callable[[list[str]], Any]) -> Callable[[dict[st
 
     def behave(request: dict[str, Any], count: int) -> Reply:
         content = {"q1": {"reason": "so it sounds", "answer": answer(shown(request, folder))}}
-        return completion(
-            json.dumps(content), model="seer-1", usage={"prompt_tokens": 100, "completion_tokens": 5}
-        )
+        return completion(json.dumps(content), model="seer-1", usage={"prompt_tokens": 100, "completion_tokens": 5})
 
     return behave
 
@@ -95,11 +93,7 @@ def test_a_pair_is_shown_in_both_orders_with_the_studys_own_question(tmp_path: P
         assert leak not in words
     answer = request["response_format"]["json_schema"]["schema"]["properties"]["q1"]["properties"]["answer"]
     assert answer == {"type": "string", "enum": ["A", "B", "tie"]}
-    assert verdicts(done.table) == [
-        {"A00": 1.0, "B00": 0.0},
-        {"A00": 1.0, "C00": 0.0},
-        {"B00": 1.0, "C00": 0.0},
-    ]
+    assert verdicts(done.table) == [{"A00": 1.0, "B00": 0.0}, {"A00": 1.0, "C00": 0.0}, {"B00": 1.0, "C00": 0.0}]
     assert [json.loads(text) for text in done.table["orders"]] == [[1.0, 0.0]] * 3
     assert mentions(done.table["reason"][0], "A00", "B00")
     assert done.usage is not None
@@ -131,10 +125,7 @@ def test_grades_of_both_orders_are_averaged(tmp_path: Path) -> None:
         done = run(chat, cases(snapshot, compares=True), options=QUICK)
     assert verdicts(done.table)[0] == {"A00": 2.0, "B00": -2.0}
     assert json.loads(done.table["orders"][0]) == [1.0, 0.0]
-    assert (
-        "negative if A is better, positive if B is"
-        in served.requests[0]["messages"][1]["content"][-1]["text"]
-    )
+    assert "negative if A is better, positive if B is" in served.requests[0]["messages"][1]["content"][-1]["text"]
 
 
 @pytest.mark.parametrize("best_worst", [False, True])
@@ -183,9 +174,7 @@ def test_after_a_transient_error_only_the_other_order_is_asked_again(tmp_path: P
 
     with serving(behave) as served, predictor_from(spec(served)) as chat:
         done = run(
-            chat,
-            cases(snapshot, compares=True)[:1],
-            options=RunOptions(retry=Retry(retries=1, first_wait=0.001)),
+            chat, cases(snapshot, compares=True)[:1], options=RunOptions(retry=Retry(retries=1, first_wait=0.001))
         )
     assert done.table["ok"].all()
     assert [shown(each, tmp_path / "media") for each in served.requests] == [

@@ -71,9 +71,7 @@ def test_the_score_is_the_librarys_cosine(clap: ClapMatch, tiny: Path, tmp_path:
     media, samples = clip(tmp_path, 0.7)
     texts = ["Speech audio in which the speaker conveys Anger.", "Rain.", "日本語"]
     logits, scale = library_logits(tiny, samples, texts)
-    result = asked(
-        clap, media, *(Ask(question=f"q{i}", scale=YES, text=text) for i, text in enumerate(texts))
-    )
+    result = asked(clap, media, *(Ask(question=f"q{i}", scale=YES, text=text) for i, text in enumerate(texts)))
     assert [each.score for each in result] == pytest.approx(list(logits / scale), abs=1e-5)
     assert len({round(each.score or 0.0, 4) for each in result}) == 3
     assert all(each.value is None and each.problem is None for each in result)
@@ -99,12 +97,8 @@ def test_categories_get_the_librarys_softmax(clap: ClapMatch, tiny: Path, tmp_pa
     logits, _ = library_logits(tiny, samples, [f"Music that conveys {c}." for c in ("joy", "grief", "calm")])
     expected = np.exp(logits - logits.max())
     expected /= expected.sum()
-    (result,) = asked(
-        clap, media, Ask(question="mood", scale=scale, text="", words="Which mood?", about=ABOUT)
-    )
-    assert result.shares == pytest.approx(
-        dict(zip(("joy", "grief", "calm"), expected, strict=True)), abs=1e-4
-    )
+    (result,) = asked(clap, media, Ask(question="mood", scale=scale, text="", words="Which mood?", about=ABOUT))
+    assert result.shares == pytest.approx(dict(zip(("joy", "grief", "calm"), expected, strict=True)), abs=1e-4)
     best = ("joy", "grief", "calm")[int(expected.argmax())]
     assert (result.answer, result.value) == (best, scale.codes()[best])
 
@@ -116,11 +110,7 @@ def test_points_with_words_at_both_ends_get_a_value(clap: ClapMatch, tiny: Path,
     share = 1 / (1 + math.exp(logits[0] - logits[1]))
     scale = Points(type="points", points=9, anchors=dict(words))
     general = Ask(
-        question="g",
-        scale=scale,
-        text=general_text(scale, "How pleasant?", ABOUT),
-        words="How pleasant?",
-        about=ABOUT,
+        question="g", scale=scale, text=general_text(scale, "How pleasant?", ABOUT), words="How pleasant?", about=ABOUT
     )
     anchored, bare, same, fit = asked(
         clap,
@@ -185,9 +175,7 @@ def test_what_else_is_asked_changes_nothing(clap: ClapMatch, tmp_path: Path) -> 
     ask = Ask(question="q", scale=YES, text="A short text.")
     alone = asked(clap, media, ask)[0].score
     fresh = ClapMatch.make(clap.where)
-    long = Ask(
-        question="r", scale=YES, text="A much longer text that stands in the same batch as the short one."
-    )
+    long = Ask(question="r", scale=YES, text="A much longer text that stands in the same batch as the short one.")
     together = fresh.predict(
         [Case(stimulus="b", asks=(long, ask), media=other), Case(stimulus="a", asks=(long, ask), media=media)]
     )
@@ -224,9 +212,7 @@ def test_every_text_and_every_medium_is_embedded_once(tiny: Path, tmp_path: Path
 
 def test_what_cannot_be_answered_says_why(clap: ClapMatch, tmp_path: Path) -> None:
     media, _ = clip(tmp_path, 0.5)
-    (answer,) = asked(
-        clap, media, Ask(question="t", scale=FreeText(type="text"), text="", words="Describe it.")
-    )
+    (answer,) = asked(clap, media, Ask(question="t", scale=FreeText(type="text"), text="", words="Describe it."))
     assert mentions(answer.problem, "texts", "media")
     (cut,) = asked(clap, media, Ask(question="q", scale=YES, text="word " * 200))
     assert mentions(cut.note, "160 tokens", "text")
@@ -252,9 +238,7 @@ def test_it_travels_and_answers_the_same(clap: ClapMatch, tmp_path: Path) -> Non
     assert len(pickle.dumps(clap)) < 1_000
 
 
-def test_a_relative_folder_is_found_from_elsewhere(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_folder_is_found_from_elsewhere(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tiny.parent)
     packed = pickle.dumps(ClapMatch.make("tiny"))
     monkeypatch.chdir(tmp_path)
@@ -270,11 +254,7 @@ def test_a_temperature_must_be_above_zero(tiny: Path, temperature: str) -> None:
 def test_a_low_temperature_makes_the_shares_sharp(tiny: Path, tmp_path: Path) -> None:
     media, _ = clip(tmp_path, 0.6)
     ask = Ask(
-        question="m",
-        scale=Categories(type="categories", categories=["joy", "grief"]),
-        text="",
-        words="",
-        about=ABOUT,
+        question="m", scale=Categories(type="categories", categories=["joy", "grief"]), text="", words="", about=ABOUT
     )
     top = []
     for temperature in ("100", "0.0001"):

@@ -53,9 +53,7 @@ def library_logits(folder: Path, path: Path, texts: list[str]) -> tuple[list[flo
     pixels = CLIPImageProcessorPil.from_pretrained(folder)(images=Image.open(path), return_tensors="pt")
     with torch.inference_mode():
         out = model(
-            input_ids=words["input_ids"],
-            attention_mask=words["attention_mask"],
-            pixel_values=pixels["pixel_values"],
+            input_ids=words["input_ids"], attention_mask=words["attention_mask"], pixel_values=pixels["pixel_values"]
         )
     return out.logits_per_image[0].double().tolist(), math.exp(model.logit_scale.item())
 
@@ -117,9 +115,7 @@ def test_it_runs_and_bad_files_are_rows(clip: ClipMatch, tmp_path: Path) -> None
 
 
 def test_it_travels(clip: ClipMatch, tmp_path: Path) -> None:
-    case = Case(
-        stimulus="a", asks=(Ask(question="q", scale=YES, text="Rain."),), media=Media(picture(tmp_path))
-    )
+    case = Case(stimulus="a", asks=(Ask(question="q", scale=YES, text="Rain."),), media=Media(picture(tmp_path)))
     assert pickle.loads(pickle.dumps(clip)).predict([case]) == clip.predict([case])
 
 
@@ -159,7 +155,5 @@ def test_the_tiny_models_read_the_whole_text(kind: str, tmp_path: Path) -> None:
 
 def test_another_text_gets_another_score(clip: ClipMatch, tmp_path: Path) -> None:
     asks = tuple(Ask(question=f"q{place}", scale=YES, text=text) for place, text in enumerate(TEXTS))
-    scores = [
-        p.score for p in clip.predict([Case(stimulus="a", asks=asks, media=Media(picture(tmp_path)))])[0]
-    ]
+    scores = [p.score for p in clip.predict([Case(stimulus="a", asks=asks, media=Media(picture(tmp_path)))])[0]]
     assert len({round(score or 0.0, 4) for score in scores}) == len(TEXTS)

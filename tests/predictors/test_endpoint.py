@@ -70,9 +70,7 @@ def emolia(name: str, folder: Path) -> Snapshot:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(path.encode())
     source = Source(format=name, name="example", media_root=folder / "media")
-    return Snapshot.build(
-        data.study, stimuli=data.stimuli, ratings=data.ratings, items=data.items, source=source
-    )
+    return Snapshot.build(data.study, stimuli=data.stimuli, ratings=data.ratings, items=data.items, source=source)
 
 
 def test_files_of_one_name_are_told_apart_and_the_old_names_are_an_option(tmp_path: Path) -> None:
@@ -208,9 +206,7 @@ def breaking(request: dict[str, Any], count: int) -> Reply:
 
 
 @pytest.mark.parametrize(("behaviour", "first"), [(good, 3), (refusing, 4), (breaking, 4)])
-def test_a_server_that_does_not_is_asked_text_by_text_from_then_on(
-    behaviour: Any, first: int, clip: Path
-) -> None:
+def test_a_server_that_does_not_is_asked_text_by_text_from_then_on(behaviour: Any, first: int, clip: Path) -> None:
     with serving(behaviour) as server, predictor_from(f"endpoint:{server.url}") as predictor:
         case = texts_case(clip, ["a", "b", "c"])
         for requests in (first, 3):
@@ -292,9 +288,7 @@ def test_a_connection_the_server_closed_is_not_used_again(clip: Path) -> None:
     assert done.table["ok"].all()
 
 
-def test_a_token_is_sent_and_shown_nowhere(
-    clip: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_token_is_sent_and_shown_nowhere(clip: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MY_TOKEN", "very secret")
     with serving() as server, predictor_from(f"endpoint[token_from=MY_TOKEN]:{server.url}") as predictor:
         run(predictor, [texts_case(clip, ["a"])], tmp_path / "run")

@@ -26,9 +26,7 @@ FREE, YES_NO, NUMBER = Tags(type="tags"), YesNo(type="yes-no"), Numeric(type="nu
 def faces_answer(count: int, scale: Scale) -> Prediction:
     """What is answered where there are so many faces."""
     ask = Ask(question="people", scale=scale, text="")
-    seen = tuple(
-        Face(left=0, top=0, right=10, bottom=10, score=0.99 - 0.01 * number) for number in range(count)
-    )
+    seen = tuple(Face(left=0, top=0, right=10, bottom=10, score=0.99 - 0.01 * number) for number in range(count))
     return checked(Faces.make().answer(seen, ask), ask)
 
 
@@ -43,18 +41,12 @@ def faces_answer(count: int, scale: Scale) -> Prediction:
         (Tags(type="tags", tags=["Person", "animal"], open=False), [NONE, "Person", "Person", "Person"]),
         (Tags(type="tags", tags=["nobody", "people"], open=False), ["nobody", "people", "people", "people"]),
         (FreeText(type="text"), ["0 faces", "1 face", "2 faces", "7 faces"]),
-        (
-            Ordered(type="ordered", categories=["none", "one", "several"]),
-            ["none", "one", "several", "several"],
-        ),
+        (Ordered(type="ordered", categories=["none", "one", "several"]), ["none", "one", "several", "several"]),
         (Ordered(type="ordered", categories=["0", "1", "2", "3+"]), ["0", "1", "2", "3+"]),
         (
             Categories(
                 type="categories",
-                categories=[
-                    Category(id="a", text={"en": "No people"}),
-                    Category(id="b", text={"en": "People"}),
-                ],
+                categories=[Category(id="a", text={"en": "No people"}), Category(id="b", text={"en": "People"})],
             ),
             ["a", "b", "b", "b"],
         ),
@@ -145,11 +137,7 @@ def test_photographs(pulled: Pulled, shared_data: Path) -> None:  # noqa: F811  
     assert dict(zip(counts["stimulus"], counts["value"], strict=True)) == names
     predictor = predictor_from("expressions[least=0]")
     tags = [
-        Case(
-            stimulus=path.stem,
-            asks=(Ask(question="facial_expression", scale=FREE, text=""),),
-            media=Media(path),
-        )
+        Case(stimulus=path.stem, asks=(Ask(question="facial_expression", scale=FREE, text=""),), media=Media(path))
         for path in paths
     ]
     looks = run(predictor, tags).table

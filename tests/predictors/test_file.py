@@ -76,9 +76,7 @@ def test_musicevals_answer_file(tmp_path: Path) -> None:
     rows = f"{stem}S002_P001,3.5,4.25\n{stem}S003_P001,2.0,1.5\n{stem}S009_P001,1,1\n"
     done = ran(write(tmp_path / "answer.txt", rows), data)
     result = dict(
-        done.table.filter(pl.col("ok"))
-        .select(pl.concat_str("stimulus", pl.lit(" "), "question"), "value")
-        .rows()
+        done.table.filter(pl.col("ok")).select(pl.concat_str("stimulus", pl.lit(" "), "question"), "value").rows()
     )
     assert result == {
         f"{stem}S002_P001.wav impression": 3.5,
@@ -113,9 +111,7 @@ def test_emolias_own_predictions(tmp_path: Path) -> None:
 def test_our_own_predictions_come_back(ending: str, data: Snapshot, tmp_path: Path) -> None:
     table = run(predictor_from("constant:1"), cases(data)).table
     labels = table.with_columns(
-        pl.when(pl.col("question") == "mood")
-        .then(pl.lit('{"joy": 0.25, "grief": 0.75, "calm": 0.0}'))
-        .alias("shares")
+        pl.when(pl.col("question") == "mood").then(pl.lit('{"joy": 0.25, "grief": 0.75, "calm": 0.0}')).alias("shares")
     )
     path = tmp_path / f"predictions.{ending}"
     if ending == "parquet":
@@ -165,14 +161,8 @@ def test_one_question_needs_no_column_for_it(data: Snapshot, tmp_path: Path) -> 
     [
         ("a,b\n1,2\n", "has no column that names the stimulus"),
         ("stimulus,question,when\nclip_000,valence,1\n", "has no column of predictions"),
-        (
-            "stimulus,question,value\nclip_000,valence,1\nclip_000,valence,2\n",
-            "has two predictions for 'valence'",
-        ),
-        (
-            "stimulus,question,value\nclip_000,valence,1\nclip_000.wav,valence,2\n",
-            "has two predictions for 'valence'",
-        ),
+        ("stimulus,question,value\nclip_000,valence,1\nclip_000,valence,2\n", "has two predictions for 'valence'"),
+        ("stimulus,question,value\nclip_000,valence,1\nclip_000.wav,valence,2\n", "has two predictions for 'valence'"),
         ("stimulus,question,value\n", "holds no predictions"),
         ("", "is empty"),
     ],
@@ -202,7 +192,9 @@ def test_what_does_not_match_is_told_again_after_a_resumed_run(data: Snapshot, t
 
 
 def test_rows_that_name_nothing_are_in_the_ledger(data: Snapshot, tmp_path: Path) -> None:
-    rows = "stimulus,question,value\nclip_000,valence,4\n,valence,3\n,valence,2\nclip_001,,1\nx,valence,1\nx,valence,2\n"
+    rows = (
+        "stimulus,question,value\nclip_000,valence,4\n,valence,3\n,valence,2\nclip_001,,1\nx,valence,1\nx,valence,2\n"
+    )
     done = ran(write(tmp_path / "p.csv", rows), data, ["valence"])
     assert done.table["value"].to_list() == [4.0, None, None, None]
     assert done.ledger.select("stimulus", "question", "reason").rows() == [
@@ -239,9 +231,7 @@ def test_columns_of_numbers_that_answer_nothing_are_in_the_ledger(data: Snapshot
         ({"value": [3]}, "the file's '[3]' is not a number"),
     ],
 )
-def test_what_is_no_number_is_named(
-    row: dict[str, object], problem: str, data: Snapshot, tmp_path: Path
-) -> None:
+def test_what_is_no_number_is_named(row: dict[str, object], problem: str, data: Snapshot, tmp_path: Path) -> None:
     path = write(tmp_path / "p.jsonl", json.dumps({"stimulus": "clip_000", **row}))
     assert ran(path, data, ["valence"]).table["problem"][0] == problem
 
@@ -275,9 +265,7 @@ def test_a_name_of_several_stimuli_is_said_to_be_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-def test_a_list_of_objects_may_have_a_mark_of_its_encoding(
-    encoding: str, data: Snapshot, tmp_path: Path
-) -> None:
+def test_a_list_of_objects_may_have_a_mark_of_its_encoding(encoding: str, data: Snapshot, tmp_path: Path) -> None:
     (tmp_path / "p.json").write_text(json.dumps([{"key": "clip_000", "value": 4}]), encoding=encoding)
     assert ran(tmp_path / "p.json", data, ["valence"]).table["value"][0] == 4.0
 
@@ -294,20 +282,14 @@ def test_a_workbook_is_refused_in_words(tmp_path: Path) -> None:
     [
         ("p.json", b'[{"key": "clip_000", "value": 4, "value": 5}]', "the name 'value' is there twice"),
         ("p.json", b"[" * 100_000, "cannot be read as JSON"),
-        (
-            "p.jsonl.gz",
-            gzip.compress(b'{"key": "clip_000", "value": 4}', mtime=0),
-            "p.jsonl.gz is compressed",
-        ),
+        ("p.jsonl.gz", gzip.compress(b'{"key": "clip_000", "value": 4}', mtime=0), "p.jsonl.gz is compressed"),
         ("p.csv", gzip.compress(b"stimulus,value\nclip_000,4\n", mtime=0), "p.csv is compressed"),
         ("p.json", gzip.compress(b"[]", mtime=0), "p.json is compressed"),
         ("p.jsonl", gzip.compress(b"{}", mtime=0), "p.jsonl is compressed"),
     ],
     ids=["a name twice", "nested", "jsonl.gz", "csv", "json", "jsonl"],
 )
-def test_files_that_hide_something_are_refused(
-    name: str, content: bytes, problem: str, tmp_path: Path
-) -> None:
+def test_files_that_hide_something_are_refused(name: str, content: bytes, problem: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(HeartfeltError, match=problem):
         predictor_from(f"file:{tmp_path / name}")

@@ -116,9 +116,7 @@ def test_a_cell_that_cannot_be_used_is_that_pairs_problem(
     assert told(done, "shares", "A00|C00") == {"A00": 0.5, "C00": 0.5}
 
 
-def test_agreeing_orders_are_one_prediction_and_strangers_are_in_the_ledger(
-    pairs: Snapshot, tmp_path: Path
-) -> None:
+def test_agreeing_orders_are_one_prediction_and_strangers_are_in_the_ledger(pairs: Snapshot, tmp_path: Path) -> None:
     path = written(tmp_path, "first,second,probability\nA00,B00,0.7\nB00,A00,0.3\nA00,Z99,0.5\n")
     done = asked(pairs, path)
     assert told(done, "shares") == {"A00": 0.7, "B00": pytest.approx(0.3)}
@@ -145,9 +143,7 @@ def test_values_of_the_members_of_sets(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_heartfelts_own_predictions_of_sets_are_read_again(pairs: Snapshot, tmp_path: Path) -> None:
-    first = asked(
-        pairs, written(tmp_path, "first,second,winner\nA00,B00,first\nB00,A00,first\nA00,C00,tie\n")
-    )
+    first = asked(pairs, written(tmp_path, "first,second,winner\nA00,B00,first\nB00,A00,first\nA00,C00,tie\n"))
     path = tmp_path / "predictions.parquet"
     first.table.write_parquet(path)
     again = asked(pairs, path)

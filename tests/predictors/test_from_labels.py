@@ -45,9 +45,7 @@ def random_study(n: int, seed: int = 0) -> Snapshot:
         for rater in ("r1", "r2", "r3"):
             value = float(np.clip(np.round(centre + draw.normal(0, 0.7)), 1, 9))
             rows.append({"rater": rater, "stimulus": name, "question": "valence", "value": value})
-            rows.append(
-                {"rater": rater, "stimulus": name, "question": "fits", "value": float(draw.random() < 0.5)}
-            )
+            rows.append({"rater": rater, "stimulus": name, "question": "fits", "value": float(draw.random() < 0.5)})
     return Snapshot.build(study(), stimuli=stimuli, ratings=pl.DataFrame(rows))
 
 
@@ -152,9 +150,7 @@ def test_baselines_do_not_correlate_with_noise() -> None:
             predictor = predictor_from(name)
             predictor.learn(data, table)
             given = [
-                (predictor.predict_one(case, ask).value, true[case.stimulus])
-                for case in asked
-                for ask in case.asks
+                (predictor.predict_one(case, ask).value, true[case.stimulus]) for case in asked for ask in case.asks
             ]
             columns = np.array(given, np.float64).T
             sample.append(float(np.corrcoef(columns[0], columns[1])[0, 1]))
@@ -187,15 +183,11 @@ def test_baselines_have_no_score_that_is_one_by_construction() -> None:
 def test_categories_get_the_majority_and_its_shares(tmp_path: Path) -> None:
     data = snapshot(tmp_path, 8)
     done = learnt("system-mean", data)
-    row = done.table.filter((pl.col("stimulus") == "clip_000.wav") & (pl.col("question") == "mood")).row(
-        0, named=True
-    )
+    row = done.table.filter((pl.col("stimulus") == "clip_000.wav") & (pl.col("question") == "mood")).row(0, named=True)
     assert (row["value"], row["answer"]) == (0.0, "joy")
     assert row["shares"] == '{"joy": 0.5, "grief": 0.5, "calm": 0.0}'
     assert row["score"] is None
-    row = done.table.filter((pl.col("stimulus") == "clip_000.wav") & (pl.col("question") == "fits")).row(
-        0, named=True
-    )
+    row = done.table.filter((pl.col("stimulus") == "clip_000.wav") & (pl.col("question") == "fits")).row(0, named=True)
     assert (row["value"], row["score"]) == (1.0, 1.0)
     assert mentions(row["note"], "stimuli", "2 labels")
 
@@ -227,12 +219,8 @@ def test_a_given_constant() -> None:
     data = random_study(4)
     assert learnt("constant:3.5", data, ["valence"]).table["value"].to_list() == [3.5] * 4
     assert learnt("constant:yes", data, ["fits"]).table["answer"].to_list() == ["yes"] * 4
-    assert set(learnt("constant:12", data, ["valence"]).table["problem"]) == {
-        "12 is not on the scale from 1 to 9"
-    }
-    assert set(learnt("constant:maybe", data).table["problem"]) == {
-        "'maybe' is not on the scale of this question"
-    }
+    assert set(learnt("constant:12", data, ["valence"]).table["problem"]) == {"12 is not on the scale from 1 to 9"}
+    assert set(learnt("constant:maybe", data).table["problem"]) == {"'maybe' is not on the scale of this question"}
 
 
 @pytest.mark.slow

@@ -27,10 +27,7 @@ from tests.predictors.servers import Reply, serving
 
 YES = YesNo(type="yes-no")
 GOOD = json.dumps(
-    {
-        "similarity": 0.5,
-        "choices": [{"message": {"content": '{"q1": {"answer": "yes"}}'}, "finish_reason": "stop"}],
-    }
+    {"similarity": 0.5, "choices": [{"message": {"content": '{"q1": {"answer": "yes"}}'}, "finish_reason": "stop"}]}
 ).encode()
 
 
@@ -42,14 +39,8 @@ def bomb(megabytes: int) -> bytes:
 
 HOSTILE: dict[str, tuple[Script, str]] = {
     "dripping headers": (drip(OK + b"x-a: b\r\n" * 9_999, 0.05), "did not answer within 0.4 s"),
-    "dripping body": (
-        drip(OK + b"content-length: 99999\r\n\r\n" + b" " * 99_999, 0.02),
-        "did not answer within 0.4 s",
-    ),
-    "endless informational answers": (
-        endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
-        "did not answer within 0.4 s",
-    ),
+    "dripping body": (drip(OK + b"content-length: 99999\r\n\r\n" + b" " * 99_999, 0.02), "did not answer within 0.4 s"),
+    "endless informational answers": (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), "did not answer within 0.4 s"),
     "endless header": (endless(OK + b"x-a: ", b"a" * 65_536), "does not speak HTTP"),
     "endless headers": (endless(OK, b"x-a: b\r\n"), "does not speak HTTP"),
     "endless body": (endless(OK + b"\r\n", b" " * 1_048_576), "longer than 16 MiB"),
@@ -57,10 +48,7 @@ HOSTILE: dict[str, tuple[Script, str]] = {
         endless(OK + b"transfer-encoding: chunked\r\n\r\n", b"100000\r\n" + b" " * 0x100000 + b"\r\n"),
         "longer than 16 MiB",
     ),
-    "gzip bomb": (
-        lambda to: answer(bomb(200), b"content-encoding: gzip")(to),
-        "longer than 16 MiB",
-    ),
+    "gzip bomb": (lambda to: answer(bomb(200), b"content-encoding: gzip")(to), "longer than 16 MiB"),
     "no gzip": (answer(b"plain", b"content-encoding: gzip"), "says it is compressed with gzip and is not"),
     "half a gzip": (answer(gzip.compress(GOOD)[:-20], b"content-encoding: gzip"), "cut off"),
     "unknown compression": (answer(b"x", b"content-encoding: br"), "compressed with 'br'"),
@@ -92,10 +80,7 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def specs(url: str, timeout: float = 0.4) -> dict[str, str]:
-    return {
-        "chat": f"chat[timeout={timeout}]:seer@{url}",
-        "endpoint": f"endpoint[timeout={timeout}]:{url}",
-    }
+    return {"chat": f"chat[timeout={timeout}]:seer@{url}", "endpoint": f"endpoint[timeout={timeout}]:{url}"}
 
 
 def asked(spec: str, clip: Path, retry: Retry | None = None) -> tuple[bool, str, int]:
@@ -105,9 +90,7 @@ def asked(spec: str, clip: Path, retry: Retry | None = None) -> tuple[bool, str,
         media=Media(clip),
     )
     with predictor_from(spec) as predictor:
-        row = run(predictor, [case], options=RunOptions(retry=retry or Retry(retries=0))).table.row(
-            0, named=True
-        )
+        row = run(predictor, [case], options=RunOptions(retry=retry or Retry(retries=0))).table.row(0, named=True)
     return row["ok"], row["problem"] or "", row["attempts"]
 
 
@@ -170,31 +153,21 @@ def broken_off(to: socket.socket) -> None:
             "the server's answer was cut off",
         ),
         (answer(gzip.compress(GOOD)[:-20], b"content-encoding: gzip"), "the server's answer was cut off"),
-        (
-            lambda to: to.sendall(OK + b"connection: close\r\n\r\n" + GOOD[:-4]),
-            "the server's answer was cut off",
-        ),
-        (
-            lambda to: to.sendall(OK + b"connection: close\r\n\r\n" + GOOD[:9]),
-            "the server's answer was cut off",
-        ),
+        (lambda to: to.sendall(OK + b"connection: close\r\n\r\n" + GOOD[:-4]), "the server's answer was cut off"),
+        (lambda to: to.sendall(OK + b"connection: close\r\n\r\n" + GOOD[:9]), "the server's answer was cut off"),
         (broken_off, "the connection to the server broke: Connection reset by peer"),
         (lambda _: None, "the server closed the connection without an answer"),
     ],
     ids=["stated length", "chunks", "gzip", "an object", "a text", "a reset", "nothing"],
 )
-def test_an_answer_that_is_cut_off_is_asked_for_again(
-    script: Script, problem: str, kind: str, clip: Path
-) -> None:
+def test_an_answer_that_is_cut_off_is_asked_for_again(script: Script, problem: str, kind: str, clip: Path) -> None:
     with hostile(script) as (url, requests):
         ok, message, attempts = asked(specs(url, 20)[kind], clip, Retry(retries=1, first_wait=0.01))
     assert (ok, attempts, len(requests)) == (False, 2, 2)
     assert message.startswith(problem)
 
 
-@pytest.mark.parametrize(
-    "status", [408, 425, 429, 500, 502, 503, 504, 507, 520, 521, 522, 524, 529, 530, 598]
-)
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504, 507, 520, 521, 522, 524, 529, 530, 598])
 def test_what_may_pass_is_asked_again(status: int, clip: Path) -> None:
     assert is_transient(status)
     for kind in ("chat", "endpoint"):
@@ -245,17 +218,13 @@ def test_a_wait_is_waited(clip: Path) -> None:
     assert time.monotonic() - begun >= 1.0
 
 
-@pytest.mark.parametrize(
-    "header", ["nan", "inf", "-inf", "tomorrow", "", "Mon, 99 Foo 2020 99:99:99 GMT", "1e400"]
-)
+@pytest.mark.parametrize("header", ["nan", "inf", "-inf", "tomorrow", "", "Mon, 99 Foo 2020 99:99:99 GMT", "1e400"])
 def test_a_wait_that_is_none_is_ignored(header: str) -> None:
     assert wait_of(header) is None
 
 
 @pytest.mark.parametrize("kind", ["chat", "endpoint"])
-def test_a_key_that_the_server_repeats_is_not_reported(
-    kind: str, clip: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_that_the_server_repeats_is_not_reported(kind: str, clip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", "s3cr3t-word")
     option = "key_from" if kind == "chat" else "token_from"
     for status in (b"403 Forbidden", b"503 Service Unavailable", b"200 OK"):

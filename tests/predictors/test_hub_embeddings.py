@@ -135,9 +135,7 @@ def test_mert_is_the_librarys_hubert_on_standardised_sound(home: Path, tmp_path:
         ({"model_type": "wavlm"}, "its type is wavlm"),
     ],
 )
-def test_a_mert_that_needs_code_of_its_own_is_refused(
-    changes: dict[str, Any], reason: str, tmp_path: Path
-) -> None:
+def test_a_mert_that_needs_code_of_its_own_is_refused(changes: dict[str, Any], reason: str, tmp_path: Path) -> None:
     look = EMBEDDINGS[f"mert:{write_tiny_mert(tmp_path / 'mert', **changes)}"]()
     with pytest.raises(InputError, match=reason):
         _ = look.identity
@@ -197,11 +195,7 @@ def test_a_head_on_it_learns_is_stored_and_answers(kind: str, home: Path, tmp_pa
     with predictor_from(f"trained:{folder}") as predictor:
         table = run(predictor, cases(snapshot, ["valence"])).table
     assert table["ok"].all()
-    label = (
-        labels(snapshot)
-        .table.filter(pl.col("question") == "valence")
-        .select("stimulus", label=pl.col("value"))
-    )
+    label = labels(snapshot).table.filter(pl.col("question") == "valence").select("stimulus", label=pl.col("value"))
     joined = table.join(label, on="stimulus", maintain_order="left")
     assert float(np.corrcoef(joined["value"], joined["label"])[0, 1]) > 0.6
     WRITERS[kind](home / kind, seed=5)

@@ -126,9 +126,7 @@ def test_pickscore_is_the_librarys_logit(written: dict[str, Path], folder: Path)
     where = written["pickscore"]
     model: Any = CLIPModel.from_pretrained(where)
     words = AutoTokenizer.from_pretrained(where)([PROMPT], return_tensors="pt")
-    pixels = CLIPImageProcessorPil.from_pretrained(where)(
-        images=Image.open(folder / "a.png"), return_tensors="pt"
-    )
+    pixels = CLIPImageProcessorPil.from_pretrained(where)(images=Image.open(folder / "a.png"), return_tensors="pt")
     with torch.inference_mode():
         logit = model(**words, **pixels).logits_per_image[0, 0].item()
     predictor = predictor_for("pickscore", written)
@@ -211,9 +209,7 @@ def utmos_by_hand(path: Path) -> float:
         x = fairseq_states(part, wave)
         fixed = torch.cat([state["domain_emb"], state["judge_emb"]], dim=1).expand(1, x.shape[1], -1)
         lstm = torch.nn.LSTM(72, 8, batch_first=True, bidirectional=True)
-        lstm.load_state_dict(
-            {n.removeprefix("blstm."): v for n, v in state.items() if n.startswith("blstm.")}
-        )
+        lstm.load_state_dict({n.removeprefix("blstm."): v for n, v in state.items() if n.startswith("blstm.")})
         x = lstm(torch.cat([x, fixed], dim=2))[0]
         x = (x @ state["projection.0.weight"].T + state["projection.0.bias"]).relu()
         x = x @ state["projection.2.weight"].T + state["projection.2.bias"]
@@ -227,9 +223,7 @@ def test_utmos_is_fairseqs_equations(written: dict[str, Path], folder: Path) -> 
     assert answers(predictor, case_of(predictor, folder))["utmos"] == pytest.approx(expected, abs=1e-4)
 
 
-def test_utmos_reads_the_layout_of_its_own_code_too(
-    written: dict[str, Path], folder: Path, tmp_path: Path
-) -> None:
+def test_utmos_reads_the_layout_of_its_own_code_too(written: dict[str, Path], folder: Path, tmp_path: Path) -> None:
     import torch
 
     renamed = {}
@@ -245,19 +239,14 @@ def test_utmos_reads_the_layout_of_its_own_code_too(
     judges = torch.zeros(300, 4)
     judges[288] = renamed.pop("judge_emb")[0]
     domains = torch.cat([renamed.pop("domain_emb"), torch.ones(2, 4)])
-    renamed |= {
-        "output_layers.0.judge_embedding.weight": judges,
-        "feature_extractors.1.embedding.weight": domains,
-    }
+    renamed |= {"output_layers.0.judge_embedding.weight": judges, "feature_extractors.1.embedding.weight": domains}
     torch.save({"state_dict": renamed}, tmp_path / "model.ckpt")
     one, other = predictor_for("utmos", written), predictor_from(f"utmos:{tmp_path}")
     assert isinstance(other, HubScores)
     assert answers(one, case_of(one, folder)) == answers(other, case_of(other, folder))
 
 
-def test_nisqa_is_torchmetrics_own(
-    written: dict[str, Path], folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nisqa_is_torchmetrics_own(written: dict[str, Path], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     predictor = predictor_for("nisqa", written)
     import torch
     from torchmetrics.functional.audio import nisqa
@@ -400,9 +389,7 @@ def test_a_score_beyond_its_ends_is_held_there_with_a_note(tmp_path: Path) -> No
         *predictor.file_asks(),
         Ask(question="quality", scale=Points(type="points", points=7), text="", words="How good is it?"),
     )
-    own, held = predictor.predict([Case(stimulus="loud.wav", asks=asks, media=Media(tmp_path / "loud.wav"))])[
-        0
-    ]
+    own, held = predictor.predict([Case(stimulus="loud.wav", asks=asks, media=Media(tmp_path / "loud.wav"))])[0]
     assert (own.value, held.value) == (5, 7)
     for prediction in (own, held):
         assert mentions(str(prediction.note), "scale", "model", "7.500")
@@ -422,9 +409,7 @@ def test_a_long_clip_is_the_mean_of_its_windows(written: dict[str, Path], tmp_pa
 
 
 @every_name
-def test_what_is_no_such_model_is_refused_with_a_fix(
-    name: str, written: dict[str, Path], tmp_path: Path
-) -> None:
+def test_what_is_no_such_model_is_refused_with_a_fix(name: str, written: dict[str, Path], tmp_path: Path) -> None:
     """No traceback for a missing file, an empty folder, or the weights of another model."""
     other = written["utmos" if name != "utmos" else "imagereward"]
     (tmp_path / "empty").mkdir()
@@ -434,12 +419,8 @@ def test_what_is_no_such_model_is_refused_with_a_fix(
         assert caught.value.fix
 
 
-@pytest.mark.parametrize(
-    "name", ["hpsv2", "imagereward", "utmos", "audiobox-aesthetics", "nisqa", "aesthetic"]
-)
-def test_a_checkpoint_that_lacks_any_weight_is_refused(
-    name: str, written: dict[str, Path], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("name", ["hpsv2", "imagereward", "utmos", "audiobox-aesthetics", "nisqa", "aesthetic"])
+def test_a_checkpoint_that_lacks_any_weight_is_refused(name: str, written: dict[str, Path], tmp_path: Path) -> None:
     """Each kind of weight in turn, whatever layer it is in."""
     import torch
     from safetensors.torch import load_file, save_file
@@ -484,9 +465,7 @@ def test_code_in_a_checkpoint_is_never_run(name: str, written: dict[str, Path], 
 
 
 @pytest.mark.parametrize("name", ["pickscore", "hpsv2", "imagereward", "aesthetic", "audiobox-aesthetics"])
-def test_offline_the_default_says_what_to_copy(
-    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_offline_the_default_says_what_to_copy(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     kind = PREDICTORS[name]
     assert issubclass(kind, HubScores)
@@ -526,12 +505,7 @@ def test_weights_that_are_on_no_hub_are_asked_for(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("spec", "reason"),
-    [
-        ("q-align", "never runs"),
-        ("q-align:x/y", "never runs"),
-        ("utmosv2:a", "index"),
-        ("aesthetic-v2-5", "AGPL"),
-    ],
+    [("q-align", "never runs"), ("q-align:x/y", "never runs"), ("utmosv2:a", "index"), ("aesthetic-v2-5", "AGPL")],
 )
 def test_what_cannot_be_had_says_why_and_what_to_do(spec: str, reason: str) -> None:
     with pytest.raises(MissingPartError, match=reason) as caught:
@@ -561,9 +535,7 @@ def test_pictures_are_scored_against_raters(written: dict[str, Path], tmp_path: 
     data = Snapshot.build(study, stimuli=pl.DataFrame(stimuli), ratings=pl.DataFrame(ratings), source=source)
     data.write(tmp_path / "rated")
     models = [f"--model={name}:{written[name]}" for name in ("hpsv2", "aesthetic")]
-    done = CliRunner().invoke(
-        app, ["bench", str(tmp_path / "rated"), *models, "--out", str(tmp_path / "scores")]
-    )
+    done = CliRunner().invoke(app, ["bench", str(tmp_path / "rated"), *models, "--out", str(tmp_path / "scores")])
     assert done.exit_code == 0, done.output
     tables = [pl.read_parquet(path) for path in (tmp_path / "scores").rglob("predictions.parquet")]
     table = pl.concat(tables, how="diagonal").filter(pl.col("question") == "valence")
@@ -600,9 +572,7 @@ def test_what_is_doubtful_about_a_file_is_said(written: dict[str, Path], tmp_pat
         for file, words in expected.items():
             if (Path(file).suffix == ".wav") != (predictor.media_kinds == ("audio",)):
                 continue
-            case = Case(
-                stimulus=file, asks=tuple(predictor.file_asks()), media=Media(tmp_path / file), prompt=PROMPT
-            )
+            case = Case(stimulus=file, asks=tuple(predictor.file_asks()), media=Media(tmp_path / file), prompt=PROMPT)
             answer = predictor.predict([case])[0][0]
             note = answer.note or answer.problem or ""
             assert [word for word in words if word not in note] == [], (name, file, note)
@@ -615,9 +585,7 @@ def test_silence_and_broken_files_are_problems_of_their_own(
     (tmp_path / "text.wav").write_text("no sound")
     predictor = predictor_for("utmos", written)
     asks = tuple(predictor.file_asks())
-    cases = [
-        Case(stimulus=name, asks=asks, media=Media(tmp_path / name)) for name in ("short.wav", "text.wav")
-    ]
+    cases = [Case(stimulus=name, asks=asks, media=Media(tmp_path / name)) for name in ("short.wav", "text.wav")]
     cases.append(Case(stimulus="a.wav", asks=asks, media=Media(folder / "a.wav")))
     table = run(predictor, cases, tmp_path / "out").table
     assert table["ok"].to_list() == [False, False, True]

@@ -25,9 +25,7 @@ from tests.predictors.studies import snapshot
         ("zero=constant", "zero", "constant", "", {}),
     ],
 )
-def test_a_label_before_the_predictor(
-    text: str, label: str, name: str, argument: str, options: dict[str, str]
-) -> None:
+def test_a_label_before_the_predictor(text: str, label: str, name: str, argument: str, options: dict[str, str]) -> None:
     spec = parse_spec(text)
     assert (spec.label, spec.name, spec.argument, dict(spec.options)) == (label, name, argument, options)
 

@@ -74,9 +74,7 @@ def test_a_bench_takes_a_log_like_any_file(data: Snapshot) -> None:
     assert done.scores.coverage["judge"]["valence"].answered == 3
 
 
-def test_what_was_answered_is_the_scorers_answer_its_number_or_the_models_words(
-    data: Snapshot, tmp_path: Path
-) -> None:
+def test_what_was_answered_is_the_scorers_answer_its_number_or_the_models_words(data: Snapshot, tmp_path: Path) -> None:
     path = log(tmp_path / "log.json", [
         sample("clip_000", scores={"s": {"value": "C", "answer": "4"}}),
         sample("clip_001", scores={"s": {"value": 6.5}}),
@@ -91,9 +89,7 @@ def test_what_was_answered_is_the_scorers_answer_its_number_or_the_models_words(
     }
 
 
-def test_scorers_may_be_named_like_questions_or_return_a_value_for_each(
-    data: Snapshot, tmp_path: Path
-) -> None:
+def test_scorers_may_be_named_like_questions_or_return_a_value_for_each(data: Snapshot, tmp_path: Path) -> None:
     for scores in (
         {"valence": {"value": 5}, "mood": {"value": "calm"}},
         {"judge": {"value": {"valence": 5, "mood": "calm"}}},
@@ -108,9 +104,7 @@ def test_scorers_may_be_named_like_questions_or_return_a_value_for_each(
 
 def test_the_most_frequent_category_of_the_epochs_counts(data: Snapshot, tmp_path: Path) -> None:
     said = ["joy", "calm", "Calm", "grief", "joy", "calm"]
-    path = log(
-        tmp_path / "l.json", [sample("clip_000", n, scores={"s": {"answer": a}}) for n, a in enumerate(said)]
-    )
+    path = log(tmp_path / "l.json", [sample("clip_000", n, scores={"s": {"answer": a}}) for n, a in enumerate(said)])
     assert answers(ran(path, data, "mood"))["clip_000"][:3] == [2.0, "calm", "answered in 3 of 6 epochs"]
 
 
@@ -154,9 +148,7 @@ def test_what_the_model_wrote_does_not_stand_for_a_score_that_is_no_answer(
     value: Any, problem: str, data: Snapshot, tmp_path: Path
 ) -> None:
     """inspect_ai writes NaN for samples that a scorer left unscored."""
-    path = log(
-        tmp_path / "l.json", [sample("clip_000", scores={"s": {"value": value}}, output={"completion": "9"})]
-    )
+    path = log(tmp_path / "l.json", [sample("clip_000", scores={"s": {"value": value}}, output={"completion": "9"})])
     assert answers(ran(path, data, "valence"))["clip_000"] == [None, None, None, problem]
 
 
@@ -256,9 +248,7 @@ def test_two_samples_about_one_stimulus_are_no_epochs(data: Snapshot, tmp_path: 
         ("**5.5**", 5.5),
     ],
 )
-def test_the_only_number_is_one_that_was_said(
-    text: str, value: float | None, data: Snapshot, tmp_path: Path
-) -> None:
+def test_the_only_number_is_one_that_was_said(text: str, value: float | None, data: Snapshot, tmp_path: Path) -> None:
     path = log(tmp_path / "l.json", [sample("clip_000", output={"completion": text})])
     assert answers(ran(path, data, "valence"))["clip_000"][0] == value
 

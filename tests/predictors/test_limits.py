@@ -15,16 +15,7 @@ from typing import Any
 import pytest
 
 from heartfelt.errors import InputError, Interrupted
-from heartfelt.predictors import (
-    Ask,
-    Case,
-    Media,
-    Prediction,
-    Retry,
-    RunOptions,
-    TransientError,
-    run,
-)
+from heartfelt.predictors import Ask, Case, Media, Prediction, Retry, RunOptions, TransientError, run
 from heartfelt.predictors.execution.calls import Call, usage_of
 from heartfelt.predictors.execution.engines import BatchJob, Given, Local, Result
 from heartfelt.predictors.execution.running import NETWORK_TIMEOUT
@@ -255,9 +246,7 @@ def test_the_waits_double_from_half_a_second_to_a_minute_with_half_of_them_drawn
     assert Retry(retries=0, first_wait=0, longest_wait=0, seed=0, longest_retry_after=0).wait("clip", 3) == 0
 
 
-def test_a_transient_error_is_slept_on_and_asked_four_times_more(
-    clips: list[Path], sleeps: list[float]
-) -> None:
+def test_a_transient_error_is_slept_on_and_asked_four_times_more(clips: list[Path], sleeps: list[float]) -> None:
     def say(case: Case, call: int) -> list[Prediction]:
         raise TransientError("busy", after=3.0 if call == 2 else None)
 
@@ -270,9 +259,7 @@ def test_a_transient_error_is_slept_on_and_asked_four_times_more(
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), OSError("x"), TimeoutError("x"), InputError("x", "y")])
-def test_only_transient_errors_are_asked_again(
-    error: Exception, clips: list[Path], sleeps: list[float]
-) -> None:
+def test_only_transient_errors_are_asked_again(error: Exception, clips: list[Path], sleeps: list[float]) -> None:
     def say(case: Case, call: int) -> list[Prediction]:
         raise error
 
@@ -341,10 +328,7 @@ def test_by_default_fifty_lost_cases_end_a_run(tmp_path: Path) -> None:
     predictor = lost_until((), transient=True)
     done = run(predictor, asked, None, RunOptions(retry=Retry(retries=0)))
     assert len(predictor.calls) == 50
-    assert (
-        done.table["problem"].to_list()[50:]
-        == ["not asked: 50 cases in a row had failed; the last: busy"] * 10
-    )
+    assert done.table["problem"].to_list()[50:] == ["not asked: 50 cases in a row had failed; the last: busy"] * 10
     endless = lost_until((), transient=True)
     run(endless, asked, None, RunOptions(retry=Retry(retries=0), give_up_after=None))
     assert len(endless.calls) == 60
@@ -401,8 +385,7 @@ def test_a_case_the_engine_lost_is_reported_as_such(clips: list[Path]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("label", "spec", "model"),
-    [("mine", "scripted:x", "mine"), ("", "scripted:x", "scripted:x"), ("", "", "scripted")],
+    ("label", "spec", "model"), [("mine", "scripted:x", "mine"), ("", "scripted:x", "scripted:x"), ("", "", "scripted")]
 )
 def test_a_model_is_called_by_its_label_else_as_it_was_asked_for_else_by_its_kind(
     label: str, spec: str, model: str, clips: list[Path]
@@ -479,9 +462,7 @@ def test_no_more_are_under_way_than_allowed(clips: list[Path]) -> None:
 
 
 @pytest.mark.parametrize(("size", "expected"), [(None, [5, 5, 2]), (4, [4, 4, 4]), (100, [12])])
-def test_batches_have_the_size_they_are_given(
-    size: int | None, expected: list[int], clips: list[Path]
-) -> None:
+def test_batches_have_the_size_they_are_given(size: int | None, expected: list[int], clips: list[Path]) -> None:
     predictor = Scripted(lambda *_: SURE)
     predictor.batch = 5
     run(predictor, [texts_case(path, ["a"]) for path in clips[:12]], None, RunOptions(batch=size))
@@ -521,9 +502,7 @@ def test_a_line_that_is_whole_but_not_a_case_is_dropped(tmp_path: Path) -> None:
     again.close()
 
 
-def test_the_journal_reaches_the_disk_at_least_once_a_second(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_journal_reaches_the_disk_at_least_once_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, synced = [100.0], []
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(os, "fsync", lambda _: synced.append(clock[0]))
@@ -559,12 +538,7 @@ def test_a_line_of_the_journal_has_this_layout(tmp_path: Path) -> None:
 def test_outputs_of_an_earlier_run_go_only_when_something_is_asked(clips: list[Path], tmp_path: Path) -> None:
     asked, folder = [texts_case(path, ["a"]) for path in clips[:2]], tmp_path / "run"
     run(Scripted(lambda *_: SURE), asked, folder)
-    assert {path.name for path in folder.iterdir()} == {
-        JOURNAL,
-        "predictions.csv",
-        "predictions.parquet",
-        "run.json",
-    }
+    assert {path.name for path in folder.iterdir()} == {JOURNAL, "predictions.csv", "predictions.parquet", "run.json"}
 
     def broken(case: Case, call: int) -> list[Prediction]:
         raise KeyboardInterrupt
@@ -583,8 +557,7 @@ def test_checked_predictions_keep_their_flag_and_call_though_they_failed(clips: 
         "c": Prediction(answer="perhaps", call=call),
     }
     done = run(
-        Scripted(lambda case, _: [answer[ask.text] for ask in case.asks]),
-        [texts_case(clips[0], ["a", "b", "c"])],
+        Scripted(lambda case, _: [answer[ask.text] for ask in case.asks]), [texts_case(clips[0], ["a", "b", "c"])]
     )
     assert done.table["call"].to_list() == ["id"] * 3
     assert done.table["flag"].to_list() == ["doubtful", None, None]

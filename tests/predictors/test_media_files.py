@@ -100,16 +100,9 @@ def test_a_link_to_nothing_in_a_folder_has_its_row(pictures: Path) -> None:
     os.mkfifo(pictures / "pipe.png")
     (pictures / "folder.png").mkdir()
     table = heartfelt.predict(pictures, Brightness())
-    missing = {
-        name: f"the media file is missing: {pictures / name}"
-        for name in ("moved.png", "pipe.png", "round.png")
-    }
+    missing = {name: f"the media file is missing: {pictures / name}" for name in ("moved.png", "pipe.png", "round.png")}
     assert (
-        dict(
-            table.filter(~pl.col("ok"))
-            .select(pl.col("file").str.split("/").list.last(), "problem")
-            .iter_rows()
-        )
+        dict(table.filter(~pl.col("ok")).select(pl.col("file").str.split("/").list.last(), "problem").iter_rows())
         == missing
     )
     assert table["ok"].sum() == 2
@@ -125,9 +118,7 @@ def test_the_shipped_head_and_its_folder_answer_alike_everywhere(tmp_path: Path)
     by_name, by_folder = (
         answered_everywhere(tmp_path, model, ("valence", "arousal")) for model in ("valence-arousal", SHIPPED)
     )
-    compared = pl.col(
-        "file", "question", "value", "low", "high", "confidence", "spread", "flag", "warning", "problem"
-    )
+    compared = pl.col("file", "question", "value", "low", "high", "confidence", "spread", "flag", "warning", "problem")
     assert by_name.select(compared).equals(by_folder.select(compared))
     rows = {Path(row["file"]).stem: row for row in by_name.iter_rows(named=True)}
     assert rows["noise"]["flag"] == "unlike training"
@@ -177,9 +168,7 @@ def test_a_text_to_compare_with_is_one_for_all_or_one_for_each(pictures: Path) -
 
     files = [pictures / "dark.png", pictures / "light.png"]
     assert heartfelt.predict(files, words, prompt="night")["value"].to_list() == [5.0, 5.0]
-    assert heartfelt.predict(files, words, prompt={"dark": "night", "light.png": "midday"})[
-        "value"
-    ].to_list() == [
+    assert heartfelt.predict(files, words, prompt={"dark": "night", "light.png": "midday"})["value"].to_list() == [
         5.0,
         6.0,
     ]
@@ -286,8 +275,7 @@ def problems(files: object, relative_to: Path) -> dict[str, str]:
     """What ``predict`` says about files it cannot answer."""
     failed = heartfelt.predict(files, Brightness()).filter(~pl.col("ok"))
     return {
-        name.removeprefix(f"{relative_to}/"): problem
-        for name, problem in failed.select("file", "problem").iter_rows()
+        name.removeprefix(f"{relative_to}/"): problem for name, problem in failed.select("file", "problem").iter_rows()
     }
 
 
@@ -320,9 +308,7 @@ def test_a_folder_that_cannot_be_opened_has_its_row(pictures: Path, monkeypatch:
     assert problems([pictures / "dark.png", pictures / "locked"], pictures)["locked"].startswith("the folder")
 
 
-def test_a_file_that_may_not_be_looked_at_has_its_row(
-    pictures: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_may_not_be_looked_at_has_its_row(pictures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     really = Path.stat
 
     def refused(path: Path, *, follow_symlinks: bool = True) -> os.stat_result:
@@ -349,9 +335,7 @@ def test_names_that_are_not_utf8_have_their_rows(pictures: Path, tmp_path: Path)
     assert reason in (tmp_path / "out" / "predictions.csv").read_text()
 
 
-def test_an_empty_folder_among_others_and_impossible_names_have_their_rows(
-    pictures: Path, tmp_path: Path
-) -> None:
+def test_an_empty_folder_among_others_and_impossible_names_have_their_rows(pictures: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     found = problems([pictures, empty, "x" * 300 + ".png", "nul\0.png"], pictures)
@@ -360,9 +344,7 @@ def test_an_empty_folder_among_others_and_impossible_names_have_their_rows(
     assert found["nul\0.png"] == "no file can have this name"
 
 
-@pytest.mark.parametrize(
-    ("model", "name"), [("pitch", "song.m4a"), ("pitch", "film.MP4"), ("brisque", "photo.heic")]
-)
+@pytest.mark.parametrize(("model", "name"), [("pitch", "song.m4a"), ("pitch", "film.MP4"), ("brisque", "photo.heic")])
 def test_media_in_formats_that_cannot_be_read_have_their_rows(model: str, name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"\0\0\0\x18ftypmp42\0\0\0\0")
     table = heartfelt.predict(tmp_path, model, questions=["median"] if model == "pitch" else None)

@@ -52,9 +52,7 @@ def versa(**more: Any) -> list[dict[str, Any]]:
 
 
 def write(path: Path, rows: list[dict[str, Any]], *, python: bool = False) -> Path:
-    path.write_text(
-        "".join((str(row) if python else json.dumps(row)) + "\n" for row in rows), encoding="utf-8"
-    )
+    path.write_text("".join((str(row) if python else json.dumps(row)) + "\n" for row in rows), encoding="utf-8")
     return path
 
 
@@ -98,12 +96,8 @@ def test_both_ways_versa_has_written_its_lines_give_the_same(python: bool, tmp_p
 
 def test_numbers_of_numpy_and_torch_in_python_text_are_read_and_nothing_is_run(tmp_path: Path) -> None:
     path = tmp_path / "result.txt"
-    path.write_text(
-        "{'key': 'a', 'x': np.float32(1.5), 'y': tensor(-2.0), 'z': open('gone', 'w'), 'w': Infinity}\n"
-    )
-    assert read_lines([path]) == [
-        {"key": "a", "x": 1.5, "y": -2.0, "z": "open('gone', 'w')", "w": float("inf")}
-    ]
+    path.write_text("{'key': 'a', 'x': np.float32(1.5), 'y': tensor(-2.0), 'z': open('gone', 'w'), 'w': Infinity}\n")
+    assert read_lines([path]) == [{"key": "a", "x": 1.5, "y": -2.0, "z": "open('gone', 'w')", "w": float("inf")}]
     assert not Path("gone").exists()
 
 
@@ -234,9 +228,7 @@ def test_metrics_are_chosen_reversed_and_labelled(data: Snapshot, tmp_path: Path
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "json"])
 def test_a_wide_table_of_metrics_works_likewise(ending: str, data: Snapshot, tmp_path: Path) -> None:
-    table = pl.DataFrame(
-        [{"Audio File": f"/data/{r['key']}", "utmos": r["utmos"], "mcd": r["mcd"]} for r in versa()]
-    )
+    table = pl.DataFrame([{"Audio File": f"/data/{r['key']}", "utmos": r["utmos"], "mcd": r["mcd"]} for r in versa()])
     path = tmp_path / f"metrics.{ending}"
     if ending == "parquet":
         table.write_parquet(path)
@@ -248,14 +240,10 @@ def test_a_wide_table_of_metrics_works_likewise(ending: str, data: Snapshot, tmp
     assert done.scores.models == ("utmos", "mcd")
     assert correlation(done.scores, "utmos") == pytest.approx(1.0)
     problems = set(done.predictions.filter(question="mood")["problem"])
-    assert problems == {
-        f"{name} is a number, and this question has other answers" for name in ("utmos", "mcd")
-    }
+    assert problems == {f"{name} is a number, and this question has other answers" for name in ("utmos", "mcd")}
 
 
-@pytest.mark.parametrize(
-    "name", ["key", "utt", "utt_id", "wav", "wavid", "filename", "file", "path", "clip", "audio"]
-)
+@pytest.mark.parametrize("name", ["key", "utt", "utt_id", "wav", "wavid", "filename", "file", "path", "clip", "audio"])
 def test_the_stimulus_has_many_names(name: str, data: Snapshot, tmp_path: Path) -> None:
     rows = "\n".join(f"C:\\sounds\\{stimulus},{mean}" for stimulus, mean in TRUTH.items())
     path = tmp_path / "p.csv"
@@ -286,9 +274,7 @@ def test_columns_with_a_usual_name_of_predictions_stay_one_model(data: Snapshot,
     assert done.scores.models == (f"file:{tmp_path / 'p.csv'}", f"file:{tmp_path / 'q.csv'}")
 
 
-def test_several_metrics_asked_as_one_model_are_refused_with_their_names(
-    data: Snapshot, tmp_path: Path
-) -> None:
+def test_several_metrics_asked_as_one_model_are_refused_with_their_names(data: Snapshot, tmp_path: Path) -> None:
     path = write(tmp_path / "v.jsonl", versa())
     with pytest.raises(HeartfeltError, match="holds 5 metrics: utmos, mcd") as caught:
         run(predictor_from(str(path)), cases(data, ["valence"]))
@@ -302,20 +288,14 @@ def test_several_metrics_asked_as_one_model_are_refused_with_their_names(
     ("content", "problem"),
     [
         (b"", "holds no predictions|is empty"),
-        (
-            b'{"key": "a", "x": 1}\n{"key": "b", "x"',
-            r"v.jsonl, line 2: .*the last line: the file seems to be cut off",
-        ),
+        (b'{"key": "a", "x": 1}\n{"key": "b", "x"', r"v.jsonl, line 2: .*the last line: the file seems to be cut off"),
         (b'{"key": "a", "x": 1, "x": 2}\n', "line 1: the name 'x' is there twice"),
         (b"{'key': 'a', 'x': 1, 'x': 2}\n", "line 1: the name 'x' is there twice"),
         (b'{"key": "a", "x": {"y": 1}, "x.y": 2}\n', r"line 1: the name 'x\.y' is there twice"),
         (b'{"key": "a", "x.y": 2, "x": {"y": 1}}\n', r"line 1: the name 'x\.y' is there twice"),
         (b'{"key": "a", "x": 1}\n[1]\n', "line 2: this is no object"),
         (b'{"key": "a", "x": "high"}\n', "has no column of predictions"),
-        (
-            b'{"key": "clip_000", "x": 1}\n{"key": "clip_000.wav", "x": 1}\n',
-            "row 2: .*two predictions for 'valence'",
-        ),
+        (b'{"key": "clip_000", "x": 1}\n{"key": "clip_000.wav", "x": 1}\n', "row 2: .*two predictions for 'valence'"),
         (b"\xff\xfe\x00", "v.jsonl"),
         (b"{" * 5000, "line 1"),
         (b"{'key': 'a', 'x': 1or}\n", "line 1: this is not valid JSON"),
@@ -337,9 +317,7 @@ def test_of_a_pair_the_lower_number_wins_where_lower_is_better(tmp_path: Path) -
     """Raters' preferences follow a planted strength: a distance that falls with it must choose as a quality that grows with it."""
     judged, truth = arena(prompts=4)
     rows = [{"key": name, "mcd": -strength, "pesq": strength} for name, strength in truth.items()]
-    done = bench(
-        judged, f"{write(tmp_path / 'v.jsonl', rows)}", BenchOptions(score=ScoreOptions(resamples=100))
-    )
+    done = bench(judged, f"{write(tmp_path / 'v.jsonl', rows)}", BenchOptions(score=ScoreOptions(resamples=100)))
     found = [done.scores.find("better", model) for model in ("mcd", "pesq")]
     values = [score.estimate.value or 0.0 for score in found if score is not None]
     assert len(values) == 2
@@ -372,16 +350,9 @@ def test_the_command_scores_every_metric_against_a_benchmark(
     frozen.write(tmp_path / "benchmark")
     items = frozen.items.filter(question="valence", split="test")
     rows = [
-        {"key": s, "utmos": 1 + (label - 1) / 2, "mcd": -label}
-        for s, label in items.select("stimulus", "label").rows()
+        {"key": s, "utmos": 1 + (label - 1) / 2, "mcd": -label} for s, label in items.select("stimulus", "label").rows()
     ]
-    command = [
-        "score",
-        str(tmp_path / "benchmark"),
-        str(write(tmp_path / "versa.jsonl", rows)),
-        "--part",
-        "test",
-    ]
+    command = ["score", str(tmp_path / "benchmark"), str(write(tmp_path / "versa.jsonl", rows)), "--part", "test"]
     assert main([*command, "--resamples", "100", "--out", str(tmp_path / "out")]) == 0
     scores = read_json(tmp_path / "out" / "scores.json", Scores)
     assert scores.models == ("utmos", "mcd")
@@ -409,7 +380,9 @@ def test_scoring_says_why_entries_of_a_file_were_not_used_and_takes_folders(tmp_
         answer_to(ScoringRequest(str(tmp_path / "benchmark"), str(path), options))
         for path in (folder, tmp_path / "all.jsonl")
     ]
-    unread = "1 entry of the file could not be used: 'avg_result.txt' does not have one object per line, so it was not read."
+    unread = (
+        "1 entry of the file could not be used: 'avg_result.txt' does not have one object per line, so it was not read."
+    )
     strange = [
         "1 entry of the file could not be used: a row names no stimulus.",
         "2 entries of the file could not be used: no stimulus that is asked about has this name.",
@@ -419,9 +392,7 @@ def test_scoring_says_why_entries_of_a_file_were_not_used_and_takes_folders(tmp_
     assert done[0].manifest.scored.predictions == done[1].manifest.scored.predictions
 
 
-def test_columns_named_like_a_question_that_is_not_asked_are_no_metrics(
-    data: Snapshot, tmp_path: Path
-) -> None:
+def test_columns_named_like_a_question_that_is_not_asked_are_no_metrics(data: Snapshot, tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("stimulus,valence\nclip_000,4\n")
     asked = BenchOptions(score=ScoreOptions(resamples=100), questions=("fits",))
     with pytest.raises(HeartfeltError, match="has no column of predictions"):

@@ -29,18 +29,8 @@ from tests.facts import mentions
 from tests.predictors.weights.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
 
 RATE = 16_000
-ANY, UNIT, NINE = (
-    Numeric(type="numeric"),
-    Numeric(type="numeric", low=0, high=1),
-    Points(type="points", points=9),
-)
-OFFLINE = {
-    "faces": "image",
-    "expressions": "image",
-    "objects": "image",
-    "pixels": "image",
-    "brisque": "image",
-}
+ANY, UNIT, NINE = (Numeric(type="numeric"), Numeric(type="numeric", low=0, high=1), Points(type="points", points=9))
+OFFLINE = {"faces": "image", "expressions": "image", "objects": "image", "pixels": "image", "brisque": "image"}
 ASKED = {
     "speech-mos": ["distillmos", "sig", "bak", "ovrl", "p808"],
     "speech-mos:dnsmos": ["sig", "bak", "ovrl", "p808"],
@@ -105,20 +95,14 @@ def test_whoever_answers_about_files_says_which_files_it_reads(name: str) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "spec", ["measure", "pitch", "speech-activity", "notes", "music-tags", "speech-mos:dnsmos"]
-)
+@pytest.mark.parametrize("spec", ["measure", "pitch", "speech-activity", "notes", "music-tags", "speech-mos:dnsmos"])
 def test_every_file_question_has_an_answer(spec: str, pulled: Pulled, tmp_path: Path) -> None:  # noqa: F811  # a fixture taken in by name
     predictor = predictor_from(spec)
-    for name in {
-        "speech-activity": ["silero-vad"],
-        "notes": ["basic-pitch"],
-        "music-tags": ["musicnn-msd"],
-    }.get(spec, ["dnsmos"]):
+    for name in {"speech-activity": ["silero-vad"], "notes": ["basic-pitch"], "music-tags": ["musicnn-msd"]}.get(
+        spec, ["dnsmos"]
+    ):
         pulled(name)
-    case = Case(
-        stimulus="clip", asks=tuple(predictor.file_asks()), media=stored(tmp_path / "clip.wav", voice(10))
-    )
+    case = Case(stimulus="clip", asks=tuple(predictor.file_asks()), media=stored(tmp_path / "clip.wav", voice(10)))
     table = run(predictor, [case]).table
     assert table["ok"].all(), table["problem"].to_list()
     assert all(v is not None or a is not None for v, a in table.select("value", "answer").iter_rows())
@@ -134,21 +118,14 @@ LESS_IS_BETTER, ENDLESS = MetricScore("a fault", 100, 0), MetricScore("a count")
     [
         (LESS_IS_BETTER, "fault", ANY, Prediction(value=25)),
         (LESS_IS_BETTER, "quality", ANY, Prediction(value=75)),
-        (
-            LESS_IS_BETTER,
-            "quality",
-            UNIT,
-            Prediction(value=0.75, note="moved linearly from 100 to 0 onto 0 to 1"),
-        ),
+        (LESS_IS_BETTER, "quality", UNIT, Prediction(value=0.75, note="moved linearly from 100 to 0 onto 0 to 1")),
         (LESS_IS_BETTER, "fault", NINE, Prediction(value=7, note="moved linearly from 100 to 0 onto 1 to 9")),
         (ENDLESS, "fault", ANY, Prediction(value=25)),
         (ENDLESS, "quality", ANY, Prediction(score=25)),
         (ENDLESS, "quality", NINE, Prediction(score=25)),
     ],
 )
-def test_a_score_on_a_scale(
-    score: MetricScore, name: str, scale: Numeric | Points, expected: Prediction
-) -> None:
+def test_a_score_on_a_scale(score: MetricScore, name: str, scale: Numeric | Points, expected: Prediction) -> None:
     assert on_scale(25.0, score, Ask(question=name, scale=scale, text=""), "fault") == expected
 
 
@@ -241,9 +218,7 @@ def test_the_worse_the_copy_the_lower_the_score_against_the_reference(spec: str,
 
 def test_without_a_reference_the_row_says_how_to_give_one(tmp_path: Path) -> None:
     case = Case(
-        stimulus="clip",
-        asks=(Ask(question="q", scale=UNIT, text=""),),
-        media=stored(tmp_path / "clip.wav", voice(1)),
+        stimulus="clip", asks=(Ask(question="q", scale=UNIT, text=""),), media=stored(tmp_path / "clip.wav", voice(1))
     )
     table = run(predictor_from("stoi"), [case]).table
     assert table["ok"].to_list() == [False]
@@ -292,8 +267,7 @@ def test_aecmos_compares_three_signals(pulled: Pulled, tmp_path: Path) -> None: 
     for name in ("far", "mic"):
         (tmp_path / name / "take2.wav").write_bytes((tmp_path / name / "take.wav").read_bytes())
     table = run(
-        predictor,
-        [Case(stimulus="clean", asks=asks, media=clean), Case(stimulus="echo", asks=asks, media=uncancelled)],
+        predictor, [Case(stimulus="clean", asks=asks, media=clean), Case(stimulus="echo", asks=asks, media=uncancelled)]
     ).table
     echo = table.filter(table["question"] == "aecmos-echo")["value"].to_list()
     assert echo[0] > echo[1] + 0.5
@@ -354,9 +328,7 @@ def test_sound_too_short_to_measure_has_a_reason(
     files = [stored(tmp_path / f"{n:05}.wav", voice()[8_000 : 8_000 + n]).path for n in lengths]
     for length, row in zip(lengths, answers(spec, files), strict=True):
         if not row["ok"]:
-            assert re.search(
-                r"needs at least 0\.\d+ s|no note sounds|nothing has a pitch", str(row["problem"])
-            )
+            assert re.search(r"needs at least 0\.\d+ s|no note sounds|nothing has a pitch", str(row["problem"]))
         elif length < RATE // 20:
             assert "the clip lasts" in str(row["warning"])
 
@@ -415,6 +387,4 @@ def test_nothing_is_compared_with_a_reference_that_is_silent_or_broken(spec: str
         f"{tmp_path / 'broken.wav'}, the reference: The sound cannot be read as audio: it holds text, beginning 'no sound'.",
     ]
     (row,) = heartfelt.predict(silent, spec, reference=clip).iter_rows(named=True)
-    assert (row["value"], row["warning"]) == (0.0, "the clip is silent") or row[
-        "problem"
-    ] == "the clip is silent"
+    assert (row["value"], row["warning"]) == (0.0, "the clip is silent") or row["problem"] == "the clip is silent"

@@ -38,12 +38,7 @@ def output(slope: float = 0.0, bounds: tuple[float, float] | None = (1.0, 9.0)) 
     size = EMBEDDINGS["music"]().size
     nothing = {name: np.zeros(size) for name in ("mean", "factor", "reach", "weight")}
     return QuestionHead(
-        question="valence",
-        head=Head("ridge", 5.0, nothing),
-        bounds=bounds,
-        half_width=1.5,
-        confidence=0.9,
-        slope=slope,
+        question="valence", head=Head("ridge", 5.0, nothing), bounds=bounds, half_width=1.5, confidence=0.9, slope=slope
     )
 
 
@@ -112,12 +107,7 @@ def test_a_training_stimulus_is_known_by_content_or_by_all_three_names() -> None
     known = model(out_of_fold={"hash": retained})
     assert known.out_of_fold_of("hash") is retained
     assert known.out_of_fold_of("other", "a.wav", "A", "happy") is retained
-    for names in (
-        ("a.wav", "A", "sad"),
-        ("a.wav", "B", "happy"),
-        ("b.wav", "A", "happy"),
-        ("a.wav", None, None),
-    ):
+    for names in (("a.wav", "A", "sad"), ("a.wav", "B", "happy"), ("b.wav", "A", "happy"), ("a.wav", None, None)):
         assert known.out_of_fold_of("other", *names) is None
     assert known.output("VALENCE") is known.outputs[0]
     assert known.output("arousal") is None
@@ -137,8 +127,7 @@ def test_windows_are_answered_where_there_is_more_than_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "lengths"),
-    [(14.9, [14.9]), (15.0, [10.0, 5.0]), (24.9, [10.0, 14.9]), (25.0, [10.0, 10.0, 5.0])],
+    ("seconds", "lengths"), [(14.9, [14.9]), (15.0, [10.0, 5.0]), (24.9, [10.0, 14.9]), (25.0, [10.0, 10.0, 5.0])]
 )
 def test_windows_are_ten_seconds_with_a_rest_of_at_least_five(seconds: float, lengths: list[float]) -> None:
     sound = np.zeros(round(seconds * 100), np.float32)
@@ -178,9 +167,7 @@ def test_speech_of_less_than_a_second_and_silence_have_warnings() -> None:
             mono(wrong)
 
 
-@pytest.mark.parametrize(
-    ("module", "window"), [(dnsmos, 144_160), (distillmos, 122_880)], ids=["dnsmos", "distillmos"]
-)
+@pytest.mark.parametrize(("module", "window"), [(dnsmos, 144_160), (distillmos, 122_880)], ids=["dnsmos", "distillmos"])
 def test_windows_of_speech_end_within_the_clip(module: Any, window: int) -> None:
     assert window == module.window
     for frames in (window, window + 1, 20 * 16_000, 30 * 16_000 + 7):
@@ -200,8 +187,7 @@ def test_patches_are_up_to_an_hour_apart(hop: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "offline"),
-    [("", False), ("0", False), ("No", False), (" false ", False), ("1", True), ("yes", True)],
+    ("value", "offline"), [("", False), ("0", False), ("No", False), (" false ", False), ("1", True), ("yes", True)]
 )
 def test_offline_is_a_switch(value: str, offline: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEARTFELT_OFFLINE", value)
@@ -249,9 +235,7 @@ def conveyed(errors: dict[str, KnownError] | None = None) -> Any:
             for place, gap in enumerate((-1.0, 0.0, 1.0)):
                 name = f"{system}{intent}{place}"
                 stimuli.append({"stimulus": name, "system": system, "intent": intent})
-                predictions.append(
-                    {"stimulus": name, "question": "valence", "value": reference_ + shift + gap}
-                )
+                predictions.append({"stimulus": name, "question": "valence", "value": reference_ + shift + gap})
     asked = Evidence(
         stimuli=pl.DataFrame(stimuli),
         predictions=pl.DataFrame(predictions),

@@ -98,9 +98,7 @@ def test_confidence_is_the_probability_of_being_right() -> None:
     assert predictor.answer(only(zebra=0.25), Ask(question="objects", scale=FREE, text="")).answer == "zebra"
     unsure = predictor.answer(only(zebra=0.2), Ask(question="objects", scale=FREE, text=""))
     assert mentions(unsure.problem, "0.4", "0.33")
-    assert predictor.answer(only(zebra=0.2), Ask(question="what", scale=ZEBRAS, text="")).answer == "zebra", (
-        "on a list"
-    )
+    assert predictor.answer(only(zebra=0.2), Ask(question="what", scale=ZEBRAS, text="")).answer == "zebra", "on a list"
     bold = Objects.make("", {"least": "0.3"})
     assert bold.answer(only(zebra=0.2), Ask(question="objects", scale=FREE, text="")).answer == "zebra"
 
@@ -108,9 +106,7 @@ def test_confidence_is_the_probability_of_being_right() -> None:
 def test_three_views_are_averaged(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, bool]] = []
 
-    def classified(
-        pictures: list[Image.Image], *, model: str, view: str = "centre"
-    ) -> npt.NDArray[np.float64]:
+    def classified(pictures: list[Image.Image], *, model: str, view: str = "centre") -> npt.NDArray[np.float64]:
         del model
         seen.extend((view, each.getpixel((0, 0)) == (255, 0, 0)) for each in pictures)
         return np.full((len(pictures), 1000), 0.0 if view == "whole" else 0.003)
@@ -127,14 +123,10 @@ def test_three_views_are_averaged(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_lists_of_a_study_get_the_sum_of_their_classes() -> None:
     predictor = Objects.make("", {"least": "0.2"})
     seen = probabilities(Beagle=0.15, Boxer=0.15, tabby_cat=0.2, couch=0.3)
-    closed = Ask(
-        question="what", scale=Tags(type="tags", tags=["Dog", "cats", "sofa", "car"], open=False), text=""
-    )
+    closed = Ask(question="what", scale=Tags(type="tags", tags=["Dog", "cats", "sofa", "car"], open=False), text="")
     assert predictor.answer(seen, closed).answer == "Dog;sofa;cats"
     kinds = Ask(
-        question="what",
-        scale=Categories(type="categories", categories=["animal", "furniture", "food"]),
-        text="",
+        question="what", scale=Categories(type="categories", categories=["animal", "furniture", "food"]), text=""
     )
     result = predictor.answer(seen, kinds)
     assert result.answer == "animal"
@@ -155,9 +147,7 @@ def test_an_unknown_network_is_refused_with_the_known_ones() -> None:
     assert "efficientnet-lite2" in message.value.fix
 
 
-def test_a_network_that_cannot_be_had_is_said_in_every_row(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_network_that_cannot_be_had_is_said_in_every_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HEARTFELT_CACHE", str(tmp_path / "empty"))
     monkeypatch.setenv("HEARTFELT_OFFLINE", "1")
     cases: list[Case] = []

@@ -41,10 +41,7 @@ class Counting(Pixels):
 
 
 def test_seven_questions_decode_an_image_once(photo: Path) -> None:
-    asks = [
-        Ask(question=name, scale=Tags(type="tags") if name == "palette" else PLAIN, text="")
-        for name in MEASURES
-    ]
+    asks = [Ask(question=name, scale=Tags(type="tags") if name == "palette" else PLAIN, text="") for name in MEASURES]
     asks.append(Ask(question="again", scale=PLAIN, text="", about={"measure": "brightness"}))
     predictor = Counting.make()
     table = run(predictor, [Case(stimulus="a", asks=tuple(asks), media=Media(photo))]).table
@@ -87,9 +84,7 @@ def predict(spec: str, photo: Path, ask: Ask) -> Prediction:
 
 
 def test_colours_on_the_lists_of_a_study(photo: Path) -> None:
-    closed = Ask(
-        question="colour", scale=Tags(type="tags", tags=["Orange", "Blue", "Green"], open=False), text=""
-    )
+    closed = Ask(question="colour", scale=Tags(type="tags", tags=["Orange", "Blue", "Green"], open=False), text="")
     assert predict("pixels", photo, closed).answer == "Orange;Blue"
     warm = Ask(question="colour", scale=Categories(type="categories", categories=["red", "blue"]), text="")
     result = predict("pixels:palette", photo, warm)
@@ -112,9 +107,7 @@ def test_the_measure_is_known_by_many_names() -> None:
 
 
 def test_a_question_that_names_no_measure_says_what_to_ask(photo: Path) -> None:
-    assert "ask pixels:MEASURE" in (
-        predict("pixels", photo, Ask(question="style", scale=UNIT, text="")).problem or ""
-    )
+    assert "ask pixels:MEASURE" in (predict("pixels", photo, Ask(question="style", scale=UNIT, text="")).problem or "")
 
 
 def test_it_survives_pickling_and_says_what_it_is(photo: Path) -> None:

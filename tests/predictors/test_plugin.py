@@ -22,9 +22,7 @@ from tests.predictors.studies import snapshot
 # Installing and every command take a process of their own.
 pytestmark = pytest.mark.slow
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "own-predictor.md"
-FILES = dict(
-    re.findall(r"^```\w+ (\S+)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-)
+FILES = dict(re.findall(r"^```\w+ (\S+)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
 
 
 def install(source: Path, files: Mapping[str, str], target: Path) -> None:
@@ -104,18 +102,7 @@ def test_it_is_scored_against_raters(site: Path, tmp_path: Path) -> None:
 def test_a_head_is_trained_on_its_embedding(site: Path, tmp_path: Path) -> None:
     data = snapshot(tmp_path / "study", 24)
     data.write(tmp_path / "rated")
-    arguments = [
-        "train",
-        "rated",
-        "--embedding",
-        "levels",
-        "--policy",
-        "none",
-        "--heads",
-        "ridge",
-        "--out",
-        "head",
-    ]
+    arguments = ["train", "rated", "--embedding", "levels", "--policy", "none", "--heads", "ridge", "--out", "head"]
     done = heartfelt(site, *arguments, folder=tmp_path)
     assert done.returncode == 0, done.stderr + done.stdout
     assert json.loads((tmp_path / "head" / "model.json").read_text())["embedding"] == "levels"

@@ -27,9 +27,7 @@ from tests.training.experiments.studies import setup_of, study
 if find_spec("ray") is None:
     pytest.skip("Ray is not installed", allow_module_level=True)
 # Ray leaves processes and files to be closed at its own leisure, and says so at each other's expense.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:unclosed:ResourceWarning", "ignore:subprocess:ResourceWarning"
-)
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning", "ignore:subprocess:ResourceWarning")
 
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 MODULE = """
@@ -146,10 +144,7 @@ def test_experiments_fit_the_same_cells_on_a_cluster(cluster: Any, tmp_path: Pat
     setup = setup_of(tmp_path, study(tmp_path / "media"))
     plan = plan_learning_curve(setup, "ratings", [1, 3])
     away = ENGINES["ray"].make({"address": cluster.address, "workers": "2"})
-    made = [
-        run_plan(setup, plan, tmp_path / name, engine=engine)
-        for name, engine in (("away", away), ("here", None))
-    ]
+    made = [run_plan(setup, plan, tmp_path / name, engine=engine) for name, engine in (("away", away), ("here", None))]
     away.close()
     assert dumps(made[0]) == dumps(made[1])
     files = sorted((tmp_path / "here" / "cells").iterdir())
@@ -212,9 +207,7 @@ def test_media_can_travel(cluster: Any, tmp_path: Path) -> None:
     given = [Case(stimulus=name, asks=asks, media=Media(tmp_path / name)) for name in ("a", "b", "gone")]
     options = {"address": cluster.address, "media": "send", "workers": "1"}
     table = run(
-        predictor_from("cluster_work:heard"),
-        given,
-        options=RunOptions(engine="ray", engine_options=options),
+        predictor_from("cluster_work:heard"), given, options=RunOptions(engine="ray", engine_options=options)
     ).table
     assert table["value"].to_list() == [0.0, 1.0, None]
     assert "gone" in table["problem"][2]
@@ -262,13 +255,7 @@ def test_an_address_where_nothing_is_is_told(address: str) -> None:
 
 @pytest.mark.parametrize(
     "failure",
-    [
-        OSError("no socket"),
-        FileNotFoundError(2, "gone", "/tmp/ray"),
-        AssertionError(),
-        SystemExit(1),
-        TypeError("x"),
-    ],
+    [OSError("no socket"), FileNotFoundError(2, "gone", "/tmp/ray"), AssertionError(), SystemExit(1), TypeError("x")],
 )
 def test_ray_that_cannot_start_is_told(failure: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     import ray

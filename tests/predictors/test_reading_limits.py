@@ -129,11 +129,7 @@ def test_without_a_scale_a_request_asks_yes_or_no() -> None:
 
 @pytest.mark.parametrize(
     ("name", "lowest", "highest"),
-    [
-        ("temperature", "0", "2"),
-        ("max_tokens", "1", "1000000"),
-        ("input_price", "0", "1000000000"),
-    ],
+    [("temperature", "0", "2"), ("max_tokens", "1", "1000000"), ("input_price", "0", "1000000000")],
 )
 def test_options_of_a_language_model_up_to_their_limits(name: str, lowest: str, highest: str) -> None:
     more = {"output_price": "1"} if name == "input_price" else {}
@@ -197,25 +193,14 @@ def test_token_counts_are_whole_numbers_however_written(tokens: Any, read_as: in
     assert [result.recorded[name] for name in counts] == [read_as] * 4
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", "{}", "null", '{"choices": {}}', '{"choices": [3]}', "[" * 100_000]
-)
+@pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"choices": {}}', '{"choices": [3]}', "[" * 100_000])
 def test_what_is_no_completion(text: str) -> None:
     assert completion_of(text) is None
 
 
 @pytest.mark.parametrize(
     ("answer", "value"),
-    [
-        (1, 1.0),
-        (9, 9.0),
-        ("4.5", 4.5),
-        (0.999, None),
-        (9.001, None),
-        (True, None),
-        ("nan", None),
-        ([3], None),
-    ],
+    [(1, 1.0), (9, 9.0), ("4.5", 4.5), (0.999, None), (9.001, None), (True, None), ("nan", None), ([3], None)],
 )
 def test_numbers_must_lie_on_the_scale_ends_included(answer: Any, value: float | None) -> None:
     ask = Ask(question="q", scale=NINE, text="text", words="words", about={})
@@ -226,13 +211,9 @@ def test_numbers_must_lie_on_the_scale_ends_included(answer: Any, value: float |
 
 def test_the_fullest_and_last_form_counts() -> None:
     asks = [Ask(question=name, scale=NINE, text="t", words="w", about={}) for name in "ab"]
-    text = (
-        'first {"q1": {"answer": 2}} then {"q1": 3, "q2": 4} and {"q1": 5, "q2": 6} and {"q2": 7} [{"q1": 8}'
-    )
+    text = 'first {"q1": {"answer": 2}} then {"q1": 3, "q2": 4} and {"q1": 5, "q2": 6} and {"q2": 7} [{"q1": 8}'
     assert [each.value for each in read_form(text, asks)] == [5.0, 6.0]
-    (result, other) = read_form(
-        '{"q1": {"answer": 2, "reason": " why "}, "q2": {"answer": 3, "reason": ""}}', asks
-    )
+    (result, other) = read_form('{"q1": {"answer": 2, "reason": " why "}, "q2": {"answer": 3, "reason": ""}}', asks)
     assert (result.reason, other.reason) == ("why", None)
 
 

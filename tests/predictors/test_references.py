@@ -60,31 +60,21 @@ def test_a_column_names_a_stimulus_or_a_file(tmp_path: Path) -> None:
 
 def mushra(ratings: pl.DataFrame | None = None, sets: bool = True) -> Snapshot:
     study = parse_study(
-        SETS if sets else SETS.replace("sets: {type: mushra, reference: original, anchors: [bad]}\n", ""),
-        "codecs",
+        SETS if sets else SETS.replace("sets: {type: mushra, reference: original, anchors: [bad]}\n", ""), "codecs"
     )
     rows = [
-        {
-            "stimulus": f"{prompt}-{system}",
-            "system": system,
-            "prompt": prompt,
-            "path": f"{prompt}-{system}.wav",
-        }
+        {"stimulus": f"{prompt}-{system}", "system": system, "prompt": prompt, "path": f"{prompt}-{system}.wav"}
         for prompt in "ab"
         for system in ("original", "low", "high", "bad")
     ]
     table = pl.DataFrame(rows)
-    empty = pl.DataFrame(
-        schema={"rater": pl.String, "stimulus": pl.String, "question": pl.String, "value": pl.Float64}
-    )
+    empty = pl.DataFrame(schema={"rater": pl.String, "stimulus": pl.String, "question": pl.String, "value": pl.Float64})
     return Snapshot.build(study, stimuli=table, ratings=empty if ratings is None else ratings)
 
 
 def test_the_rule_for_sets_names_the_reference_of_every_member() -> None:
     found = references_of(mushra())
-    assert found == {
-        f"{p}-{s}": f"{p}-original.wav" for p in "ab" for s in ("original", "low", "high", "bad")
-    }
+    assert found == {f"{p}-{s}": f"{p}-original.wav" for p in "ab" for s in ("original", "low", "high", "bad")}
 
 
 def rated(references: dict[str, str]) -> pl.DataFrame:

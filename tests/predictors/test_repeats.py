@@ -30,11 +30,7 @@ from tests.predictors.studies import snapshot, texts_case
 
 NINE = Ask(question="q", scale=Points(type="points", points=9), text="", words="")
 MOOD = Ask(
-    question="q",
-    scale=Categories(type="categories", categories=["joy", "grief", "calm"]),
-    text="",
-    words="",
-    none=True,
+    question="q", scale=Categories(type="categories", categories=["joy", "grief", "calm"]), text="", words="", none=True
 )
 TAGS = Ask(question="q", scale=Tags(type="tags", tags=["a", "b", "c"], open=False), text="", words="")
 FAILED = Prediction.failed("it was down")
@@ -118,14 +114,7 @@ def test_ordered_categories_without_words_are_numbers() -> None:
         ([FAILED] * 3, "3 of 3 repeats failed, most often: it was down"),
         ([FAILED, FAILED, Prediction(value=3.0)], "2 of 3 repeats failed, most often: it was down"),
         ([FAILED, Prediction(value=3.0)], None),
-        (
-            [
-                Prediction(value=3.0),
-                Prediction.failed("not asked: the budget"),
-                Prediction.failed("not asked: x"),
-            ],
-            None,
-        ),
+        ([Prediction(value=3.0), Prediction.failed("not asked: the budget"), Prediction.failed("not asked: x")], None),
         ([Prediction.failed("not asked: the budget")] * 2, "not asked: the budget"),
         ([FAILED, Prediction.failed("not asked: x")], "it was down"),
     ],
@@ -145,23 +134,13 @@ def test_every_repeat_is_a_request_of_its_own(tmp_path: Path) -> None:
         done = ran(spec, asked, tmp_path / "run", options)
         assert sorted(request["seed"] for request in served.requests) == [40, 40, 41, 41, 42, 42]
         # First repeats come first, so that whatever ends a run early ends it after whole rounds.
-        assert done.table["value"].to_list() == [
-            pytest.approx((3 + 7 + 4) / 3),
-            pytest.approx((5 + 4 + 4) / 3),
-        ]
+        assert done.table["value"].to_list() == [pytest.approx((3 + 7 + 4) / 3), pytest.approx((5 + 4 + 4) / 3)]
         assert done.table["repeats"].to_list() == [3, 3]
         assert done.table["attempts"].to_list() == [3, 3]
         assert done.counts["items"] == done.counts["answered"] == 2
         assert done.repeated is not None
         assert pl.read_parquet(tmp_path / "run" / "repeats.parquet").equals(done.repeated)
-        assert done.repeated.select("repeat", "value").rows() == [
-            (0, 3),
-            (1, 7),
-            (2, 4),
-            (0, 5),
-            (1, 4),
-            (2, 4),
-        ]
+        assert done.repeated.select("repeat", "value").rows() == [(0, 3), (1, 7), (2, 4), (0, 5), (1, 4), (2, 4)]
         assert done.calls is not None
         assert sorted(done.calls["repeat"]) == [0, 0, 1, 1, 2, 2]
         # Another folder: every repeat has an answer in the cache.
@@ -238,10 +217,7 @@ def test_a_budget_pays_first_repeats_first_and_a_larger_one_goes_on(tmp_path: Pa
     with serving(lambda *_: completed(5)) as served:
         for limit, requests, repeats in ((2, 2, [1, 1]), (5, 5, [3, 2]), (6, 6, [3, 3])):
             done = ran(
-                chat(served),
-                asked,
-                tmp_path / "run",
-                RunOptions(repeats=3, at_once=1, budget=Budget(limit=limit)),
+                chat(served), asked, tmp_path / "run", RunOptions(repeats=3, at_once=1, budget=Budget(limit=limit))
             )
             assert (len(served.requests), done.table["repeats"].to_list()) == (requests, repeats)
             assert done.table["ok"].all()

@@ -16,13 +16,7 @@ import polars as pl
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.predictors import (
-    Case,
-    Prediction,
-    RunOptions,
-    predictor_from,
-    run,
-)
+from heartfelt.predictors import Case, Prediction, RunOptions, predictor_from, run
 from heartfelt.predictors.baselines import similarity
 from heartfelt.predictors.execution.store import JOURNAL
 from tests.predictors.runs import Scripted, ran, wait_for_lines
@@ -128,12 +122,7 @@ def test_the_cache_answers_for_the_same_content_under_another_name(clips: list[P
         server.requests.clear()
         ran(spec, [texts_case(path, ["one"]) for path in clips[:3]], None, options)
         assert not server.requests
-        ran(
-            spec.replace("version=1", "version=2"),
-            [texts_case(clips[0], ["one"])],
-            None,
-            options,
-        )
+        ran(spec.replace("version=1", "version=2"), [texts_case(clips[0], ["one"])], None, options)
         assert len(server.requests) == 1
 
 
@@ -141,12 +130,7 @@ def test_what_is_not_lasting_is_never_cached(clips: list[Path], tmp_path: Path) 
     options = RunOptions(cache=tmp_path / "kept.sqlite")
     with serving() as server:
         for _ in range(2):
-            ran(
-                f"endpoint[batch=never]:{server.url}",
-                [texts_case(clips[0], ["one"])],
-                None,
-                options,
-            )
+            ran(f"endpoint[batch=never]:{server.url}", [texts_case(clips[0], ["one"])], None, options)
         assert len(server.requests) == 2
 
 
@@ -167,17 +151,11 @@ def test_what_a_run_leaves_behind(clips: list[Path], tmp_path: Path) -> None:
     answer = json.loads((tmp_path / "run" / "run.json").read_text())
     assert answer["model"] == "sham"
     assert answer["counts"]["answered"] == 24
-    assert (
-        pl.read_csv(tmp_path / "run" / "predictions.csv")["score"].to_list() == done.table["score"].to_list()
-    )
+    assert pl.read_csv(tmp_path / "run" / "predictions.csv")["score"].to_list() == done.table["score"].to_list()
 
 
-def test_a_cache_that_cannot_be_used_is_told_before_anything_is_asked(
-    clips: list[Path], tmp_path: Path
-) -> None:
-    (tmp_path / "no.sqlite").write_text(
-        "this is no database, but text that is long enough to look like a file"
-    )
+def test_a_cache_that_cannot_be_used_is_told_before_anything_is_asked(clips: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "no.sqlite").write_text("this is no database, but text that is long enough to look like a file")
     predictor = Scripted(lambda *_: [Prediction(score=1)])
     with pytest.raises(InputError, match=r"no\.sqlite.*used"):
         run(predictor, [texts_case(clips[0], ["a"])], None, RunOptions(cache=tmp_path / "no.sqlite"))
@@ -219,9 +197,7 @@ def test_any_text_survives_the_journal(clips: list[Path], tmp_path: Path) -> Non
 def test_wherever_the_journal_is_cut_nothing_wrong_comes_back(clips: list[Path], tmp_path: Path) -> None:
     """The disk filled up, the machine went down: at any byte. What is whole is kept, the rest is asked again."""
     asked = [texts_case(path, ["a", "b"]) for path in clips[:5]]
-    predictor = Scripted(
-        lambda case, _: [Prediction(score=len(case.stimulus) + place) for place in (0.5, 0.25)]
-    )
+    predictor = Scripted(lambda case, _: [Prediction(score=len(case.stimulus) + place) for place in (0.5, 0.25)])
     whole = run(predictor, asked, tmp_path / "whole").table.drop("seconds")
     journal = (tmp_path / "whole" / JOURNAL).read_bytes()
     for cut in range(0, len(journal), 41):

@@ -89,9 +89,7 @@ EXPECTED = {
 
 
 @pytest.mark.slow
-def test_a_server_in_every_bad_weather_loses_nothing_and_the_ledger_is_exact(
-    clips: list[Path], tmp_path: Path
-) -> None:
+def test_a_server_in_every_bad_weather_loses_nothing_and_the_ledger_is_exact(clips: list[Path], tmp_path: Path) -> None:
     asked = [texts_case(path, ["one", "two"]) for path in clips]
     options = RunOptions(at_once=8, retry=QUICK)
     with serving(stormy) as server:
@@ -120,17 +118,9 @@ def test_a_server_in_every_bad_weather_loses_nothing_and_the_ledger_is_exact(
         failed = done.table.filter(~pl.col("ok"))
         assert len(server.requests) == failed.height == 26
         assert {(r["audio_filename"], r["text"]) for r in server.requests} == {
-            (row["stimulus"], {"q0": "one", "q1": "two"}[row["question"]])
-            for row in failed.iter_rows(named=True)
+            (row["stimulus"], {"q0": "one", "q1": "two"}[row["question"]]) for row in failed.iter_rows(named=True)
         }
-        assert again.counts == {
-            "items": 48,
-            "answered": 48,
-            "failed": 0,
-            "kept": 22,
-            "cached": 0,
-            "asked": 26,
-        }
+        assert again.counts == {"items": 48, "answered": 48, "failed": 0, "kept": 22, "cached": 0, "asked": 26}
         joined = again.table.join(done.table, on=["stimulus", "question"], suffix="_before")
         assert (joined["attempts"] - joined["attempts_before"] == (~joined["ok_before"]).cast(pl.Int64)).all()
 
@@ -144,9 +134,7 @@ def test_a_server_that_is_not_there_is_given_up_on(clips: list[Path], tmp_path: 
     asked = [texts_case(path, ["one"]) for path in clips]
     with serving() as server:
         url = server.url
-    options = RunOptions(
-        at_once=1, retry=Retry(retries=1, first_wait=0.001, longest_wait=0.001), give_up_after=5
-    )
+    options = RunOptions(at_once=1, retry=Retry(retries=1, first_wait=0.001, longest_wait=0.001), give_up_after=5)
     done = ran(f"endpoint:{url}", asked, tmp_path / "run", options)
     assert done.counts["failed"] == 24
     problems = done.table["problem"].to_list()
@@ -202,12 +190,7 @@ def test_only_what_met_bad_weather_is_asked_again(clips: list[Path]) -> None:
 
 
 def test_putting_off_for_ever_ends(clips: list[Path]) -> None:
-    done = run(
-        Scripted(lambda *_: [Prediction.later()]),
-        [texts_case(clips[0], ["a"])],
-        None,
-        RunOptions(retry=QUICK),
-    )
+    done = run(Scripted(lambda *_: [Prediction.later()]), [texts_case(clips[0], ["a"])], None, RunOptions(retry=QUICK))
     assert done.table["problem"].to_list() == ["the predictor kept postponing the question"]
 
 
@@ -251,15 +234,8 @@ def test_answers_that_are_none_are_told(said: list[Prediction], problem: str, cl
 
 
 def test_categories_are_filled_in(clips: list[Path]) -> None:
-    says = {
-        "a": Prediction(answer="yes"),
-        "b": Prediction(value=0.0),
-        "c": Prediction(shares={"yes": 0.7, "no": 0.3}),
-    }
-    done = run(
-        Scripted(lambda case, _: [says[ask.text] for ask in case.asks]),
-        [texts_case(clips[0], ["a", "b", "c"])],
-    )
+    says = {"a": Prediction(answer="yes"), "b": Prediction(value=0.0), "c": Prediction(shares={"yes": 0.7, "no": 0.3})}
+    done = run(Scripted(lambda case, _: [says[ask.text] for ask in case.asks]), [texts_case(clips[0], ["a", "b", "c"])])
     assert done.table.select("value", "answer").rows() == [(1.0, "yes"), (0.0, "no"), (1.0, "yes")]
     assert json.loads(done.table["shares"][2]) == {"yes": 0.7, "no": 0.3}
 
@@ -277,9 +253,7 @@ def test_missing_media_is_a_row_for_those_who_need_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at_once", [1, 4])
-def test_interrupted_it_says_so_in_two_lines_and_goes_on(
-    clips: list[Path], tmp_path: Path, at_once: int
-) -> None:
+def test_interrupted_it_says_so_in_two_lines_and_goes_on(clips: list[Path], tmp_path: Path, at_once: int) -> None:
     asked = [texts_case(path, ["a"]) for path in clips]
 
     def stop(doing: str, done: int, total: int) -> None:
@@ -300,9 +274,7 @@ def test_interrupted_it_says_so_in_two_lines_and_goes_on(
     assert done.counts["asked"] == 14
 
 
-def test_a_real_ctrl_c_ends_it_at_once_though_the_server_never_answers(
-    clips: list[Path], tmp_path: Path
-) -> None:
+def test_a_real_ctrl_c_ends_it_at_once_though_the_server_never_answers(clips: list[Path], tmp_path: Path) -> None:
     code = (
         "import signal, sys; from pathlib import Path\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell has it ignored\n"
@@ -375,11 +347,7 @@ def test_the_same_seed_waits_the_same() -> None:
 
 
 def test_numbers_of_other_libraries_are_numbers(clips: list[Path], tmp_path: Path) -> None:
-    numbers: dict[str, Any] = {
-        "score": np.float32(0.5),
-        "low": np.int64(0),
-        "shares": {"yes": np.float64(1.0)},
-    }
+    numbers: dict[str, Any] = {"score": np.float32(0.5), "low": np.int64(0), "shares": {"yes": np.float64(1.0)}}
     answers = [Prediction(**numbers)]
     done = run(Scripted(lambda *_: answers), [texts_case(clips[0], ["a"])], tmp_path / "run")
     assert done.table.select("score", "low", "shares").row(0) == (0.5, 0.0, '{"yes": 1.0}')

@@ -67,18 +67,10 @@ def test_a_number_on_a_scale(scale: Scale, value: float, expected: float) -> Non
 def test_categories_with_codes_of_their_own_are_in_the_order_of_their_codes() -> None:
     scale = Ordered(
         type="ordered",
-        categories=[
-            Category(id="bright", value=9),
-            Category(id="dim", value=4),
-            Category(id="dark", value=1),
-        ],
+        categories=[Category(id="bright", value=9), Category(id="dim", value=4), Category(id="dark", value=1)],
     )
     ask = Ask(question="q", scale=scale, text="")
-    assert [settled(answer_number(light(value), ask), ask).answer for value in (5, 50, 95)] == [
-        "dark",
-        "dim",
-        "bright",
-    ]
+    assert [settled(answer_number(light(value), ask), ask).answer for value in (5, 50, 95)] == ["dark", "dim", "bright"]
 
 
 def test_a_number_in_words() -> None:
@@ -127,11 +119,7 @@ def test_an_open_list_prefers_its_own_tags() -> None:
 
 
 def test_categories_take_the_largest_sum_of_the_most_special_match() -> None:
-    ask = Ask(
-        question="q",
-        scale=Categories(type="categories", categories=["dog", "animal", "other thing"]),
-        text="",
-    )
+    ask = Ask(question="q", scale=Categories(type="categories", categories=["dog", "animal", "other thing"]), text="")
     hamster, hare = Label("hamster", 0.4, ("animal",)), Label("hare", 0.3, ("animal",))
     result = settled(answer_labels([DOG, hamster, hare], ask), ask)
     assert result.answer == "animal"

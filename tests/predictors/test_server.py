@@ -233,9 +233,7 @@ def test_media_that_are_not_sent_are_looked_up(tmp_path: Path) -> None:
         ({"text": "x", "audio_stem": "a", "scale": "nine"}, 422, "not a scale"),
     ],
 )
-def test_a_request_that_makes_no_sense_is_told(
-    sham_address: str, content: Any, status: int, problem: str
-) -> None:
+def test_a_request_that_makes_no_sense_is_told(sham_address: str, content: Any, status: int, problem: str) -> None:
     result, answer = post(sham_address, content)
     assert result == status
     assert set(answer) == {"problem", "fix"}
@@ -283,9 +281,7 @@ def test_a_full_house_says_come_back(tmp_path: Path) -> None:
             thread.join()
         asked = [texts_case(wav(tmp_path / f"{name}.wav"), ["x"]) for name in "abcdef"]
         client = Endpoint.make(url)
-        table = run(
-            client, asked, options=RunOptions(at_once=6, retry=Retry(retries=20, first_wait=0.1))
-        ).table
+        table = run(client, asked, options=RunOptions(at_once=6, retry=Retry(retries=20, first_wait=0.1))).table
         client.close()
     message = dict(results)
     assert set(message) == {200, 503}
@@ -314,9 +310,7 @@ def test_a_file_that_is_no_sound_is_told_through_the_client(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "heartfelt", "serve-predictor", "sham", "--port", "0"],
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-m", "heartfelt", "serve-predictor", "sham", "--port", "0"], stdout=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout is not None
@@ -346,9 +340,7 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
         (["sham", "--port", "70000"], "'--port'"),
     ],
 )
-def test_mistakes_are_two_lines(
-    arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_are_two_lines(arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve-predictor", *arguments]) == 2
     answer = capsys.readouterr().err.strip().splitlines()
     assert len(answer) == 2, answer

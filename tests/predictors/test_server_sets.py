@@ -10,17 +10,7 @@ from typing import Any
 
 import pytest
 
-from heartfelt.predictors import (
-    Case,
-    Prediction,
-    Predictor,
-    Retry,
-    Run,
-    RunOptions,
-    cases,
-    predictor_from,
-    run,
-)
+from heartfelt.predictors import Case, Prediction, Predictor, Retry, Run, RunOptions, cases, predictor_from, run
 from heartfelt.predictors.baselines import Sham
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
@@ -103,9 +93,7 @@ def members(names: Sequence[str] = ("a.wav", "b.wav")) -> dict[str, Any]:
         ({"texts": ["a", "b"]}, "Members are compared on a scale for sets, one question at a time."),
     ],
 )
-def test_requests_about_sets_that_cannot_be_answered_say_why(
-    changes: Mapping[str, Any], problem: str
-) -> None:
+def test_requests_about_sets_that_cannot_be_answered_say_why(changes: Mapping[str, Any], problem: str) -> None:
     with served(Longer()) as url:
         status, answer = post(url, {**members(), **changes})
     assert (status, answer["problem"]) == (422, problem)
@@ -141,23 +129,13 @@ def test_what_a_server_may_answer(tmp_path: Path, answer: Any, shares: Any, valu
 
 @pytest.mark.parametrize(
     "answer",
-    [
-        {},
-        [],
-        {"members": [1]},
-        {"members": "ab"},
-        {"probability": "high"},
-        {"similarity": 0.4},
-        {"shares": [1, None]},
-    ],
+    [{}, [], {"members": [1]}, {"members": "ab"}, {"probability": "high"}, {"similarity": 0.4}, {"shares": [1, None]}],
 )
 def test_an_answer_about_a_set_that_cannot_be_read_is_a_problem(tmp_path: Path, answer: Any) -> None:
     snapshot = with_sounds(arena(prompts=1, raters=2), tmp_path / "media")
     with serving(lambda *_: Reply(body=json.dumps(answer).encode())) as server:
         done = asked(snapshot, server.url)
-    assert (
-        done.table["problem"].str.starts_with("the server's answer has no probability and no list of 2").all()
-    )
+    assert done.table["problem"].str.starts_with("the server's answer has no probability and no list of 2").all()
 
 
 def test_probabilities_beyond_one_are_a_problem(tmp_path: Path) -> None:

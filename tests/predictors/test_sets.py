@@ -170,9 +170,7 @@ def test_a_bench_of_baselines(tmp_path: Path) -> None:
 def test_predictions_of_single_stimuli_need_no_pairs() -> None:
     """What ``predictions`` holds about stimuli that are in no pair is ignored."""
     snapshot, truth = arena(prompts=2)
-    rows = [
-        {"stimulus": name, "question": "better", "value": v} for name, v in {**truth, "other": 1.0}.items()
-    ]
+    rows = [{"stimulus": name, "question": "better", "value": v} for name, v in {**truth, "other": 1.0}.items()]
     scores = score(snapshot, predictions("m", rows), ScoreOptions(ceilings=False))
     assert scores.coverage["m"]["better"].answered == 6
 
@@ -180,9 +178,7 @@ def test_predictions_of_single_stimuli_need_no_pairs() -> None:
 def trained(folder: Path) -> TrainedPredictor:
     """A model of arousal that says 5 plus the first feature of a window."""
     size = MusicnnEmbedding().size
-    parts = {key: np.zeros(size) for key in ("mean", "weight")} | {
-        key: np.ones(size) for key in ("factor", "reach")
-    }
+    parts = {key: np.zeros(size) for key in ("mean", "weight")} | {key: np.ones(size) for key in ("factor", "reach")}
     parts["weight"][0] = 1.0
     output = QuestionHead(
         question="arousal", head=Head("ridge", 5.0, parts), bounds=(1.0, 9.0), half_width=2.0, confidence=0.9

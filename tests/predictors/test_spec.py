@@ -76,17 +76,7 @@ def test_what_cannot_be_made_says_why_and_what_to_do(spec: str, problem: str, fi
 
 
 def test_importing_predictors_loads_nothing_heavy() -> None:
-    heavy = {
-        "torch",
-        "transformers",
-        "ray",
-        "numba",
-        "matplotlib",
-        "httpx",
-        "onnxruntime",
-        "soundfile",
-        "fastapi",
-    }
+    heavy = {"torch", "transformers", "ray", "numba", "matplotlib", "httpx", "onnxruntime", "soundfile", "fastapi"}
     code = "import sys, heartfelt.predictors; print(' '.join(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not heavy & {name.split(".")[0] for name in done.stdout.split()}

@@ -131,14 +131,11 @@ def test_the_identity_tells_scores_and_models_apart() -> None:
     assert len({SpeechMos.make(judge).identity for judge in JUDGES}) == len(JUDGES)
 
 
-def test_a_model_that_cannot_be_had_is_told_in_every_row(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_model_that_cannot_be_had_is_told_in_every_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HEARTFELT_CACHE", str(tmp_path / "empty"))
     monkeypatch.setenv("HEARTFELT_OFFLINE", "1")
     cases = [
-        Case(stimulus=m.path.name, asks=(Ask(question="mos", scale=MOS, text=""),), media=m)
-        for m in takes(tmp_path)
+        Case(stimulus=m.path.name, asks=(Ask(question="mos", scale=MOS, text=""),), media=m) for m in takes(tmp_path)
     ]
     table = run(predictor_from("speech-mos"), cases).table
     assert table["ok"].to_list() == [False, False]

@@ -86,10 +86,7 @@ def test_texts_of_other_studies(tmp_path: Path) -> None:
     assert valence.text == "Music that is very pleasant."
     assert fits.text == "sad, instrumental"
     assert mood.text == "Music. Which mood does it convey? One of: joy, grief, calm."
-    assert answer_texts(valence) == {
-        1.0: "Music that is very unpleasant.",
-        9.0: "Music that is very pleasant.",
-    }
+    assert answer_texts(valence) == {1.0: "Music that is very unpleasant.", 9.0: "Music that is very pleasant."}
     assert answer_texts(mood) == {
         0.0: "Music that conveys joy.",
         1.0: "Music that conveys grief.",

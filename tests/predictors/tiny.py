@@ -147,9 +147,7 @@ def write_tiny_mert(folder: Path, *, seed: int = 0, **changes: Any) -> Path:
     facts = {"model_type": "mert_model", "auto_map": code, "sample_rate": 24_000, **sizes}
     facts |= {"feature_extractor_cqt": False, "deepnorm": False, "attention_relax": -1.0, **changes}
     (folder / "config.json").write_text(json.dumps(facts))
-    (folder / "preprocessor_config.json").write_text(
-        json.dumps({"sampling_rate": 24_000, "do_normalize": True})
-    )
+    (folder / "preprocessor_config.json").write_text(json.dumps({"sampling_rate": 24_000, "do_normalize": True}))
     for module in ("configuration_MERT", "modeling_MERT"):
         (folder / f"{module}.py").write_text(f"raise SystemExit('{module} was run')\n")
     return folder

@@ -57,9 +57,7 @@ class TinyChat:
         if "enum" in schema:
             return max(schema["enum"], key=lambda word: self._likelihood(prompt, word))
         if schema["type"] == "object":
-            return {
-                name: self._filled(part, f"{prompt} {name}") for name, part in schema["properties"].items()
-            }
+            return {name: self._filled(part, f"{prompt} {name}") for name, part in schema["properties"].items()}
         if schema["type"] == "number":
             low, high = schema["minimum"], schema["maximum"]
             tenths = [low + (high - low) * step / 10 for step in range(11)]
@@ -82,7 +80,5 @@ class TinyChat:
         import torch
 
         given = torch.tensor([self._tokenize(prompt, add_special_tokens=False, verbose=False)["input_ids"]])
-        made = self._model.generate(
-            given, max_new_tokens=8, do_sample=False, attention_mask=torch.ones_like(given)
-        )
+        made = self._model.generate(given, max_new_tokens=8, do_sample=False, attention_mask=torch.ones_like(given))
         return "it says " + str(self._tokenize.decode(made[0, given.shape[1] :], skip_special_tokens=True))

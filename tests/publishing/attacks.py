@@ -62,14 +62,9 @@ def tables_of(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
             yield name, pl.read_csv(path, infer_schema=False)
         elif path.suffix == ".tar":
             with tarfile.open(path) as archive:
-                opened = [
-                    archive.extractfile(each) for each in archive.getmembers() if each.name.endswith(".json")
-                ]
+                opened = [archive.extractfile(each) for each in archive.getmembers() if each.name.endswith(".json")]
                 records = [json.loads(each.read()) for each in opened if each is not None]
-            texts = [
-                {key: None if value is None else str(value) for key, value in each.items()}
-                for each in records
-            ]
+            texts = [{key: None if value is None else str(value) for key, value in each.items()} for each in records]
             yield name, pl.DataFrame(texts, infer_schema_length=None)
 
 
@@ -77,9 +72,7 @@ def said_about(folder: Path, stimuli: Sequence[str]) -> dict[str, set[str]]:
     """By file, the columns that do not say the same about all of the stimuli."""
     out: dict[str, set[str]] = {}
     for name, table in tables_of(folder):
-        for column in (
-            column for column in ("stimulus", "first", "second", "name") if column in table.columns
-        ):
+        for column in (column for column in ("stimulus", "first", "second", "name") if column in table.columns):
             rows = table.filter(pl.col(column).cast(pl.String).is_in(list(stimuli)))
             said = {other for other in rows.columns if rows[other].n_unique() > 1}
             out[name] = out.get(name, set()) | said

@@ -91,14 +91,12 @@ def collect(folder: Path, everybody: list[Person]) -> list[Person]:
     names = [f"clip{number}" for number in range(3)]
     for name in names:
         SOUNDS["wav"](folder / "media" / f"{name}.wav")
-    pl.DataFrame(
-        {"stimulus": names, "path": [f"{name}.wav" for name in names], "system": ["a", "a", "b"]}
-    ).write_csv(folder / "stimuli.csv")
+    pl.DataFrame({"stimulus": names, "path": [f"{name}.wav" for name in names], "system": ["a", "a", "b"]}).write_csv(
+        folder / "stimuli.csv"
+    )
     clock = Clock(START)
     out = []
-    with Collection.open(
-        folder, clock=clock, options=commands.CollectOptions(seed=1, durable=False)
-    ) as collection:
+    with Collection.open(folder, clock=clock, options=commands.CollectOptions(seed=1, durable=False)) as collection:
         for place, person in enumerate(everybody):
             clock.now = START + person.day * DAY + 300.0 * place
             out.append(replace(person, rater=_visit(collection, clock, person)))

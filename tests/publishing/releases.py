@@ -121,9 +121,7 @@ def release_of(
     media = {}
     for at, name in enumerate(snapshot.stimuli["stimulus"]):
         if name in absent:
-            media[name] = PublishedMedium(
-                stimulus=name, sha256="", bytes=0, why_absent="the file was not at hand"
-            )
+            media[name] = PublishedMedium(stimulus=name, sha256="", bytes=0, why_absent="the file was not at hand")
             continue
         content = sound(at)
         digest = hashlib.sha256(content).hexdigest()
@@ -145,9 +143,7 @@ def release_of(
         benchmark = freeze_release(snapshot, settings=settings)
     except InputError as error:
         benchmark, why = None, error.problem
-    record = ReleaseRecord(
-        source_hash=snapshot.hash, published_hash=snapshot.hash, version="0", k=1, l=1, steps=()
-    )
+    record = ReleaseRecord(source_hash=snapshot.hash, published_hash=snapshot.hash, version="0", k=1, l=1, steps=())
     details = Details(title="Moods", licence="CC-BY-4.0")
     return Release(
         snapshot=snapshot,
@@ -164,11 +160,7 @@ def release_of(
 def with_stimuli(snapshot: Snapshot, stimuli: pl.DataFrame) -> Snapshot:
     """The same ratings with other facts about the stimuli."""
     return Snapshot.build(
-        snapshot.study,
-        stimuli=stimuli,
-        ratings=snapshot.ratings,
-        raters=snapshot.raters,
-        source=snapshot.source,
+        snapshot.study, stimuli=stimuli, ratings=snapshot.ratings, raters=snapshot.raters, source=snapshot.source
     )
 
 

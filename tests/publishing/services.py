@@ -88,16 +88,12 @@ class Base(BaseHTTPRequestHandler):
                     return
                 self.answer(fault.status, fault.body, fault.headers)
                 return
-        if self.headers.get("Authorization") != f"Bearer {self.service.token}" and not path.startswith(
-            "/lfs/"
-        ):
+        if self.headers.get("Authorization") != f"Bearer {self.service.token}" and not path.startswith("/lfs/"):
             self.answer(401, b'{"message": "bad token", "error": "bad token"}')
             return
         self.respond(path, body)
 
-    do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_PATCH = (
-        _handle  # the names that http.server looks for
-    )
+    do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_PATCH = _handle  # the names that http.server looks for
 
     def answer(self, status: int, content: object = b"", headers: dict[str, str] | None = None) -> None:
         body = content if isinstance(content, bytes) else json.dumps(content).encode()
@@ -148,9 +144,7 @@ class HubHandler(Base):
             ]
             self.answer(200, {"files": modes})
         elif path.endswith("/info/lfs/objects/batch"):
-            self.answer(
-                200, {"transfer": "basic", "objects": [self._lfs(one) for one in json.loads(body)["objects"]]}
-            )
+            self.answer(200, {"transfer": "basic", "objects": [self._lfs(one) for one in json.loads(body)["objects"]]})
         elif path.startswith("/lfs/"):
             oid = path.rpartition("/")[2]
             if hashlib.sha256(body).hexdigest() != oid:
@@ -162,24 +156,14 @@ class HubHandler(Base):
             for line in body.splitlines():
                 self._apply(json.loads(line))
             self.answer(
-                200,
-                {
-                    "commitUrl": f"{service.url}/datasets/me/moods/commit/0",
-                    "commitOid": "0" * 40,
-                    "success": True,
-                },
+                200, {"commitUrl": f"{service.url}/datasets/me/moods/commit/0", "commitOid": "0" * 40, "success": True}
             )
         else:
             self.answer(404, {"error": "no such page"}, {"X-Error-Code": "EntryNotFound"})
 
     def _entry(self, name: str) -> dict[str, object]:
         content = self.service.files[name]
-        entry: dict[str, object] = {
-            "type": "file",
-            "path": name,
-            "size": len(content),
-            "oid": blob_id(content),
-        }
+        entry: dict[str, object] = {"type": "file", "path": name, "size": len(content), "oid": blob_id(content)}
         sha256 = hashlib.sha256(content).hexdigest()
         if sha256 in self.service.large:
             entry["lfs"] = {"oid": sha256, "size": len(content), "pointerSize": 130}
@@ -228,9 +212,7 @@ class ZenodoHandler(Base):
             self.answer(404, {"message": "PID does not exist."})
 
     def _deposition(self) -> dict[str, object]:
-        files = [
-            {"filename": n, "checksum": _md5(c), "filesize": len(c)} for n, c in self.service.files.items()
-        ]
+        files = [{"filename": n, "checksum": _md5(c), "filesize": len(c)} for n, c in self.service.files.items()]
         bucket = self.service.bucket or f"{self.service.url}/api/files/bucket"
         return {"id": 7, "links": {"bucket": bucket}, "files": files, "submitted": self.service.submitted}
 

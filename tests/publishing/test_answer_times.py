@@ -73,9 +73,7 @@ def sessions(seed: int, people: int = PEOPLE, clips: int = CLIPS) -> tuple[Snaps
             "rater": names,
             "gender": rng.choice(["woman", "man"], people),
             "arrived": began,
-            "last_seen": [
-                at + timedelta(seconds=float(lasted)) for at, lasted in zip(began, length, strict=True)
-            ],
+            "last_seen": [at + timedelta(seconds=float(lasted)) for at, lasted in zip(began, length, strict=True)],
             "Duration (in seconds)": length.round().astype(int),
             "sessionMinutes": [f"{lasted / 60:.1f} min" for lasted in length],
             "effort": (length * 3 + rng.normal(0, 5, people)).round(1),
@@ -86,8 +84,7 @@ def sessions(seed: int, people: int = PEOPLE, clips: int = CLIPS) -> tuple[Snaps
             "what": ["rater"] * people,
             "rater": names,
             "reason": [
-                f"Takes {middle:.2f} s for an answer, where the raters' median is 6.02 s (p = .02)."
-                for middle in pace
+                f"Takes {middle:.2f} s for an answer, where the raters' median is 6.02 s (p = .02)." for middle in pace
             ],
             "stage": ["screen"] * people,
         }
@@ -104,12 +101,7 @@ def sessions(seed: int, people: int = PEOPLE, clips: int = CLIPS) -> tuple[Snaps
     )
     stimuli = pl.DataFrame({"stimulus": [f"clip{clip}" for clip in range(clips)], "duration": [4.0] * clips})
     snapshot = Snapshot.build(
-        parse_study(STUDY),
-        stimuli=stimuli,
-        ratings=pl.DataFrame(rows),
-        raters=raters,
-        ledger=ledger,
-        fields=fields,
+        parse_study(STUDY), stimuli=stimuli, ratings=pl.DataFrame(rows), raters=raters, ledger=ledger, fields=fields
     )
     return snapshot, dict(zip(names, length.tolist(), strict=True))
 
@@ -135,11 +127,7 @@ def guesses(folder: Path) -> dict[str, dict[str, float]]:
         for name in frame.columns if who else ():
             if name in who or name == "value":
                 continue
-            column = (
-                frame[name].cast(pl.String, strict=False)
-                if not isinstance(frame[name].dtype, pl.List)
-                else None
-            )
+            column = frame[name].cast(pl.String, strict=False) if not isinstance(frame[name].dtype, pl.List) else None
             if column is None:
                 continue
             figure = column.str.extract(r"(\d+(?:\.\d+)?)").cast(pl.Float64, strict=False)
@@ -163,9 +151,7 @@ def guesses(folder: Path) -> dict[str, dict[str, float]]:
                 for pseudonym in re.findall(r"p_[a-z2-7]{16}", line):
                     for place, figure in enumerate(re.findall(r"\d+\.\d+", line)):
                         by_place[place][pseudonym] = float(figure)
-            found |= {
-                f"{path.name} {place}": figures for place, figures in by_place.items() if len(figures) > 10
-            }
+            found |= {f"{path.name} {place}": figures for place, figures in by_place.items() if len(figures) > 10}
     return found
 
 
@@ -299,20 +285,7 @@ def test_figures_that_agree_with_the_length_of_sessions_are_found() -> None:
     timed = ratings.with_columns(
         seconds=pl.col("rater").replace_strict({name: float(at) for at, name in enumerate(names)})
     )
-    swapped = [
-        4,
-        1,
-        2,
-        3,
-        0,
-        5,
-        6,
-        11,
-        8,
-        9,
-        10,
-        7,
-    ]  # a rank correlation of .776; with one exchange less it is .888
+    swapped = [4, 1, 2, 3, 0, 5, 6, 11, 8, 9, 10, 7]  # a rank correlation of .776; with one exchange less it is .888
     columns = {
         "far": swapped,
         "near": [4, 1, 2, 3, 0, 5, 6, 7, 8, 9, 10, 11],

@@ -71,12 +71,7 @@ def test_what_is_read_back_differs_only_where_a_step_says_so(case: Case) -> None
     assert not compared.unexplained
     assert compared.same > 0.5 * compared.cells
     lost = {(each.table, each.column) for each in compared.differences}
-    assert {
-        ("raters", "arrived"),
-        ("raters", "device"),
-        ("raters", "about_age"),
-        ("ratings", "seconds"),
-    } <= lost
+    assert {("raters", "arrived"), ("raters", "device"), ("raters", "about_age"), ("ratings", "seconds")} <= lost
     values = case.public.ratings.filter(pl.col("question") == "valence")
     assert values.height == 39 * 3  # one of forty did not want their answers to be shared
     record = json.loads((case.published.folder / "publication.json").read_text(encoding="utf-8"))
@@ -96,15 +91,7 @@ def test_nothing_private_is_in_any_file(case: Case) -> None:
     for person in case.roster:
         for text in (person.participant, person.rater):
             assert text.encode() not in content
-    for text in (
-        PHONE,
-        MAIL,
-        CITIZEN,
-        "never to be seen",
-        "for the researchers only",
-        MARK,
-        str(case.folder),
-    ):
+    for text in (PHONE, MAIL, CITIZEN, "never to be seen", "for the researchers only", MARK, str(case.folder)):
         assert text.encode() not in content, text
     public = case.public
     assert "what music makes people feel" in public.raters["after_guess"].to_list()
@@ -220,19 +207,8 @@ def test_people_who_were_erased_are_gone_and_counted(case: Case, tmp_path: Path)
     assert again.release.snapshot.raters.height == case.public.raters.height - 1
 
 
-def test_the_command_says_what_was_done(
-    case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    where = [
-        "publish",
-        str(case.folder),
-        str(tmp_path / "out"),
-        "--texts",
-        "drop",
-        "--no-media",
-        "--layout",
-        "csv",
-    ]
+def test_the_command_says_what_was_done(case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    where = ["publish", str(case.folder), str(tmp_path / "out"), "--texts", "drop", "--no-media", "--layout", "csv"]
     chosen = [
         "--times",
         "none",

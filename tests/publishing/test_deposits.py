@@ -30,9 +30,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning"),  # in the client of the hub
 ]
 DETAILS = Details(
-    title="Moods & more",
-    authors=(Author("Doe, Jo", "A University", "0000-0002-1825-0097"),),
-    licence="CC-BY-4.0",
+    title="Moods & more", authors=(Author("Doe, Jo", "A University", "0000-0002-1825-0097"),), licence="CC-BY-4.0"
 )
 SEND = DepositOptions(details=DETAILS)
 
@@ -93,14 +91,7 @@ def test_a_dry_run_lists_files_and_contacts_nobody(release: Path, monkeypatch: p
     assert "data/stimuli/train-00000-of-00001.parquet  2.8 kB" in lines
     assert mentions(re.sub(r"6\.\d", "6.8", "\n".join(lines)), "7 files", "6.8", "hub:me/moods")
     zipped = send(release, "zenodo:sandbox", dry)
-    assert set(zipped.sent) == {
-        "CHECKSUMS.sha256",
-        "README.md",
-        "publication.json",
-        "csv.zip",
-        "data.zip",
-        "media.zip",
-    }
+    assert set(zipped.sent) == {"CHECKSUMS.sha256", "README.md", "publication.json", "csv.zip", "data.zip", "media.zip"}
     assert "do_not_show" not in "\n".join([*lines, *zipped.sentences])
 
 
@@ -123,11 +114,7 @@ def test_the_hub_gets_every_file_once_and_an_interrupted_push_goes_on(release: P
     assert len(again.present) == 7
     assert not hub.is_private()
     # A new release: what changed is sent, what an earlier one left in its folders is removed, other files stay.
-    hub.files |= {
-        "data/old/train-00000-of-00009.parquet": b"old",
-        ".gitattributes": b"x",
-        "NOTES.md": b"mine",
-    }
+    hub.files |= {"data/old/train-00000-of-00009.parquet": b"old", ".gitattributes": b"x", "NOTES.md": b"mine"}
     (release / "README.md").write_text("# Moods 2\n")
     write_checksums(release)
     third = send(release, "hub:me/moods")
@@ -193,9 +180,7 @@ STATUSES = [
 def test_each_refusal_says_what_to_do(
     release: Path, hub: Service, zenodo: Service, status: int, headers: dict[str, str], problem: str, fix: str
 ) -> None:
-    body = (
-        f'{{"message": "token {hub.token} \\u0007 refused", "error": "token {hub.token} refused"}}'.encode()
-    )
+    body = f'{{"message": "token {hub.token} \\u0007 refused", "error": "token {hub.token} refused"}}'.encode()
     cases = [(zenodo, "PUT", "/README.md", "zenodo", "ZENODO_TOKEN")]
     if status != 302:  # the client follows redirects of its own server
         cases.append((hub, "POST", "/commit/", "hub:me/moods", "HF_TOKEN"))
@@ -304,11 +289,7 @@ def test_details_are_read_from_the_citation_file(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_commands_refuse_early_list_and_send(
-    tmp_path: Path,
-    release: Path,
-    zenodo: Service,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, release: Path, zenodo: Service, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publishing = ["publish", str(small_snapshot().write(tmp_path / "snapshot")), str(tmp_path / "out")]
     for wrong, message in (

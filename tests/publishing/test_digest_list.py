@@ -45,27 +45,18 @@ def test_every_hash_of_every_file_is_listed_once_per_place(tmp_path: Path) -> No
     (tmp_path / "media").mkdir()
     (tmp_path / "media" / "c00.wav").write_bytes(b"sound")
     table = pl.DataFrame(
-        {
-            "revision": [COMMIT, COMMIT, "none"],
-            "sha256": [SHOWN, LINKED, None],
-            "n": ["1234567890123456", "2", "3"],
-        }
+        {"revision": [COMMIT, COMMIT, "none"], "sha256": [SHOWN, LINKED, None], "n": ["1234567890123456", "2", "3"]}
     )
     table.write_csv(tmp_path / "z.csv")
-    (tmp_path / "a.md").write_text(
-        f"model {COMMIT}, snapshot {snapshot.hash}, {'9a' * 20}\n", encoding="utf-8"
-    )
+    (tmp_path / "a.md").write_text(f"model {COMMIT}, snapshot {snapshot.hash}, {'9a' * 20}\n", encoding="utf-8")
     (tmp_path / "b.json").write_text(
-        json.dumps(
-            {"hash": SPLIT, "file": sha256_of(tmp_path / "z.csv"), "study": snapshot.study.hash}, indent=1
-        ),
+        json.dumps({"hash": SPLIT, "file": sha256_of(tmp_path / "z.csv"), "study": snapshot.study.hash}, indent=1),
         encoding="utf-8",
     )
     write_digests(release, tmp_path)
     rows = pl.read_csv(tmp_path / DIGESTS)
     listed = {
-        (row["file"], row["field"], row["over"]): (row["keyed"], row["count"])
-        for row in rows.iter_rows(named=True)
+        (row["file"], row["field"], row["over"]): (row["keyed"], row["count"]) for row in rows.iter_rows(named=True)
     }
     assert listed == {
         ("CHECKSUMS.sha256", "its text", "published file"): (False, 5),

@@ -63,12 +63,7 @@ def test_no_hash_of_a_release_confirms_a_guess_of_the_labels(tmp_path: Path) -> 
         guess = [*moods[30:38], first, second]
         rows = known.clear().vstack(
             pl.DataFrame(
-                {
-                    "rater": None,
-                    "stimulus": hidden,
-                    "question": "mood",
-                    "value": [float(mood) for mood in guess],
-                },
+                {"rater": None, "stimulus": hidden, "question": "mood", "value": [float(mood) for mood in guess]},
                 schema=known.schema,
             )
         )
@@ -97,15 +92,7 @@ def test_scores_on_hidden_labels_name_a_hash_that_confirms_no_guess(tmp_path: Pa
         predictions = private.items.select("stimulus", "question", pl.col("label").alias("value"))
         predictions.write_csv(tmp_path / "predictions.csv")
         benchmark = str(tmp_path / f"{name}-private" / "benchmark")
-        words = [
-            "score",
-            benchmark,
-            str(tmp_path / "predictions.csv"),
-            "--part",
-            "test",
-            "--out",
-            str(written),
-        ]
+        words = ["score", benchmark, str(tmp_path / "predictions.csv"), "--part", "test", "--out", str(written)]
         assert main(words) == 0
         public = "".join(path.read_text(encoding="utf-8") for path in written.rglob("*.json"))
         assert private.hash[:12] in public
@@ -143,19 +130,10 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Snapsho
         rater=pl.Series([f"r{at % 9}" for at in range(40)]), study_version=pl.lit(SECRET)
     )
     source = Snapshot.build(
-        source.study,
-        stimuli=source.stimuli,
-        ratings=ratings,
-        raters=raters,
-        fields=fields,
-        source=source.source,
+        source.study, stimuli=source.stimuli, ratings=ratings, raters=raters, fields=fields, source=source.source
     )
     options = PublishOptions(
-        hold_out="test",
-        analysis=False,
-        figures=False,
-        layouts=("csv", "webdataset", "huggingface-linked"),
-        k=2,
+        hold_out="test", analysis=False, figures=False, layouts=("csv", "webdataset", "huggingface-linked"), k=2
     )
     yield source, folder, publish(source, folder / "out", options)
     shutil.rmtree(folder)
@@ -221,11 +199,7 @@ def test_a_keyed_hash_depends_on_key_kind_and_content() -> None:
     made = keyed_hash(key, "one", "abc")
     assert made.startswith(KEYED)
     assert len(made) == len(KEYED) + 64
-    others = {
-        keyed_hash(bytes(32), "one", "abc"),
-        keyed_hash(key, "two", "abc"),
-        keyed_hash(key, "one", "abd"),
-    }
+    others = {keyed_hash(bytes(32), "one", "abc"), keyed_hash(key, "two", "abc"), keyed_hash(key, "one", "abd")}
     assert len(others | {made}) == 4
     assert made == "hmac-sha256:" + made.removeprefix(KEYED)
     assert hashlib.sha256(b"abc").hexdigest() not in others | {made}
@@ -261,13 +235,8 @@ def test_what_a_hash_is_over() -> None:
     plain = "0f" * 32
     known = {plain[:16]: Digest(algorithm="SHA-256", keyed=False, over="published file")}
     made = keyed_hash(bytes(32), "x", "y")
-    assert _accounted(made, known, "", "source_hash") == Digest(
-        algorithm="HMAC-SHA256", keyed=True, over=SOURCE
-    )
-    over = {
-        field: _accounted(made, known, "", field)
-        for field in ("sha256", "source_sha256", "clip_md5", "its text")
-    }
+    assert _accounted(made, known, "", "source_hash") == Digest(algorithm="HMAC-SHA256", keyed=True, over=SOURCE)
+    over = {field: _accounted(made, known, "", field) for field in ("sha256", "source_sha256", "clip_md5", "its text")}
     assert [each.over for each in over.values() if each] == ["media file", "media file", "clip_md5", SOURCE]
     for kind, start in (("person", "p_"), ("trial", "t_"), ("set", "s_")):
         digest = _accounted(f"{start}abcdefghijklmnop", known, "", "rater")
@@ -287,9 +256,7 @@ def test_hashes_of_what_is_not_published_are_keyed_in_every_table() -> None:
         "sha256": [public] * 20 + [SECRET] * 20, "Checksum": ["md5:" + "cd" * 16] * 40, "hash_note": ["none"] * 40,
         "revision": ["ef" * 20] * 40, "hashes": list(range(40)),
     }  # fmt: skip
-    fields = pl.DataFrame(
-        {"stimulus": names, "field": "f", "machine": "m", "prompt_hash": [SECRET] * 39 + [None]}
-    )
+    fields = pl.DataFrame({"stimulus": names, "field": "f", "machine": "m", "prompt_hash": [SECRET] * 39 + [None]})
     source = label_only(labels(), columns=columns, fields=fields)
     text = study_text(source.study)
     versions = {source.study.hash: text, "12" * 32: text}
@@ -303,10 +270,7 @@ def test_hashes_of_what_is_not_published_are_keyed_in_every_table() -> None:
     )
     asked = keyed_hash(key, "what a model was asked", SECRET)
     assert made.tables["fields"]["prompt_hash"].to_list() == [asked] * 39 + [None]
-    assert set(made.source.versions) == {
-        source.study.hash,
-        keyed_hash(key, "version of the study", "12" * 32),
-    }
+    assert set(made.source.versions) == {source.study.hash, keyed_hash(key, "version of the study", "12" * 32)}
     assert {(step.kind, step.table, step.column, step.rows) for step in made.steps} == {
         ("hashes", "stimuli", "sha256", 40), ("hashes", "stimuli", "Checksum", 40), ("hashes", "fields", "prompt_hash", 40)
     }  # fmt: skip

@@ -54,9 +54,7 @@ def test_the_source_of_a_draft_is_that_of_its_snapshot() -> None:
     draft = replace(Draft.of(small()), source=read)
     assert draft.snapshot().source == read
     assert (
-        Draft.of(draft.snapshot())
-        .changed(ReleaseStep(kind="check", table="raters", column=None, about="x"))
-        .source
+        Draft.of(draft.snapshot()).changed(ReleaseStep(kind="check", table="raters", column=None, about="x")).source
         == read
     )
 

@@ -36,9 +36,7 @@ QUICK = PublishOptions(k=K, analysis=False, figures=False, layouts=("csv",))
 COUNTRIES = ("Germany", "France", "Brazil", "Japan")
 
 
-def study_of(
-    people: Sequence[int], clips: int = 12, facts: Sequence[str] = ("age", "gender", "country")
-) -> Snapshot:
+def study_of(people: Sequence[int], clips: int = 12, facts: Sequence[str] = ("age", "gender", "country")) -> Snapshot:
     """Ratings of these people: what a person is and answers does not depend on who else is there."""
     raters: list[dict[str, Any]] = []
     ratings = []
@@ -64,8 +62,7 @@ def study_of(
 def read(folder: Path) -> tuple[dict[str, dict[str, str]], dict[str, dict[tuple[str, str], str]]]:
     raters = pl.read_csv(folder / "csv" / "raters.csv", infer_schema=False)
     facts = {
-        row["rater"]: {name: row[name] or "" for name in row if name != "rater"}
-        for row in raters.iter_rows(named=True)
+        row["rater"]: {name: row[name] or "" for name in row if name != "rater"} for row in raters.iter_rows(named=True)
     }
     answers: dict[str, dict[tuple[str, str], str]] = {name: {} for name in facts}
     table = pl.read_csv(folder / "csv" / "ratings.csv", infer_schema=False)
@@ -116,9 +113,7 @@ def test_a_person_is_found_in_two_releases_under_any_key(tmp_path: Path) -> None
         sheet = (folder / "DATASHEET.md").read_text(encoding="utf-8")
         assert "another release of the same people under any key" in sheet
     docs = Path(__file__).parents[2] / "docs"
-    assert not any(
-        "two pseudonyms are one person" in path.read_text(encoding="utf-8") for path in docs.rglob("*.md")
-    )
+    assert not any("two pseudonyms are one person" in path.read_text(encoding="utf-8") for path in docs.rglob("*.md"))
 
 
 @pytest.mark.slow
@@ -151,9 +146,7 @@ def test_what_two_releases_say_together_is_shared_by_k(tmp_path: Path, how: str)
 
 
 @pytest.mark.slow
-def test_few_new_people_are_refused_and_can_be_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_few_new_people_are_refused_and_can_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = publish(study_of(range(40)), tmp_path / "first", QUICK)
     late = study_of(range(43))
     options = replace(QUICK, earlier=(first.folder,))
@@ -175,9 +168,7 @@ def test_few_new_people_are_refused_and_can_be_left_out(
     assert mentions(said, "40 raters", "--people")
     record = json.loads((tmp_path / "told" / "publication.json").read_text(encoding="utf-8"))
     weights = {
-        step["column"]: step["settings"].get("weight")
-        for step in record["steps"]
-        if step["kind"] == "demographics"
+        step["column"]: step["settings"].get("weight") for step in record["steps"] if step["kind"] == "demographics"
     }
     assert weights == {"age": "3", "gender": "1", "country": "1"}
 
@@ -189,15 +180,11 @@ def test_people_who_left_are_counted_and_small_rests_refused(tmp_path: Path) -> 
     sizes = Counter(tuple(row.items()) for row in facts.values())
     tight = min(sizes, key=lambda row: sizes[row])
     names = dict(pl.read_csv(first.private / "pseudonyms.csv").iter_rows())
-    leaver = next(
-        person for person in range(40) if tuple(facts[names[f"worker-{person:04d}"]].items()) == tight
-    )
+    leaver = next(person for person in range(40) if tuple(facts[names[f"worker-{person:04d}"]].items()) == tight)
     rest = study_of([person for person in range(40) if person != leaver])
     options = replace(QUICK, earlier=(first.folder,))
     if sizes[tight] == K:
-        with pytest.raises(
-            InputError, match=r"4 raters of an earlier release would stand out.*the fewest: 4"
-        ):
+        with pytest.raises(InputError, match=r"4 raters of an earlier release would stand out.*the fewest: 4"):
             publish(rest, tmp_path / "second", options)
     group = [person for person in range(40) if tuple(facts[names[f"worker-{person:04d}"]].items()) == tight]
     without = study_of([person for person in range(40) if person not in group])
@@ -215,16 +202,12 @@ def test_two_earlier_releases_and_a_sensitive_column(tmp_path: Path) -> None:
     one = publish(study_of(range(50), facts=facts), tmp_path / "one", options)
     two = publish(study_of(range(80), facts=facts), tmp_path / "two", replace(options, earlier=(one.folder,)))
     last = publish(
-        study_of(range(120), facts=facts),
-        tmp_path / "three",
-        replace(options, earlier=(one.folder, two.folder)),
+        study_of(range(120), facts=facts), tmp_path / "three", replace(options, earlier=(one.folder, two.folder))
     )
     rows: Counter[tuple[object, ...]] = Counter()
     ill: dict[tuple[object, ...], set[str]] = {}
     late = read(last.folder)[0]
-    links = [
-        {later: earlier for earlier, later in link(each.folder, last.folder).items()} for each in (one, two)
-    ]
+    links = [{later: earlier for earlier, later in link(each.folder, last.folder).items()} for each in (one, two)]
     tables = [read(each.folder)[0] for each in (one, two)]
     for name, row in late.items():
         known = [
@@ -262,9 +245,7 @@ def answers(*rows: tuple[str, str, float | None]) -> pl.DataFrame:
 
 
 def test_people_are_linked_by_nine_in_ten_of_their_answers() -> None:
-    early = answers(
-        *(("a", f"s{at}", float(at % 4)) for at in range(10)), *(("b", f"s{at}", 1.0) for at in range(3))
-    )
+    early = answers(*(("a", f"s{at}", float(at % 4)) for at in range(10)), *(("b", f"s{at}", 1.0) for at in range(3)))
     late = answers(
         *(("x", f"s{at}", float(at % 4) if at < 9 else 8.0) for at in range(10)),  # one of ten is another
         *(("y", f"s{at}", float(at % 4) if at < 8 else 8.0) for at in range(10)),  # two of ten
@@ -286,8 +267,6 @@ def test_raters_with_the_same_answers_hide_each_other() -> None:
     twins = Snapshot.build(base.study, stimuli=base.stimuli, ratings=pl.concat([base.ratings, copied]))
     assert unlike_others(base) == (3, 3)
     assert unlike_others(twins) == (2, 4)
-    fewer = Snapshot.build(
-        base.study, stimuli=base.stimuli, ratings=pl.concat([base.ratings, copied.head(3)])
-    )
+    fewer = Snapshot.build(base.study, stimuli=base.stimuli, ratings=pl.concat([base.ratings, copied.head(3)]))
     assert unlike_others(fewer) == (4, 4)
     assert heartfelt.publish.__doc__ is not None

@@ -74,8 +74,7 @@ def test_people_are_found_by_a_key_or_by_how_they_rated(tmp_path: Path, how: str
 
 
 @pytest.mark.parametrize(
-    ("stayed", "words"),
-    [(11, "1 rater of the earlier release is"), (9, "3 raters of the earlier release are")],
+    ("stayed", "words"), [(11, "1 rater of the earlier release is"), (9, "3 raters of the earlier release are")]
 )
 def test_who_left_is_said(tmp_path: Path, stayed: int, words: str) -> None:
     folder = released(tmp_path / "one", rated(range(12)), KEY)

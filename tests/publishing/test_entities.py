@@ -14,8 +14,7 @@ from heartfelt.publishing.anonymity.recognise.rule import Finding
 from tests.facts import mentions
 
 needs_presidio = pytest.mark.skipif(
-    not is_installed("presidio_analyzer"),
-    reason="presidio-analyzer is not installed: pip install -e '.[ner]'",
+    not is_installed("presidio_analyzer"), reason="presidio-analyzer is not installed: pip install -e '.[ner]'"
 )
 
 
@@ -54,7 +53,5 @@ def test_a_model_finds_names_that_no_list_has(tmp_path: Path) -> None:
     ruler.add_patterns([{"label": "PERSON", "pattern": "Qwxyz"}, {"label": "GPE", "pattern": "Berlin"}])
     model.to_disk(tmp_path / "tiny")
     search = load_entities({"en": str(tmp_path / "tiny")})
-    assert search("then Qwxyz sang in Berlin") == [Finding("name", 5, 10)], (
-        "a place alone is no personal data"
-    )
+    assert search("then Qwxyz sang in Berlin") == [Finding("name", 5, 10)], "a place alone is no personal data"
     assert search("nobody sang") == []

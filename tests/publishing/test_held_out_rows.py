@@ -23,9 +23,7 @@ COMPARED = parse_study(
     "name: t\nscales:\n  two: {type: choice}\nquestions:\n  - {id: better, text: B, scale: two}\n"
     "sets: {type: pair, rule: across-systems}\n"
 )
-PUBLISHED = SplitOptions(
-    by="split", shares={"train": 0.75, "test": 0.25}, fixed={"train": "train", "test": "test"}
-)
+PUBLISHED = SplitOptions(by="split", shares={"train": 0.75, "test": 0.25}, fixed={"train": "train", "test": "test"})
 
 
 def pairs(*trials: tuple[str | None, str, str]) -> Snapshot:
@@ -37,19 +35,14 @@ def pairs(*trials: tuple[str | None, str, str]) -> Snapshot:
     ]
     texts = dict.fromkeys(("rater", "stimulus", "question", "trial"), pl.String)
     schema = {
-        name: texts.get(name, pl.Float64)
-        for name in ("rater", "stimulus", "question", "value", "trial", "place")
+        name: texts.get(name, pl.Float64) for name in ("rater", "stimulus", "question", "value", "trial", "place")
     }
-    stimuli = pl.DataFrame(
-        {"stimulus": list("abcd"), "system": ["s", "t"] * 2, "split": ["train"] * 2 + ["test"] * 2}
-    )
+    stimuli = pl.DataFrame({"stimulus": list("abcd"), "system": ["s", "t"] * 2, "split": ["train"] * 2 + ["test"] * 2})
     return Snapshot.build(COMPARED, stimuli=stimuli, ratings=pl.DataFrame(rows, schema=schema, orient="row"))
 
 
 def test_comparisons_go_as_a_whole_also_where_nobody_is_named() -> None:
-    result = hold_out(
-        pairs(("r", "a", "b"), (None, "a", "c"), (None, "b", "a"), ("r", "c", "d")), "test", PUBLISHED
-    )
+    result = hold_out(pairs(("r", "a", "b"), (None, "a", "c"), (None, "b", "a"), ("r", "c", "d")), "test", PUBLISHED)
     assert result.snapshot.ratings.select("trial", "stimulus").rows() == [
         ("t0", "a"),
         ("t0", "b"),
@@ -73,9 +66,7 @@ def test_what_is_published_comes_from_the_same_source_and_lists_facts_of_files(t
     origin = Source(format="tables", name="x", media_root=tmp_path)
     raters = pl.DataFrame({"rater": ["somebody"]})
     source = label_only(labels(), columns=columns, source=origin)
-    source = Snapshot.build(
-        source.study, stimuli=source.stimuli, ratings=source.ratings, raters=raters, source=origin
-    )
+    source = Snapshot.build(source.study, stimuli=source.stimuli, ratings=source.ratings, raters=raters, source=origin)
     result = hold_out(source, "test", PUBLISHED)
     assert result.snapshot.source == origin
     assert result.snapshot.raters["rater"].to_list() == ["somebody"]

@@ -14,13 +14,7 @@ import pytest
 from heartfelt.errors import InputError
 from heartfelt.labels import SplitOptions, freeze
 from heartfelt.publishing.hiding import leaks
-from heartfelt.publishing.hiding.columns import (
-    HiddenColumns,
-    _gives_away,
-    _labels,
-    _renumbered,
-    hidden_columns,
-)
+from heartfelt.publishing.hiding.columns import HiddenColumns, _gives_away, _labels, _renumbered, hidden_columns
 from heartfelt.publishing.hiding.features import (
     MOST_CATEGORIES,
     MOST_WORDS,
@@ -39,9 +33,7 @@ from heartfelt.snapshot.snapshot import Source
 from tests.facts import mentions
 from tests.publishing.attacks import MOODS, label_only, labels
 
-PUBLISHED = SplitOptions(
-    by="split", shares={"train": 0.75, "test": 0.25}, fixed={"train": "train", "test": "test"}
-)
+PUBLISHED = SplitOptions(by="split", shares={"train": 0.75, "test": 0.25}, fixed={"train": "train", "test": "test"})
 
 
 # --- features ---------------------------------------------------------------------------------------------------------
@@ -132,9 +124,7 @@ def test_lists_are_looked_at_as_a_whole() -> None:
 
 def test_numbers_are_looked_at_three_from_either_end() -> None:
     def names(varying: int) -> pl.Series:
-        return pl.Series(
-            [" ".join(str(at if place == varying else 7) for place in range(8)) for at in range(9)]
-        )
+        return pl.Series([" ".join(str(at if place == varying else 7) for place in range(8)) for at in range(9)])
 
     looked_at = [encoded([names(place)], numbers_only=True).shape[1] > 0 for place in range(8)]
     assert looked_at == [True] * 3 + [False] * 2 + [True] * 3
@@ -169,9 +159,7 @@ def test_agreement_by_hand() -> None:
     assert np.allclose(leaks._agreement(codes, np.stack([right, most, half])), [1, 0, 0.5])
 
 
-def asked(
-    values: np.ndarray, hidden: int = 12, *, nominal: bool = False, question: str = "q"
-) -> LabelsToHide:
+def asked(values: np.ndarray, hidden: int = 12, *, nominal: bool = False, question: str = "q") -> LabelsToHide:
     frame = pl.DataFrame({"row": np.arange(len(values)), "label": np.asarray(values, dtype=float)})
     return LabelsToHide(question=question, hidden=frame[:hidden], public=frame[hidden:], nominal=nominal)
 
@@ -204,20 +192,12 @@ def test_every_guilty_column_is_named_once() -> None:
 def test_columns_that_only_together_tell() -> None:
     rng = np.random.default_rng(5)
     values, first = rng.normal(size=40), rng.normal(0, 2, 40)
-    columns = {
-        "one": encoded([pl.Series(first)]),
-        "two": encoded([pl.Series(values - first)]),
-        "noise": noise(3),
-    }
+    columns = {"one": encoded([pl.Series(first)]), "two": encoded([pl.Series(values - first)]), "noise": noise(3)}
     (leak,) = label_leaks([asked(values)], columns, {})
     assert set(leak.columns) >= {"one", "two"}
     either = rng.random(60) < 0.5
     truth = rng.random(60) < 0.5
-    columns = {
-        "one": encoded([pl.Series(either)]),
-        "two": encoded([pl.Series(either ^ truth)]),
-        "noise": noise(3, 60),
-    }
+    columns = {"one": encoded([pl.Series(either)]), "two": encoded([pl.Series(either ^ truth)]), "noise": noise(3, 60)}
     (leak,) = label_leaks([asked(truth, nominal=True)], columns, {})
     assert set(leak.columns) == {"one", "two"}
 
@@ -261,8 +241,7 @@ def test_which_columns_are_tried_together() -> None:
 
 def rows(*values: float) -> pl.DataFrame:
     return pl.DataFrame(
-        {"row": list(range(len(values))), "label": list(values)},
-        schema={"row": pl.Int64, "label": pl.Float64},
+        {"row": list(range(len(values))), "label": list(values)}, schema={"row": pl.Int64, "label": pl.Float64}
     )
 
 
@@ -279,13 +258,11 @@ def test_names_that_spell_the_labels_out() -> None:
     assert not spelled_out(pl.Series(["joy_1", "x", "y", "deep fear"]), nothing, rows(0, 1, 0, 1), words), (
         "half are not most"
     )
-    assert spelled_out(
-        pl.Series(["joy"] * 5 + list("wxyz")), nothing, rows(0, 0, 0, 0, 0, 1, 1, 1, 1), words
-    ), "five of nine are"
-    assert not spelled_out(pl.Series(["joy"]), nothing, rows(0), words)
-    assert not spelled_out(pl.Series(["joy", "joy"]), nothing, rows(0, 0), words), (
-        "one category tells nothing"
+    assert spelled_out(pl.Series(["joy"] * 5 + list("wxyz")), nothing, rows(0, 0, 0, 0, 0, 1, 1, 1, 1), words), (
+        "five of nine are"
     )
+    assert not spelled_out(pl.Series(["joy"]), nothing, rows(0), words)
+    assert not spelled_out(pl.Series(["joy", "joy"]), nothing, rows(0, 0), words), "one category tells nothing"
     assert spelled_out(
         pl.Series([base64.b64encode(b"joy").decode(), base64.b64encode(b"deep fear").decode()]),
         nothing,
@@ -300,9 +277,7 @@ def test_names_whose_numbers_are_in_the_order_of_the_labels() -> None:
     assert spelled_out(pl.Series([f"c{at}" for at in range(6)]), nothing, rows(*values), {})
     assert spelled_out(pl.Series([f"x1c{9 - at}" for at in range(6)]), nothing, rows(*values), {})
     assert not spelled_out(pl.Series([f"c{at}" for at in (0, 2, 1, 3, 4, 5)]), nothing, rows(*values), {})
-    assert not spelled_out(pl.Series([f"c{at}" for at in range(5)]), nothing, rows(*values[:5]), {}), (
-        "too few"
-    )
+    assert not spelled_out(pl.Series([f"c{at}" for at in range(5)]), nothing, rows(*values[:5]), {}), "too few"
     assert not spelled_out(pl.Series([f"c{at}" for at in range(6)]), nothing, rows(1, 1, 1, 2, 2, 2), {})
     assert not spelled_out(pl.Series(list("abcdef")), nothing, rows(*values), {})
     thrice = pl.Series([f"c{at}" for at in (5, 5, 7, 7, 8, 8)])
@@ -345,9 +320,7 @@ def test_facts_of_a_file_are_published_where_the_file_is(tmp_path: Path) -> None
     columns: dict[str, Sequence[object]] = {
         "path": [f"{at}.wav" for at in range(40)], "found": [True] * 35 + [False] * 5, "duration": [1.0 + at for at in range(40)],
     }  # fmt: skip
-    source = label_only(
-        labels(), columns=columns, source=Source(format="tables", name="x", media_root=tmp_path)
-    )
+    source = label_only(labels(), columns=columns, source=Source(format="tables", name="x", media_root=tmp_path))
     public = hold_out(source, "test", PUBLISHED).snapshot.stimuli
     assert public["duration"].null_count() == 5
     assert public.filter(pl.col("duration").is_null())["found"].to_list() == [False] * 5
@@ -358,12 +331,7 @@ def test_facts_of_a_file_are_published_where_the_file_is(tmp_path: Path) -> None
 def test_values_of_machines_are_published_where_named_and_untouched() -> None:
     moods, names = labels(), [f"c{at:02}" for at in range(40)]
     fields = pl.DataFrame(
-        {
-            "stimulus": names,
-            "field": "tempo",
-            "machine": [str(at * 37 % 41) for at in range(40)],
-            "confidence": 0.5,
-        }
+        {"stimulus": names, "field": "tempo", "machine": [str(at * 37 % 41) for at in range(40)], "confidence": 0.5}
     ).with_columns(verdict=pl.Series(["accepted"] + [None] * 38 + ["fixed"]))
     source = label_only(moods, fields=fields)
     assert hold_out(source, "test", PUBLISHED).snapshot.fields.height == 30
@@ -427,9 +395,7 @@ def test_systems_as_many_as_stimuli_are_names() -> None:
     moods = labels(48, seed=8)
     few = label_only(moods, hidden=12, columns={"system": [MOODS[mood] for mood in moods]})
     assert chosen(few).design["mood"] > 0.9
-    unique = label_only(
-        moods, hidden=12, columns={"system": [f"{MOODS[mood]}_{at}" for at, mood in enumerate(moods)]}
-    )
+    unique = label_only(moods, hidden=12, columns={"system": [f"{MOODS[mood]}_{at}" for at, mood in enumerate(moods)]})
     with pytest.raises(InputError, match="'system' would give away"):
         chosen(unique)
     numbered = label_only(
@@ -496,9 +462,7 @@ def test_what_the_authors_should_know_is_a_limit() -> None:
     moods = labels()
     source = label_only(moods, columns={"intent": [MOODS[mood] for mood in moods], "mean": moods})
     limits = [
-        step.about
-        for step in hold_out(source, "test", PUBLISHED, anyway=["mean"]).steps
-        if "limit" in step.settings
+        step.about for step in hold_out(source, "test", PUBLISHED, anyway=["mean"]).steps if "limit" in step.settings
     ]
     assert len(limits) == 2
     assert mentions(limits[0], "Prompt, system and intent", "'mood'")
@@ -541,14 +505,10 @@ def test_large_parts_are_sampled() -> None:
     assert (sampled.hidden.height, sampled.public.height) == (leaks.MOST_ITEMS, leaks.MOST_ITEMS)
     assert sampled.hidden["row"].min() >= 160 > sampled.public["row"].max()  # type: ignore[operator]  # numbers
     assert all(moods[row] == label for row, label in sampled.hidden.iter_rows())
-    (whole,) = _labels(
-        label_only(moods, hidden=40), freeze(label_only(moods, hidden=40), split=PUBLISHED), "test"
-    )
+    (whole,) = _labels(label_only(moods, hidden=40), freeze(label_only(moods, hidden=40), split=PUBLISHED), "test")
     assert whole.hidden.height == 40
     (tested,), rows = _renumbered([sampled])
-    assert all(
-        moods[rows[row]] == label for row, label in [*tested.hidden.iter_rows(), *tested.public.iter_rows()]
-    )
+    assert all(moods[rows[row]] == label for row, label in [*tested.hidden.iter_rows(), *tested.public.iter_rows()])
     with pytest.raises(InputError, match="'mean' would give away"):
         chosen(source, named=("mean",))
 
@@ -572,8 +532,7 @@ def test_permuted_columns_close_as_much_as_columns_that_say_nothing() -> None:
     assert 0.6 < view.without < 0.8
     chance = leaks._by_permutation([view], {"x": rng.normal(size=(20, 1))}, [("x",)])
     random = [
-        leaks._closed(leaks._reached(view, {"x": rng.normal(size=(20, 1))}, ("x",)), view.without)
-        for _ in range(100)
+        leaks._closed(leaks._reached(view, {"x": rng.normal(size=(20, 1))}, ("x",)), view.without) for _ in range(100)
     ]
     assert np.quantile(chance, 0.9) == pytest.approx(float(np.quantile(random, 0.9)), abs=0.06)
     assert 0.1 < np.quantile(random, 0.9) < 0.3
@@ -612,12 +571,8 @@ def test_words_that_divide_best_are_looked_at() -> None:
 
 
 def test_refusals_name_every_column() -> None:
-    error = _gives_away(
-        leaks.Leak(columns=("stimulus", "path"), question="q", agreement=0.876, without=0.123)
-    )
-    assert mentions(
-        error.problem, "'stimulus'", "'path'", "'q'", "0.88", "0", "1", "0.12", "prompt, system and intent"
-    )
+    error = _gives_away(leaks.Leak(columns=("stimulus", "path"), question="q", agreement=0.876, without=0.123))
+    assert mentions(error.problem, "'stimulus'", "'path'", "'q'", "0.88", "0", "1", "0.12", "prompt, system and intent")
     assert mentions(error.fix, "--hold-out-anyway")
     alone = _gives_away(leaks.Leak(columns=("tempo",), question="q", agreement=0.9, without=0.0))
     assert str(alone.fix).startswith("Do not name it; or publish it all the same")

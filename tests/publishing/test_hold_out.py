@@ -54,14 +54,10 @@ def made(change: float = 0.0) -> Snapshot:
             "verified_by": [None] * 48 + ["r1"] * 48,
         }
     )
-    table = pl.DataFrame(
-        {"stimulus": names, "question": ["valence"] * 48, "value": [level[n] for n in names]}
-    )
+    table = pl.DataFrame({"stimulus": names, "question": ["valence"] * 48, "value": [level[n] for n in names]})
     return Snapshot.build(
         RATED,
-        stimuli=stimuli.with_columns(
-            pl.Series("published", [2 * level[name] - 1 for name in names]), placed["split"]
-        ),
+        stimuli=stimuli.with_columns(pl.Series("published", [2 * level[name] - 1 for name in names]), placed["split"]),
         ratings=ratings,
         fields=fields,
         means=table.rename({"value": "mean"}),

@@ -37,8 +37,7 @@ def hidden(source: Snapshot) -> list[str]:
 def votes(moods: Sequence[int]) -> dict[str, list[int]]:
     rng = np.random.default_rng(2)
     return {
-        f"votes_{name}": [5 * (mood == at) + int(rng.integers(0, 5)) for mood in moods]
-        for at, name in enumerate(MOODS)
+        f"votes_{name}": [5 * (mood == at) + int(rng.integers(0, 5)) for mood in moods] for at, name in enumerate(MOODS)
     }
 
 
@@ -56,9 +55,7 @@ def exclusive(moods: Sequence[int]) -> dict[str, list[bool]]:
 
 
 def coded(moods: Sequence[int]) -> dict[str, list[str]]:
-    return {
-        "note": [base64.b64encode(f"{at}:{MOODS[mood]}".encode()).decode() for at, mood in enumerate(moods)]
-    }
+    return {"note": [base64.b64encode(f"{at}:{MOODS[mood]}".encode()).decode() for at, mood in enumerate(moods)]}
 
 
 def test_nothing_but_listed_columns_is_said_about_held_out_stimuli_in_any_file(tmp_path: Path) -> None:
@@ -70,9 +67,7 @@ def test_nothing_but_listed_columns_is_said_about_held_out_stimuli_in_any_file(t
     }  # fmt: skip
     names = [f"c{at:02}" for at in range(40)]
     about = pl.DataFrame({"stimulus": names, "question": "mood", "secret": [MOODS[mood] for mood in moods]})
-    ledger = pl.DataFrame(
-        {"what": "item", "stimulus": names, "reason": [MOODS[mood] for mood in moods], "stage": "x"}
-    )
+    ledger = pl.DataFrame({"what": "item", "stimulus": names, "reason": [MOODS[mood] for mood in moods], "stage": "x"})
     fields = pl.DataFrame({"stimulus": names, "field": "mood", "machine": [MOODS[mood] for mood in moods]})
     means = about.select("stimulus", "question", mean=pl.Series(moods, dtype=pl.Float64))
     source = label_only(moods, columns=more, items=about, ledger=ledger, fields=fields, means=means)
@@ -178,9 +173,7 @@ def test_columns_that_say_nothing_of_the_labels_are_published_where_named(tmp_pa
     moods = labels(60, seed=9)
     rng = np.random.default_rng(6)
     source = label_only(
-        moods,
-        hidden=16,
-        columns={"tempo": list(rng.normal(100, 9, 60)), "key": list(rng.choice(list("CDEFGAB"), 60))},
+        moods, hidden=16, columns={"tempo": list(rng.normal(100, 9, 60)), "key": list(rng.choice(list("CDEFGAB"), 60))}
     )
     published = released(source, tmp_path / "out", hold_out_columns=("tempo", "key"))
     assert {"tempo", "key"} <= said_about(published.folder, hidden(source))["csv/stimuli.csv"]
@@ -198,9 +191,7 @@ def test_what_a_generator_says_of_itself_is_emptied_where_it_predicts(tmp_path: 
 def test_the_ledger_says_nothing_that_held_out_answers_went_into(tmp_path: Path) -> None:
     moods = labels()
     source = label_only(moods)
-    raters = pl.DataFrame(
-        {"rater": [f"r{at}" for at in range(12)], "c35": [float(mood) for mood in moods[:12]]}
-    )
+    raters = pl.DataFrame({"rater": [f"r{at}" for at in range(12)], "c35": [float(mood) for mood in moods[:12]]})
     ledger = pl.DataFrame(
         {
             "what": ["rater", "item"], "rater": ["r1", None], "stimulus": [None, "c01"],
@@ -209,9 +200,7 @@ def test_the_ledger_says_nothing_that_held_out_answers_went_into(tmp_path: Path)
         },
         schema_overrides={"stimulus": pl.String},
     )  # fmt: skip
-    source = Snapshot.build(
-        STUDY, stimuli=source.stimuli, ratings=source.ratings, raters=raters, ledger=ledger
-    )
+    source = Snapshot.build(STUDY, stimuli=source.stimuli, ratings=source.ratings, raters=raters, ledger=ledger)
     published = released(source, tmp_path / "out", layouts=(), open=("value",))
     rows = pl.read_parquet(published.folder / "snapshot" / "ledger.parquet")
     about = {row["what"]: row for row in rows.iter_rows(named=True)}
@@ -229,9 +218,7 @@ def test_columns_of_a_hold_out_need_one() -> None:
 
 def test_the_command_lists_what_is_published(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     moods = labels(60, seed=9)
-    source = label_only(
-        moods, hidden=16, columns={"tempo": [at * 37 % 60 for at in range(60)], "mean": moods}
-    )
+    source = label_only(moods, hidden=16, columns={"tempo": [at * 37 % 60 for at in range(60)], "mean": moods})
     source.write(tmp_path / "source")
     quick = ["--hold-out", "test", "--no-analysis", "--layout", "csv"]
     where = ["publish", str(tmp_path / "source"), str(tmp_path / "out")]

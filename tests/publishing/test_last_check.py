@@ -125,9 +125,7 @@ def test_media_with_metadata_are_refused(tmp_path: Path) -> None:
 # --- what is private --------------------------------------------------------------------------------------------------
 
 
-def test_paths_and_the_name_of_the_machine_are_private(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_and_the_name_of_the_machine_are_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     draft, details = Draft.of(small()), Details()
     monkeypatch.setattr(Path, "home", lambda: Path("/home/somebody"))
     for host, expected in (("lab-17", {"lab-17"}), ("lab", set())):
@@ -159,9 +157,7 @@ def test_raters_share_all_their_dates_or_none() -> None:
     twice = moments.with_columns(at=pl.when(second).then(DAY + timedelta(days=1)).otherwise("at"))
     assert groups_of_raters(small(ratings=moments), [], []) == Groups(1, 12, None)
     assert groups_of_raters(small(ratings=twice), [], []) == Groups(2, 1, None)
-    turned = twice.with_columns(
-        at=pl.when(pl.col("stimulus") == "s0").then(DAY + timedelta(days=1)).otherwise(DAY)
-    )
+    turned = twice.with_columns(at=pl.when(pl.col("stimulus") == "s0").then(DAY + timedelta(days=1)).otherwise(DAY))
     both = twice.filter(pl.col("rater") == NAMES[0]).vstack(turned.filter(pl.col("rater") != NAMES[0]))
     assert groups_of_raters(small(ratings=both), [], []) == Groups(1, 12, None), "the order says nothing"
     never = moments.with_columns(at=pl.when(pl.col("rater") != NAMES[0]).then("at"))

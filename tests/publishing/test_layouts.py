@@ -38,20 +38,7 @@ from heartfelt.study.load import parse_study
 from tests.publishing.releases import HARD_TEXT, release_of, small_snapshot, sound, with_stimuli
 
 pytestmark = pytest.mark.slow
-HOSTILE = [
-    "a.b",
-    "a/b",
-    "a_b",
-    "../up",
-    "name.wav",
-    "静か",
-    "x" * 300,
-    "x" * 299 + "y",
-    " ",
-    "-",
-    "A.B",
-    "q'\"\\",
-]
+HOSTILE = ["a.b", "a/b", "a_b", "../up", "name.wav", "静か", "x" * 300, "x" * 299 + "y", " ", "-", "A.B", "q'\"\\"]
 
 
 def silent(_doing: str, _done: int, _total: int) -> None:
@@ -90,9 +77,7 @@ def test_parquet_files_hold_every_row_once_in_the_part_of_its_stimulus(tmp_path:
             assert frame.columns == [column.name for column in file.columns]
     stimuli = read_config(tmp_path, files, "stimuli").sort("stimulus")
     media = [cell["bytes"] for cell in stimuli["audio"]]
-    assert media == [sound(at) for at in range(12)], (
-        "a column 'audio' of the source does not shadow the media"
-    )
+    assert media == [sound(at) for at in range(12)], "a column 'audio' of the source does not shadow the media"
     assert stimuli["source_audio"].to_list() == [at / 4 for at in range(12)]
     assert all(column.about for file in files for column in file.columns)
     # The same bytes whenever it is written.
@@ -102,17 +87,13 @@ def test_parquet_files_hold_every_row_once_in_the_part_of_its_stimulus(tmp_path:
     assert digests(tmp_path / "data") == first
 
 
-def test_large_tables_and_media_are_spread_over_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_tables_and_media_are_spread_over_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(huggingface, "ROWS", 50)
     monkeypatch.setattr(huggingface, "SHARD", 4000)
     release = release_of(small_snapshot(), tmp_path, {"by": "stimulus", "train": "1"})
     files = write(release, tmp_path, "huggingface")
     stimuli = [file.path for file in files if file.table == "stimuli"]
-    assert stimuli == [f"data/stimuli/train-{at:05d}-of-00006.parquet" for at in range(6)], (
-        "two sounds to a file"
-    )
+    assert stimuli == [f"data/stimuli/train-{at:05d}-of-00006.parquet" for at in range(6)], "two sounds to a file"
     assert [file.rows for file in files if file.table == "ratings"] == [50, 50, 50, 50, 40]
     assert read_config(tmp_path, files, "ratings").height == 240
     (config,) = [config for config in hub_configs(files) if config.name == "ratings"]
@@ -128,9 +109,7 @@ def test_split_names_are_accepted_by_the_hub(tmp_path: Path) -> None:
     }
     snapshot = small_snapshot()
     own = ["train"] * 8 + ["full-test"] * 3 + [None]
-    release = release_of(
-        with_stimuli(snapshot, snapshot.stimuli.with_columns(pl.Series("split", own))), tmp_path
-    )
+    release = release_of(with_stimuli(snapshot, snapshot.stimuli.with_columns(pl.Series("split", own))), tmp_path)
     files = write(release, tmp_path, "huggingface-linked")
     splits = {file.split for file in files if file.table == "stimuli"}
     assert splits == {"train", "full_test", UNASSIGNED}
@@ -141,9 +120,7 @@ def test_split_names_are_accepted_by_the_hub(tmp_path: Path) -> None:
     assert stimuli["source_split"].to_list() == own
 
 
-def test_the_datasets_library_reads_every_config_offline(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_datasets_library_reads_every_config_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     datasets = pytest.importorskip("datasets")
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
     folder = tmp_path / "release"
@@ -151,10 +128,7 @@ def test_the_datasets_library_reads_every_config_offline(
     picture = folder / "media" / "green.png"
     Image.new("RGB", (3, 2), "green").save(picture)
     of_picture = PublishedMedium(
-        stimulus="clip03",
-        sha256=hashlib.sha256(picture.read_bytes()).hexdigest(),
-        bytes=1,
-        path="media/green.png",
+        stimulus="clip03", sha256=hashlib.sha256(picture.read_bytes()).hexdigest(), bytes=1, path="media/green.png"
     )
     release = replace(release, media={**release.media, "clip03": of_picture})
     files = write(release, folder, "huggingface")
@@ -167,9 +141,7 @@ def test_the_datasets_library_reads_every_config_offline(
     stimuli = loaded(None)
     assert set(stimuli) == {"train", "dev", "test"}
     assert isinstance(stimuli["train"].features["audio"], datasets.Audio)
-    rows = [
-        row for part in stimuli.cast_column("audio", datasets.Audio(decode=False)).values() for row in part
-    ]
+    rows = [row for part in stimuli.cast_column("audio", datasets.Audio(decode=False)).values() for row in part]
     sounds = {row["stimulus"]: row["audio"] and row["audio"]["bytes"] for row in rows}
     expected = {f"clip{at:02d}": None if at == 3 else sound(at) for at in range(12)}
     assert sounds == expected
@@ -260,9 +232,7 @@ def test_text_for_r_is_plain_ascii() -> None:
     assert r_text('a"b\\c\n静\U0001f600\x00') == '"a\\"b\\\\c\\u000a\\u9759\\U0001f600"'
 
 
-def test_shards_hold_every_stimulus_under_a_key_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shards_hold_every_stimulus_under_a_key_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards, "SAMPLES", 4)
     keys = [tar_key(name) for name in HOSTILE]
     assert len(set(keys)) == len(HOSTILE)
@@ -302,9 +272,7 @@ def test_shards_hold_every_stimulus_under_a_key_of_its_own(
     assert digests(tmp_path / "webdataset") == first
 
 
-@pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning"
-)  # the library leaves files open
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the library leaves files open
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_the_webdataset_library_reads_the_shards(tmp_path: Path) -> None:
     library = pytest.importorskip("webdataset")
@@ -354,9 +322,7 @@ def test_published_layouts_are_written_where_the_study_fits(tmp_path: Path) -> N
     ratings = snapshot.ratings.filter(pl.col("question") == "arousal")
     valence = ratings.with_columns(question=pl.lit("valence"))
     text = snapshot.study.model_dump_json()
-    study = parse_study(
-        text.replace('"id":"mood"', '"id":"valence"').replace('"scale":"moods"', '"scale":"nine"')
-    )
+    study = parse_study(text.replace('"id":"mood"', '"id":"valence"').replace('"scale":"moods"', '"scale":"nine"'))
     both = pl.concat([ratings, valence])
     fitting = Snapshot.build(study, stimuli=snapshot.stimuli, ratings=both)
     write(replace(release, snapshot=fitting), tmp_path / "fits", "published")
@@ -397,9 +363,7 @@ def test_every_format_can_be_published_in_every_layout(tmp_path: Path) -> None:
 
 
 @pytest.mark.data
-@pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning"
-)  # libraries that leave files open
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # libraries that leave files open
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_aimoclips_is_republished_in_every_layout(
     shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -429,9 +393,7 @@ def test_aimoclips_is_republished_in_every_layout(
 
     stimuli = loaded("stimuli").cast_column("audio", datasets.Audio(decode=False))
     assert set(stimuli) == {"train", "dev", "test"}
-    sounds = {
-        row["stimulus"]: row["audio"]["bytes"] for part in stimuli.values() for row in part if row["audio"]
-    }
+    sounds = {row["stimulus"]: row["audio"]["bytes"] for part in stimuli.values() for row in part if row["audio"]}
     hashes = {name: hashlib.sha256(content).hexdigest() for name, content in sounds.items()}
     assert hashes == {name: each.sha256 for name, each in published.release.media.items() if each.path}
     assert len(sounds) == len(clips)

@@ -58,9 +58,7 @@ def test_they_are_left_out_of_ratings_and_raters_unless_opened_or_asked() -> Non
     raters = pl.DataFrame({"rater": names}).with_columns(
         about_browser=pl.lit("Firefox"), userAgent=pl.lit("x"), seen=pl.lit("192.0.2.1"), mood=pl.lit("calm")
     )
-    ratings = base.ratings.with_columns(
-        os=pl.lit("Linux"), where=pl.lit("192.0.2.1"), loud=pl.col("stimulus")
-    )
+    ratings = base.ratings.with_columns(os=pl.lit("Linux"), where=pl.lit("192.0.2.1"), loud=pl.col("stimulus"))
     draft = Draft.of(Snapshot.build(study, stimuli=base.stimuli, ratings=ratings, raters=raters))
     roles = rater_roles(draft, PublishOptions())
     assert {name for name, role in roles.items() if role == "machine"} == {"userAgent", "seen"}

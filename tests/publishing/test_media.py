@@ -35,14 +35,9 @@ def source_of(folder: Path, files: dict[str, bytes], **columns: Sequence[str | i
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     base = small(12, len(files))
-    stimuli = base.stimuli.with_columns(
-        pl.Series("path", list(files)), *(pl.Series(n, v) for n, v in columns.items())
-    )
+    stimuli = base.stimuli.with_columns(pl.Series("path", list(files)), *(pl.Series(n, v) for n, v in columns.items()))
     return Snapshot.build(
-        base.study,
-        stimuli=stimuli,
-        ratings=base.ratings,
-        source=Source(format="tables", name="x", media_root=folder),
+        base.study, stimuli=stimuli, ratings=base.ratings, source=Source(format="tables", name="x", media_root=folder)
     )
 
 
@@ -89,11 +84,7 @@ def test_every_medium_is_shared_or_said_to_be_absent(tmp_path: Path) -> None:
     (tmp_path / "mine" / "gone.wav").unlink()
     told: list[tuple[str, int, int | None]] = []
     draft, plan = publish_media(
-        Draft.of(source),
-        tmp_path / "out",
-        None,
-        lambda text, done, total: told.append((text, done, total)),
-        KEY,
+        Draft.of(source), tmp_path / "out", None, lambda text, done, total: told.append((text, done, total)), KEY
     )
     assert told == [("media without metadata", 0, 4)]
     assert {name: medium.why_absent for name, medium in plan.items()} == {
@@ -111,10 +102,7 @@ def test_every_medium_is_shared_or_said_to_be_absent(tmp_path: Path) -> None:
         "stimulus": "s0", "path": "media/a/one.png", "sha256": hashlib.sha256(clean).hexdigest(), "bytes": len(clean),
         "link": "https://example.org/0", "why_absent": None,
     }  # fmt: skip
-    assert (rows[1]["sha256"], rows[1]["bytes"]) == (
-        content_digest(tmp_path / "mine" / "two.wav"),
-        len(original),
-    )
+    assert (rows[1]["sha256"], rows[1]["bytes"]) == (content_digest(tmp_path / "mine" / "two.wav"), len(original))
     drawing = hashlib.sha256((tmp_path / "mine" / "three.svg").read_bytes()).hexdigest()
     assert rows[2]["sha256"] == keyed_hash(KEY, ORIGINAL, drawing)
     assert (rows[1]["path"], rows[1]["link"]) == (None, "https://example.org/1")
@@ -129,9 +117,7 @@ def test_every_medium_is_shared_or_said_to_be_absent(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("share", "shared"), [(True, ["one.png", "two.wav"]), (False, []), (None, ["one.png"])]
-)
+@pytest.mark.parametrize(("share", "shared"), [(True, ["one.png", "two.wav"]), (False, []), (None, ["one.png"])])
 def test_the_author_decides_before_the_licence(tmp_path: Path, share: bool | None, shared: list[str]) -> None:
     source = source_of(tmp_path / "mine", files(), license=LICENCES)
     (tmp_path / "mine" / "gone.wav").unlink()

@@ -111,9 +111,7 @@ def test_a_group_of_k_passes_and_one_of_k_minus_one_is_refused() -> None:
     assert groups_of_raters(six, ["age"], [], early).smallest == 3
     with pytest.raises(PrivateDataError, match="only 3 raters"):
         check_groups(six, ["age"], [], PublishOptions(), early)
-    step = check_step(
-        PrivateTexts(("a",), ("b", "c")), Groups(2, 6, None), PublishOptions(earlier=(Path("x"),))
-    )
+    step = check_step(PrivateTexts(("a",), ("b", "c")), Groups(2, 6, None), PublishOptions(earlier=(Path("x"),)))
     assert mentions(step.about, "1 id", "2 texts")
     assert "The smallest of 2 groups" in step.about
     assert mentions(step.about, "releases", "6 raters")
@@ -130,9 +128,7 @@ def test_dates_count_among_what_raters_share() -> None:
     assert groups_of_raters(dated, ["age"], []) == Groups(2, 1, None)
     coarse = coarsen(Draft.of(dated), PublishOptions(times="week"))
     assert coarse.tables["ratings"]["at"].unique().to_list() == [datetime(2026, 6, 1, tzinfo=UTC)]
-    assert [(step.about, step.lost) for step in coarse.steps if step.column == "at"] == [
-        ("Dated by the week.", 1.0)
-    ]
+    assert [(step.about, step.lost) for step in coarse.steps if step.column == "at"] == [("Dated by the week.", 1.0)]
     finer = coarsen(Draft.of(dated), PublishOptions(times="day", weights={"at": 3}))
     assert groups_of_raters(finer.snapshot(), ["age"], []) == Groups(2, 5, None)
     none = coarsen(Draft.of(dated), PublishOptions(times="none"))
@@ -203,9 +199,7 @@ def test_roles_of_columns() -> None:
 
 def test_choices_are_united_under_their_names_and_the_cost_is_stated() -> None:
     gender = ["woman"] * 6 + ["man"] * 4 + ["non-binary"] * 2
-    public = coarsen(
-        Draft.of(small(facts(about_gender=gender))), PublishOptions(k=6, weights={"about_gender": 2})
-    )
+    public = coarsen(Draft.of(small(facts(about_gender=gender))), PublishOptions(k=6, weights={"about_gender": 2}))
     assert public.tables["raters"]["about_gender"].to_list() == ["woman"] * 6 + ["man or non-binary"] * 6
     step = next(step for step in public.steps if step.column == "about_gender")
     assert mentions(step.about, "answers", "6 raters")
@@ -214,9 +208,7 @@ def test_choices_are_united_under_their_names_and_the_cost_is_stated() -> None:
     assert step.lost is not None
     assert 0.3 < step.lost < 0.4
     copies = facts(
-        country=["Germany"] * 6 + ["Brazil"] * 6,
-        tongue=["de"] * 6 + ["pt"] * 6,
-        odd=[f"x{at}" for at in range(12)],
+        country=["Germany"] * 6 + ["Brazil"] * 6, tongue=["de"] * 6 + ["pt"] * 6, odd=[f"x{at}" for at in range(12)]
     )
     made = coarsen(Draft.of(small(copies)), PublishOptions(k=6))
     assert made.tables["raters"].columns == ["rater", "country", "tongue"]
@@ -259,7 +251,7 @@ def test_everybody_gets_a_pseudonym_wherever_they_are_named() -> None:
             "value": [3.0, 4.0],
             "by": ["boss"] * 2,
             "history": [dumps(history), None],
-        },
+        }
     )
     source = Draft.of(small(adjudications=decided))
     assert people_of(source) == sorted([*NAMES, "boss", "only shown", "senior"])
@@ -316,9 +308,7 @@ def test_people_who_are_gone_are_counted(tmp_path: Path) -> None:
     assert gone_since(tmp_path, people) == []
     pl.DataFrame({"id": ["a"], "pseudonym": ["p_a"]}).write_csv(tmp_path / "pseudonyms.csv")
     assert gone_since(tmp_path, people) == []
-    pl.DataFrame({"id": ["a", "b", "c"], "pseudonym": ["p_a", "p_b", "p_c"]}).write_csv(
-        tmp_path / "pseudonyms.csv"
-    )
+    pl.DataFrame({"id": ["a", "b", "c"], "pseudonym": ["p_a", "p_b", "p_c"]}).write_csv(tmp_path / "pseudonyms.csv")
     (step,) = gone_since(tmp_path, people)
     assert step.rows == 2
     assert mentions(step.about, "2 people", "release")
@@ -339,15 +329,7 @@ def test_columns_that_may_say_who_are_left_out() -> None:
         Value=pl.lit(2),
     )
     draft = leave_out_columns(Draft.of(small(ratings=ratings)), PublishOptions(drop=("note", "answer")))
-    assert draft.tables["ratings"].columns == [
-        "rater",
-        "stimulus",
-        "question",
-        "value",
-        "loudness",
-        "plays",
-        "Value_2",
-    ]
+    assert draft.tables["ratings"].columns == ["rater", "stimulus", "question", "value", "loudness", "plays", "Value_2"]
     why = {step.column: step.about for step in draft.steps}
     assert why["note"] == "Left out as asked."
     assert "machine" in why["device"]
@@ -356,18 +338,14 @@ def test_columns_that_may_say_who_are_left_out() -> None:
     assert {step.column: step.settings.get("was") for step in draft.steps}["Value_2"] == "Value"
     assert {step.lost for step in draft.steps if step.column != "Value_2"} == {1.0}
     single = ratings.filter((pl.col("stimulus") == "s0") & (pl.col("question") == "valence"))
-    assert (
-        "loudness"
-        in leave_out_columns(Draft.of(small(ratings=single)), PublishOptions()).tables["ratings"].columns
-    )
+    assert "loudness" in leave_out_columns(Draft.of(small(ratings=single)), PublishOptions()).tables["ratings"].columns
     opened = leave_out_columns(Draft.of(small(ratings=ratings)), PublishOptions(open=("sea*",)))
     assert "seat" in opened.tables["ratings"].columns
     once = ratings.filter(
         pl.col("rater") == NAMES[0]
     )  # nobody else says the same of a stimulus: it may be about the person
     assert (
-        "loudness"
-        not in leave_out_columns(Draft.of(small(ratings=once)), PublishOptions()).tables["ratings"].columns
+        "loudness" not in leave_out_columns(Draft.of(small(ratings=once)), PublishOptions()).tables["ratings"].columns
     )
     asked = pl.DataFrame(
         {
@@ -452,12 +430,8 @@ def test_who_is_known_from_an_earlier_release(tmp_path: Path) -> None:
     same, known = with_earlier(draft, people, KEY, options)
     assert known is not None
     who = dict(people.iter_rows())
-    expected = {
-        who[name]: "age: 20" if at < 5 else "age: 30" if at < 8 else "(new)" for at, name in enumerate(NAMES)
-    }
-    expected |= {
-        who[name]: "age: " for name in NAMES[8:]
-    }  # they rated, so that the release lists them, without an age
+    expected = {who[name]: "age: 20" if at < 5 else "age: 30" if at < 8 else "(new)" for at, name in enumerate(NAMES)}
+    expected |= {who[name]: "age: " for name in NAMES[8:]}  # they rated, so that the release lists them, without an age
     assert dict(known.iter_rows()) == expected
     assert mentions(same.steps[-1].about, "12 raters", "12", "0")
     with pytest.raises(InputError, match=r"7 raters of an earlier release would stand out.*the fewest: 3"):
@@ -542,13 +516,7 @@ def test_dates_are_published_of_raters_of_whom_nothing_else_is_known() -> None:
 def test_decisions_are_dated_by_the_same_period_also_those_of_nobody_who_rated() -> None:
     moments = small().ratings.with_columns(at=pl.lit(DAY))
     decided = pl.DataFrame(
-        {
-            "stimulus": ["s0"],
-            "question": ["valence"],
-            "value": [3.0],
-            "by": ["boss"],
-            "at": [DAY + timedelta(days=9)],
-        }
+        {"stimulus": ["s0"], "question": ["valence"], "value": [3.0], "by": ["boss"], "at": [DAY + timedelta(days=9)]}
     )
     draft = coarsen(Draft.of(small(ratings=moments, adjudications=decided)), PublishOptions(times="week"))
     assert draft.tables["adjudications"]["at"].to_list() == [datetime(2026, 6, 8, tzinfo=UTC)]
@@ -564,9 +532,7 @@ def test_too_few_people_are_not_dated() -> None:
 
 
 def test_answers_of_people_who_asked_are_gone_from_histories_and_fields() -> None:
-    history = AdjudicationHistory(
-        (ShownAnswer(rater=NAMES[0], value=3.0), ShownAnswer(rater=NAMES[1], value=4.0))
-    )
+    history = AdjudicationHistory((ShownAnswer(rater=NAMES[0], value=3.0), ShownAnswer(rater=NAMES[1], value=4.0)))
     decided = pl.DataFrame(
         {
             "stimulus": ["s0", "s1"],

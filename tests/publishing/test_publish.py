@@ -145,9 +145,7 @@ def test_ratings_are_dated_as_finely_as_k_allows(tmp_path: Path, apart: int, per
     day = pl.col("rater").str.slice(-3).cast(pl.Int64) % 3 * apart
     start = pl.lit(datetime(2026, 6, 1, 14, 33, 12, tzinfo=UTC))
     source = Snapshot.build(
-        source.study,
-        stimuli=source.stimuli,
-        ratings=source.ratings.with_columns(at=start + pl.duration(days=day)),
+        source.study, stimuli=source.stimuli, ratings=source.ratings.with_columns(at=start + pl.duration(days=day))
     )
     public = publish(source, tmp_path / "out", QUICK).release.snapshot.ratings
     if period is None:
@@ -172,20 +170,13 @@ def test_a_licence_that_forbids_sharing_leaves_links_and_hashes(tmp_path: Path) 
         url=pl.format("https://example.org/{}", "stimulus"),
     )
     source = Snapshot.build(
-        base.study,
-        stimuli=stimuli,
-        ratings=base.ratings,
-        source=Source(format="tables", name="x", media_root=media),
+        base.study, stimuli=stimuli, ratings=base.ratings, source=Source(format="tables", name="x", media_root=media)
     )
     published = publish(source, tmp_path / "out", QUICK)
     assert sorted(path.name for path in (published.folder / "media").iterdir()) == ["s0.wav", "s2.wav"]
-    table = {
-        row["stimulus"]: row for row in pl.read_csv(published.folder / "media.csv").iter_rows(named=True)
-    }
+    table = {row["stimulus"]: row for row in pl.read_csv(published.folder / "media.csv").iter_rows(named=True)}
     assert mentions(table["s1"]["why_absent"], "licence", "media", "All")
-    assert table["s1"]["sha256"] == content_digest(media / "s1.wav"), (
-        "what the link leads to, without metadata"
-    )
+    assert table["s1"]["sha256"] == content_digest(media / "s1.wav"), "what the link leads to, without metadata"
     assert table["s3"]["sha256"].startswith("hmac-sha256:"), "metadata cannot be taken out of it"
     assert table["s1"]["link"] == "https://example.org/s1"
     assert "metadata cannot be removed" in table["s3"]["why_absent"]
@@ -197,16 +188,11 @@ def test_a_licence_that_forbids_sharing_leaves_links_and_hashes(tmp_path: Path) 
 @pytest.mark.slow
 def test_presentations_and_histories_of_decisions_are_under_pseudonyms(tmp_path: Path) -> None:
     study = parse_study(
-        STUDY.replace(
-            "questions:", "  w: {type: text}\nquestions:\n  - {id: words, text: Describe it, scale: w}"
-        )
+        STUDY.replace("questions:", "  w: {type: text}\nquestions:\n  - {id: words, text: Describe it, scale: w}")
     )
     base = small()
     history = AdjudicationHistory(
-        (
-            ShownAnswer(rater="person-001", value=3.0),
-            ShownAnswer(rater="person-002", answer="ring 0170 1234567"),
-        ),
+        (ShownAnswer(rater="person-001", value=3.0), ShownAnswer(rater="person-002", answer="ring 0170 1234567")),
         decisions=(EarlierDecision(at=1.7e9, by="senior-anna", value=3.0, comment="ask bob@example.org"),),
     )
     adjudications = pl.DataFrame(
@@ -222,9 +208,7 @@ def test_presentations_and_histories_of_decisions_are_under_pseudonyms(tmp_path:
         schema_overrides={"value": pl.Float64},
     )
     ratings = base.ratings.with_columns(
-        trial=pl.format("{}-{}", "rater", "stimulus"),
-        place=pl.lit(1, pl.Int64),
-        set=pl.format("set-of-{}", "rater"),
+        trial=pl.format("{}-{}", "rater", "stimulus"), place=pl.lit(1, pl.Int64), set=pl.format("set-of-{}", "rater")
     )
     source = Snapshot.build(study, stimuli=base.stimuli, ratings=ratings, adjudications=adjudications)
     published = publish(source, tmp_path / "out", replace(QUICK, layouts=("csv",)))
@@ -242,14 +226,7 @@ def test_presentations_and_histories_of_decisions_are_under_pseudonyms(tmp_path:
 
 
 def test_options_that_cannot_be_are_refused() -> None:
-    for wrong in (
-        {"k": 1},
-        {"l": 0},
-        {"k": 3, "l": 4},
-        {"times": "hour"},
-        {"texts": "maybe"},
-        {"seconds": -1.0},
-    ):
+    for wrong in ({"k": 1}, {"l": 0}, {"k": 3, "l": 4}, {"times": "hour"}, {"texts": "maybe"}, {"seconds": -1.0}):
         with pytest.raises(InputError):
             PublishOptions(**wrong)
 
@@ -272,9 +249,7 @@ def test_aimoclips_is_read_back_as_it_was(shared_data: Path, tmp_path: Path) -> 
 @pytest.mark.slow
 def test_what_the_authors_say_themselves_is_not_private(tmp_path: Path) -> None:
     words = (
-        pl.when(pl.col("rater") == "person-001")
-        .then(pl.lit("I wrote to lab@example.org"))
-        .otherwise(pl.lit("bright"))
+        pl.when(pl.col("rater") == "person-001").then(pl.lit("I wrote to lab@example.org")).otherwise(pl.lit("bright"))
     )
     source = with_raters(pl.DataFrame({"language": ["en"] * 12}), comment=words)
     details = Details(title="Small", contact="lab@example.org", limits="bright")
@@ -317,9 +292,7 @@ def _archive(path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_sensitive_column_without_variety_is_left_out(tmp_path: Path) -> None:
-    facts = pl.DataFrame(
-        {"ill": ["no"] * 12, "rare": ["a"] * 6 + ["b"] * 5 + ["only me"], "born": ["1990-01-02"] * 12}
-    )
+    facts = pl.DataFrame({"ill": ["no"] * 12, "rare": ["a"] * 6 + ["b"] * 5 + ["only me"], "born": ["1990-01-02"] * 12})
     source = with_raters(facts)
     public = publish(source, tmp_path / "out", replace(QUICK, sensitive=("ill", "rare"))).release.snapshot
     assert public.raters.columns == ["rater", "rare", "born"]

@@ -13,12 +13,7 @@ from heartfelt.cli import main
 from heartfelt.errors import InputError
 from heartfelt.publishing.anonymity.check import Hit, PrivateDataError, PrivateTexts, check_files
 from heartfelt.publishing.anonymity.draft import Draft
-from heartfelt.publishing.anonymity.in_release import (
-    check_release,
-    decided_in_release,
-    take_out,
-    with_allowed,
-)
+from heartfelt.publishing.anonymity.in_release import check_release, decided_in_release, take_out, with_allowed
 from heartfelt.publishing.anonymity.quarantine import (
     QUARANTINE,
     QuarantinedText,
@@ -41,15 +36,11 @@ def with_comments(comments: Mapping[str, str], default: str = "calm", **stimuli:
     comment = pl.col("rater").replace_strict(comments, default=default, return_dtype=pl.String)
     columns = [pl.Series(name, values) for name, values in stimuli.items()]
     return Snapshot.build(
-        base.study,
-        stimuli=base.stimuli.with_columns(columns),
-        ratings=base.ratings.with_columns(comment=comment),
+        base.study, stimuli=base.stimuli.with_columns(columns), ratings=base.ratings.with_columns(comment=comment)
     )
 
 
-def quarantined(
-    source: Snapshot, folder: Path, **options: object
-) -> tuple[Draft, tuple[QuarantinedText, ...]]:
+def quarantined(source: Snapshot, folder: Path, **options: object) -> tuple[Draft, tuple[QuarantinedText, ...]]:
     folder.mkdir(exist_ok=True)
     return quarantine_texts(Draft.of(source), PublishOptions(**options), ["person-003"], folder)  # type: ignore[arg-type]  # by name
 
@@ -96,9 +87,7 @@ def test_where_few_ends(tmp_path: Path, count: int, waiting: int) -> None:
     base = small(35)
     texts = [f"tone {'x' * (place % count)}" for place in range(base.ratings.height)]
     source = Snapshot.build(
-        base.study,
-        stimuli=base.stimuli,
-        ratings=base.ratings.with_columns(pl.Series("comment", texts)),
+        base.study, stimuli=base.stimuli, ratings=base.ratings.with_columns(pl.Series("comment", texts))
     )
     draft, held = quarantined(source, tmp_path / "private")
     assert len(held) == waiting
@@ -129,12 +118,7 @@ def test_ids_and_phone_numbers_of_the_raters_own_countries_are_found(tmp_path: P
 # --- the file ---------------------------------------------------------------------------------------------------------
 
 TYPED = QuarantinedText(
-    id="q_1",
-    text="I'm Robert",
-    findings=(Finding("name", 4, 10),),
-    where="ratings.comment",
-    times=3,
-    decision="",
+    id="q_1", text="I'm Robert", findings=(Finding("name", 4, 10),), where="ratings.comment", times=3, decision=""
 )
 FOUND = TextInRelease(text="Robert", where="a.csv (column prompt)", times=2, suggestion="[private] sings")
 
@@ -212,9 +196,7 @@ def test_the_final_search_lists_every_place(tmp_path: Path) -> None:
     decide(folder / QUARANTINE, {"Robert": "redact"})
     with pytest.raises(PrivateDataError, match=r"names.*ids"):
         check_release(release, private, folder, [TYPED])
-    assert read_decisions(folder / QUARANTINE, required=True).by_id[FOUND.id] == "redact", (
-        "a decision is kept"
-    )
+    assert read_decisions(folder / QUARANTINE, required=True).by_id[FOUND.id] == "redact", "a decision is kept"
 
 
 def test_decisions_about_what_was_found_are_carried_out(tmp_path: Path) -> None:
@@ -274,10 +256,7 @@ def test_no_refusal_is_a_dead_end(tmp_path: Path, decision: str) -> None:
     assert ("robert" in readable) is (decision == "publish")
     assert "[name]" in readable
     prompts = published.release.snapshot.stimuli["prompt"].to_list()
-    assert (
-        prompts[0]
-        == {"publish": PROMPTS[0], "redact": "a portrait of [private] at sea", "drop": None}[decision]
-    )
+    assert prompts[0] == {"publish": PROMPTS[0], "redact": "a portrait of [private] at sea", "drop": None}[decision]
     again = publish(source, tmp_path / "again", replace(options, private=tmp_path / "out-private"))
     assert again.release.snapshot.hash == published.release.snapshot.hash, "decisions are kept"
 

@@ -78,9 +78,7 @@ def snapshot_of(raters: pl.DataFrame) -> Snapshot:
 def read(folder: Path, truth: pl.DataFrame) -> list[tuple[dict[str, str | None], dict[str, object]]]:
     """What is written of every rater in the release, beside the truth."""
     names = dict(pl.read_csv(folder.with_name(f"{folder.name}-private") / "pseudonyms.csv").iter_rows())
-    table = pl.read_csv(folder / "csv" / "raters.csv", infer_schema=False).rows_by_key(
-        "rater", named=True, unique=True
-    )
+    table = pl.read_csv(folder / "csv" / "raters.csv", infer_schema=False).rows_by_key("rater", named=True, unique=True)
     return [(table[names[row["rater"]]], row) for row in truth.iter_rows(named=True)]
 
 
@@ -139,9 +137,7 @@ def random_table(seed: int) -> tuple[pl.DataFrame, list[str]]:
     spoken = np.where(noise, rng.integers(0, 6, count), place)
     facts["language"] = [("de", "fr", "pt", "ko", "sw", "ja")[at] for at in spoken]
     if seed % 2:
-        facts["education"] = rng.choice(
-            ["school", "college", "university", "doctorate"], count, p=[0.2, 0.3, 0.4, 0.1]
-        )
+        facts["education"] = rng.choice(["school", "college", "university", "doctorate"], count, p=[0.2, 0.3, 0.4, 0.1])
     if seed % 3 == 0:
         facts["income"] = rng.choice(["low", "middle", "high"], count)
     return pl.DataFrame(facts), ["income"] if seed % 3 == 0 else []
@@ -208,9 +204,7 @@ def test_rare_answers_are_left_empty_or_named_with_others() -> None:
     values: list[str | None] = ["woman"] * 9 + ["man"] * 6 + ["non-binary"] * 3 + [None]
     known = levels(values, 5, choices=["man", "woman", "non-binary"])
     assert known["answers of fewer than 5 raters left out"] == ["woman"] * 9 + ["man"] * 6 + [None] * 4
-    assert known["answers united until each is that of 5 raters"] == ["woman"] * 9 + [
-        "man or non-binary"
-    ] * 9 + [None]
+    assert known["answers united until each is that of 5 raters"] == ["woman"] * 9 + ["man or non-binary"] * 9 + [None]
     unknown = levels(values, 5)
     assert not any(
         "non-binary" in str(value) for name, level in unknown.items() if name != "as given" for value in level

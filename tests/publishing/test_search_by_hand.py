@@ -39,14 +39,7 @@ def levels(values: list[object], k: int, **more: object) -> dict[str, list[objec
 def test_bands_of_numbers_and_their_open_ends() -> None:
     ages = [18, 19, 21, 22, 25, 33, 34, 35, 36, 58, None]
     known = levels(ages, 2)  # type: ignore[arg-type]  # numbers
-    assert list(known) == [
-        "as given",
-        "in bands of 2",
-        "in bands of 5",
-        "in bands of 10",
-        "in bands of 20",
-        "left out",
-    ]
+    assert list(known) == ["as given", "in bands of 2", "in bands of 5", "in bands of 10", "in bands of 20", "left out"]
     assert known["in bands of 10"] == ["10-19"] * 2 + ["20-29"] * 3 + ["30 or more"] * 5 + [None]
     assert known["in bands of 5"][:2] == ["15-19"] * 2
     assert levels([1, 2, 3, 4, 5, 6, 30, 31, 32, 33], 3)["in bands of 2"][:4] == ["3 or less"] * 3 + ["4-5"]
@@ -64,9 +57,7 @@ def test_bands_of_numbers_and_their_open_ends() -> None:
 def test_countries_languages_and_lists() -> None:
     places = ["Germany"] * 4 + ["AT"] * 3 + ["Japan"] * 2 + ["Peru"]
     known = levels(places, 3)  # type: ignore[arg-type]  # texts
-    assert (
-        known["countries, those of fewer than 3 raters left out"] == ["Germany"] * 4 + ["AT"] * 3 + [None] * 3
-    )
+    assert known["countries, those of fewer than 3 raters left out"] == ["Germany"] * 4 + ["AT"] * 3 + [None] * 3
     assert known["as regions of the world"][:1] == ["Western Europe"]
     assert known["as continents"] == ["Europe"] * 7 + ["Asia"] * 2 + ["Americas"]
     assert known["answers united until each is that of 3 raters"] == ["Europe"] * 7 + ["Americas or Asia"] * 3
@@ -126,17 +117,13 @@ def test_copies_count_once_and_chance_counts_for_nothing() -> None:
     given = [OriginalColumn.of(place), OriginalColumn.of(spoken)]
     through = retained_through(given[0], given[1].codes)
     assert through == pytest.approx((40 * math.log(4) - 4.5) / (40 * math.log(4) + 4))
-    assert (
-        retained_through(OriginalColumn.of(column(["a", "b"] * 4)), codes_of(column(list("aabbaabb")))) == 0
-    )
+    assert retained_through(OriginalColumn.of(column(["a", "b"] * 4)), codes_of(column(list("aabbaabb")))) == 0
     assert shared_weights(given, np.array([1.0, 3.0])) == pytest.approx(np.array([1, 3]) / (1 + through))
     table = losses(given, [[given[0].codes, given[0].codes * 0], [given[1].codes]])
     assert table.shape == (2, 2, 2)
     assert table[0, 0].tolist() == pytest.approx([0, 1])
     assert table[0, 1].tolist() == pytest.approx([1 - 0.9 * through, 1])
-    assert lost(given, np.column_stack([given[0].codes, given[1].codes * 0])) == pytest.approx(
-        [0, 1 - 0.9 * through]
-    )
+    assert lost(given, np.column_stack([given[0].codes, given[1].codes * 0])) == pytest.approx([0, 1 - 0.9 * through])
 
 
 # --- groups -----------------------------------------------------------------------------------------------------------
@@ -148,9 +135,7 @@ def needs(k: int, rows: int, *secrets: list[str], least: int = 2, earlier: list[
 
 
 def matrix(*columns: str) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    return np.column_stack(
-        [codes_of(column([None if value == "." else value for value in each])) for each in columns]
-    )
+    return np.column_stack([codes_of(column([None if value == "." else value for value in each])) for each in columns])
 
 
 def test_groups_and_which_are_too_small() -> None:
@@ -198,18 +183,14 @@ def test_only_as_many_values_go_as_have_to() -> None:
 
 def test_the_least_loss_is_found_by_any_way_of_searching(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pl.DataFrame(
-        {
-            "age": [20, 21, 22, 40, 41, 42] * 2,
-            "place": ["Germany"] * 6 + ["Japan"] * 6,
-            "odd": list("abcdefghijkl"),
-        }
+        {"age": [20, 21, 22, 40, 41, 42] * 2, "place": ["Germany"] * 6 + ["Japan"] * 6, "odd": list("abcdefghijkl")}
     )
     columns = [hierarchy(each, 3) for each in frame]
     whole = generalise(columns, [], 3, 1)
     assert whole.exhaustive
-    assert whole.columns["age"].values.to_list() == ["20-39"] * 3 + ["40-59"] * 3 + ["20-39"] * 3 + [
-        "40-59"
-    ] * 3 or (whole.columns["age"].lost < 0.05)
+    assert whole.columns["age"].values.to_list() == ["20-39"] * 3 + ["40-59"] * 3 + ["20-39"] * 3 + ["40-59"] * 3 or (
+        whole.columns["age"].lost < 0.05
+    )
     assert whole.columns["place"].lost == pytest.approx(0)
     assert whole.columns["odd"].lost == 1
     assert (whole.groups, whole.smallest) == (4, 3)

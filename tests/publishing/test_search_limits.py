@@ -98,9 +98,7 @@ def test_languages_are_not_taken_for_countries() -> None:
 
 
 def test_groups_differ_in_any_of_very_many_columns() -> None:
-    rows = np.full(
-        (72, 70), 1, dtype=np.int64
-    )  # sixteen codes a column: sixteen columns fill a number of 64 bits
+    rows = np.full((72, 70), 1, dtype=np.int64)  # sixteen codes a column: sixteen columns fill a number of 64 bits
     rows[np.arange(70), np.arange(70)] = 2
     rows[71] = 15
     assert sorted(groups_of(rows).tolist()) == list(range(72))
@@ -133,9 +131,7 @@ def test_those_who_join_make_the_group_diverse_and_leave_one_that_is() -> None:
     assert suppressed(matrix("aaaab"), first, weights)[:, 0].tolist() == [0, 1, 1, 1, 0]
     alone = needs(2, 5, ["t", "s", "s", "s", "s"])  # who has the other value cannot leave
     assert suppressed(matrix("aaaab"), alone, weights)[:, 0].tolist() == [0] * 5
-    neither = needs(
-        2, 5, ["s", "t", "s", "s", "s"]
-    )  # whoever leaves, one of the two groups has one value only
+    neither = needs(2, 5, ["s", "t", "s", "s", "s"])  # whoever leaves, one of the two groups has one value only
     assert suppressed(matrix("aaaab"), neither, weights)[:, 0].tolist() == [0] * 5
 
 
@@ -198,9 +194,7 @@ def test_what_another_column_says_is_told_with_its_name() -> None:
     assert made.columns["town"].also_in is not None
     name, share = made.columns["town"].also_in
     assert name == "country"
-    assert share == pytest.approx(
-        retained_through(OriginalColumn.of(copies["town"]), codes_of(copies["country"]))
-    )
+    assert share == pytest.approx(retained_through(OriginalColumn.of(copies["town"]), codes_of(copies["country"])))
     assert made.columns["country"].also_in is None
     assert made.columns["free"].also_in is None
     assert made.columns["town"].weight == 0
@@ -210,18 +204,7 @@ def test_the_best_guess_is_compared_with_its_neighbours() -> None:
     frame = pl.DataFrame(
         {
             "age": [21, 33, 22, 20, 40, 40, 21, 21, 22, 33],
-            "place": [
-                "Peru",
-                "Peru",
-                "Peru",
-                "Austria",
-                "Austria",
-                "Japan",
-                "Japan",
-                "Japan",
-                "Peru",
-                "Germany",
-            ],
+            "place": ["Peru", "Peru", "Peru", "Austria", "Austria", "Japan", "Japan", "Japan", "Peru", "Germany"],
             "job": list("ccbbaacaaa"),
         }
     )

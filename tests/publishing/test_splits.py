@@ -65,16 +65,10 @@ def test_a_published_split_is_used_and_stays_valid_on_disk(tmp_path: Path) -> No
         stimuli=published.stimuli,
         ratings=snapshot.ratings.filter(~pl.col("stimulus").is_in(["clip08", "clip09", "clip10"])),
     )
-    assert (
-        placement(release_of(unrated, tmp_path))["split"].to_list() == placement(release)["split"].to_list()
-    )
+    assert placement(release_of(unrated, tmp_path))["split"].to_list() == placement(release)["split"].to_list()
     # Held-out parts are those of the published split too; a stimulus it leaves out is in none of them.
     held = hold_out(published, "test", release_split(published))
-    assert set(snapshot.stimuli["stimulus"]) - set(held.snapshot.survey.stimuli) == {
-        "clip08",
-        "clip09",
-        "clip10",
-    }
+    assert set(snapshot.stimuli["stimulus"]) - set(held.snapshot.survey.stimuli) == {"clip08", "clip09", "clip10"}
     by_system = freeze_release(published, settings={"by": "system", "train": ".5", "test": "0.5"})
     assert by_system.split.by == "system"
     assert set(by_system.parts) == {"train", "test"}
@@ -113,9 +107,7 @@ def test_media_and_groups_on_both_sides_are_reported(tmp_path: Path) -> None:
         recordings[name] = PublishedMedium(stimulus=name, sha256=name, bytes=1, path=f"{name}.ogg")
     cuts = check_split(replace(release, media=recordings), tmp_path)
     assert [set(each.stimuli) for each in cuts.crossings] == [{names[0], other}], "cut elsewhere, coded again"
-    known = snapshot.stimuli.with_columns(
-        duplicate_of=pl.when(pl.col("stimulus") == other).then(pl.lit(names[0]))
-    )
+    known = snapshot.stimuli.with_columns(duplicate_of=pl.when(pl.col("stimulus") == other).then(pl.lit(names[0])))
     prepared = Snapshot.build(snapshot.study, stimuli=known, ratings=snapshot.ratings)
     told = check_split(replace(release, snapshot=prepared, media={}), None)
     assert [set(each.stimuli) for each in told.crossings] == [{names[0], other}], "crops that do not overlap"

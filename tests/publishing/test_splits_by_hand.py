@@ -48,10 +48,7 @@ def test_what_stimuli_are_divided_by() -> None:
     chosen = split_options(stimuli(prompt=prompts), {"folds": "4", "seed": "7"})
     assert (chosen.folds, chosen.seed, len(chosen.shares)) == (4, 7, 4)
     assert dict(split_options(stimuli(prompt=prompts)).shares) == SHARES
-    assert dict(split_options(stimuli(prompt=prompts), {"a": "0.25", "b": "0.75"}).shares) == {
-        "a": 0.25,
-        "b": 0.75,
-    }
+    assert dict(split_options(stimuli(prompt=prompts), {"a": "0.25", "b": "0.75"}).shares) == {"a": 0.25, "b": 0.75}
 
 
 def test_the_first_seed_that_fills_every_part_is_taken_unless_one_is_asked_for() -> None:
@@ -93,9 +90,7 @@ def test_a_published_split_is_taken_as_it_is() -> None:
 
 
 def test_placing_ignores_groups_that_are_not_there() -> None:
-    split = SplitOptions(
-        by="prompt", shares={"train": 0.5, "test": 0.5}, fixed={"a": "test", "gone": "train"}
-    )
+    split = SplitOptions(by="prompt", shares={"train": 0.5, "test": 0.5}, fixed={"a": "test", "gone": "train"})
     placed = placed_by(stimuli(prompt=["a", "a", None]), split)
     assert placed["split"].to_list()[:2] == ["test", "test"]
     assert placed["group"].to_list() == ["a", "a", "\x00stimulus s02"]
@@ -136,14 +131,11 @@ def test_media_in_two_parts_and_where_files_lie(tmp_path: Path) -> None:
     table = stimuli(prompt=["a", "a", "b", "b"], intent=["i", "i", "i", None])
     split = SplitOptions(by="prompt", shares={"train": 0.5, "test": 0.5}, fixed={"a": "train", "b": "test"})
     digests = {"s00": "x", "s01": "x", "s02": "x", "s03": ""}
-    media = {
-        name: PublishedMedium(stimulus=name, sha256=digest, bytes=1) for name, digest in digests.items()
-    } | {"gone": PublishedMedium(stimulus="gone", sha256="x", bytes=1)}
+    media = {name: PublishedMedium(stimulus=name, sha256=digest, bytes=1) for name, digest in digests.items()} | {
+        "gone": PublishedMedium(stimulus="gone", sha256="x", bytes=1)
+    }
     snapshot = cast("Snapshot", SimpleNamespace(stimuli=table))
-    record, details = (
-        ReleaseRecord(source_hash="", published_hash="", version="", k=5, l=2, steps=()),
-        Details(),
-    )
+    record, details = (ReleaseRecord(source_hash="", published_hash="", version="", k=5, l=2, steps=()), Details())
     release = Release(
         snapshot=snapshot,
         benchmark=None,
@@ -171,9 +163,7 @@ def test_media_in_two_parts_and_where_files_lie(tmp_path: Path) -> None:
     assert file_of(waiting, tmp_path) == tmp_path / "a.wav"
     assert file_of(waiting, None) == tmp_path / "a.wav"
     assert (
-        file_of(
-            PublishedMedium(stimulus="s", sha256="", bytes=1, path="a.wav", source=tmp_path / "b.wav"), None
-        )
+        file_of(PublishedMedium(stimulus="s", sha256="", bytes=1, path="a.wav", source=tmp_path / "b.wav"), None)
         is None
     )
     assert file_of(PublishedMedium(stimulus="s", sha256="", bytes=1), tmp_path) is None

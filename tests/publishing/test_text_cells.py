@@ -75,12 +75,7 @@ def typed() -> Draft:
     ledger = pl.DataFrame({"stage": ["screen"], "what": ["rater"], "reason": [f"said {MAIL}"]})
     return Draft.of(
         Snapshot.build(
-            study,
-            stimuli=base.stimuli,
-            ratings=ratings,
-            raters=raters,
-            adjudications=adjudications,
-            ledger=ledger,
+            study, stimuli=base.stimuli, ratings=ratings, raters=raters, adjudications=adjudications, ledger=ledger
         )
     )
 
@@ -156,9 +151,7 @@ def test_decisions_of_a_file_are_used_and_a_strangers_is_refused(tmp_path: Path)
     assert "write to [e-mail]" in draft.tables["ratings"]["answer"].to_list()
     assert "write to [e-mail]!" in draft.tables["ratings"]["comment"].to_list()
     assert "seen write to [e-mail]" in draft.tables["adjudications"]["history"][0]
-    table.with_columns(pl.lit("redact").alias("decision"), pl.lit("q_0").alias("id")).write_csv(
-        tmp_path / "other.csv"
-    )
+    table.with_columns(pl.lit("redact").alias("decision"), pl.lit("q_0").alias("id")).write_csv(tmp_path / "other.csv")
     with pytest.raises(InputError, match="decides about no text"):
         held(tmp_path / "r", texts="search", decisions=tmp_path / "other.csv")
     (tmp_path / "stale").mkdir()

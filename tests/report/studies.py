@@ -46,9 +46,7 @@ def conveyance(media: Path | None = None, *, raters: int = 20, title: str = "How
         systems=[System(id=name) for name in SYSTEMS],
         intents=[Intent(id=name, reference={"valence": v, "arousal": a}) for name, v, a in intents],
         scales={"nine": Points(type="points", points=9)},
-        questions=[
-            Question(id=axis, text=f"How {axis}?", scale="nine", axis=axis) for axis in ("valence", "arousal")
-        ],
+        questions=[Question(id=axis, text=f"How {axis}?", scale="nine", axis=axis) for axis in ("valence", "arousal")],
     )
     made = study_ratings(
         table,
@@ -104,12 +102,8 @@ def opinion() -> Snapshot:
         for rater in draw.choice(14, 5, replace=False):
             for question in ("impression", "alignment"):
                 value = np.clip(np.rint(2.2 + 0.35 * place + own + draw.normal(0, 0.7)), 1, 5)
-                rows.append(
-                    {"rater": f"r{rater}", "stimulus": stimulus, "question": question, "value": float(value)}
-                )
-    table = pl.DataFrame(
-        {"stimulus": [name for name, _ in names], "system": [systems[place] for _, place in names]}
-    )
+                rows.append({"rater": f"r{rater}", "stimulus": stimulus, "question": question, "value": float(value)})
+    table = pl.DataFrame({"stimulus": [name for name, _ in names], "system": [systems[place] for _, place in names]})
     people = pl.DataFrame(
         {
             "rater": [f"r{k}" for k in range(14)],
@@ -139,9 +133,7 @@ def presence() -> Snapshot:
         media="speech",
         scales=scales,
         questions=[
-            Question(
-                id="{emotion}", text="Is {emotion} present?", scale="presence", for_each={"emotion": emotions}
-            )
+            Question(id="{emotion}", text="Is {emotion} present?", scale="presence", for_each={"emotion": emotions})
         ],
     )
     rows = []
@@ -151,12 +143,7 @@ def presence() -> Snapshot:
             for rater in draw.choice(9, 3, replace=False):
                 value = truth if draw.random() < 0.9 - 0.3 * place else draw.integers(0, 3)
                 rows.append(
-                    {
-                        "rater": f"r{rater}",
-                        "stimulus": f"clip{number}",
-                        "question": emotion,
-                        "value": float(value),
-                    }
+                    {"rater": f"r{rater}", "stimulus": f"clip{number}", "question": emotion, "value": float(value)}
                 )
     table = pl.DataFrame({"stimulus": [f"clip{number}" for number in range(20)]})
     return Snapshot.build(

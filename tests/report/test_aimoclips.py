@@ -48,8 +48,7 @@ def test_figure_3_open_systems_are_less_pleasant_than_intended(charts: dict[str,
     chart = drawn(charts, "deviation-maps")
     off = {row["name"]: row for row in chart.rows}
     assert all(
-        number(off[name], "valence") < 0
-        for name in ("AudioLDM 2", "MusicGen", "Mustango", "Stable Audio Open 1.0")
+        number(off[name], "valence") < 0 for name in ("AudioLDM 2", "MusicGen", "Mustango", "Stable Audio Open 1.0")
     )
     assert all(number(off[name], "valence") > 0 for name in ("Suno v4.5", "Udio v1.5 Allegro"))
     assert {name for name, row in off.items() if row["part"] == "systems" and number(row, "arousal") < 0} == {
@@ -77,9 +76,7 @@ def test_figures_4_and_6_carry_three_marks_a_panel(charts: dict[str, Chart | Abs
 def test_figure_5_has_six_maps_of_all_clips(charts: dict[str, Chart | Absent]) -> None:
     chart = drawn(charts, "perceived-maps")
     assert len(chart.panels) == 6
-    assert (
-        len(chart.rows) == sum(len(panel.points) for panel in chart.panels if isinstance(panel, Map)) == 991
-    )
+    assert len(chart.rows) == sum(len(panel.points) for panel in chart.panels if isinstance(panel, Map)) == 991
 
 
 def test_the_page_has_every_published_number_and_stays_light(

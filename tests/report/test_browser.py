@@ -39,8 +39,7 @@ class Watched:
         self.complaints: list[str] = []
         self.requests: list[str] = []
         self.page.on(
-            "console",
-            lambda told: self.complaints.append(told.text) if told.type in {"error", "warning"} else None,
+            "console", lambda told: self.complaints.append(told.text) if told.type in {"error", "warning"} else None
         )
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda asked: self.requests.append(asked.url))
@@ -101,9 +100,7 @@ def test_every_figure_is_drawn(report: Page, page_data: dict[str, Any]) -> None:
 
 def test_a_click_on_a_dot_plays_its_clip(report: Page, page_data: dict[str, Any]) -> None:
     x, y = centre(report, "#figure-perceived-maps circle.plays")
-    report.evaluate(
-        "() => { document.getElementById('player-audio').loop = true; }"
-    )  # does not end meanwhile
+    report.evaluate("() => { document.getElementById('player-audio').loop = true; }")  # does not end meanwhile
     report.mouse.click(x, y)
     title = report.locator("#player-title").inner_text()
     assert title in page_data["media"]
@@ -191,10 +188,7 @@ def test_a_paragraph_is_copied(browser: Browser, written: Path, conveyance: Anal
     watched.context.grant_permissions(["clipboard-read", "clipboard-write"])
     watched.page.evaluate("document.querySelector('details:has(> #paper)').open = true")
     watched.page.locator('[data-copy="paper-results"]').click()
-    until(
-        watched.page,
-        "document.querySelector('[data-copy=\"paper-results\"]').textContent === 'Copied'",
-    )
+    until(watched.page, "document.querySelector('[data-copy=\"paper-results\"]').textContent === 'Copied'")
     copied = watched.page.evaluate("navigator.clipboard.readText()")
     assert copied == summary_of(conveyance)["results"].strip()
     watched.context.close()
@@ -265,11 +259,7 @@ def test_the_first_screen_is_one_screen_and_uses_its_width(browser: Browser, wri
     watched = Watched(browser, written / "report.html")
     places = {
         name: watched.page.locator(selector).bounding_box()
-        for name, selector in {
-            "figure": ".opening-figure",
-            "facts": ".three-facts",
-            "contents": "nav",
-        }.items()
+        for name, selector in {"figure": ".opening-figure", "facts": ".three-facts", "contents": "nav"}.items()
     }
     figure, facts, contents = places["figure"], places["facts"], places["contents"]
     assert figure is not None

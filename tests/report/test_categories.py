@@ -111,13 +111,9 @@ def test_attributes_are_shaded_both_ways(emotional: Analysis, result: CategoryQu
     assert away.value is not None
     assert away.value < 0
     drawn: Any = plot(emotional, "attributes").axes[1].collections[0]
-    blue, orange = (
-        tuple(int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)) for code in (BASE_COLOUR, FLAGGED)
-    )
+    blue, orange = (tuple(int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)) for code in (BASE_COLOUR, FLAGGED))
     colours = drawn.get_facecolors()[:, :3]
-    assert any(colour == pytest.approx(blue, abs=0.01) for colour in colours), (
-        "the strongest cell is full blue"
-    )
+    assert any(colour == pytest.approx(blue, abs=0.01) for colour in colours), "the strongest cell is full blue"
     lightest = min(colours.tolist(), key=lambda c: c[2] - c[0])
     assert lightest[0] > lightest[2], f"cells below chance lean towards {orange}"
 
@@ -176,9 +172,7 @@ def test_other_studies_have_no_such_sections(conveyance: Analysis) -> None:
 
 
 @pytest.mark.browser
-def test_the_page_shows_a_picture_that_is_selected(
-    emotional: Analysis, browser: Browser, tmp_path: Path
-) -> None:
+def test_the_page_shows_a_picture_that_is_selected(emotional: Analysis, browser: Browser, tmp_path: Path) -> None:
     target = tmp_path / "report.html"
     target.write_text(render(analysis_page(emotional, charts_of(emotional), target)), encoding="utf-8")
     page = browser.new_context().new_page()
@@ -192,9 +186,7 @@ def test_the_page_shows_a_picture_that_is_selected(
     page.keyboard.press("Enter")
     assert page.locator("#player-image").is_visible()
     assert (
-        page.locator("#player-image").evaluate(
-            "async image => { await image.decode(); return image.naturalWidth }"
-        )
+        page.locator("#player-image").evaluate("async image => { await image.decode(); return image.naturalWidth }")
         == 300
     )
     assert page.locator('#figure-category-map path[fill-opacity="0.09"]').count() == 16

@@ -67,9 +67,7 @@ def test_pages_have_a_section_for_sets(
     assert "This section is missing" not in html
 
 
-def test_pages_without_single_ratings_leave_out_what_is_about_them(
-    compared: Analysis, tmp_path: Path
-) -> None:
+def test_pages_without_single_ratings_leave_out_what_is_about_them(compared: Analysis, tmp_path: Path) -> None:
     titles = re.findall(r"<h2[^>]*>(.*?)</h2>", page(compared, tmp_path))
     assert "How far the ratings can be trusted" not in titles
     assert "What raters answered" not in titles

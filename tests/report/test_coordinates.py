@@ -22,9 +22,7 @@ def drawn(name: str, analysis: Analysis) -> Figure:
 
 
 def rows(analysis: Analysis, part: str, **where: Any) -> list[dict[str, Any]]:
-    return [
-        row for row in summary_of(analysis)[part] if all(row[key] == value for key, value in where.items())
-    ]
+    return [row for row in summary_of(analysis)[part] if all(row[key] == value for key, value in where.items())]
 
 
 def dots(axes: Axes) -> list[tuple[float, float]]:
@@ -101,15 +99,10 @@ def test_ceilings_are_bars_from_zero(conveyance: Analysis) -> None:
 def test_a_ranking_lies_in_order_with_bars_beside_ties(opinion: Analysis) -> None:
     figure = drawn("system-ranking", opinion)
     chart: Any = FIGURES["system-ranking"].chart(opinion)
-    for axes, panel, question in zip(
-        figure.axes, chart.to_json()["panels"], ("impression", "alignment"), strict=False
-    ):
+    for axes, panel, question in zip(figure.axes, chart.to_json()["panels"], ("impression", "alignment"), strict=False):
         known = sorted(rows(opinion, "systems", question=question), key=lambda row: row["rank"])
         near(dots(axes), [(row["mean"]["value"], k) for k, row in enumerate(known)])
-        near(
-            segments(axes),
-            [[(row["mean"]["low"], k), (row["mean"]["high"], k)] for k, row in enumerate(known)],
-        )
+        near(segments(axes), [[(row["mean"]["low"], k), (row["mean"]["high"], k)] for k, row in enumerate(known)])
         assert axes.get_ylim() == (5.6, -0.6)
         alongside = [np.asarray(line.get_ydata()) for line in axes.lines]
         near(alongside, [(first - 0.3, last + 0.3) for first, last in panel["ties"]])
@@ -128,8 +121,7 @@ def test_a_map_has_dots_crosses_stars_and_ellipses_in_place(conveyance: Analysis
         near(points[: len(across)], list(zip(across, up, strict=True)))
         crosses = points[len(across) : len(across) + 12]
         references = {
-            (intent.reference["valence"], intent.reference["arousal"])
-            for intent in conveyance.snapshot.study.intents
+            (intent.reference["valence"], intent.reference["arousal"]) for intent in conveyance.snapshot.study.intents
         }
         near(sorted(crosses), sorted(references))
         assert len(points) == len(across) + 12 + 4
@@ -145,9 +137,7 @@ def test_a_map_has_dots_crosses_stars_and_ellipses_in_place(conveyance: Analysis
 
 def test_deviation_maps_place_systems_and_quadrants(conveyance: Analysis) -> None:
     figure = drawn("deviation-maps", conveyance)
-    systems = {
-        (row["system"], row["question"]): row["deviation"] for row in summary_of(conveyance)["systems"]
-    }
+    systems = {(row["system"], row["question"]): row["deviation"] for row in summary_of(conveyance)["systems"]}
     names = sorted({name for name, _ in systems})
     expected = [(systems[name, "valence"]["value"], systems[name, "arousal"]["value"]) for name in names]
     near(sorted(dots(figure.axes[0])), sorted(expected))
@@ -206,9 +196,7 @@ def test_columns_are_as_high_as_the_counts(conveyance: Analysis, opinion: Analys
 def test_a_heatmap_prints_the_share_of_each_cell(conveyance: Analysis) -> None:
     (axes,) = drawn("confusion", conveyance).axes
     held = summary_of(conveyance)["quadrants"]["confusion"]
-    shown = {
-        (int(text.get_position()[0]), int(text.get_position()[1])): text.get_text() for text in axes.texts
-    }
+    shown = {(int(text.get_position()[0]), int(text.get_position()[1])): text.get_text() for text in axes.texts}
     for i, line in enumerate(held["proportions"]):
         for j, share in enumerate(line[: len(held["proportions"])]):
             assert shown[j, i] == ("–" if share is None else f"{100 * share:.0f}%")
@@ -229,13 +217,9 @@ def test_before_and_after_lie_beside_each_other(conveyance: Analysis) -> None:
     (row,) = rows(conveyance, "sensitivity", figure="alpha_interval", question="valence")
     before, after = axes.lines[0], axes.lines[1]
     near(
-        (np.asarray(before.get_xdata())[at], np.asarray(before.get_ydata())[at]),
-        (row["with_all"]["value"], at - 0.16),
+        (np.asarray(before.get_xdata())[at], np.asarray(before.get_ydata())[at]), (row["with_all"]["value"], at - 0.16)
     )
-    near(
-        (np.asarray(after.get_xdata())[at], np.asarray(after.get_ydata())[at]),
-        (row["without"]["value"], at + 0.16),
-    )
+    near((np.asarray(after.get_xdata())[at], np.asarray(after.get_ydata())[at]), (row["without"]["value"], at + 0.16))
     ends = segments(axes)
     expected = [(row["with_all"]["low"], at - 0.16), (row["with_all"]["high"], at - 0.16)]
     assert any(np.allclose(line, expected) for line in ends)

@@ -62,14 +62,7 @@ def experiment(kind: str = "transfer", seeds: int = 3) -> Experiment:
     rows += [row(part, part, 0.0, seeds, condition=MEAN) for part in PARTS]
     sources = tuple(
         SourceFacts(
-            name=name,
-            stimuli=30,
-            groups=30,
-            raters=8,
-            raters_used=8,
-            ratings=240,
-            snapshot="0" * 64,
-            folds="folds",
+            name=name, stimuli=30, groups=30, raters=8, raters_used=8, ratings=240, snapshot="0" * 64, folds="folds"
         )
         for name in PARTS
     )
@@ -164,9 +157,7 @@ def test_the_matrix_says_why_a_cell_or_its_deviation_is_missing(seeds: int) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seeds", [1, 3])
-def test_latex_is_balanced_escaped_and_says_what_plus_minus_means(
-    tmp_path: Path, kind: str, seeds: int
-) -> None:
+def test_latex_is_balanced_escaped_and_says_what_plus_minus_means(tmp_path: Path, kind: str, seeds: int) -> None:
     made = experiment(kind, seeds)
     write_experiment(made, tmp_path)
     text = (tmp_path / "table.tex").read_text(encoding="utf-8")
@@ -177,17 +168,11 @@ def test_latex_is_balanced_escaped_and_says_what_plus_minus_means(
         assert check_latex(table, len(grid.columns)) == len(grid.rows)
         assert "\\toprule" in table
         assert "A\\_1 \\& co" in table
-        says = (
-            "$\\pm$ is the standard deviation of the score over 3 seeds"
-            if seeds > 1
-            else "One seed, so there is no"
-        )
+        says = "$\\pm$ is the standard deviation of the score over 3 seeds" if seeds > 1 else "One seed, so there is no"
         assert says in table
     labels = re.findall(r"\\label\{([^}]*)\}", text)
     assert len(set(labels)) == len(tables)
-    assert all(ord(letter) < 128 for letter in text), (
-        "pdfLaTeX knows no other letters without further packages"
-    )
+    assert all(ord(letter) < 128 for letter in text), "pdfLaTeX knows no other letters without further packages"
     assert (tmp_path / "matrix.csv").is_file() == (kind == "transfer")
 
 

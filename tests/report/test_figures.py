@@ -31,9 +31,7 @@ OF_CATEGORIES = {
     "category-balance", "category-map", "category-consistency", "category-confusion", "attributes", "field-agreement",
 }  # fmt: skip
 EXPECTED = {
-    "emotional": EVERYWHERE
-    | OF_CATEGORIES
-    | {"agreement", "system-ranking", "answers-by-system", "confusion"},
+    "emotional": EVERYWHERE | OF_CATEGORIES | {"agreement", "system-ranking", "answers-by-system", "confusion"},
     "conveyance": EVERYWHERE | OF_CONVEYANCE,
     "opinion": EVERYWHERE | {"system-ranking", "answers-by-system", "rater-groups"},
     "presence": EVERYWHERE | {"agreement"},
@@ -48,9 +46,7 @@ EXPECTED = {
 
 
 def rows(analysis: Analysis, part: str, **where: Any) -> list[dict[str, Any]]:
-    return [
-        row for row in summary_of(analysis)[part] if all(row[key] == value for key, value in where.items())
-    ]
+    return [row for row in summary_of(analysis)[part] if all(row[key] == value for key, value in where.items())]
 
 
 def panels(name: str, analysis: Analysis) -> list[dict[str, Any]]:
@@ -127,9 +123,7 @@ def test_deviations_are_those_of_the_summary(conveyance: Analysis) -> None:
 
 
 def test_marks_are_the_three_smallest_significant_differences(conveyance: Analysis) -> None:
-    for question, panel in zip(
-        ("valence", "arousal"), panels("deviation-by-system", conveyance), strict=True
-    ):
+    for question, panel in zip(("valence", "arousal"), panels("deviation-by-system", conveyance), strict=True):
         pairs = rows(
             conveyance,
             "pairwise",
@@ -149,11 +143,7 @@ def test_a_map_has_every_stimulus_reference_mean_and_ellipse(conveyance: Analysi
     chart = made("perceived-maps", conveyance)
     drawn = panels("perceived-maps", conveyance)
     assert len(drawn) == 3
-    assert (
-        sum(len(panel["points"]) for panel in drawn)
-        == len(chart.rows)
-        == summary_of(conveyance)["counts"]["rated"]
-    )
+    assert sum(len(panel["points"]) for panel in drawn) == len(chart.rows) == summary_of(conveyance)["counts"]["rated"]
     for panel in drawn:
         assert len(panel["crosses"]) == 12
         assert len(panel["stars"]) == len(panel["ellipses"]) == 4
@@ -162,9 +152,7 @@ def test_a_map_has_every_stimulus_reference_mean_and_ellipse(conveyance: Analysi
     assert first["valence"] == pytest.approx(value)
 
 
-def test_many_stimuli_are_thinned_but_not_their_means(
-    conveyance: Analysis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_stimuli_are_thinned_but_not_their_means(conveyance: Analysis, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = made("perceived-maps", conveyance)
     monkeypatch.setattr("heartfelt.report.figures.maps.MOST_POINTS", 15)
     thin = made("perceived-maps", conveyance)
@@ -219,14 +207,11 @@ def test_confusion_counts_are_shares_of_rows(conveyance: Analysis) -> None:
 
 def test_answers_add_up_to_the_ratings(opinion: Analysis) -> None:
     assert (
-        sum(count(row, "ratings") for row in made("answers", opinion).rows)
-        == summary_of(opinion)["counts"]["answers"]
+        sum(count(row, "ratings") for row in made("answers", opinion).rows) == summary_of(opinion)["counts"]["answers"]
     )
     by_system = made("answers-by-system", opinion)
     assert sum(count(row, "ratings") for row in by_system.rows) == summary_of(opinion)["counts"]["answers"]
-    assert [panel["columns"] for panel in panels("answers-by-system", opinion)] == [
-        ["1", "2", "3", "4", "5"]
-    ] * 2
+    assert [panel["columns"] for panel in panels("answers-by-system", opinion)] == [["1", "2", "3", "4", "5"]] * 2
 
 
 def test_ranking_is_in_order(opinion: Analysis) -> None:
@@ -249,9 +234,7 @@ def test_agreement_has_every_question(presence: Analysis) -> None:
     assert kappas == sorted(kappas, reverse=True)
 
 
-def pair(
-    a: str, b: str, difference: float, *, significant: bool = True, method: str = ADJUSTED
-) -> PairDifference:
+def pair(a: str, b: str, difference: float, *, significant: bool = True, method: str = ADJUSTED) -> PairDifference:
     model = "system + intent" if method == ADJUSTED else "system"
     size = Estimate(value=difference, low=difference - 0.1, high=difference + 0.1)
     return PairDifference(
@@ -287,9 +270,7 @@ def test_brackets_mark_the_smallest_significant_differences_of_one_test(conveyan
 
 
 @pytest.mark.parametrize(("needed", "marked"), [(40, True), (41, False)])
-def test_a_target_is_marked_up_to_the_last_number_of_raters(
-    conveyance: Analysis, needed: int, marked: bool
-) -> None:
+def test_a_target_is_marked_up_to_the_last_number_of_raters(conveyance: Analysis, needed: int, marked: bool) -> None:
     held = conveyance.summary.reliability
     assert held is not None
     part = replace(held["valence"], raters_needed={"0.7": 3, "0.8": 4, "0.9": needed})

@@ -125,9 +125,7 @@ def odd(
     )  # fmt: skip
     schema = {"rater": pl.String, "stimulus": pl.String, "question": pl.String, "value": pl.Float64}
     table = pl.DataFrame(rows, schema=schema, orient="row")
-    return Snapshot.build(
-        study, stimuli=pl.DataFrame(stimuli), ratings=table, source=Source(format="t", name="t")
-    )
+    return Snapshot.build(study, stimuli=pl.DataFrame(stimuli), ratings=table, source=Source(format="t", name="t"))
 
 
 def grid(raters: int, value: float | None = None) -> list[tuple[str | None, str, str, float]]:
@@ -153,9 +151,7 @@ BAD: dict[str, Callable[[], Snapshot]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_poor_data_make_a_page_with_reasons(
-    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_poor_data_make_a_page_with_reasons(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # How figures are drawn is tested elsewhere; here it is the page that must stand.
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     monkeypatch.setattr("heartfelt.report.drawing.files.save", lambda *_: [])

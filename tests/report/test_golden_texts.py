@@ -27,9 +27,7 @@ PARTS = ("verdict_groups", "results", "methods", "notes")
 def written_out(part: object, depth: int = 0) -> list[str]:
     """A nested part of the summary as lines, one for each sentence or paragraph."""
     if isinstance(part, dict):
-        return [
-            line for name in part for line in (f"{'  ' * depth}{name}:", *written_out(part[name], depth + 1))
-        ]
+        return [line for name in part for line in (f"{'  ' * depth}{name}:", *written_out(part[name], depth + 1))]
     if isinstance(part, list):
         return [line for value in part for line in written_out(value, depth)]
     return ["  " * depth + line for line in str(part).splitlines()]
@@ -40,7 +38,5 @@ def written_out(part: object, depth: int = 0) -> list[str]:
 def test_the_words_of_an_analysis(study: str, request: pytest.FixtureRequest) -> None:
     analysis: Analysis = request.getfixturevalue(study)
     summary = summary_of(analysis)
-    lines = [
-        line for part in PARTS if part in summary for line in (f"# {part}", *written_out(summary[part]), "")
-    ]
+    lines = [line for part in PARTS if part in summary for line in (f"# {part}", *written_out(summary[part]), "")]
     assert_golden(f"{study}.txt", "\n".join(lines))

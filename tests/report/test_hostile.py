@@ -47,10 +47,7 @@ def hostile(raters: int = 6) -> Snapshot:
         questions=[Question(id=name, text=BAD, scale="s", axis=name) for name in ("valence", "arousal")],
     )
     stimuli = pl.DataFrame(
-        [
-            {"stimulus": f"{BAD}{k}", "system": f"s{k % 2}", "intent": ("up", "down")[k // 2 % 2]}
-            for k in range(12)
-        ]
+        [{"stimulus": f"{BAD}{k}", "system": f"s{k % 2}", "intent": ("up", "down")[k // 2 % 2]} for k in range(12)]
     )
     rows = [
         {
@@ -64,9 +61,7 @@ def hostile(raters: int = 6) -> Snapshot:
         for j in range(raters)
         for question in ("valence", "arousal")
     ]
-    return Snapshot.build(
-        study, stimuli=stimuli, ratings=pl.DataFrame(rows), source=Source(format="t", name="t")
-    )
+    return Snapshot.build(study, stimuli=stimuli, ratings=pl.DataFrame(rows), source=Source(format="t", name="t"))
 
 
 class Attributes(HTMLParser):
@@ -96,9 +91,9 @@ def test_markup_in_names_stays_text(tmp_path: Path) -> None:
     harmless(html)
     page = PageContent(html)
     assert f"{BAD}0" in page.table("Systems, with 95% intervals").texts("system")
-    assert BAD in html.replace("&lt;", "<").replace("&gt;", ">").replace("&#39;", "'").replace(
-        "&#34;", '"'
-    ).replace("&amp;", "&")
+    assert BAD in html.replace("&lt;", "<").replace("&gt;", ">").replace("&#39;", "'").replace("&#34;", '"').replace(
+        "&amp;", "&"
+    )
     listed: list[list[Any]] = page.data["stimuli"]["rows"]
     assert {row[0] for row in listed} == {f"{BAD}{k}" for k in range(12)}
     assert page.data["stimuli"]["names"]["s0"] == f"{BAD}0"

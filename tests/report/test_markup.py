@@ -25,9 +25,7 @@ from heartfelt.stats.estimate import Estimate
 from tests.publishing.papers.markup_checks import HOSTILE, MARKDOWN, check_latex, inline_text, tables_in
 
 texts = st.one_of(
-    st.sampled_from(HOSTILE),
-    st.text(max_size=60),
-    st.text("|`<>&*_[](){}#$%^~\\-+=.!: \n1a", max_size=40),
+    st.sampled_from(HOSTILE), st.text(max_size=60), st.text("|`<>&*_[](){}#$%^~\\-+=.!: \n1a", max_size=40)
 )
 
 
@@ -47,9 +45,7 @@ def test_text_stays_text_in_markdown(text: str) -> None:
 @pytest.mark.slow
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=4), texts)
 @settings(max_examples=80)
-def test_tables_have_their_rows_and_columns_whatever_the_cells_hold(
-    rows: list[tuple[str, str]], title: str
-) -> None:
+def test_tables_have_their_rows_and_columns_whatever_the_cells_hold(rows: list[tuple[str, str]], title: str) -> None:
     grid = Grid(
         name="made",
         caption=title,
@@ -59,9 +55,7 @@ def test_tables_have_their_rows_and_columns_whatever_the_cells_hold(
     )
     (table,) = tables_in(grid_markdown(grid, caption=False))
     assert [len(row) for row in table] == [2] * (len(rows) + 1)
-    assert [[cell.strip() for cell in row] for row in table[1:]] == [
-        [one_line(cell) for cell in row] for row in rows
-    ]
+    assert [[cell.strip() for cell in row] for row in table[1:]] == [[one_line(cell) for cell in row] for row in rows]
     assert check_latex(grid_latex(grid), 2) == len(rows)
 
 
@@ -82,9 +76,7 @@ def test_numbers_in_tables() -> None:
     grid = Grid(name="made", caption="Means", columns=("a", "b"), rows=((estimate, None),), decimals=2)
     assert "−0.50 [−0.70, −0.30] | –" in grid_markdown(grid)
     assert "$-$0.50 {[}$-$0.70, $-$0.30{]} & --" in grid_latex(grid)
-    missing = Grid(
-        name="made", caption="Means", columns=("a",), rows=((Estimate.missing("only one rater"),),)
-    )
+    missing = Grid(name="made", caption="Means", columns=("a",), rows=((Estimate.missing("only one rater"),),))
     assert "none: only one rater" in grid_markdown(missing)
     empty = Grid(name="made", caption="Means", columns=("a", "b"), rows=(), why_empty="nobody rated")
     assert "None: nobody rated." in grid_markdown(empty)

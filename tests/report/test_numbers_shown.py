@@ -93,9 +93,7 @@ def test_facts_say_how_many_were_retained_of_how_many(conveyance: Analysis, tmp_
     from heartfelt.analysis import AnalyzeOptions, analyze
 
     report = Report(
-        write_analysis(
-            analyze(conveyance.all_ratings, AnalyzeOptions(policy="default", resamples=100)), tmp_path / "o"
-        )
+        write_analysis(analyze(conveyance.all_ratings, AnalyzeOptions(policy="default", resamples=100)), tmp_path / "o")
     )
     counts = report.summary["counts"]
     assert counts["raters_kept"] < counts["raters"]
@@ -161,9 +159,7 @@ def test_analyses_of_variance(felt: Report) -> None:
 
 
 def test_pairwise_comparisons(felt: Report) -> None:
-    tables = {
-        caption: table for caption, table in felt.page.tables.items() if caption.startswith("Pairs of ")
-    }
+    tables = {caption: table for caption, table in felt.page.tables.items() if caption.startswith("Pairs of ")}
     families: dict[str, list[Any]] = {}
     for row in felt.summary["pairwise"]:
         families.setdefault(
@@ -182,12 +178,7 @@ def _check_family(caption: str, table: Table, rows: list[Any]) -> None:
         assert f"Pairs of {row['factor']}s, {row['outcome']} " in caption
         assert (shown["a"].text, shown["b"].text) == (row["a"], row["b"])
         assert shown["a less b"].text == estimate(
-            {
-                "value": row["difference"],
-                "low": row["low"],
-                "high": row["high"],
-                "why_missing": "no reason given",
-            }
+            {"value": row["difference"], "low": row["low"], "high": row["high"], "why_missing": "no reason given"}
         )
         assert shown["p"].text == p_value(row["p"])
         assert shown["significant"].text == ("yes" if row["significant"] else "no")
@@ -200,11 +191,7 @@ def test_mixed_models(felt: Report) -> None:
         shown = dict(zip(table.columns, cells, strict=True))
         assert shown["F"].text == number(round(row["f"], 2))
         assert shown["p"].text == p_value(row["p"])
-        for column, source in (
-            ("variance of stimuli", "stimulus"),
-            ("of raters", "rater"),
-            ("residual", "residual"),
-        ):
+        for column, source in (("variance of stimuli", "stimulus"), ("of raters", "rater"), ("residual", "residual")):
             holds(shown[column], row["variances"][source])
 
 
@@ -238,11 +225,7 @@ def test_systems_and_intents(felt: Report) -> None:
     for row in felt.summary["intents"]:
         shown = table.row(row["intent"], row["question"])
         assert shown["reference"].text == number(row["reference"])
-        for column, key in (
-            ("mean", "mean"),
-            ("deviation", "deviation"),
-            ("absolute deviation", "absolute_deviation"),
-        ):
+        for column, key in (("mean", "mean"), ("deviation", "deviation"), ("absolute deviation", "absolute_deviation")):
             holds(shown[column], row[key])
 
 
@@ -352,10 +335,7 @@ def test_groups_of_raters(scored: Report) -> None:
     assert len(table.rows) == len(result["rows"]) == 4
     for row in result["rows"]:
         shown = table.row(row["question"], row["group"])
-        assert (shown["raters"].text, shown["ratings"].text) == (
-            number(row["n_raters"]),
-            number(row["n_ratings"]),
-        )
+        assert (shown["raters"].text, shown["ratings"].text) == (number(row["n_raters"]), number(row["n_ratings"]))
         for column, key in (
             ("mean", "mean"),
             ("alpha", "alpha"),

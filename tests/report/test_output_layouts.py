@@ -40,13 +40,8 @@ def rated(request: dict[str, Any], count: int) -> Reply:
     asked = request["messages"][1]["content"][-1]["text"]
     answers = {"How pleasant": 6.5, "Which mood": "grief", "Does it fit": "yes"}
     form = {
-        f"q{place}": {
-            "reason": "it sounds so",
-            "answer": next(a for words, a in answers.items() if words in line),
-        }
-        for place, line in enumerate(
-            (line for line in asked.splitlines() if line[:1] == "q" and ":" in line), 1
-        )
+        f"q{place}": {"reason": "it sounds so", "answer": next(a for words, a in answers.items() if words in line)}
+        for place, line in enumerate((line for line in asked.splitlines() if line[:1] == "q" and ":" in line), 1)
     }
     choice = {"message": {"role": "assistant", "content": json.dumps(form)}, "finish_reason": "stop"}
     usage = {"prompt_tokens": 40, "completion_tokens": 12}
@@ -57,9 +52,7 @@ def test_a_chat_models_bench_becomes_a_log_that_comes_back_the_same(data: Snapsh
     """The log holds what was sent and written; inspect_ai 0.3.285 read it when this was written (``read_eval_log``)."""
     with serving(rated) as served:
         spec = f"seer=chat:seer@{served.url.rsplit('/', 1)[0]}/v1"
-        done = run_bench(
-            data, [spec, "low=constant:2"], tmp_path / "bench", options("inspect", "valence", "mood")
-        )
+        done = run_bench(data, [spec, "low=constant:2"], tmp_path / "bench", options("inspect", "valence", "mood"))
     log = json.loads((tmp_path / "bench" / "inspect" / "seer.json").read_text())
     assert (log["version"], log["status"], log["eval"]["model"]) == (2, "success", "seer")
     assert log["eval"]["dataset"]["sample_ids"] == [sample["id"] for sample in log["samples"]]
@@ -71,9 +64,7 @@ def test_a_chat_models_bench_becomes_a_log_that_comes_back_the_same(data: Snapsh
     assert first["scores"]["prediction"]["explanation"] == "it sounds so"
     assert first["target"] == "8"
     assert log["stats"]["model_usage"]["seer"]["input_tokens"] == 40 * len(served.requests)
-    again = run(
-        predictor_from(f"{tmp_path / 'bench' / 'inspect' / 'seer.json'}"), cases(data, ["valence", "mood"])
-    )
+    again = run(predictor_from(f"{tmp_path / 'bench' / 'inspect' / 'seer.json'}"), cases(data, ["valence", "mood"]))
     before = done.predictions.filter(model="seer")
     assert again.table.select(PARTS).equals(before.select(PARTS))
     assert again.table["reason"].to_list() == before["reason"].to_list()
@@ -91,14 +82,7 @@ def test_scores_off_the_scale_and_failures_come_back_from_a_log(data: Snapshot, 
 def test_every_part_of_a_prediction_comes_back_from_a_log(data: Snapshot, tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {"stimulus": "clip_000", "question": "mood", "shares": {"joy": 0.6, "grief": 0.4}, "answer": "joy"},
-        {
-            "stimulus": "clip_000",
-            "question": "valence",
-            "value": 5.25,
-            "low": 4,
-            "high": 6.5,
-            "note": "unsure",
-        },
+        {"stimulus": "clip_000", "question": "valence", "value": 5.25, "low": 4, "high": 6.5, "note": "unsure"},
         {"stimulus": "clip_001", "question": "valence", "value": 5, "reason": "it is loud"},
         {"stimulus": "clip_001", "question": "fits", "value": 0.7, "score": 1.5},
     ]
@@ -116,15 +100,10 @@ def test_every_part_of_a_prediction_comes_back_from_a_log(data: Snapshot, tmp_pa
     "rows",
     [
         [{"first": "B00", "second": "A00", "probability": 0.3, "tie": 0.1}],
-        [
-            {"first": "A00", "second": "B00", "winner": "first"},
-            {"first": "B00", "second": "A00", "winner": "first"},
-        ],
+        [{"first": "A00", "second": "B00", "winner": "first"}, {"first": "B00", "second": "A00", "winner": "first"}],
     ],
 )
-def test_predictions_of_pairs_come_back_from_a_log_and_from_a_table(
-    rows: list[dict[str, Any]], tmp_path: Path
-) -> None:
+def test_predictions_of_pairs_come_back_from_a_log_and_from_a_table(rows: list[dict[str, Any]], tmp_path: Path) -> None:
     pairs = arena(prompts=1, raters=3)[0]
     _comes_back(pairs, rows, tmp_path)
 
@@ -133,10 +112,7 @@ def test_predictions_of_traces_come_back_from_a_log_and_from_a_table(tmp_path: P
     traces, truth = courses(stimuli=2, raters=2, seconds=5)
     _comes_back(
         traces,
-        [
-            {"stimulus": name, "samples": [*course[:-1], None], "rate": 2, "start": 1}
-            for name, course in truth.items()
-        ],
+        [{"stimulus": name, "samples": [*course[:-1], None], "rate": 2, "start": 1} for name, course in truth.items()],
         tmp_path,
     )
 
@@ -174,9 +150,7 @@ def test_answers_become_the_answer_file_of_a_challenge(data: Snapshot, tmp_path:
 
 
 @pytest.mark.parametrize("layout", ["answers", "inspect"])
-def test_models_with_similar_or_long_names_have_files_of_their_own(
-    layout: str, data: Snapshot, tmp_path: Path
-) -> None:
+def test_models_with_similar_or_long_names_have_files_of_their_own(layout: str, data: Snapshot, tmp_path: Path) -> None:
     names = ["a b", "a/b", "A_B", "n" * 130 + "1", "n" * 130 + "2", "鳥" * 100, "..", "plain"]
     models = [f"{name}=constant:{place + 1}" for place, name in enumerate(names)]
     run_bench(data, models, tmp_path / "bench", options(layout, "valence"))
@@ -186,9 +160,7 @@ def test_models_with_similar_or_long_names_have_files_of_their_own(
 
 
 @pytest.mark.parametrize("layout", ["answers", "inspect"])
-def test_models_with_similar_names_have_files_of_their_own(
-    layout: str, data: Snapshot, tmp_path: Path
-) -> None:
+def test_models_with_similar_names_have_files_of_their_own(layout: str, data: Snapshot, tmp_path: Path) -> None:
     long = tmp_path / ("x" * 60) / ("y" * 60)
     long.mkdir(parents=True)
     for name, value in (("a", 3), ("b", 7)):

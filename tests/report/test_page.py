@@ -139,9 +139,7 @@ def test_nothing_is_fetched_from_elsewhere(html: str, outline: Outline) -> None:
     assert all(source.startswith("figures/") for source in outline.sources)
 
 
-def test_every_figure_is_on_the_page_with_its_files(
-    html: str, conveyance: Analysis, page_data: dict[str, Any]
-) -> None:
+def test_every_figure_is_on_the_page_with_its_files(html: str, conveyance: Analysis, page_data: dict[str, Any]) -> None:
     drawn = {name for name, chart in charts_of(conveyance).items() if isinstance(chart, Chart)}
     assert set(page_data["figures"]) == drawn
     for name in drawn:
@@ -162,9 +160,7 @@ def test_large_media_are_linked_from_where_the_page_will_lie(
     monkeypatch.setattr("heartfelt.report.media.EMBED_AT_MOST", 10)
     page = analysis_page(conveyance, {}, tmp_path / "deep" / "out" / "report.html")
     for name, source in page.media.items():
-        assert (
-            tmp_path / "deep" / "out" / source
-        ).resolve() == conveyance.snapshot.source.media_root / f"{name}.wav"  # type: ignore[operator]  # there is one
+        assert (tmp_path / "deep" / "out" / source).resolve() == conveyance.snapshot.source.media_root / f"{name}.wav"  # type: ignore[operator]  # there is one
 
 
 @pytest.mark.slow
@@ -189,9 +185,7 @@ def test_paragraphs_for_the_paper_are_there_to_copy(html: str) -> None:
 def test_published_numbers_stand_beside_recomputed_ones_digit_for_digit(conveyance: Analysis) -> None:
     rows = (
         PublishedFigure(what="clips", published=991, recomputed=991, agrees=True),
-        PublishedFigure(
-            what="eta squared", published=0.0836, recomputed=0.083602, agrees=True, printed=".0836"
-        ),
+        PublishedFigure(what="eta squared", published=0.0836, recomputed=0.083602, agrees=True, printed=".0836"),
         PublishedFigure(what="F", published=150.53, recomputed=151.2, agrees=False, printed="150.53"),
         PublishedFigure(what="df", published=(5, 974), recomputed=(5, 974), agrees=True),
     )

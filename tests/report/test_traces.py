@@ -106,9 +106,7 @@ def test_lags_of_every_rater_are_in_the_table(traced: Analysis) -> None:
     assert isinstance(chart, Chart)
     assert traced.summary.traces is not None
     lags = traced.summary.traces[0].lags
-    assert {row["rater"]: row["lag"] for row in chart.rows} == {
-        rater: lag.value for rater, lag in lags.items()
-    }
+    assert {row["rater"]: row["lag"] for row in chart.rows} == {rater: lag.value for rater, lag in lags.items()}
     made = section(traced, charts_of(traced))
     assert made is not None
     assert all(f">{rater}</th>" in made.html for rater in lags)
@@ -140,7 +138,9 @@ def report(browser: Browser, folder: Path) -> Iterator[Page]:
     watched.context.close()
 
 
-CURSORS = "() => [...document.querySelectorAll('#figure-traces .cursor.on')].map((line) => Number(line.getAttribute('x1')))"
+CURSORS = (
+    "() => [...document.querySelectorAll('#figure-traces .cursor.on')].map((line) => Number(line.getAttribute('x1')))"
+)
 
 
 @pytest.mark.slow
@@ -193,13 +193,7 @@ def test_a_collected_study_with_gaps_is_reported(tmp_path: Path) -> None:
     with Collection.open(folder, options=CollectOptions(seed=1, durable=False)) as collection:
         for place, person in enumerate(("ann", "ben", "cam", "dee")):
             course = [round(5 + 2 * math.sin(moment / 8 + place / 9) + place / 9, 3) for moment in range(60)]
-            samples = [
-                None,
-                None,
-                *course[2:25],
-                *([None] * 30 if person == "dee" else course[25:55]),
-                *course[55:],
-            ]
+            samples = [None, None, *course[2:25], *([None] * 30 if person == "dee" else course[25:55]), *course[55:]]
             answers = {question: {"samples": samples} for question in ("valence", "arousal")}
             rate(collection, person, values=answers)
         snapshot = collection.snapshot()

@@ -49,20 +49,12 @@ STRENGTH = {"A": 0.8, "B": 0.0, "C": -0.8, "D": -1.4}
 
 
 def arena(
-    *,
-    prompts: int = 12,
-    raters: int = 8,
-    ties: float = 0.15,
-    graded: bool = False,
-    seed: int = 0,
-    first: float = 0.0,
+    *, prompts: int = 12, raters: int = 8, ties: float = 0.15, graded: bool = False, seed: int = 0, first: float = 0.0
 ) -> tuple[Snapshot, dict[str, float]]:
     """Three systems compared in pairs on every prompt, with ties; and the strength of every stimulus on the log-odds scale."""
     draw = stream(seed, "tests", "arena")
     study = parse_study(PAIRS.replace("SCALE", "how" if graded else "which"), "arena")
-    truth = {
-        f"{system}{k:02}": STRENGTH[system] + draw.normal(0, 0.8) for k in range(prompts) for system in "ABC"
-    }
+    truth = {f"{system}{k:02}": STRENGTH[system] + draw.normal(0, 0.8) for k in range(prompts) for system in "ABC"}
     stimuli = [{"stimulus": name, "system": name[0], "prompt": f"p{name[1:]}"} for name in truth]
     ratings: list[dict[str, Any]] = []
     for rater, k in itertools.product(range(raters), range(prompts)):
@@ -89,9 +81,7 @@ def rankings(
     draw = stream(seed, "tests", "rankings")
     text = RANKINGS.replace("TYPE", "best-worst" if best_worst else "ranking")
     study = parse_study(text.replace("SCALE", "best-worst" if best_worst else "rank"), "ranks")
-    truth = {
-        f"{system}{k:02}": STRENGTH[system] + draw.normal(0, 0.4) for k in range(prompts) for system in "ABCD"
-    }
+    truth = {f"{system}{k:02}": STRENGTH[system] + draw.normal(0, 0.4) for k in range(prompts) for system in "ABCD"}
     stimuli = [{"stimulus": name, "system": name[0], "prompt": f"p{name[1:]}"} for name in truth]
     ratings = []
     for rater, k in itertools.product(range(raters), range(prompts)):
@@ -135,8 +125,7 @@ def courses(
             shift = round(2 * lag)
             level, noise = draw.normal(0, 0.05), draw.normal(0, 0.1, count)
             samples = [
-                max(min(course[max(place - shift, 0)] + level + noise[place], 1.0), -1.0)
-                for place in range(count)
+                max(min(course[max(place - shift, 0)] + level + noise[place], 1.0), -1.0) for place in range(count)
             ]
             rows.append(
                 {
@@ -149,22 +138,14 @@ def courses(
                 }
             )
             ratings.append(
-                {
-                    "rater": f"r{rater}",
-                    "stimulus": f"c{k}",
-                    "question": "arousal",
-                    "value": sum(samples) / count,
-                }
+                {"rater": f"r{rater}", "stimulus": f"c{k}", "question": "arousal", "value": sum(samples) / count}
             )
     table = pl.DataFrame([{"stimulus": name, "system": "AB"[k % 2]} for k, name in enumerate(truth)])
     return _snapshot(study, table.to_dicts(), ratings, pl.DataFrame(rows)), truth
 
 
 def _snapshot(
-    study: Study,
-    stimuli: list[dict[str, Any]],
-    ratings: list[dict[str, Any]],
-    traces: pl.DataFrame | None = None,
+    study: Study, stimuli: list[dict[str, Any]], ratings: list[dict[str, Any]], traces: pl.DataFrame | None = None
 ) -> Snapshot:
     return Snapshot.build(
         study,

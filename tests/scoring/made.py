@@ -52,14 +52,10 @@ def numbers(
                 name = f"{system}_{intent}_{k}"
                 true = 5 + levels[system] + levels[intent] + draw.normal(0, 0.6)
                 truth[name] = true
-                stimuli.append(
-                    {"stimulus": name, "system": system, "intent": intent, "language": ("de", "fr")[k % 2]}
-                )
+                stimuli.append({"stimulus": name, "system": system, "intent": intent, "language": ("de", "fr")[k % 2]})
                 for rater in draw.choice(15, raters, replace=False):
                     value = float(np.clip(np.rint(true + draw.normal(0, noise)), 1, 9))
-                    ratings.append(
-                        {"rater": f"r{rater}", "stimulus": name, "question": "valence", "value": value}
-                    )
+                    ratings.append({"rater": f"r{rater}", "stimulus": name, "question": "valence", "value": value})
     made = Snapshot.build(
         study,
         stimuli=pl.DataFrame(stimuli),
@@ -69,9 +65,7 @@ def numbers(
     return made, truth
 
 
-def presence(
-    *, stimuli: int = 60, raters: int = 5, seed: int = 0
-) -> tuple[Snapshot, dict[tuple[str, str], float]]:
+def presence(*, stimuli: int = 60, raters: int = 5, seed: int = 0) -> tuple[Snapshot, dict[tuple[str, str], float]]:
     """Is an emotion not, weakly or strongly present, two emotions; and how strongly each really is (0 to 2)."""
     draw = stream(seed, "tests", "score", "presence")
     study = Study(
@@ -79,12 +73,7 @@ def presence(
         media="speech",
         scales={"presence": Ordered(type="ordered", categories=["no", "weak", "strong"])},
         questions=[
-            Question(
-                id="{emotion}",
-                text="Is {emotion} there?",
-                scale="presence",
-                for_each={"emotion": ["joy", "awe"]},
-            )
+            Question(id="{emotion}", text="Is {emotion} there?", scale="presence", for_each={"emotion": ["joy", "awe"]})
         ],
     )
     truth, ratings = {}, []
@@ -94,9 +83,7 @@ def presence(
             truth[f"clip{k}", emotion] = true
             for rater in draw.choice(9, raters, replace=False):
                 value = true if draw.random() < 0.75 else float(draw.integers(0, 3))
-                ratings.append(
-                    {"rater": f"r{rater}", "stimulus": f"clip{k}", "question": emotion, "value": value}
-                )
+                ratings.append({"rater": f"r{rater}", "stimulus": f"clip{k}", "question": emotion, "value": value})
     table = pl.DataFrame({"stimulus": [f"clip{k}" for k in range(stimuli)]})
     return Snapshot.build(study, stimuli=table, ratings=pl.DataFrame(ratings)), truth
 
@@ -125,10 +112,7 @@ def feelings(*, stimuli: int = 80, seed: int = 0) -> Snapshot:
     names = ["joy", "fear", "calm", "rage"]
     study = Study(
         name="feelings",
-        scales={
-            "four": Categories(type="categories", categories=list(names)),
-            "words": FreeText(type="text"),
-        },
+        scales={"four": Categories(type="categories", categories=list(names)), "words": FreeText(type="text")},
         questions=[
             Question(id="feeling", text="Which?", scale="four"),
             Question(id="caption", text="What happens?", scale="words"),
@@ -151,13 +135,7 @@ def feelings(*, stimuli: int = 80, seed: int = 0) -> Snapshot:
         for rater in range(2):
             text = f"a {names[true]} song with {('drums', 'strings')[rater]} number {k}"
             ratings.append(
-                {
-                    "rater": f"r{rater}",
-                    "stimulus": f"c{k}",
-                    "question": "caption",
-                    "value": None,
-                    "answer": text,
-                }
+                {"rater": f"r{rater}", "stimulus": f"c{k}", "question": "caption", "value": None, "answer": text}
             )
     table = pl.DataFrame({"stimulus": [f"c{k}" for k in range(stimuli)]})
     return Snapshot.build(study, stimuli=table, ratings=pl.DataFrame(ratings, infer_schema_length=None))

@@ -77,9 +77,7 @@ def test_a_budget_is_for_the_whole_bench(kept: bool, served: Served, data: Snaps
     assert (usage.cost, usage.items, usage.cost_per_item) == (6.0, 6, 1.0)
 
 
-def test_a_later_run_with_a_larger_budget_asks_just_the_rest(
-    served: Served, data: Snapshot, tmp_path: Path
-) -> None:
+def test_a_later_run_with_a_larger_budget_asks_just_the_rest(served: Served, data: Snapshot, tmp_path: Path) -> None:
     models = [chat(served, "one"), chat(served, "two")]
     for budget, requests in (
         ("3000tokens", 3),
@@ -99,27 +97,19 @@ def test_a_budget_of_files_counts_earlier_runs_of_the_folder(served: Served, tmp
     clips, study = tmp_path / "files" / "media", tmp_path / "study.yaml"
     study.write_text(STUDY, encoding="utf-8")
     for limit, requests in ((2, 2), (2, 2), (3, 3), (99, 4)):
-        heartfelt.predict(
-            clips, model, study=study, questions=["valence"], folder=tmp_path / "out", budget=limit
-        )
+        heartfelt.predict(clips, model, study=study, questions=["valence"], folder=tmp_path / "out", budget=limit)
         assert len(served.requests) == requests
 
 
-def test_prices_given_later_hold_for_what_was_asked_before(
-    served: Served, data: Snapshot, tmp_path: Path
-) -> None:
+def test_prices_given_later_hold_for_what_was_asked_before(served: Served, data: Snapshot, tmp_path: Path) -> None:
     for options, budget in (("", None), ("input_price=1000,output_price=0,timeout=9", 5)):
         model = chat(served, "one", f"temperature=0{options and ','}{options}")
-        heartfelt.bench(
-            data, model, questions=["valence"], folder=tmp_path / "out", budget=budget, cache=False
-        )
+        heartfelt.bench(data, model, questions=["valence"], folder=tmp_path / "out", budget=budget, cache=False)
     assert len(served.requests) == 6, "6 requests at a price of 1 leave nothing of 5"
 
 
 @pytest.mark.slow
-def test_a_budget_is_for_all_parts_of_a_bench(
-    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_budget_is_for_all_parts_of_a_bench(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = []
     for name in ("first", "second"):
         made = snapshot(tmp_path / name, 6)
@@ -127,15 +117,7 @@ def test_a_budget_is_for_all_parts_of_a_bench(
         tables = {"stimuli": made.stimuli, "ratings": made.ratings}
         parts.append(Snapshot.build(study, **tables, source=made.source))
     monkeypatch.setattr("heartfelt.api.models.read_parts", lambda *_: parts)
-    command = [
-        "bench",
-        str(tmp_path / "first"),
-        "-p",
-        chat(served, "one"),
-        "--no-cache",
-        "--resamples",
-        "100",
-    ]
+    command = ["bench", str(tmp_path / "first"), "-p", chat(served, "one"), "--no-cache", "--resamples", "100"]
     command += ["--question", "valence", "--out", str(tmp_path / "out"), "--budget"]
     for limit, requests in ((8, 8), (8, 8), (10, 10)):
         assert main([*command, str(limit)]) == 0
@@ -188,13 +170,9 @@ def test_a_model_asked_anew_under_its_name_leaves_nothing_of_the_old_one_in_the_
     assert {len(sample.repeats) for sample in view.samples} == {2}
 
 
-def test_a_budget_that_cannot_be_checked_is_refused_before_anything_is_asked(
-    served: Served, data: Snapshot
-) -> None:
+def test_a_budget_that_cannot_be_checked_is_refused_before_anything_is_asked(served: Served, data: Snapshot) -> None:
     models = [chat(served, "one"), chat(served, "two", "temperature=1")]
-    with pytest.raises(
-        InputError, match=r"The prices of 'chat.*are not known, so a budget cannot be checked"
-    ):
+    with pytest.raises(InputError, match=r"The prices of 'chat.*are not known, so a budget cannot be checked"):
         heartfelt.bench(data, models, questions=["valence"], budget=5)
     assert not served.requests
 
@@ -207,10 +185,7 @@ def test_a_server_without_prices_is_asked_at_full_speed_under_a_budget(data: Sna
     assert problems(bench, "sim") == [None] * 6
 
 
-@check_all(
-    "wrong",
-    ["much", "-3", "1e999", "nan", "5 dollars", "", "0,5", "1,50", "1,0000", "1_0_", "2,5tokens", True],
-)
+@check_all("wrong", ["much", "-3", "1e999", "nan", "5 dollars", "", "0,5", "1,50", "1,0000", "1_0_", "2,5tokens", True])
 def test_what_is_no_budget(wrong: str) -> None:
     with pytest.raises(InputError, match="is not a budget"):
         read_budget(wrong)

@@ -42,17 +42,13 @@ def snapshot() -> Snapshot:
 
 @pytest.fixture(scope="module")
 def scores(snapshot: Snapshot, rows: pl.DataFrame) -> Scores:
-    return score(
-        snapshot, made.predictions("m", rows.select("stimulus", "question", "score").to_dicts()), FEW
-    )
+    return score(snapshot, made.predictions("m", rows.select("stimulus", "question", "score").to_dicts()), FEW)
 
 
 def test_decisions_at_the_fixed_threshold(scores: Scores, rows: pl.DataFrame) -> None:
     y, p = rows["majority_present"].to_numpy(), rows["score"].to_numpy() > 0
     at = "threshold 0"
-    assert number(scores, "presence", "balanced_accuracy", at) == pytest.approx(
-        metrics.balanced_accuracy_score(y, p)
-    )
+    assert number(scores, "presence", "balanced_accuracy", at) == pytest.approx(metrics.balanced_accuracy_score(y, p))
     assert number(scores, "presence", "accuracy", at) == pytest.approx(metrics.accuracy_score(y, p))
     assert number(scores, "presence", "precision", at) == pytest.approx(metrics.precision_score(y, p))
     assert number(scores, "presence", "recall", at) == pytest.approx(metrics.recall_score(y, p))
@@ -62,9 +58,7 @@ def test_decisions_at_the_fixed_threshold(scores: Scores, rows: pl.DataFrame) ->
 def test_the_order_of_scores(scores: Scores, rows: pl.DataFrame) -> None:
     y, p = rows["majority_present"].to_numpy(), rows["score"].to_numpy()
     assert number(scores, "presence", "auroc") == pytest.approx(metrics.roc_auc_score(y, p))
-    assert number(scores, "presence", "average_precision") == pytest.approx(
-        metrics.average_precision_score(y, p)
-    )
+    assert number(scores, "presence", "average_precision") == pytest.approx(metrics.average_precision_score(y, p))
 
 
 def test_items_of_one_stimulus_are_resampled_together(scores: Scores, rows: pl.DataFrame) -> None:
@@ -83,21 +77,15 @@ def test_tied_items_are_in_no_figure_and_counted(snapshot: Snapshot, scores: Sco
 def test_ties_can_go_to_the_smaller_label(snapshot: Snapshot) -> None:
     every = buckets(snapshot).table
     rows = [{**r, "score": -1.0} for r in every.select("stimulus", "question").to_dicts()]
-    result = score(
-        snapshot, made.predictions("m", rows), ScoreOptions(resamples=300, ties="lowest", ceilings=False)
-    )
+    result = score(snapshot, made.predictions("m", rows), ScoreOptions(resamples=300, ties="lowest", ceilings=False))
     share = 1 - every["majority_present"].fill_null(False).sum() / every.height
     assert number(result, "presence", "accuracy") == pytest.approx(share)
 
 
 @pytest.mark.slow
-def test_the_held_out_threshold_does_not_depend_on_where_scores_lie(
-    snapshot: Snapshot, rows: pl.DataFrame
-) -> None:
+def test_the_held_out_threshold_does_not_depend_on_where_scores_lie(snapshot: Snapshot, rows: pl.DataFrame) -> None:
     shifted = rows.with_columns(pl.col("score") * 3 + 40).select("stimulus", "question", "score")
-    result = score(
-        snapshot, made.predictions("m", shifted.to_dicts()), ScoreOptions(resamples=300, ceilings=False)
-    )
+    result = score(snapshot, made.predictions("m", shifted.to_dicts()), ScoreOptions(resamples=300, ceilings=False))
     plain = score(
         snapshot,
         made.predictions("m", rows.select("stimulus", "question", "score").to_dicts()),
@@ -225,8 +213,6 @@ def test_a_threshold_that_says_nothing_is_said() -> None:
     result = score(snapshot, made.predictions("m", rows), FEW)
     assert number(result, "presence", "balanced_accuracy", "threshold 0") == 0.5
     assert any("lies above the threshold 0" in note for note in result.notes)
-    better = score(
-        snapshot, made.predictions("m", rows), ScoreOptions(resamples=200, ceilings=False, threshold=5.5)
-    )
+    better = score(snapshot, made.predictions("m", rows), ScoreOptions(resamples=200, ceilings=False, threshold=5.5))
     assert number(better, "presence", "balanced_accuracy", "threshold 5.5") > 0.85
     assert not any("threshold" in note for note in better.notes)

@@ -61,12 +61,7 @@ def stand_in(folder: Path, body: str) -> None:
     """A program called ``java``, and the files that the metrics look for."""
     (folder / "lib").mkdir()
     (folder / "data").mkdir()
-    for name in (
-        "meteor-1.5.jar",
-        "spice-1.0.jar",
-        "data/paraphrase-en.gz",
-        *(f"lib/{jar}" for jar in PARSER),
-    ):
+    for name in ("meteor-1.5.jar", "spice-1.0.jar", "data/paraphrase-en.gz", *(f"lib/{jar}" for jar in PARSER)):
         (folder / name).write_bytes(b"")
     (folder / "java").write_text(f"#!/usr/bin/env python3\n{body}", encoding="utf-8")
     (folder / "java").chmod(0o755)
@@ -110,14 +105,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     transformers = pytest.importorskip("transformers")
     torch: Any = pytest.importorskip("torch")
     folder = tmp_path_factory.mktemp("encoder")
-    vocabulary = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        *sorted({w for t in TEXTS for w in t.split()}),
-    ]
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted({w for t in TEXTS for w in t.split()})]
     (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
     torch.manual_seed(0)
     config = transformers.BertConfig(

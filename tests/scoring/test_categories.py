@@ -71,9 +71,7 @@ def test_accuracy_and_f1(scores: Scores, told: list[dict[str, Any]]) -> None:
     y, p = [r["_label"] for r in told], [r["answer"] for r in told]
     assert number(scores, "feeling", "accuracy") == pytest.approx(metrics.accuracy_score(y, p))
     assert number(scores, "feeling", "macro_f1") == pytest.approx(metrics.f1_score(y, p, average="macro"))
-    assert number(scores, "feeling", "balanced_accuracy") == pytest.approx(
-        metrics.balanced_accuracy_score(y, p)
-    )
+    assert number(scores, "feeling", "balanced_accuracy") == pytest.approx(metrics.balanced_accuracy_score(y, p))
     details = scores.details["feeling"].models["m"]
     assert isinstance(details, CategoryDetails)
     table = details.confusion
@@ -94,9 +92,7 @@ def test_divergence_from_the_votes(snapshot: Snapshot, scores: Scores, told: lis
     expected = []
     for row in told:
         own = votes.filter(pl.col("stimulus") == row["stimulus"])["answer"].to_list()
-        expected.append(
-            jensenshannon([own.count(n) for n in NAMES], [row["_shares"][n] for n in NAMES], base=2) ** 2
-        )
+        expected.append(jensenshannon([own.count(n) for n in NAMES], [row["_shares"][n] for n in NAMES], base=2) ** 2)
     assert number(scores, "feeling", "divergence") == pytest.approx(float(np.mean(expected)))
 
 
@@ -158,9 +154,7 @@ def test_texts() -> None:
     assert number(result, "caption", "bleu_4") == pytest.approx(float(bleu(own, theirs)))
     full = result.find("caption", "m", "rouge_l")
     assert full is not None
-    assert full.with_failures.value == pytest.approx(
-        float(rouge_l(list(messages.values()), references).mean())
-    )
+    assert full.with_failures.value == pytest.approx(float(rouge_l(list(messages.values()), references).mean()))
     details = result.details["caption"].models["m"]
     assert isinstance(details, TextDetails)
     assert details.lexical.texts == len(retained)

@@ -69,9 +69,7 @@ def test_the_truth_reaches_the_ceiling_of_two_sides() -> None:
 @pytest.mark.slow
 def test_where_there_is_no_ceiling_there_is_a_reason() -> None:
     snapshot, truth = made.numbers(per_cell=2)
-    rows = made.predictions(
-        "truth", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()]
-    )
+    rows = made.predictions("truth", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()])
     result = score(freeze(snapshot, LabelOptions(method="median")), rows, ScoreOptions(resamples=200))
     each = result.find("valence", "truth")
     assert each is not None
@@ -87,9 +85,7 @@ def test_where_there_is_no_ceiling_there_is_a_reason() -> None:
 def test_labels_with_standard_errors_have_a_ceiling_without_single_ratings() -> None:
     """A frozen benchmark, and published means, have nearly the ceiling that the ratings themselves give."""
     snapshot, truth = made.numbers(per_cell=6, raters=8)
-    rows = made.predictions(
-        "truth", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()]
-    )
+    rows = made.predictions("truth", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()])
     means = snapshot.ratings.group_by("stimulus", "question", maintain_order=True).agg(
         pl.mean("value").alias("mean"), pl.std("value").alias("sd"), pl.len().cast(pl.Int64).alias("n")
     )
@@ -129,20 +125,14 @@ def test_tied_items_count_for_the_vote_model_but_not_for_the_score() -> None:
     )
     assert smooth is not None
     assert headline.smooth is not None
-    assert (smooth.value, smooth.low, smooth.high) == (
-        headline.smooth.value,
-        headline.smooth.low,
-        headline.smooth.high,
-    )
+    assert (smooth.value, smooth.low, smooth.high) == (headline.smooth.value, headline.smooth.low, headline.smooth.high)
     assert float(each.ceiling) == pytest.approx(float(direct.overall), abs=1e-9)
     assert each.ceiling.counts["labels"] <= each.ceiling.counts["items"]
 
 
 def test_a_part_of_a_benchmark_is_scored_alone() -> None:
     snapshot, truth = made.numbers(per_cell=3)
-    rows = made.predictions(
-        "truth", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()]
-    )
+    rows = made.predictions("truth", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()])
     frozen = freeze(snapshot)
     result = score(frozen, rows, ScoreOptions(resamples=200, part="test"))
     assert result.coverage["truth"]["valence"].items == frozen.part("test").height

@@ -37,9 +37,7 @@ def test_a_coin_reaches_nothing_of_the_ceiling() -> None:
     snapshot, _ = made.presence(stimuli=120)
     shares = []
     for seed in range(5):
-        result = score(snapshot, sham(snapshot, seed), ScoreOptions(slices=(), seed=1)).find(
-            "presence", "sham"
-        )
+        result = score(snapshot, sham(snapshot, seed), ScoreOptions(slices=(), seed=1)).find("presence", "sham")
         assert result is not None
         assert result.chance.value == 0.5
         by_hand = (float(result.with_failures) - 0.5) / (float(result.ceiling) - 0.5)
@@ -65,10 +63,7 @@ def both() -> Scores:
     """A coin and a model that knows something."""
     snapshot, truth = made.presence(stimuli=80)
     draw = stream(3, "tests", "chance")
-    good = [
-        {"stimulus": s, "question": q, "value": v if draw.random() < 0.8 else 0.0}
-        for (s, q), v in truth.items()
-    ]
+    good = [{"stimulus": s, "question": q, "value": v if draw.random() < 0.8 else 0.0} for (s, q), v in truth.items()]
     tables = [sham(snapshot, 5), made.predictions("good", good)]
     return score(snapshot, pl.concat(tables), ScoreOptions(slices=()))
 
@@ -112,9 +107,7 @@ def test_chance_is_what_constant_answers_score() -> None:
     assert chance_of("balanced_accuracy", x).value == pytest.approx(1 / 3)
     guess = [
         f1_score(
-            x,
-            DummyClassifier(strategy="stratified", random_state=k).fit(blind, x).predict(blind),
-            average="macro",
+            x, DummyClassifier(strategy="stratified", random_state=k).fit(blind, x).predict(blind), average="macro"
         )
         for k in range(200)
     ]
@@ -145,9 +138,7 @@ def test_errors_are_measured_from_the_constant_predictor() -> None:
     held = labels(snapshot).table
     mean = float(held["value"].to_numpy().mean())
     tables = [
-        made.predictions(
-            "truth", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()]
-        ),
+        made.predictions("truth", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()]),
         made.predictions("mean", [{"stimulus": n, "question": "valence", "value": mean} for n in truth]),
     ]
     result = score(snapshot, pl.concat(tables), ScoreOptions(slices=()))
@@ -166,16 +157,11 @@ def test_errors_are_measured_from_the_constant_predictor() -> None:
 def test_texts_are_measured_from_texts_of_other_items() -> None:
     snapshot = made.feelings(stimuli=40)
     messages = [
-        {"stimulus": f"c{k}", "question": "caption", "answer": f"a joy song with drums number {k}"}
-        for k in range(40)
+        {"stimulus": f"c{k}", "question": "caption", "answer": f"a joy song with drums number {k}"} for k in range(40)
     ]
-    same = [
-        {"stimulus": f"c{k}", "question": "caption", "answer": "a joy song with drums"} for k in range(40)
-    ]
+    same = [{"stimulus": f"c{k}", "question": "caption", "answer": "a joy song with drums"} for k in range(40)]
     result = score(
-        snapshot,
-        pl.concat([made.predictions("particular", messages), made.predictions("same", same)]),
-        ScoreOptions(),
+        snapshot, pl.concat([made.predictions("particular", messages), made.predictions("same", same)]), ScoreOptions()
     )
     rank = {rank.model: rank for rank in result.ranks if rank.task == "caption"}
     assert rank["particular"].beats_chance is True
@@ -183,9 +169,7 @@ def test_texts_are_measured_from_texts_of_other_items() -> None:
 
 
 def of_clips(values: dict[str, float], model: str = "m") -> pl.DataFrame:
-    return made.predictions(
-        model, [{"stimulus": n, "question": "valence", "value": v} for n, v in values.items()]
-    )
+    return made.predictions(model, [{"stimulus": n, "question": "valence", "value": v} for n, v in values.items()])
 
 
 @pytest.mark.slow
@@ -238,9 +222,7 @@ def test_every_headline_is_tested_for_these_systems_and_for_others() -> None:
         "numbers": (numbers, of_clips(truth)),
         "presence": (
             presence,
-            made.predictions(
-                "m", [{"stimulus": s, "question": q, "value": v} for (s, q), v in strong.items()]
-            ),
+            made.predictions("m", [{"stimulus": s, "question": q, "value": v} for (s, q), v in strong.items()]),
         ),
     }
     for snapshot, table in cases.values():

@@ -89,9 +89,7 @@ def test_log_loss_and_brier_are_those_of_the_probabilities() -> None:
     lead, v = by_hand(snapshot, truth)
     first = 0.85 / (1 + np.exp(-lead))
     m = first + 0.075
-    assert value(scores, "log_loss", "probable") == pytest.approx(
-        np.mean(-v * np.log(m) - (1 - v) * np.log(1 - m))
-    )
+    assert value(scores, "log_loss", "probable") == pytest.approx(np.mean(-v * np.log(m) - (1 - v) * np.log(1 - m)))
     assert value(scores, "choice_brier", "probable") == pytest.approx(np.mean((m - v) ** 2))
     happened = np.where(v == 1, first, np.where(v == 0, 0.85 - first, 0.15))
     assert value(scores, "outcome_log_loss", "probable") == pytest.approx(np.mean(-np.log(happened)))
@@ -114,14 +112,10 @@ def test_the_order_of_names_does_not_matter() -> None:
     snapshot, truth = data()
     table = probable(snapshot, truth, 0.0)
     turned = table.with_columns(
-        pl.Series(
-            "shares", [json.dumps(dict(reversed(json.loads(text).items()))) for text in table["shares"]]
-        )
+        pl.Series("shares", [json.dumps(dict(reversed(json.loads(text).items()))) for text in table["shares"]])
     )
     one, other = (score(snapshot, each, QUICK) for each in (table, turned))
-    assert [each.with_failures.value for each in one.scores] == [
-        each.with_failures.value for each in other.scores
-    ]
+    assert [each.with_failures.value for each in one.scores] == [each.with_failures.value for each in other.scores]
 
 
 def test_a_failed_prediction_counts_as_the_choice_of_the_minority() -> None:
@@ -131,9 +125,7 @@ def test_a_failed_prediction_counts_as_the_choice_of_the_minority() -> None:
     total, known = 0.0, []
     for (pair,), part in answers.group_by("pair", maintain_order=True):
         one, other = str(pair).split("|")
-        v = part.select(
-            pl.when(pl.col("first") == one).then("value").otherwise(1 - pl.col("value"))
-        ).to_series()
+        v = part.select(pl.when(pl.col("first") == one).then("value").otherwise(1 - pl.col("value"))).to_series()
         if "A03" in (one, other):
             total += min(float(v.sum()), float((1 - v).sum()))
         else:
@@ -149,10 +141,7 @@ def test_a_failed_prediction_counts_as_the_choice_of_the_minority() -> None:
 
 def test_a_prediction_that_is_not_a_number_is_a_failure() -> None:
     snapshot, truth = data()
-    rows = [
-        {"stimulus": s, "question": "better", "value": math.nan if s == "B00" else v}
-        for s, v in truth.items()
-    ]
+    rows = [{"stimulus": s, "question": "better", "value": math.nan if s == "B00" else v} for s, v in truth.items()]
     scores = score(snapshot, predictions("broken", rows), QUICK)
     coverage = scores.coverage["broken"]["better"]
     assert (coverage.items, coverage.answered) == (36, 34)
@@ -217,13 +206,10 @@ def test_always_the_first() -> None:
 def test_always_the_first_of_a_ranking() -> None:
     snapshot, _ = rankings(prompts=3)
     rows = [
-        {"stimulus": set_name(f"{s}{k:02}" for s in "ABCD"), "question": "better", "answer": "first"}
-        for k in range(3)
+        {"stimulus": set_name(f"{s}{k:02}" for s in "ABCD"), "question": "better", "answer": "first"} for k in range(3)
     ]
     scores = score(snapshot, predictions("first", rows), QUICK)
-    assert value(scores, "choice_accuracy", "first") == pytest.approx(
-        answers_of(snapshot, ["better"])["value"].mean()
-    )
+    assert value(scores, "choice_accuracy", "first") == pytest.approx(answers_of(snapshot, ["better"])["value"].mean())
 
 
 @pytest.mark.slow
@@ -235,12 +221,7 @@ def test_position_bias_of_a_judge() -> None:
         biased = place % 3 == 0
         members = {one: 0.5, other: 0.5} if biased else {one: 1.0, other: 0.0}
         orders = [1.0, 1.0] if biased else [1.0, 0.0]
-        row = {
-            "stimulus": name,
-            "question": "better",
-            "members": json.dumps(members),
-            "orders": json.dumps(orders),
-        }
+        row = {"stimulus": name, "question": "better", "members": json.dumps(members), "orders": json.dumps(orders)}
         rows.append(row)
     scores = score(snapshot, predictions("judge", rows), QUICK)
     details = scores.details["better"].models["judge"]
@@ -387,10 +368,7 @@ def test_musav(shared_data: Path) -> None:
     snapshot = heartfelt.read(shared_data / "musav" / "annotations.arousal.all")
     (question,) = (each.id for each in snapshot.study.asked)
     answers = answers_of(snapshot, [question])
-    assert (answers.height, answers["pair"].n_unique()) == (
-        6_222,
-        2_085,
-    )  # 33 of the 6,255 rows have no answer
+    assert (answers.height, answers["pair"].n_unique()) == (6_222, 2_085)  # 33 of the 6,255 rows have no answer
     shares = win_shares(snapshot, [question])
     rows = [
         {"stimulus": name, "question": question, "value": v}

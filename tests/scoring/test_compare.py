@@ -69,20 +69,14 @@ def test_ranks_are_ranges_where_the_data_cannot_tell() -> None:
 def test_pairs_are_compared_on_the_items_both_answered() -> None:
     draw = stream(3, "tests", "compare")
     truth = draw.normal(size=60)
-    each, two = (
-        entrant("a", truth, truth + draw.normal(size=60)),
-        entrant("b", truth, truth + draw.normal(size=60)),
-    )
+    each, two = (entrant("a", truth, truth + draw.normal(size=60)), entrant("b", truth, truth + draw.normal(size=60)))
     two = Entrant(model="b", rows=two.rows[10:], value=two.value)
     each = Entrant(model="a", rows=each.rows[:50], value=each.value)
     (pair,) = compare([each, two], TASK)
     assert pair.difference.counts["pairs"] == 40
     expected = [
         np.corrcoef(
-            m.rows.filter(pl.col("stimulus").cast(int).is_between(10, 49))
-            .select("truth", "said")
-            .to_numpy()
-            .T
+            m.rows.filter(pl.col("stimulus").cast(int).is_between(10, 49)).select("truth", "said").to_numpy().T
         )[0, 1]
         for m in (each, two)
     ]
@@ -93,21 +87,12 @@ def test_pairs_are_compared_on_the_items_both_answered() -> None:
 def test_a_left_out_rater_is_shown_but_not_ranked() -> None:
     snapshot, truth = made.numbers(per_cell=3)
     held = labels(snapshot).table
-    good = made.predictions(
-        "good", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()]
-    )
+    good = made.predictions("good", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()])
     rows = [
-        {
-            "stimulus": r["stimulus"],
-            "question": "valence",
-            "value": round(r["value"]),
-            "against": r["value"] + 0.5,
-        }
+        {"stimulus": r["stimulus"], "question": "valence", "value": round(r["value"]), "against": r["value"] + 0.5}
         for r in held.to_dicts()[5:]
     ]
-    result: Scores = score(
-        snapshot, pl.concat([good, made.predictions("human", rows)]), ScoreOptions(resamples=200)
-    )
+    result: Scores = score(snapshot, pl.concat([good, made.predictions("human", rows)]), ScoreOptions(resamples=200))
     rank = {rank.model: rank for rank in result.ranks}
     assert rank["good"].words == "1"
     assert mentions(rank["human"].why_none, "against", "labels")

@@ -22,8 +22,7 @@ STIMULI = 12
 TRUTH = np.zeros(2 * STIMULI)
 _DRAW = np.random.default_rng(7)
 LOSSES = {
-    name: 2 + np.abs(_DRAW.normal(shift, 0.4, 2 * STIMULI))
-    for name, shift in (("a", 1.0), ("b", 1.2), ("c", 1.4))
+    name: 2 + np.abs(_DRAW.normal(shift, 0.4, 2 * STIMULI)) for name, shift in (("a", 1.0), ("b", 1.2), ("c", 1.4))
 }
 
 
@@ -82,9 +81,7 @@ def test_p_values_are_corrected_by_holm_over_all_pairs(confidence: float) -> Non
     pairs = compare(entrants(), TASK, confidence)
     raw = [float(pair.p) for pair in pairs]
     order = np.argsort(raw)
-    adjusted = dict(
-        zip(order.tolist(), np.maximum.accumulate(np.sort(raw) * [3, 2, 1]).tolist(), strict=True)
-    )
+    adjusted = dict(zip(order.tolist(), np.maximum.accumulate(np.sort(raw) * [3, 2, 1]).tolist(), strict=True))
     for place, pair in enumerate(pairs):
         assert pair.pairs == 3
         assert pair.p_adjusted == pytest.approx(min(adjusted[place], 1.0))
@@ -141,9 +138,7 @@ def test_units_needed_at_another_power_and_alpha() -> None:
 def test_models_that_may_be_there_by_chance_have_no_rank() -> None:
     models = entrants()
     at_the_edge = [
-        Entrant(
-            model=model.model, rows=model.rows, value=model.value, why_unranked=None, beyond=0.1, p_chance=p
-        )
+        Entrant(model=model.model, rows=model.rows, value=model.value, why_unranked=None, beyond=0.1, p_chance=p)
         for model, p in zip(models, (0.05 / 3, 0.025, 0.0501), strict=True)
     ]
     results = {rank.model: rank for rank in ranks(at_the_edge, compare(at_the_edge, TASK), TASK)}
@@ -151,26 +146,12 @@ def test_models_that_may_be_there_by_chance_have_no_rank() -> None:
     assert results["a"].p_chance_adjusted == pytest.approx(0.05)
     assert (results["c"].place, results["c"].why_none) == (None, "it does not beat chance")
     behind = [
-        Entrant(
-            model=model.model,
-            rows=model.rows,
-            value=model.value,
-            why_unranked=None,
-            beyond=0.0,
-            p_chance=0.001,
-        )
+        Entrant(model=model.model, rows=model.rows, value=model.value, why_unranked=None, beyond=0.0, p_chance=0.001)
         for model in models
     ]
     assert all(rank.place is None for rank in ranks(behind, compare(behind, TASK), TASK))
     unknown = [
-        Entrant(
-            model=model.model,
-            rows=model.rows,
-            value=model.value,
-            why_unranked=None,
-            beyond=None,
-            p_chance=None,
-        )
+        Entrant(model=model.model, rows=model.rows, value=model.value, why_unranked=None, beyond=None, p_chance=None)
         for model in models
     ]
     assert [rank.beats_chance for rank in ranks(unknown, compare(unknown, TASK), TASK)] == [None] * 3

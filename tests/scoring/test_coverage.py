@@ -46,8 +46,6 @@ def test_whole_stimuli_are_what_varies(measure: MetricMeasurer, metric: str) -> 
         x, y, unit = columns(80)
         for name, group in (("stimuli", unit), ("rows", None)):
             result = measure.numbers(metric, x, y, [group])[0][0]
-            hits[name] += (
-                result.low is not None and result.high is not None and result.low <= true <= result.high
-            )
+            hits[name] += result.low is not None and result.high is not None and result.low <= true <= result.high
     assert 0.93 <= hits["stimuli"] / RUNS <= 0.995
     assert hits["rows"] < hits["stimuli"]

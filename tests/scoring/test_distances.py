@@ -149,9 +149,7 @@ def test_each_system_may_have_the_others_as_its_reference(systems: Path) -> None
     result = heartfelt.distances(systems, "digits-one")
     assert {row.reference for row in result.systems} == {90}
     found = values(result, "kad")
-    assert max(found["mid"], found["far"]) < min(found["near"], found["farther"]), (
-        "outer systems are far from the rest"
-    )
+    assert max(found["mid"], found["far"]) < min(found["near"], found["farther"]), "outer systems are far from the rest"
 
 
 def test_a_system_may_be_the_reference(systems: Path) -> None:
@@ -243,9 +241,7 @@ def test_sets_without_a_distance_do_not_count_as_the_smallest(systems: Path) -> 
     for place in range(WIDTH - 1, 30):
         (systems / "mid" / f"{place:03}.wav").unlink()
     (note,) = (
-        note
-        for note in heartfelt.distances(systems, "digits-one", metrics=("fad",)).notes
-        if "dimensions" in note
+        note for note in heartfelt.distances(systems, "digits-one", metrics=("fad",)).notes if "dimensions" in note
     )
     assert note.startswith(f"fad: {WIDTH - 1} stimuli in {WIDTH} dimensions")
 
@@ -255,9 +251,7 @@ def test_stimuli_without_a_system_are_in_the_ledger(systems: Path) -> None:
     nobody = pl.when(pl.col("stimulus") == "mid/003.wav").then(None).otherwise(pl.col("system"))
     tables = {"stimuli": snapshot.stimuli.with_columns(nobody.alias("system")), "ratings": snapshot.ratings}
     source = Source(format="tables", name="sets", media_root=systems)
-    result = heartfelt.distances(
-        Snapshot.build(snapshot.study, **tables, source=source), "digits-one", metrics=["kad"]
-    )
+    result = heartfelt.distances(Snapshot.build(snapshot.study, **tables, source=source), "digits-one", metrics=["kad"])
     assert result.ledger.select("stimulus", "reason").rows() == [("mid/003.wav", "it has no system")]
     assert {row.system: row.stimuli for row in result.systems}["mid"] == 29
 
@@ -322,11 +316,7 @@ def test_what_cannot_be_is_refused_in_words(systems: Path, tmp_path: Path) -> No
     (tmp_path / "one" / "A" / "a.wav").write_text("1")
     (tmp_path / "empty").mkdir()
     refusals: list[tuple[Path, dict[str, Any], str]] = [
-        (
-            tmp_path / "pictures",
-            {"reference": systems.parent / "reference"},
-            "for audio files; the source has .png",
-        ),
+        (tmp_path / "pictures", {"reference": systems.parent / "reference"}, "for audio files; the source has .png"),
         (tmp_path / "one", {}, "one system, A"),
         (tmp_path / "empty", {}, "no subfolders"),
         (tmp_path / "nowhere", {}, "no file or folder"),
@@ -358,9 +348,7 @@ def test_unknown_raters_leave_the_ceiling_out_with_a_reason(systems: Path) -> No
     tables = {"stimuli": snapshot.stimuli, "ratings": anonymous}
     source = Source(format="tables", name="sets", media_root=systems)
     result = heartfelt.distances(
-        Snapshot.build(snapshot.study, **tables, source=source),
-        "digits-one",
-        reference=systems.parent / "reference",
+        Snapshot.build(snapshot.study, **tables, source=source), "digits-one", reference=systems.parent / "reference"
     )
     row = pick(result, "fad")
     assert "raters unknown" in (row.ceiling.why_missing or "")

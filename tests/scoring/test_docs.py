@@ -24,12 +24,7 @@ def test_every_metric_is_on_the_page(metric: str) -> None:
 def test_every_option_on_the_page_exists() -> None:
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]  # a group of commands
     here = (commands["bench"], commands["site"])
-    known = {
-        name
-        for command in here
-        for option in command.params
-        for name in (*option.opts, *option.secondary_opts)
-    }
+    known = {name for command in here for option in command.params for name in (*option.opts, *option.secondary_opts)}
     asked = set(re.findall(r"(--[a-z][a-z-]+)", PAGE.read_text(encoding="utf-8")))
     assert asked <= known
     assert len(asked) > 10

@@ -29,10 +29,7 @@ def numbers() -> tuple[Scores, pl.DataFrame]:
     draw = stream(1, "tests", "abstaining")
     few = [{"stimulus": r["stimulus"], "question": "valence", "value": r["value"]} for r in held[:8]]
     few += [{"stimulus": r["stimulus"], "question": "valence", "problem": "not sure"} for r in held[8:60]]
-    all_ = [
-        {"stimulus": r["stimulus"], "question": "valence", "value": r["value"] + draw.normal(0, 0.8)}
-        for r in held
-    ]
+    all_ = [{"stimulus": r["stimulus"], "question": "valence", "value": r["value"] + draw.normal(0, 0.8)} for r in held]
     table = pl.concat([made.predictions("abstains", few), made.predictions("answers", all_)])
     return score(snapshot, table, OPTIONS), table
 
@@ -90,41 +87,25 @@ def test_no_kind_of_task_rewards_silence(kind: str) -> None:
                 .table.filter(pl.col("majority_present").is_not_null())
                 .with_columns(pl.col("majority_present").cast(pl.Float64).alias("value"))
             )
-        rows = [
-            {"stimulus": r["stimulus"], "question": r["question"], "value": r["value"]}
-            for r in held.to_dicts()
-        ]
+        rows = [{"stimulus": r["stimulus"], "question": r["question"], "value": r["value"]} for r in held.to_dicts()]
         wrong = [{**r, "value": float(draw.integers(0, 3))} for r in rows]
         task = "presence" if kind == "binary" else "presence (degree)"
     else:
         snapshot = made.feelings(stimuli=60)
         if kind == "categories":
-            held = labels(snapshot).table.filter(
-                pl.col("value").is_not_null() & (pl.col("question") == "feeling")
-            )
-            rows = [
-                {"stimulus": r["stimulus"], "question": "feeling", "value": r["value"]}
-                for r in held.to_dicts()
-            ]
+            held = labels(snapshot).table.filter(pl.col("value").is_not_null() & (pl.col("question") == "feeling"))
+            rows = [{"stimulus": r["stimulus"], "question": "feeling", "value": r["value"]} for r in held.to_dicts()]
             wrong = [{**r, "value": float(draw.integers(0, 4))} for r in rows]
         else:
-            written = snapshot.ratings.filter(pl.col("question") == "caption").unique(
-                "stimulus", keep="first"
-            )
+            written = snapshot.ratings.filter(pl.col("question") == "caption").unique("stimulus", keep="first")
             rows = [
-                {"stimulus": r["stimulus"], "question": "caption", "answer": r["answer"]}
-                for r in written.to_dicts()
+                {"stimulus": r["stimulus"], "question": "caption", "answer": r["answer"]} for r in written.to_dicts()
             ]
             wrong = [{**r, "answer": "a sound"} for r in rows]
         task = "feeling" if kind == "categories" else "caption"
     most = [right if draw.random() < 0.7 else other for right, other in zip(rows, wrong, strict=True)]
-    few = [
-        r if k % 10 == 0 else {**r, "value": None, "answer": None, "problem": "no"}
-        for k, r in enumerate(rows)
-    ]
-    result = score(
-        snapshot, pl.concat([made.predictions("few", few), made.predictions("most", most)]), OPTIONS
-    )
+    few = [r if k % 10 == 0 else {**r, "value": None, "answer": None, "problem": "no"} for k, r in enumerate(rows)]
+    result = score(snapshot, pl.concat([made.predictions("few", few), made.predictions("most", most)]), OPTIONS)
     few_score, most_score = result.find(task, "few"), result.find(task, "most")
     assert few_score is not None
     assert most_score is not None

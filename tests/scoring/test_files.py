@@ -36,10 +36,7 @@ def test_scores_are_restored_from_their_file(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_keys_of_the_parts() -> None:
     snapshot, truth = made.numbers(per_cell=2)
-    rows = [
-        {"stimulus": n, "question": "valence", "value": v, "low": v - 1, "high": v + 1}
-        for n, v in truth.items()
-    ]
+    rows = [{"stimulus": n, "question": "valence", "value": v, "low": v - 1, "high": v + 1} for n, v in truth.items()]
     plain = made.as_json(score(snapshot, made.predictions("m", rows), ScoreOptions(slices=("language",))))
     assert list(plain["tasks"][0]) == ["id", "kind", "questions", "headline", "failures"]
     assert plain["metrics"]["rmse"] == {

@@ -87,9 +87,7 @@ def test_a_study_without_labels() -> None:
 @pytest.mark.slow
 def test_labels_need_their_snapshot() -> None:
     snapshot, truth = made.numbers(per_cell=2)
-    answer = made.predictions(
-        "m", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()]
-    )
+    answer = made.predictions("m", [{"stimulus": n, "question": "valence", "value": v} for n, v in truth.items()])
     with pytest.raises(InputError, match="Pass the snapshot"):
         score(labels(snapshot), answer, FEW)
     with_it = score(labels(snapshot), answer, FEW, snapshot=snapshot)

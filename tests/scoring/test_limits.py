@@ -134,16 +134,10 @@ def test_a_ceiling_no_better_than_chance_gives_no_share() -> None:
     chance, beyond = Estimate(value=0.5), Estimate(value=0.1, low=0.05, high=0.15)
     for top in (0.5, 0.4):
         result = of_ceiling(
-            "accuracy",
-            Estimate(value=0.6),
-            Estimate(value=top, low=top - 0.1, high=top + 0.1),
-            chance,
-            beyond,
+            "accuracy", Estimate(value=0.6), Estimate(value=top, low=top - 0.1, high=top + 0.1), chance, beyond
         )
         assert mentions(result.why_missing, "ceiling", "chance")
-    share = of_ceiling(
-        "accuracy", Estimate(value=0.6), Estimate(value=0.7, low=0.65, high=0.75), chance, beyond
-    )
+    share = of_ceiling("accuracy", Estimate(value=0.6), Estimate(value=0.7, low=0.65, high=0.75), chance, beyond)
     assert share.value == pytest.approx(0.5)
     error = of_ceiling("rmse", Estimate(value=0.4), Estimate(value=0.3, low=0.25, high=0.35), chance, beyond)
     assert error.value == pytest.approx(0.1 / 0.2)
@@ -165,9 +159,7 @@ def test_one_more_stimulus_where_hardly_any_are_missing() -> None:
     task = ScoringTask(id="t", kind="text", questions=(), headline="mae")
     models = [Entrant(model="m", rows=rows, value=1.0), Entrant(model="o", rows=other, value=1.0)]
     pair = compare(models, task, 0.999)[0]
-    needed = (
-        5 * ((scipy_stats.norm.ppf(1 - 0.0005) + scipy_stats.norm.ppf(0.8)) * gaps.std(ddof=1) / 5**0.5) ** 2
-    )
+    needed = 5 * ((scipy_stats.norm.ppf(1 - 0.0005) + scipy_stats.norm.ppf(0.8)) * gaps.std(ddof=1) / 5**0.5) ** 2
     assert pair.more_stimuli.value == max(np.ceil(needed) - 5, 1)
     far = Entrant(model="far", rows=rows.with_columns(said=pl.col("said") + 0.6), value=1.0)
     sure = compare([far, Entrant(model="o", rows=other, value=1.0)], task, 0.9985)[0]
@@ -179,8 +171,7 @@ def test_one_more_stimulus_where_hardly_any_are_missing() -> None:
 def test_intervals_of_predictors_are_scored_at_the_confidence_they_claim() -> None:
     snapshot, truth = made.numbers(per_cell=2)
     rows = [
-        {"stimulus": name, "question": "valence", "value": v, "low": v - 1, "high": v + 1}
-        for name, v in truth.items()
+        {"stimulus": name, "question": "valence", "value": v, "low": v - 1, "high": v + 1} for name, v in truth.items()
     ]
     results = []
     for claim in (0.8, 0.9):
@@ -244,10 +235,7 @@ def test_the_smallest_differences_within_cells_count() -> None:
 
 def test_answered_items_are_scored_by_whole_stimuli() -> None:
     snapshot, truth = made.presence(stimuli=12)
-    rows = [
-        {"stimulus": s, "question": q, "answer": ("no", "weak", "strong")[int(v)]}
-        for (s, q), v in truth.items()
-    ]
+    rows = [{"stimulus": s, "question": q, "answer": ("no", "weak", "strong")[int(v)]} for (s, q), v in truth.items()]
     rows[0] = {"stimulus": rows[0]["stimulus"], "question": rows[0]["question"], "problem": "no answer"}
     result = score(snapshot, made.predictions("m", rows), ScoreOptions(ceilings=False, slices=()))
     accuracy = result.find("presence", "m", "accuracy")
@@ -258,14 +246,10 @@ def test_answered_items_are_scored_by_whole_stimuli() -> None:
 
 def forms_of(system: list[int], answered: list[bool]) -> Forms:
     """The mean absolute error of eight rows, two a stimulus, in every form."""
-    sheet = SimpleNamespace(
-        system=np.array(system), stimulus=np.repeat(np.arange(4), 2), answered=np.array(answered)
-    )
+    sheet = SimpleNamespace(system=np.array(system), stimulus=np.repeat(np.arange(4), 2), answered=np.array(answered))
     x, y = np.zeros(8), np.array([1.0, 1.5, 2.0, 2.0, 4.0, 3.5, 1.0, 3.0])
     measure = MetricMeasurer(options=ScoreOptions(), truth=cast(Truth, None))
-    return measure._forms(
-        cast(PredictionSheet, sheet), LabelsAndPredictions(metric="mae", x=x, y=y, filled=y)
-    )
+    return measure._forms(cast(PredictionSheet, sheet), LabelsAndPredictions(metric="mae", x=x, y=y, filled=y))
 
 
 def test_rows_of_unknown_systems_are_not_a_system_of_their_own() -> None:
@@ -296,9 +280,7 @@ def test_a_score_within_cells_has_the_ceiling_within_cells() -> None:
         human=gone,
     )
     task = ScoringTask(id="t", kind="numbers", questions=(), headline="pearson")
-    measure = MetricMeasurer(
-        options=ScoreOptions(), truth=cast(Truth, None), _ceilings={("t", "correlation"): known}
-    )
+    measure = MetricMeasurer(options=ScoreOptions(), truth=cast(Truth, None), _ceilings={("t", "correlation"): known})
     assert measure.ceiling(task, "pearson").value == 0.9
     assert measure.ceiling(task, "pearson", WITHIN).value == 0.6
     assert measure.ceiling(task, "spearman").value == 0.9
@@ -354,9 +336,7 @@ def test_yes_or_no_has_a_ceiling_however_its_categories_are_labelled(
     monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     given: list[list[float]] = []
-    monkeypatch.setattr(
-        measure_module, "ceiling", lambda _rater, _item, value, **_: given.append(value.tolist())
-    )
+    monkeypatch.setattr(measure_module, "ceiling", lambda _rater, _item, value, **_: given.append(value.tolist()))
     truth = truth_of(made.chances(stimuli=6)[0])
     truth = replace(truth, items=truth.items.with_columns(method=pl.lit(method)))
     task = next(task for task in tasks_of(truth.study, ["match"])[0] if task.kind == "binary")

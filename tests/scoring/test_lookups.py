@@ -37,17 +37,13 @@ def test_ties_are_the_ranked_models_that_do_not_differ_significantly(three: Scor
     apart = {frozenset((pair.first, pair.second)): pair.apart for pair in three.comparisons}
     assert apart[frozenset(("good", "alike"))] is False
     unranked = replace(
-        three,
-        ranks=tuple(replace(rank, place=None) if rank.model == "alike" else rank for rank in three.ranks),
+        three, ranks=tuple(replace(rank, place=None) if rank.model == "alike" else rank for rank in three.ranks)
     )
     assert unranked.tied_with("valence", "good") == []
     leader = three.leader("valence")
     assert leader is not None
     (other,) = {"good", "alike"} - {leader.model}
-    assert (
-        f", not significantly different from {other} (Holm's correction)."
-        in sentences(three, three.tasks[0])[0]
-    )
+    assert f", not significantly different from {other} (Holm's correction)." in sentences(three, three.tasks[0])[0]
 
 
 def test_answered_counts_items(three: Scores) -> None:

@@ -43,11 +43,7 @@ def pairs(snapshot: Snapshot) -> pl.DataFrame:
 def scores(snapshot: Snapshot, pairs: pl.DataFrame) -> Scores:
     tables = [
         made.predictions(
-            "good",
-            [
-                {"stimulus": r["stimulus"], "question": "valence", "value": r["good"]}
-                for r in pairs.to_dicts()
-            ],
+            "good", [{"stimulus": r["stimulus"], "question": "valence", "value": r["good"]} for r in pairs.to_dicts()]
         ),
         made.predictions(
             "poor",
@@ -76,9 +72,7 @@ def expected(metric: str, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]
     if metric in ("pearson", "spearman", "kendall"):
         name = {"pearson": "pearsonr", "spearman": "spearmanr", "kendall": "kendalltau"}[metric]
         return float(getattr(stats, name)(x, y)[0])
-    name = {"mse": "mean_squared_error", "rmse": "root_mean_squared_error", "mae": "mean_absolute_error"}[
-        metric
-    ]
+    name = {"mse": "mean_squared_error", "rmse": "root_mean_squared_error", "mae": "mean_absolute_error"}[metric]
     return float(getattr(metrics, name)(x, y))
 
 
@@ -94,9 +88,7 @@ def test_by_item_and_by_system(scores: Scores, pairs: pl.DataFrame, metric: str)
     assert low < float(result.estimate) < high
     means = pairs.group_by("system").agg(pl.mean("value"), pl.mean("good")).sort("system")
     by_system = one(scores, "good", metric, "system").estimate
-    assert by_system.value == pytest.approx(
-        expected(metric, means["value"].to_numpy(), means["good"].to_numpy())
-    )
+    assert by_system.value == pytest.approx(expected(metric, means["value"].to_numpy(), means["good"].to_numpy()))
     assert by_system.counts["systems"] == 8
 
 
@@ -106,9 +98,7 @@ def test_failures_are_counted_both_ways(scores: Scores, pairs: pl.DataFrame) -> 
     result = one(scores, "poor", "pearson")
     assert result.estimate.value == pytest.approx(expected("pearson", x, y))
     message = np.where(pairs["answers"].to_numpy(), pairs["poor"].to_numpy(), y.mean())
-    assert result.with_failures.value == pytest.approx(
-        expected("pearson", pairs["value"].to_numpy(), message)
-    )
+    assert result.with_failures.value == pytest.approx(expected("pearson", pairs["value"].to_numpy(), message))
     label = pairs["value"].to_numpy()
     far = np.where(pairs["answers"].to_numpy(), pairs["poor"].to_numpy(), np.where(label > 5, 1.0, 9.0))
     error = one(scores, "poor", "rmse")
@@ -120,12 +110,8 @@ def test_failures_are_counted_both_ways(scores: Scores, pairs: pl.DataFrame) -> 
     assert covered.problems == {"timeout": pairs.height - retained.height}
 
 
-def test_within_cells_is_the_correlation_of_what_cell_means_leave(
-    scores: Scores, pairs: pl.DataFrame
-) -> None:
-    centred = pairs.with_columns(
-        pl.col("value", "good") - pl.col("value", "good").mean().over("system", "intent")
-    )
+def test_within_cells_is_the_correlation_of_what_cell_means_leave(scores: Scores, pairs: pl.DataFrame) -> None:
+    centred = pairs.with_columns(pl.col("value", "good") - pl.col("value", "good").mean().over("system", "intent"))
     result = one(scores, "good", "pearson", "within cells")
     assert result.estimate.value == pytest.approx(
         expected("pearson", centred["value"].to_numpy(), centred["good"].to_numpy())
@@ -138,9 +124,7 @@ def test_slices_by_what_is_known_of_stimuli(scores: Scores, pairs: pl.DataFrame)
     columns = {part.column for part in scores.slices}
     assert columns == {"system", "intent", "language"}
     part = next(
-        s
-        for s in scores.slices
-        if (s.column, s.value, s.model, s.metric) == ("language", "de", "poor", "pearson")
+        s for s in scores.slices if (s.column, s.value, s.model, s.metric) == ("language", "de", "poor", "pearson")
     )
     retained = pairs.filter((pl.col("language") == "de") & pl.col("answers"))
     assert part.estimate.value == pytest.approx(
@@ -165,12 +149,8 @@ def test_the_better_model_is_ahead_and_told_apart(scores: Scores) -> None:
 
 
 @pytest.mark.slow
-def test_scores_that_are_not_on_the_scale_have_correlations_only(
-    snapshot: Snapshot, pairs: pl.DataFrame
-) -> None:
-    rows = [
-        {"stimulus": r["stimulus"], "question": "valence", "score": r["good"] / 100} for r in pairs.to_dicts()
-    ]
+def test_scores_that_are_not_on_the_scale_have_correlations_only(snapshot: Snapshot, pairs: pl.DataFrame) -> None:
+    rows = [{"stimulus": r["stimulus"], "question": "valence", "score": r["good"] / 100} for r in pairs.to_dicts()]
     result = score(snapshot, made.predictions("similar", rows), FEW)
     assert one(result, "similar", "pearson").estimate.value == pytest.approx(
         expected("pearson", pairs["value"].to_numpy(), pairs["good"].to_numpy())
@@ -187,12 +167,7 @@ def test_given_system_truth_takes_the_place_of_the_clips(snapshot: Snapshot, pai
     given = {name: float(place) for place, name in enumerate(made.SYSTEMS[:-1])}
     options = ScoreOptions(resamples=300, systems={"valence": given}, systems_from="the file mos.csv")
     result = score(snapshot, made.predictions("good", rows), options)
-    means = (
-        pairs.group_by("system")
-        .agg(pl.mean("good"))
-        .filter(pl.col("system") != made.SYSTEMS[-1])
-        .sort("system")
-    )
+    means = pairs.group_by("system").agg(pl.mean("good")).filter(pl.col("system") != made.SYSTEMS[-1]).sort("system")
     by_system = one(result, "good", "spearman", "system").estimate
     assert by_system.value == pytest.approx(stats.spearmanr(np.arange(7), means["good"].to_numpy())[0])
     assert by_system.counts["systems"] == 7

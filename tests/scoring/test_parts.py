@@ -19,14 +19,7 @@ from heartfelt.scoring.bench import bench
 from heartfelt.scoring.bench.stacking import stacks_of, with_stacks
 from heartfelt.scoring.calibration.by_part import stimulus_groups, thirds
 from heartfelt.scoring.calibration.label_raters import LabelRaters
-from heartfelt.scoring.calibration.parts import (
-    Gaps,
-    ModelErrors,
-    PartAgreement,
-    PartError,
-    part_errors,
-    system_biases,
-)
+from heartfelt.scoring.calibration.parts import Gaps, ModelErrors, PartAgreement, PartError, part_errors, system_biases
 from heartfelt.scoring.leaderboard import ScoredRun, boards_of
 from heartfelt.serialization import from_json
 from heartfelt.snapshot import Snapshot
@@ -41,12 +34,7 @@ FEW = ScoreOptions(resamples=100)
 
 
 def predicted(
-    truth: dict[str, float],
-    model: str = "m",
-    *,
-    sd: float = 0.4,
-    seed: int = 0,
-    off: dict[str, float] | None = None,
+    truth: dict[str, float], model: str = "m", *, sd: float = 0.4, seed: int = 0, off: dict[str, float] | None = None
 ) -> pl.DataFrame:
     """Predictions with noise, moved by ``off`` for the systems it names."""
     draw, off = np.random.default_rng(seed), off or {}
@@ -129,9 +117,7 @@ def test_failures_make_a_model_worth_less(numbers: tuple[Snapshot, dict[str, flo
     table = predicted(truth, sd=0.8)
     ok = pl.int_range(pl.len()) % 2 == 0
     failed = table.with_columns(
-        ok.alias("ok"),
-        pl.when(ok).then("value").alias("value"),
-        pl.when(~ok).then(pl.lit("HTTP 500")).alias("problem"),
+        ok.alias("ok"), pl.when(ok).then("value").alias("value"), pl.when(~ok).then(pl.lit("HTTP 500")).alias("problem")
     )
     full, half = (score(snapshot, each, FEW).parts.worth[0].ratings for each in (table, failed))
     assert half.value is not None
@@ -143,8 +129,7 @@ def test_failures_make_a_model_worth_less(numbers: tuple[Snapshot, dict[str, flo
 def test_yes_or_no_and_categories() -> None:
     snapshot, chance = made.chances(stimuli=150, raters=5)
     rows = [
-        {"stimulus": s, "question": "match", "shares": made.shares({"yes": p, "no": 1 - p})}
-        for s, p in chance.items()
+        {"stimulus": s, "question": "match", "shares": made.shares({"yes": p, "no": 1 - p})} for s, p in chance.items()
     ]
     parts = score(snapshot, made.predictions("m", rows), FEW).parts
     assert parts.calibrations[0].of == "probabilities"
@@ -230,9 +215,7 @@ def test_errors_by_loudness_and_length_are_measured(
     assert by_loudness[0].differs
     assert (by_loudness[0].excess.value or 0) > 1
     assert {row.column for row in parts.errors} >= {"length"}
-    alike = score(
-        truth_of(sounds(tmp_path, numbers, loudest=1.0), loudness=True), made.predictions("m", rows), FEW
-    )
+    alike = score(truth_of(sounds(tmp_path, numbers, loudest=1.0), loudness=True), made.predictions("m", rows), FEW)
     assert mentions(alike.parts.notes, "loudness", "clips", "1 LU")
 
 
@@ -300,9 +283,7 @@ def test_the_bias_of_a_system_takes_raters_as_a_sample() -> None:
         rows = pl.DataFrame({"stimulus": name, "question": "q", "system": "A", "intent": "i"}).with_columns(
             pl.Series("truth", value.reshape(48, 6).mean(axis=1))
         )
-        answers = pl.DataFrame(
-            {"stimulus": name.gather(item), "question": "q", "value": value, "known": True}
-        )
+        answers = pl.DataFrame({"stimulus": name.gather(item), "question": "q", "value": value, "known": True})
         answers = answers.with_columns(pl.Series("rater", [f"r{at}" for at in rater]))
         raters = LabelRaters.of(rows, answers)
         assert raters is not None
@@ -310,9 +291,7 @@ def test_the_bias_of_a_system_takes_raters_as_a_sample() -> None:
         gaps = Gaps(label=rows["truth"].to_numpy(), predicted=predicted, group=np.arange(48))
         gaps = replace(gaps, of_raters=partial(raters.of_bias, predicted=predicted))
         called += any(row.differs for row in system_biases(gaps, [f"S{at}" for at in systems], 0.95))
-        line = calibration_line(
-            gaps.label, predicted, raters=raters.of_line(np.ones(48, np.bool_), predicted)
-        )
+        line = calibration_line(gaps.label, predicted, raters=raters.of_line(np.ones(48, np.bool_), predicted))
         holds += (line.bias.low or 0.0) <= 0 <= (line.bias.high or 0.0)
     # Over stimuli alone more than 30 of 60 are called biased.
     assert called <= 8
@@ -329,10 +308,7 @@ def test_where_raters_are_unknown_biases_say_so(numbers: tuple[Snapshot, dict[st
     named, unnamed = (score(data, predicted(truth), FEW).parts for data in (snapshot, anonymous))
     intervals = [parts.calibrations[0].systems[0].bias.interval for parts in (named, unnamed)]
     assert intervals == ["Student t over stimuli and raters", "Student t over stimuli"]
-    assert [any("who gave the ratings" in note for note in parts.notes) for parts in (named, unnamed)] == [
-        False,
-        True,
-    ]
+    assert [any("who gave the ratings" in note for note in parts.notes) for parts in (named, unnamed)] == [False, True]
 
 
 def test_columns_are_corrected_together() -> None:
@@ -367,15 +343,12 @@ def test_a_single_stimulus_or_group_is_named_in_the_singular() -> None:
     wrong = np.random.default_rng(9).chisquare(1, 40).tolist()
     group: Ints = np.repeat(np.arange(10), 4)
     columns = {"c": ["a", *["b"] * 39]}
-    for unit, words in (
-        ("stimuli", "1 stimulus"),
-        ("groups of stimuli (by prompt)", "1 group of stimuli (by prompt)"),
-    ):
+    for unit, words in (("stimuli", "1 stimulus"), ("groups of stimuli (by prompt)", "1 group of stimuli (by prompt)")):
         rows = errors_of(wrong, columns, group=None if unit == "stimuli" else group, unit=unit)
         assert rows[0].error.why_no_interval == f"{words}; at least 4 are needed"
-    bias = system_biases(
-        Gaps(label=np.zeros(4), predicted=np.ones(4), group=np.zeros(4, np.int64)), ["A"] * 4, 0.95
-    )[0].bias
+    bias = system_biases(Gaps(label=np.zeros(4), predicted=np.ones(4), group=np.zeros(4, np.int64)), ["A"] * 4, 0.95)[
+        0
+    ].bias
     assert mentions(bias.why_no_interval, "1 stimulus", "3")
 
 
@@ -394,8 +367,7 @@ def test_labels_by_few_raters_are_no_failure_and_a_single_rating_has_its_noise()
         # The clips of S0 have two raters each, one of them a single one.
         rank = pl.int_range(pl.len()).over("stimulus")
         few = snapshot.ratings.filter(
-            ~pl.col("stimulus").str.starts_with("S0_")
-            | (rank < 2) & ((pl.col("stimulus") != "S0_calm_0") | (rank < 1))
+            ~pl.col("stimulus").str.starts_with("S0_") | (rank < 2) & ((pl.col("stimulus") != "S0_calm_0") | (rank < 1))
         )
         thin = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=few)
         rows = score(thin, predicted(truth, seed=seed), FEW).parts.errors
@@ -411,9 +383,7 @@ def test_clips_of_one_prompt_count_as_one(numbers: tuple[Snapshot, dict[str, flo
     snapshot, truth = numbers
     prompted = Snapshot.build(
         snapshot.study,
-        stimuli=snapshot.stimuli.with_columns(
-            ("p" + (pl.int_range(pl.len()) // 4).cast(pl.String)).alias("prompt")
-        ),
+        stimuli=snapshot.stimuli.with_columns(("p" + (pl.int_range(pl.len()) // 4).cast(pl.String)).alias("prompt")),
         ratings=snapshot.ratings,
     )
     alone, together = (score(each, predicted(truth), FEW).parts for each in (snapshot, prompted))
@@ -422,13 +392,9 @@ def test_clips_of_one_prompt_count_as_one(numbers: tuple[Snapshot, dict[str, flo
     assert any("same prompt count as one group" in note for note in together.notes)
     assert not any("count as one group" in note for note in alone.notes)
     intervals = [
-        next(row.error.interval for row in parts.errors if row.column == "intent")
-        for parts in (alone, together)
+        next(row.error.interval for row in parts.errors if row.column == "intent") for parts in (alone, together)
     ]
-    assert intervals == [
-        "Student t over stimuli, log scale",
-        "Student t over groups of stimuli (by prompt), log scale",
-    ]
+    assert intervals == ["Student t over stimuli, log scale", "Student t over groups of stimuli (by prompt), log scale"]
     # Without a snapshot, the columns of the benchmark's stimuli say the same.
     assert replace(truth_of(prompted), snapshot=None).items["prompt"].n_unique() == 36
     without = stimulus_groups(replace(truth_of(prompted), snapshot=None))
@@ -466,9 +432,7 @@ def test_a_lottery_of_noise_is_no_gain(numbers: tuple[Snapshot, dict[str, float]
 
 def test_prompts_stay_in_one_fold(numbers: tuple[Snapshot, dict[str, float]]) -> None:
     snapshot, truth = numbers
-    stimuli = snapshot.stimuli.with_columns(
-        ("p" + (pl.int_range(pl.len()) % 16).cast(pl.String)).alias("prompt")
-    )
+    stimuli = snapshot.stimuli.with_columns(("p" + (pl.int_range(pl.len()) % 16).cast(pl.String)).alias("prompt"))
     prompted = Snapshot.build(snapshot.study, stimuli=stimuli, ratings=snapshot.ratings)
     tables = [predicted(truth, name, sd=1.0, seed=at) for at, name in enumerate("ab")]
     scores = score(prompted, pl.concat(tables), FEW)
@@ -498,7 +462,5 @@ def test_a_model_may_be_named_like_a_column(numbers: tuple[Snapshot, dict[str, f
     for names in ("ab", ("truth", "system")):
         tables = [predicted(truth, name, sd=1.0, seed=at) for at, name in enumerate(names)]
         scores = score(snapshot, pl.concat(tables), FEW)
-        stacks.append(
-            [(stack.unit, stack.result.stack.value) for stack in stacks_of(scores, scores.tasks[0])]
-        )
+        stacks.append([(stack.unit, stack.result.stack.value) for stack in stacks_of(scores, scores.tasks[0])])
     assert stacks[0] == stacks[1] != []

@@ -17,7 +17,9 @@ from heartfelt.scoring.tasks.numbers import crps_normal, interval_score
 from heartfelt.streams import stream
 from tests.scoring import made
 
-SOURCE = "the definition of CRPS by numerical integration; interval scores and shares by hand; Gneiting and Raftery (2007)"
+SOURCE = (
+    "the definition of CRPS by numerical integration; interval scores and shares by hand; Gneiting and Raftery (2007)"
+)
 HALF = 1.2
 
 
@@ -94,21 +96,14 @@ def test_the_interval_score_is_proper() -> None:
     true = np.asarray(stats.norm.ppf([0.05, 0.95]))
     best = interval_score(x, np.full(x.size, true[0]), np.full(x.size, true[1]), 0.9).mean()
     for factor in (0.7, 0.9, 1.1, 1.5):
-        other = interval_score(
-            x, np.full(x.size, factor * true[0]), np.full(x.size, factor * true[1]), 0.9
-        ).mean()
+        other = interval_score(x, np.full(x.size, factor * true[0]), np.full(x.size, factor * true[1]), 0.9).mean()
         assert other > best
 
 
 @pytest.mark.slow
 def test_failures_count_against_intervals(pairs: pl.DataFrame) -> None:
     full, part = scored(pairs), scored(pairs, silent=40)
-    for metric, worse in (
-        ("interval_coverage", -1),
-        ("interval_width", 1),
-        ("interval_score", 1),
-        ("crps", 1),
-    ):
+    for metric, worse in (("interval_coverage", -1), ("interval_width", 1), ("interval_score", 1), ("crps", 1)):
         each, two = full.find("valence", "m", metric), part.find("valence", "m", metric)
         assert each is not None
         assert two is not None
@@ -121,10 +116,7 @@ def test_the_models_own_confidence_is_used(pairs: pl.DataFrame) -> None:
     wide = scored(pairs, interval_confidence=0.5)
     assert facts(wide).confidence == 0.5
     assert facts(wide).confidence_from == "the model"
-    usual, own = (
-        scored(pairs).find("valence", "m", "interval_score"),
-        wide.find("valence", "m", "interval_score"),
-    )
+    usual, own = (scored(pairs).find("valence", "m", "interval_score"), wide.find("valence", "m", "interval_score"))
     assert usual is not None
     assert own is not None
     assert float(own.estimate) < float(usual.estimate)

@@ -43,10 +43,7 @@ def round_robin(stimuli: int = 10, raters: int = 5, seed: int = 0) -> tuple[Snap
                     rows.append({**key, "question": "better", "value": value, "place": place})
     table = [{"stimulus": name, "system": "ABC"[k % 3], "prompt": "p"} for k, name in enumerate(names)]
     made = Snapshot.build(
-        study,
-        stimuli=pl.DataFrame(table),
-        ratings=pl.DataFrame(rows),
-        source=Source(format="simulation", name="robin"),
+        study, stimuli=pl.DataFrame(table), ratings=pl.DataFrame(rows), source=Source(format="simulation", name="robin")
     )
     return made, truth
 
@@ -89,9 +86,7 @@ def test_a_model_that_predicts_pairs_has_the_strengths_of_its_choices() -> None:
     assert both[0] is not None
     assert both[1] is not None
     assert both[0].with_failures.value == pytest.approx(both[1].with_failures.value)
-    assert scores.coverage["judge"]["better (strength)"].notes == {
-        "strengths fitted to its predicted choices": 10
-    }
+    assert scores.coverage["judge"]["better (strength)"].notes == {"strengths fitted to its predicted choices": 10}
 
 
 @pytest.mark.slow

@@ -17,9 +17,7 @@ from heartfelt.stats.association import metric_difference
 from heartfelt.streams import stream
 from tests.scoring import made
 
-SOURCE = (
-    "simulation under the null hypothesis; metric_difference on the clips, and on the systems' means by hand"
-)
+SOURCE = "simulation under the null hypothesis; metric_difference on the clips, and on the systems' means by hand"
 TASK = ScoringTask(id="t", kind="numbers", questions=(), headline="pearson")
 
 
@@ -101,9 +99,7 @@ def test_holm_and_its_interval_agree() -> None:
     models = []
     for k, noise in enumerate((0.5, 0.8, 1.0, 1.2)):
         answer = truth + draw.normal(0, noise, 60)
-        rows = pl.DataFrame(
-            {"stimulus": [str(i) for i in range(60)], "question": "q", "truth": truth, "said": answer}
-        )
+        rows = pl.DataFrame({"stimulus": [str(i) for i in range(60)], "question": "q", "truth": truth, "said": answer})
         models.append(Entrant(model=str(k), rows=rows, value=float(np.corrcoef(truth, answer)[0, 1])))
     pairs = compare(models, TASK)
     kinds = set()
@@ -128,10 +124,7 @@ def test_the_page_shows_both_and_says_what_they_speak_of() -> None:
     draw = stream(6, "tests", "systems")
 
     def model(name: str, noise: float) -> Any:
-        rows = [
-            {"stimulus": n, "question": "valence", "value": v + draw.normal(0, noise)}
-            for n, v in truth.items()
-        ]
+        rows = [{"stimulus": n, "question": "valence", "value": v + draw.normal(0, noise)} for n, v in truth.items()]
         return made.predictions(name, rows)
 
     result = score(snapshot, pl.concat([model("good", 0.4), model("fair", 1.0)]), ScoreOptions(slices=()))

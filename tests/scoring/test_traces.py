@@ -30,10 +30,7 @@ def data() -> tuple[Snapshot, dict[str, list[float]]]:
 
 
 def given(
-    truth: Mapping[str, Sequence[float | None]],
-    model: str = "m",
-    rate: float | None = 2.0,
-    start: float | None = 0.0,
+    truth: Mapping[str, Sequence[float | None]], model: str = "m", rate: float | None = 2.0, start: float | None = 0.0
 ) -> pl.DataFrame:
     rows: list[dict[str, Any]] = [
         {
@@ -111,24 +108,16 @@ def test_failures_count_as_a_constant_course() -> None:
 @pytest.mark.parametrize(
     ("samples", "rate", "problem"),
     [
-        (
-            [0.1, 0.2, 0.3],
-            None,
-            "the trace has 3 samples, the raters' course 60; give its rate in samples per second",
-        ),
+        ([0.1, 0.2, 0.3], None, "the trace has 3 samples, the raters' course 60; give its rate in samples per second"),
         ([0.1, 0.2, 0.3], 2.0, "the trace covers 7% of the moments that raters followed"),
         ([None, None], 2.0, "the trace has no sample"),
     ],
 )
-def test_traces_that_do_not_fit_are_failures(
-    samples: list[float | None], rate: float | None, problem: str
-) -> None:
+def test_traces_that_do_not_fit_are_failures(samples: list[float | None], rate: float | None, problem: str) -> None:
     snapshot, truth = data()
     table = pl.concat([given({**truth, "c0": samples}, rate=rate)])
     if rate is None:
-        table = pl.concat(
-            [given({"c0": samples}, rate=None), given({k: v for k, v in truth.items() if k != "c0"})]
-        )
+        table = pl.concat([given({"c0": samples}, rate=None), given({k: v for k, v in truth.items() if k != "c0"})])
     scores = score(snapshot, table)
     assert scores.coverage["m"][TASK].problems == {problem: 1}
 
@@ -157,8 +146,7 @@ def test_a_frozen_benchmark_holds_courses() -> None:
 def test_a_model_without_traces_is_scored_by_the_mean_alone() -> None:
     snapshot, truth = data()
     rows = [
-        {"stimulus": name, "question": "arousal", "value": float(np.mean(course))}
-        for name, course in truth.items()
+        {"stimulus": name, "question": "arousal", "value": float(np.mean(course))} for name, course in truth.items()
     ]
     scores = score(snapshot, predictions("mean", rows))
     assert [task.id for task in scores.tasks] == ["arousal"]

@@ -32,14 +32,7 @@ import yaml
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import CollectOptions, ShowTrial, TrialLog
 from heartfelt.collect.simulated_answers import simulated_answer, simulated_demographics
-from heartfelt.collect.simulation import (
-    Clock,
-    CollectionClient,
-    SimulatedRater,
-    TrialReply,
-    run_visits,
-    visit,
-)
+from heartfelt.collect.simulation import Clock, CollectionClient, SimulatedRater, TrialReply, run_visits, visit
 from heartfelt.simulate import Habits, judge
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
@@ -79,11 +72,7 @@ _PARTS: Mapping[str, Mapping[str, Any]] = {
         "design": {"listening": "full"},
     },
 }
-_SYSTEMS = {
-    "rating": tuple("ABCDEF"),
-    "mushra": ("original", "anchor", "A", "B", "C"),
-    "arena": tuple("ABCDEF"),
-}
+_SYSTEMS = {"rating": tuple("ABCDEF"), "mushra": ("original", "anchor", "A", "B", "C"), "arena": tuple("ABCDEF")}
 _PROMPTS = {"rating": 10, "mushra": TRIALS, "arena": 6}
 
 
@@ -183,9 +172,7 @@ class Crowd:
         self.people.append(person)
         reply = self._reply_of(person, source, rng)
         about = simulated_demographics(self._study)
-        return SimulatedRater(
-            name=person.name, answer=reply, about=about, page_seconds=float(rng.uniform(3, 20))
-        )
+        return SimulatedRater(name=person.name, answer=reply, about=about, page_seconds=float(rng.uniform(3, 20)))
 
     def _reply_of(
         self, person: Person, source: Person | None, rng: np.random.Generator
@@ -205,20 +192,13 @@ class Crowd:
         return [file.stimulus for file in files if file is not None]
 
     def _answers(
-        self,
-        person: Person,
-        source: Person | None,
-        trial: ShowTrial,
-        names: list[str],
-        rng: np.random.Generator,
+        self, person: Person, source: Person | None, trial: ShowTrial, names: list[str], rng: np.random.Generator
     ) -> dict[str, Any]:
         number = trial.number - 1
         if person.kind == "copied" and source is not None:
             return dict(source.said[number % len(source.said)])
         judged = [
-            name
-            for place, name in enumerate(names)
-            if not trial.members or trial.members[place].kind == "judged"
+            name for place, name in enumerate(names) if not trial.members or trial.members[place].kind == "judged"
         ]
         honest = person.kind in {"honest", "two accounts"}
         out = {}
@@ -235,9 +215,7 @@ class Crowd:
     def _honest(self, person: Person, scale: Any, truth: list[float], rng: np.random.Generator) -> Any:
         if isinstance(scale, Choice):
             return judge(scale, truth, rng, Habits(noise=person.noise, tie_width=person.tie_width))
-        latent = person.shift + person.gain * (
-            np.array(truth) + person.noise * rng.standard_normal(len(truth))
-        )
+        latent = person.shift + person.gain * (np.array(truth) + person.noise * rng.standard_normal(len(truth)))
         if isinstance(scale, Grade):
             grades = 100 / (1 + np.exp(-latent))
             return [float(10 * round(grade / 10) if person.coarse else round(grade)) for grade in grades]
@@ -304,13 +282,7 @@ class Cheated:
 
 @contextmanager
 def cheated(
-    name: str,
-    seed: int,
-    *,
-    honest: int,
-    cheats: int = 1,
-    kinds: tuple[str, ...] = CHEATS,
-    recipe: bool = False,
+    name: str, seed: int, *, honest: int, cheats: int = 1, kinds: tuple[str, ...] = CHEATS, recipe: bool = False
 ) -> Iterator[Cheated]:
     """Collect a study of ``honest`` raters and ``cheats`` of each kind; one of the study's type, or the recipe of that name."""
     rng = np.random.default_rng([seed, 4])

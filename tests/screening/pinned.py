@@ -61,20 +61,15 @@ class Maker:
         level = {cell: (self.draws.normal(), self.draws.normal()) for cell in cells}
         self.stimuli = [f"x{at:03d}" for at in range(stimuli)]
         self.cell = [cells[at % len(cells)] for at in range(stimuli)]
-        self.truth = [
-            tuple(1.2 * level[cell][q] + 0.9 * self.draws.normal() for q in range(2)) for cell in self.cell
-        ]
+        self.truth = [tuple(1.2 * level[cell][q] + 0.9 * self.draws.normal() for q in range(2)) for cell in self.cell]
         self.rows: list[Row] = []
 
-    def honest(
-        self, trials: int, noise: float = 1.2, order: list[int] | None = None
-    ) -> list[tuple[int, list[float]]]:
+    def honest(self, trials: int, noise: float = 1.2, order: list[int] | None = None) -> list[tuple[int, list[float]]]:
         """Trials of a careful rater: a stimulus and its answers, in order."""
         shown = (order or self.draws.order(len(self.stimuli)))[:trials]
         bias = 0.4 * self.draws.normal()
         return [
-            (s, [on_scale(5 + bias + self.truth[s][q] + noise * self.draws.normal()) for q in range(2)])
-            for s in shown
+            (s, [on_scale(5 + bias + self.truth[s][q] + noise * self.draws.normal()) for q in range(2)]) for s in shown
         ]
 
     def add(self, rater: str, trials: list[tuple[int, list[float]]], **more: Any) -> None:
@@ -130,8 +125,7 @@ def careless() -> Snapshot:
     made.add("reversed", [(s, [10 - v for v in answers]) for s, answers in made.honest(60)])
     half = made.honest(60)
     made.add(
-        "stops",
-        [(s, v if t < 30 else [1.0 + int(9 * draws.uniform()) for _ in v]) for t, (s, v) in enumerate(half)],
+        "stops", [(s, v if t < 30 else [1.0 + int(9 * draws.uniform()) for _ in v]) for t, (s, v) in enumerate(half)]
     )
     made.add("narrow", [(s, [5 + round((v - 5) / 4) for v in answers]) for s, answers in made.honest(60)])
     made.add("high", [(s, [min(9.0, v + 3) for v in answers]) for s, answers in made.honest(60)])
@@ -157,9 +151,7 @@ def heard() -> Snapshot:
         made.add(f"few{trials}", made.honest(trials), heard=lambda place: 0.2 if place < 3 else 1.0)
     for short in range(13):
         made.add(
-            f"short{short:02d}",
-            made.honest(20),
-            heard=lambda place, short=short: 0.949 if place < short else 0.95,
+            f"short{short:02d}", made.honest(20), heard=lambda place, short=short: 0.949 if place < short else 0.95
         )
     made.add("unknown", made.honest(20), heard=lambda place: None if place % 2 else 0.5)
     return made.snapshot()
@@ -244,9 +236,7 @@ def categories() -> Snapshot:
         trials = []
         for s in draws.order(40)[:30]:
             which = kind[s] if draws.uniform() < 0.75 and not blind else int(3 * draws.uniform())
-            trials.append(
-                (s, [float(which), float((kind[s] == 1) != (draws.uniform() < (0.5 if blind else 0.1)))])
-            )
+            trials.append((s, [float(which), float((kind[s] == 1) != (draws.uniform() < (0.5 if blind else 0.1)))]))
         made.add(f"r{at}", trials)
     return made.snapshot(
         parse_study(

@@ -42,11 +42,7 @@ def planted(
     """A simulated study of six systems and twelve intents, and its planted raters."""
     stimuli = simulate.stimuli(SYSTEMS, per_cell=per_cell)
     made = simulate.study_ratings(
-        stimuli,
-        n,
-        mix=simulate.RaterMix(shares=dict(shares or {}), **dict(mix or {})),
-        design=design,
-        seed=seed,
+        stimuli, n, mix=simulate.RaterMix(shares=dict(shares or {}), **dict(mix or {})), design=design, seed=seed
     )
     return snapshot(made.ratings, stimuli.select("stimulus", "system", "intent"), study()), made.raters
 

@@ -37,9 +37,7 @@ class Design:
         return max(self.trials, round(self.raters * self.trials / self.per_stimulus))
 
 
-def latent_answers(
-    design: Design, rng: np.random.Generator
-) -> tuple[list[npt.NDArray[np.int64]], list[Floats]]:
+def latent_answers(design: Design, rng: np.random.Generator) -> tuple[list[npt.NDArray[np.int64]], list[Floats]]:
     """Each rater's stimuli in presentation order, and latent answers (trials x questions) in units of the signal."""
     truth = rng.standard_normal((design.stimuli, design.questions))
     truth = truth + 0.4 * rng.standard_normal((design.stimuli, 1))
@@ -54,9 +52,7 @@ def latent_answers(
         gain = np.exp(0.2 * rng.standard_normal())
         bias = 0.4 * rng.standard_normal()
         shown.append(mine)
-        answers.append(
-            bias + gain * truth[mine] + noise * rng.standard_normal((design.trials, design.questions))
-        )
+        answers.append(bias + gain * truth[mine] + noise * rng.standard_normal((design.trials, design.questions)))
     return shown, answers
 
 
@@ -112,9 +108,7 @@ def honest_study(design: Design, style: str, seed: int, share: float = 0.4) -> S
     return as_snapshot(design, shown, given)
 
 
-def changing_study(
-    design: Design, seed: int, how: str, at: float, many: int = 1, late: bool = True
-) -> Snapshot:
+def changing_study(design: Design, seed: int, how: str, at: float, many: int = 1, late: bool = True) -> Snapshot:
     """A study in which the first ``many`` raters stop (or, not ``late``, only start) paying attention at a share of the trials."""
     rng = np.random.default_rng([seed, 2])
     shown, latent = latent_answers(design, rng)
@@ -133,9 +127,7 @@ def as_snapshot(
     """The snapshot of a simulated study; without ``order`` the positions are left out."""
     names = [f"q{q}" for q in range(design.questions)]
     asked = "\n".join(f"  - {{id: {name}, text: {name}, scale: s}}" for name in names)
-    study = parse_study(
-        f"name: styles\nscales:\n  s: {{type: points, points: {design.points}}}\nquestions:\n{asked}\n"
-    )
+    study = parse_study(f"name: styles\nscales:\n  s: {{type: points, points: {design.points}}}\nquestions:\n{asked}\n")
     trials = [len(mine) for mine in shown]
     rater = np.repeat(np.arange(len(shown)), trials)
     frame = pl.DataFrame(
@@ -146,9 +138,7 @@ def as_snapshot(
         }
     )
     values = np.concatenate(given)
-    long = pl.concat(
-        [frame.with_columns(question=pl.lit(name), value=values[:, q]) for q, name in enumerate(names)]
-    )
+    long = pl.concat([frame.with_columns(question=pl.lit(name), value=values[:, q]) for q, name in enumerate(names)])
     stimuli = long.select("stimulus").unique(maintain_order=True)
     return Snapshot.build(study, stimuli=stimuli, ratings=long)
 

@@ -18,14 +18,7 @@ NO_INFORMATION = {
     *("P1", "P6", "P16", "P19", "P28", "P29", "P31", "P37", "P42", "P43"),
     *("P45", "P49", "P62", "P78", "P80", "P90", "P100", "P106"),
 }
-GROUPS = {
-    ("P1", "P19"),
-    ("P16", "P37"),
-    ("P28", "P39", "P49"),
-    ("P31", "P78"),
-    ("P100", "P43"),
-    ("P45", "P62"),
-}
+GROUPS = {("P1", "P19"), ("P16", "P37"), ("P28", "P39", "P49"), ("P31", "P78"), ("P100", "P43"), ("P45", "P62")}
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +48,7 @@ def test_some_run_in_parallel_about_different_clips(panel: Panel) -> None:
 
 @pytest.mark.slow
 def test_the_finding_does_not_hang_on_the_seed_or_the_limits(published: Snapshot, panel: Panel) -> None:
-    for policy, seed in (
-        ("default", 1),
-        ("default", 2),
-        ("default, alpha=0.03", 3),
-        ("default, alpha=0.1", 4),
-    ):
+    for policy, seed in (("default", 1), ("default", 2), ("default, alpha=0.03", 3), ("default, alpha=0.1", 4)):
         again = screen(published, policy, seed=seed)
         assert set(again.groups) == GROUPS
         assert set(again.dropped) == set(panel.dropped)
@@ -91,8 +79,7 @@ def test_the_same_clips_with_answers_in_any_order_show_nothing(published: Snapsh
 def test_ratings_agree_better_without_them(published: Snapshot, panel: Panel) -> None:
     for question in ("valence", "arousal"):
         before, after = (
-            one_way(frame.filter(pl.col("question") == question))
-            for frame in (published.ratings, panel.ratings)
+            one_way(frame.filter(pl.col("question") == question)) for frame in (published.ratings, panel.ratings)
         )
         assert after > before + 0.08
 

@@ -20,9 +20,7 @@ def table(snap: Snapshot, seed: int = 0, **settings: str) -> pl.DataFrame:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("how", "late", "least"), [("random", True, 7), ("constant", True, 9), ("random", False, 6)]
-)
+@pytest.mark.parametrize(("how", "late", "least"), [("random", True, 7), ("constant", True, 9), ("random", False, 6)])
 def test_a_careless_half_is_seen(how: str, late: bool, least: int) -> None:
     """Of 12 studies each; docs/screening.md has the rates of 200."""
     result = [
@@ -104,9 +102,7 @@ def test_long_sessions_are_cut_into_few_units_that_lose_nothing() -> None:
 @pytest.mark.slow
 def test_the_timing_test_holds_its_level() -> None:
     """Over honest raters the share with p below 0.1 is near 0.1 or less; the combined p is conservative by its floor."""
-    p = np.concatenate(
-        [table(honest_study(DESIGN, "mixed", seed), seed)["p"].to_numpy() for seed in range(12)]
-    )
+    p = np.concatenate([table(honest_study(DESIGN, "mixed", seed), seed)["p"].to_numpy() for seed in range(12)])
     assert (p < 0.1).mean() < 0.14
 
 
@@ -137,6 +133,4 @@ def test_a_view_without_some_raters_is_that_of_the_others() -> None:
     for name in ("rater", "stimulus", "question", "trial", "value", "repeat"):
         assert np.array_equal(getattr(out, name), getattr(view, name)[rows])
     alone = view.channels.rater == 0
-    assert not np.allclose(
-        out.consensus.prediction[out.channels.rater == 0], view.consensus.prediction[alone]
-    )
+    assert not np.allclose(out.consensus.prediction[out.channels.rater == 0], view.consensus.prediction[alone])

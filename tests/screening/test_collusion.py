@@ -29,9 +29,7 @@ def slow_alignment(a: Floats, b: Floats, how: tuple[int, float, float], weight: 
                 continue
             cov = np.array([[1, rho], [rho, 1]])
             pairs = np.stack([a[i - 1], b[j - 1]])
-            together = -0.5 * np.einsum("iq,ij,jq->q", pairs, np.linalg.inv(cov), pairs) - 0.5 * np.log(
-                1 - rho**2
-            )
+            together = -0.5 * np.einsum("iq,ij,jq->q", pairs, np.linalg.inv(cov), pairs) - 0.5 * np.log(1 - rho**2)
             ratio = float((together + 0.5 * (pairs**2).sum(axis=0)).sum())
             up = h[i - 1, j] - gap if abs(j - i + 1) <= band else -np.inf
             left = h[i, j - 1] - gap if abs(j - 1 - i) <= band else -np.inf
@@ -128,9 +126,7 @@ def test_copies_are_found_and_named() -> None:
 
 @pytest.mark.slow
 def test_the_table_describes_a_copy() -> None:
-    snap, raters = planted(
-        {"colluder": 0.05}, n=40, seed=3, design=DesignOptions(copy_gap=0.0, copy_shift=0.0)
-    )
+    snap, raters = planted({"colluder": 0.05}, n=40, seed=3, design=DesignOptions(copy_gap=0.0, copy_shift=0.0))
     row = pairs_of(snap).table.filter("copies").row(0, named=True)
     assert row["trials"] == 56
     assert row["equal"] == 1.0
@@ -152,18 +148,14 @@ def test_three_who_share_a_sheet_are_one_group() -> None:
     rng = noise(5)
     ratings = snap.ratings
     sheet = dict(
-        ratings.filter(pl.col("rater") == names[0])
-        .select(pl.concat_str("position", "question"), "value")
-        .iter_rows()
+        ratings.filter(pl.col("rater") == names[0]).select(pl.concat_str("position", "question"), "value").iter_rows()
     )
     copied = ratings.filter(pl.col("rater").is_in(names[1:3]))
     new = [
         float(np.clip(sheet[f"{position}{question}"] + rng.integers(-1, 2) * (rng.random() < 0.3), 1, 9))
         for position, question in copied.select("position", "question").iter_rows()
     ]
-    ratings = pl.concat(
-        [ratings.filter(~pl.col("rater").is_in(names[1:3])), copied.with_columns(value=pl.Series(new))]
-    )
+    ratings = pl.concat([ratings.filter(~pl.col("rater").is_in(names[1:3])), copied.with_columns(value=pl.Series(new))])
     assert pairs_of(snapshot(ratings, snap.stimuli)).groups == (tuple(sorted(names[:3])),)
 
 
@@ -171,9 +163,7 @@ def same_order(snap: Snapshot, by: str) -> Snapshot:
     """Everybody meets the stimuli in blocks of one intent or system, the blocks in the same order."""
     ratings = snap.ratings.join(snap.stimuli, on="stimulus", maintain_order="left")
     place = pl.struct(pl.col(by), "position").rank("dense").over("rater").cast(pl.Int64)
-    return snapshot(
-        ratings.with_columns(position=place).drop("system", "intent", "at", "seconds"), snap.stimuli
-    )
+    return snapshot(ratings.with_columns(position=place).drop("system", "intent", "at", "seconds"), snap.stimuli)
 
 
 @pytest.mark.slow
@@ -218,17 +208,13 @@ def test_everybody_on_the_same_stimuli_in_the_same_order() -> None:
 
 
 @pytest.mark.slow
-def test_beyond_a_thousand_raters_shared_stretches_lead_to_the_copies(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_beyond_a_thousand_raters_shared_stretches_lead_to_the_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     snap, raters = planted({"colluder": 0.05}, n=120, seed=6)
     every = pairs_of(snap)
     monkeypatch.setattr(sequences_module, "ALL_PAIRS_UP_TO", 50)
     some = pairs_of(Snapshot.build(snap.study, stimuli=snap.stimuli, ratings=snap.ratings))
     assert some.compared < 0.05 * some.pairs == 0.05 * every.pairs
-    planted_pairs = {
-        frozenset(pair) for pair in raters.drop_nulls("colluder_of").select("rater", "colluder_of").rows()
-    }
+    planted_pairs = {frozenset(pair) for pair in raters.drop_nulls("colluder_of").select("rater", "colluder_of").rows()}
     assert len(joined(some) & planted_pairs) >= len(planted_pairs) - 1
     assert joined(some) <= joined(every)
 
@@ -243,9 +229,7 @@ def test_the_same_seed_gives_the_same_table() -> None:
 def copies_of_one_sequence(raters: int) -> Snapshot:
     """Raters who give the same answers in the same order, each about stimuli of their own."""
     answers = noise(4).integers(1, 10, 24).tolist()
-    return snapshot(
-        long({f"r{r:02d}": {f"s{r}x{k}": a for k, a in enumerate(answers)} for r in range(raters)})
-    )
+    return snapshot(long({f"r{r:02d}": {f"s{r}x{k}": a for k, a in enumerate(answers)} for r in range(raters)}))
 
 
 @pytest.mark.slow
@@ -307,9 +291,7 @@ def test_an_exact_copy_has_the_score_of_its_alignment() -> None:
 def test_parallel_answers_count_from_a_fifth_of_the_level_on() -> None:
     """Two honest raters of a noisy panel whose likeness is beyond 5% of such panels, and not beyond 1%."""
     table = pairs_of(honest_study(Design(24, 60, 24, 5, 1, 2.0), "plain", 5), 5).table
-    like = table.filter(
-        (pl.col("p_adjusted") < 0.05) & (pl.col("p_residual") < 0.05) & (pl.col("elsewhere") < 0.6)
-    )
+    like = table.filter((pl.col("p_adjusted") < 0.05) & (pl.col("p_residual") < 0.05) & (pl.col("elsewhere") < 0.6))
     assert like.height == 1
     assert like["p_adjusted"].item() > 0.01
     assert not like["copies"].item()

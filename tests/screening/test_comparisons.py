@@ -104,9 +104,7 @@ def test_where_ties_are_right_nobody_is_flagged() -> None:
     ratings = snapshot.ratings.join(tied, on=["rater", "trial"]).with_columns(
         pl.when("tie").then(0.5).otherwise("value").alias("value")
     )
-    assert not flagged(
-        "always-tie", Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=ratings)
-    )
+    assert not flagged("always-tie", Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=ratings))
 
 
 def test_many_stimuli_are_compared_with_the_others_answers_to_the_same_pair() -> None:
@@ -119,9 +117,7 @@ def test_many_stimuli_are_compared_with_the_others_answers_to_the_same_pair() ->
             first = float(rng.integers(2)) if rater == 0 else first
             for place, (stimulus, value) in enumerate(((a, first), (b, 1 - first)), 1):
                 rows.append((f"r{rater}", f"c{stimulus}", "better", value, f"t{pair}", place))
-    table = pl.DataFrame(
-        rows, schema=["rater", "stimulus", "question", "value", "trial", "place"], orient="row"
-    )
+    table = pl.DataFrame(rows, schema=["rater", "stimulus", "question", "value", "trial", "place"], orient="row")
     study = parse_study(
         "name: p\nscales: {w: {type: choice}}\nquestions: [{id: better, text: W, scale: w}]\n"
         "sets: {type: pair, rule: table, file: s.csv}\n"

@@ -58,9 +58,7 @@ def test_means_of_the_others_leave_the_rater_out() -> None:
     for row in range(0, rater.size, 17):
         others = (stimulus == stimulus[row]) & (rater != rater[row])
         assert result.count[row] == others.sum()
-        assert result.others[row] == pytest.approx(
-            value[others].mean() if others.any() else np.nan, nan_ok=True
-        )
+        assert result.others[row] == pytest.approx(value[others].mean() if others.any() else np.nan, nan_ok=True)
 
 
 def test_a_prediction_does_not_see_the_rater_it_is_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,9 +85,7 @@ def test_who_is_restored_keeps_every_batch() -> None:
 @pytest.mark.parametrize(
     ("answers", "differ"), [([5, 5, 5, 1], False), ([5, 5, 1, 1], True), ([5, 5], False), ([5], False)]
 )
-def test_candidates_have_settled_on_one_answer_if_three_quarters_have(
-    answers: list[int], differ: bool
-) -> None:
+def test_candidates_have_settled_on_one_answer_if_three_quarters_have(answers: list[int], differ: bool) -> None:
     ratings = long({f"r{r}": {f"s{k}": a for k in range(6)} for r, a in enumerate(answers)})
     view = RatingsView.of(snapshot(ratings))
     assert _answers_differ(view, np.ones(len(answers), dtype=bool)) == differ
@@ -116,9 +114,7 @@ def test_a_sequence_that_matches_elsewhere_by_three_fifths_is_a_pattern(
 
 def test_a_dropped_batch_has_the_words_and_figures_of_its_own_flag() -> None:
     ratings = long({"r0": {"a": 1.0, "b": 2.0}, "r1": {"a": 3.0}}).with_columns(batch=pl.lit("b1"))
-    ratings = ratings.with_columns(
-        batch=pl.when(pl.col("stimulus") == "b").then(pl.lit("b2")).otherwise("batch")
-    )
+    ratings = ratings.with_columns(batch=pl.when(pl.col("stimulus") == "b").then(pl.lit("b2")).otherwise("batch"))
     flags = pl.concat([flags_of({"r0": "spread"}), flags_of({"r0": "spread"})]).with_columns(
         batch=pl.Series(["b1", "b2"]), words=pl.Series(["First.", "Second."]), value=pl.Series([1.0, 2.0])
     )
@@ -145,9 +141,7 @@ def test_the_source_is_the_most_clearly_informative_of_its_group(monkeypatch: py
     assert sorted(decide(view_of(6), flags, policy, 0, (), ()).raters) == ["r0", "r2", "r3"]
 
 
-@pytest.mark.parametrize(
-    ("share", "residual", "joined"), [(0.5, 0.04, True), (1.0, 0.04, False), (0.5, 0.05, False)]
-)
+@pytest.mark.parametrize(("share", "residual", "joined"), [(0.5, 0.04, True), (1.0, 0.04, False), (0.5, 0.05, False)])
 def test_a_pair_at_the_level_of_either_test_is_not_joined(
     share: float, residual: float, joined: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,16 +71,12 @@ def some_unknown_raters() -> Snapshot:
 
 def no_overlap() -> Snapshot:
     rng = noise(4)
-    return snapshot(
-        long({f"r{i}": {f"s{i}_{j}": float(rng.integers(1, 10)) for j in range(20)} for i in range(10)})
-    )
+    return snapshot(long({f"r{i}": {f"s{i}_{j}": float(rng.integers(1, 10)) for j in range(20)} for i in range(10)}))
 
 
 def empty_values() -> Snapshot:
     ratings = long({f"r{i}": {f"s{j}": 1 + (i * j) % 9 for j in range(12)} for i in range(6)})
-    return snapshot(
-        ratings.with_columns(value=pl.when(pl.col("position") % 2 == 0).then("value").otherwise(None))
-    )
+    return snapshot(ratings.with_columns(value=pl.when(pl.col("position") % 2 == 0).then("value").otherwise(None)))
 
 
 def no_order() -> Snapshot:
@@ -92,8 +88,7 @@ def no_order() -> Snapshot:
 def words_only() -> Snapshot:
     text = "name: t\nscales: {w: {type: text}}\nquestions: [{id: why, text: why, scale: w}]\n"
     ratings = pl.DataFrame(
-        {"rater": ["a", "b"], "stimulus": ["s", "s"], "question": ["why"] * 2, "value": [None, None]},
-        schema=RATINGS,
+        {"rater": ["a", "b"], "stimulus": ["s", "s"], "question": ["why"] * 2, "value": [None, None]}, schema=RATINGS
     )
     return snapshot(ratings.with_columns(answer=pl.lit("because")), of=parse_study(text))
 

@@ -22,11 +22,7 @@ PAIRS = parse_study(
 
 
 def pairs(
-    chosen: dict[str, list[int]],
-    *,
-    same: bool = False,
-    timed: bool = True,
-    begins: dict[str, int] | None = None,
+    chosen: dict[str, list[int]], *, same: bool = False, timed: bool = True, begins: dict[str, int] | None = None
 ) -> Snapshot:
     """Which of two each rater chose, of pairs of their own or (``same``) of the same ones."""
     rows = [

@@ -156,9 +156,7 @@ def test_cells_lend_strength_where_answers_are_few() -> None:
     """With two or three answers a stimulus, the cells find raters that stimulus means alone do not."""
     result = {True: 0, False: 0}
     for seed in range(3):
-        snap, raters = planted(
-            {"random": 0.15}, n=40, seed=seed, per_cell=14, design=DesignOptions(per_rater=30)
-        )
+        snap, raters = planted({"random": 0.15}, n=40, seed=seed, per_cell=14, design=DesignOptions(per_rater=30))
         bad = of_kind(raters, "random")
         for with_cells in result:
             stimuli = snap.stimuli if with_cells else snap.stimuli.select("stimulus")

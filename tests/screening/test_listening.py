@@ -34,9 +34,7 @@ def heard_study(
         for number, facts in enumerate(recorded):
             shares = facts.get("heard")
             members = (
-                shares
-                if isinstance(shares, list)
-                else [shares] * (1 if kind in {"single", "trace", "text"} else 2)
+                shares if isinstance(shares, list) else [shares] * (1 if kind in {"single", "trace", "text"} else 2)
             )
             for place, share in enumerate(members, 1):
                 rows.append(
@@ -66,11 +64,7 @@ def heard_study(
         ratings = ratings.drop("trial", "place")
     if kind == "text":
         ratings = ratings.with_columns(value=pl.lit(None, pl.Float64), answer=pl.lit("some words"))
-    sets = (
-        ""
-        if "place" not in ratings.columns
-        else f"sets: {{type: {kind}, rule: by-prompt{_MORE.get(kind, '')}}}\n"
-    )
+    sets = "" if "place" not in ratings.columns else f"sets: {{type: {kind}, rule: by-prompt{_MORE.get(kind, '')}}}\n"
     study = parse_study(
         f"name: n\nmedia: audio\nscales: {{s: {SCALES[kind]}}}\nquestions: [{{id: q, text: q, scale: s}}]\n{sets}"
         f"design: {{listening: {listening}}}\n"
@@ -87,8 +81,7 @@ _MORE = {"mushra": ", reference: original"}
 def judged(rule: str, snapshot: Snapshot) -> dict[str, tuple[int, float | None, bool]]:
     table = RULES[rule].apply(snapshot)
     return {
-        rater: (n, value, hit)
-        for rater, n, value, hit in table.select("rater", "n", "value", "flagged").iter_rows()
+        rater: (n, value, hit) for rater, n, value, hit in table.select("rater", "n", "value", "flagged").iter_rows()
     }
 
 
@@ -170,9 +163,7 @@ def test_raters_whose_players_fail_as_often_as_tolerated_are_flagged_at_most_at_
     for _ in range(100):
         bad = {"heard": 0.0, "heard_flag": "impossible" if rule == "impossible" else "incomplete"}
         trials = {
-            f"r{rater}": [
-                bad if rng.random() < rate else {"heard": 1.0} for _ in range(int(rng.integers(5, 41)))
-            ]
+            f"r{rater}": [bad if rng.random() < rate else {"heard": 1.0} for _ in range(int(rng.integers(5, 41)))]
             for rater in range(8)
         }
         hits += bool(RULES[rule].apply(heard_study("single", "full", trials))["flagged"].any())

@@ -47,9 +47,7 @@ def test_without_the_kind_nobody_is_sure_to_be_of_it() -> None:
     for centre in (0.2, 0.5, 1.0):
         for _ in range(20):
             effect = rng.normal(centre, 0.15, 80) + rng.normal(0, 0.1, 80)
-            assert (two_kinds(effect, np.full(80, 100.0)).posterior > 0.9).sum() <= (
-                2 if centre == 0.2 else 0
-            )
+            assert (two_kinds(effect, np.full(80, 100.0)).posterior > 0.9).sum() <= (2 if centre == 0.2 else 0)
 
 
 def test_one_odd_rater_of_four_is_not_enough() -> None:

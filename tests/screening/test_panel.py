@@ -88,9 +88,7 @@ def test_the_json_says_who_why_and_with_whom(screened: tuple[Panel, pl.DataFrame
     assert all(reasons and all(": " in reason for reason in reasons) for reasons in plain["flagged"].values())
     assert plain["collusion"] == [list(group) for group in panel.groups]
     assert plain["counts"]["retained"] == len(panel.raters)
-    assert [rule["rule"] for rule in plain["rules"]] == [
-        name for name in RULES if RULES[name].examines in EVERYWHERE
-    ]
+    assert [rule["rule"] for rule in plain["rules"]] == [name for name in RULES if RULES[name].examines in EVERYWHERE]
     anchor = next(rule for rule in plain["rules"] if rule["rule"] == "anchor")
     assert anchor["why_missing"] == ["the study has no anchor probes"]
     assert next(iter(plain["flagged"])) == plain["ranking"][0]["rater"]
@@ -116,18 +114,7 @@ def test_flags_keep_their_contract(screened: tuple[Panel, pl.DataFrame]) -> None
 def test_words_do_not_accuse(screened: tuple[Panel, pl.DataFrame]) -> None:
     panel, _ = screened
     text = " ".join(panel.flags["words"].to_list() + panel.ledger["reason"].to_list()).casefold()
-    for word in (
-        "cheat",
-        "fraud",
-        "careless",
-        "collu",
-        "lazy",
-        "bot ",
-        "fake",
-        "dishonest",
-        "suspic",
-        "guilty",
-    ):
+    for word in ("cheat", "fraud", "careless", "collu", "lazy", "bot ", "fake", "dishonest", "suspic", "guilty"):
         assert word not in text
 
 

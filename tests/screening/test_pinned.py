@@ -76,27 +76,10 @@ DROPPED = {
     "musiceval": (),
     "bt500": ("random0", "random1", "random2", "copy", "reversed", "stops"),
     "p913": ("random0", "random1", "random2", "copy", "reversed", "stops", "twice"),
-    "default, keep_source=no": (
-        "random0",
-        "random1",
-        "random2",
-        "line57",
-        "line56",
-        "copy",
-        "copied",
-        "line60",
-    ),
+    "default, keep_source=no": ("random0", "random1", "random2", "line57", "line56", "copy", "copied", "line60"),
     "informativeness=drop": ("random0", "random1", "random2", "line57", "line56", "copy"),
     # 5 of 29 raters who do not give one answer throughout: a share of .1724.
-    "default, at_most_dropped=0.1725": (
-        "random0",
-        "random1",
-        "random2",
-        "line57",
-        "line56",
-        "copy",
-        "line60",
-    ),
+    "default, at_most_dropped=0.1725": ("random0", "random1", "random2", "line57", "line56", "copy", "line60"),
     "default, at_most_dropped=0.1724": ("line57", "line60"),
     # 24 of 31 remain.
     "default, least_raters=24": ("random0", "random1", "random2", "line57", "line56", "copy", "line60"),
@@ -137,11 +120,7 @@ def test_batches_beyond_a_limit_are_left_out_and_no_others() -> None:
     panel = screen(PANELS["probes"](), "musiceval", seed=3)
     assert panel.dropped_batches == (("r1", "a"), ("r5", "a"), ("r2", "b"))
     assert panel.counts.ratings_retained == 72 - 5 - 5 - 7
-    assert panel.ledger.group_by("rater", maintain_order=True).len().rows() == [
-        ("r1", 5),
-        ("r5", 5),
-        ("r2", 7),
-    ]
+    assert panel.ledger.group_by("rater", maintain_order=True).len().rows() == [("r1", 5), ("r5", 5), ("r2", 7)]
 
 
 def test_the_ranking_adds_evidence_and_counts_each_rule_once() -> None:

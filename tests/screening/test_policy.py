@@ -33,9 +33,7 @@ def test_no_policy_drops_for_bias() -> None:
 
 
 def test_a_line_changes_a_named_policy() -> None:
-    policy = parse_policy(
-        "default, anchor=drop, longest-run=off, alpha=0.01, at_most_dropped=0.3, keep_source=no"
-    )
+    policy = parse_policy("default, anchor=drop, longest-run=off, alpha=0.01, at_most_dropped=0.3, keep_source=no")
     assert policy.action("anchor") == "drop"
     assert policy.action("longest-run") == "off"
     assert policy.action("informativeness") == "drop"

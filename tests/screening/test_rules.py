@@ -94,11 +94,7 @@ def test_identical_answers_are_counted_by_trial() -> None:
     assert row["flagged"]
     assert "on 56 of 56 trials" in row["words"]
     other = table.filter(pl.col("rater") == "rater_06").row(0, named=True)
-    share = (
-        wide.filter(pl.col("rater") == "rater_06")
-        .select((pl.col("valence") == pl.col("arousal")).mean())
-        .item()
-    )
+    share = wide.filter(pl.col("rater") == "rater_06").select((pl.col("valence") == pl.col("arousal")).mean()).item()
     assert other["value"] == pytest.approx((56 * share + 0.5) / 57)
 
 
@@ -160,9 +156,7 @@ def test_repeats_are_compared_with_the_first_answer() -> None:
     table = RULES["repeat-difference"].apply(snap)
     name = of_kind(raters, "honest").pop()
     mine = snap.ratings.filter(pl.col("rater") == name)
-    both = mine.filter(pl.col("repeat") == 1).join(
-        mine.filter(pl.col("repeat") == 0), on=["stimulus", "question"]
-    )
+    both = mine.filter(pl.col("repeat") == 1).join(mine.filter(pl.col("repeat") == 0), on=["stimulus", "question"])
     row = table.filter(pl.col("rater") == name).row(0, named=True)
     assert row["value"] == pytest.approx((both["value"] - both["value_right"]).abs().mean())
     assert row["n"] == both.height == 40
@@ -174,9 +168,7 @@ def test_repeats_are_compared_with_the_first_answer() -> None:
 def test_a_repeat_probe_sets_its_own_limit() -> None:
     probe = RepeatProbe(type="repeat", id="again", at_most_apart=2)
     first = long({r: {"a": 5, "b": 5} for r in ("p", "q")}).with_columns(repeat=pl.lit(0))
-    again = long({"p": {"a": 8}, "q": {"a": 7}}).with_columns(
-        repeat=pl.lit(1), position=pl.lit(3, dtype=pl.Int64)
-    )
+    again = long({"p": {"a": 8}, "q": {"a": 7}}).with_columns(repeat=pl.lit(1), position=pl.lit(3, dtype=pl.Int64))
     snap = snapshot(pl.concat([first, again], how="diagonal"), of=study(("valence",), probes=[probe]))
     table = RULES["repeat-difference"].apply(snap).sort("rater")
     assert table["value"].to_list() == [3.0, 2.0]
@@ -233,9 +225,7 @@ def test_the_standards_are_those_of_the_statistics(name: str, method: Callable[.
     for question in ("valence", "arousal"):
         v = snap.ratings.filter(pl.col("question") == question)
         result = method(v["rater"], v["stimulus"], v["value"])
-        expected |= {
-            (result.raters[i], question) for i in np.flatnonzero(np.asarray(result.rejected)).tolist()
-        }
+        expected |= {(result.raters[i], question) for i in np.flatnonzero(np.asarray(result.rejected)).tolist()}
     table = RULES[name].apply(snap).filter("flagged")
     assert expected
     assert set(table.select("rater", "question").rows()) == expected

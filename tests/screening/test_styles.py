@@ -55,9 +55,7 @@ def test_rules_that_report_a_standard_are_not_counted_as_findings() -> None:
 def test_a_narrow_rater_who_listens_is_described_and_not_flagged() -> None:
     snap, _ = planted(n=30, seed=1)
     narrow = 5 + ((pl.col("value") - 5) / 4).round()
-    ratings = snap.ratings.with_columns(
-        value=pl.when(pl.col("rater") == "rater_03").then(narrow).otherwise("value")
-    )
+    ratings = snap.ratings.with_columns(value=pl.when(pl.col("rater") == "rater_03").then(narrow).otherwise("value"))
     rows = RULES["spread"].apply(Snapshot.build(snap.study, stimuli=snap.stimuli, ratings=ratings))
     mine = rows.filter(pl.col("rater") == "rater_03")
     assert (mine["value"] < mine["threshold"]).any()
@@ -70,8 +68,6 @@ def test_a_narrow_rater_who_does_not_listen_is_flagged() -> None:
     snap, _ = planted(n=30, seed=1)
     rng = np.random.default_rng(1)
     noise = pl.Series(rng.choice([4.0, 5.0, 5.0, 5.0, 6.0], snap.ratings.height))
-    ratings = snap.ratings.with_columns(
-        value=pl.when(pl.col("rater") == "rater_03").then(noise).otherwise("value")
-    )
+    ratings = snap.ratings.with_columns(value=pl.when(pl.col("rater") == "rater_03").then(noise).otherwise("value"))
     table = RULES["spread"].apply(Snapshot.build(snap.study, stimuli=snap.stimuli, ratings=ratings))
     assert set(table.filter("flagged")["rater"]) == {"rater_03"}

@@ -8,12 +8,7 @@ import pytest
 from scipy import stats
 
 from heartfelt.screening import RULES, RatingsView, RuleOptions, screen
-from heartfelt.screening.rules.verification import (
-    _tolerated,
-    advise_planting,
-    at_least,
-    detection_power,
-)
+from heartfelt.screening.rules.verification import _tolerated, advise_planting, at_least, detection_power
 from heartfelt.snapshot import Snapshot
 from tests.facts import mentions
 from tests.screening.verifying import Panel, drafted_study, verified_panel
@@ -98,9 +93,7 @@ def test_two_hundred_drafts_in_a_minute_are_noticed() -> None:
     made = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings, fields=fields)
     table = RULES["hasty-verification"].apply(made)
     assert table.filter("flagged")["rater"].to_list() == ["r000"]
-    bare = Snapshot.build(
-        snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings, fields=fields.drop("at")
-    )
+    bare = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings, fields=fields.drop("at"))
     assert RULES["hasty-verification"].apply(bare)["why_missing"].to_list() == [
         "no times of verifications were recorded"
     ]
@@ -132,9 +125,7 @@ def test_a_study_without_drafts_is_as_before() -> None:
 
 def test_a_study_that_plants_too_little_is_told_what_would_do() -> None:
     study = drafted_study(7)
-    few = study.changed(
-        design=study.design.model_copy(update={"stimuli_per_rater": 10, "ratings_per_item": 3})
-    )
+    few = study.changed(design=study.design.model_copy(update={"stimuli_per_rater": 10, "ratings_per_item": 3}))
     assert advise_planting(study, 100, 700) == []
     (line,) = advise_planting(few, 100, 700)
     assert "3.5 of the 70 drafts" in line

@@ -15,9 +15,7 @@ def test_rows_come_in_presentation_order_whatever_their_order() -> None:
     snap, _ = planted(n=6, seed=1)
     view = RatingsView.of(snapshot(snap.ratings.sample(fraction=1.0, shuffle=True, seed=2), snap.stimuli))
     for rater, name in enumerate(view.raters):
-        mine = snap.ratings.filter((pl.col("rater") == name) & (pl.col("question") == "valence")).sort(
-            "position"
-        )
+        mine = snap.ratings.filter((pl.col("rater") == name) & (pl.col("question") == "valence")).sort("position")
         rows = (view.rater == rater) & (view.question == view.questions.index("valence"))
         assert view.value[rows].tolist() == mine["value"].to_list()
         assert [view.stimulus_names[s] for s in view.stimulus[rows]] == mine["stimulus"].to_list()

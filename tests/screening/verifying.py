@@ -52,9 +52,7 @@ def verified_panel(panel: Panel, seed: int) -> Snapshot:
     rater, image, field = (part.ravel() for part in np.indices(shape))
     draft = rng.integers(len(WORDS), size=shape[1:])[image, field]
     draw = rng.random(rater.size)
-    shown = np.where(
-        draw < panel.hidden, "hidden", np.where(draw < panel.hidden + panel.planted, "planted", "true")
-    )
+    shown = np.where(draw < panel.hidden, "hidden", np.where(draw < panel.hidden + panel.planted, "planted", "true"))
     other = (draft + rng.integers(1, len(WORDS), size=draft.size)) % len(WORDS)
     miss = rng.uniform(*panel.miss, panel.raters)
     odds = np.log(np.clip(miss, 1e-9, 1 - 1e-9) / (1 - np.clip(miss, 1e-9, 1 - 1e-9)))

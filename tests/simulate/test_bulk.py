@@ -31,16 +31,12 @@ def test_rows_are_exact_and_keys_unique(rows: int, tmp_path: Path, monkeypatch: 
 
 @pytest.mark.slow
 def test_planted_spreads_and_balance(tmp_path: Path) -> None:
-    made = simulate.long_csv(
-        tmp_path / "long.csv", 120_000, questions=2, per_rater=200, per_stimulus=12, seed=1
-    )
+    made = simulate.long_csv(tmp_path / "long.csv", 120_000, questions=2, per_rater=200, per_stimulus=12, seed=1)
     table = pl.read_csv(made.path)
     counts = table.group_by("stimulus", "question").len()["len"].to_numpy()
     assert counts.min() >= 11
     assert counts.max() <= 12
-    within = float(
-        np.mean(table.group_by("stimulus", "question").agg(pl.col("value").var())["value"].to_numpy())
-    )
+    within = float(np.mean(table.group_by("stimulus", "question").agg(pl.col("value").var())["value"].to_numpy()))
     # Rater bias and noise, and a twelfth of a point squared for rounding.
     assert within == pytest.approx(0.7**2 + 1.3**2 + 1 / 12, rel=0.06)
     assert float(table["value"].to_numpy().var()) == pytest.approx(1.2**2 + within, rel=0.06)
@@ -48,9 +44,7 @@ def test_planted_spreads_and_balance(tmp_path: Path) -> None:
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     digests = [
-        hashlib.sha256(
-            simulate.long_csv(tmp_path / f"{k}.csv", 5_000, seed=seed).path.read_bytes()
-        ).hexdigest()
+        hashlib.sha256(simulate.long_csv(tmp_path / f"{k}.csv", 5_000, seed=seed).path.read_bytes()).hexdigest()
         for k, seed in enumerate((3, 3, 4))
     ]
     assert digests[0] == digests[1] != digests[2]

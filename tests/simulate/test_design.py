@@ -33,9 +33,7 @@ def test_assignment_is_balanced_and_never_repeats(
         space = cell.size if quota is None else int((counts < quota).sum())
         assert len(mine) == min(stay, space)
         taken = np.bincount(cell[mine], minlength=len(sizes))
-        open_in = (
-            np.array(sizes) if quota is None else np.bincount(cell[counts < quota], minlength=len(sizes))
-        )
+        open_in = np.array(sizes) if quota is None else np.bincount(cell[counts < quota], minlength=len(sizes))
         # A cell is used again only when every other cell that has something left was used as often.
         assert all(taken[k] >= taken.max() - 1 for k in range(len(sizes)) if taken[k] < open_in[k])
         counts[mine] += 1
@@ -57,9 +55,7 @@ def test_least_rated_come_first_whatever_the_cell() -> None:
 
 @pytest.mark.slow
 def test_ties_go_by_lot() -> None:
-    first = [
-        assign(np.zeros(6, np.int64), np.array([1]), None, stream(seed, "lot"))[0][0] for seed in range(600)
-    ]
+    first = [assign(np.zeros(6, np.int64), np.array([1]), None, stream(seed, "lot"))[0][0] for seed in range(600)]
     counts = np.bincount(first, minlength=6)
     assert np.sum((counts - 100) ** 2 / 100) < 20.5  # chi-square, 5 degrees of freedom, p = .001
     cells = [assign(np.arange(6), np.array([1]), None, stream(seed, "lot"))[0][0] for seed in range(600)]

@@ -65,9 +65,7 @@ def test_a_side_bias_adds_to_the_first() -> None:
 def test_ties_are_the_close_ones() -> None:
     rng, scale = np.random.default_rng(4), Choice(type="choice", ties=True)
     close = shares([judge(scale, [0.0, 0.0], rng, Habits(tie_width=1.0)) for _ in range(TRIALS)])["tie"]
-    far = shares([judge(scale, [5.0, 0.0], rng, Habits(tie_width=1.0)) for _ in range(TRIALS)]).get(
-        "tie", 0.0
-    )
+    far = shares([judge(scale, [5.0, 0.0], rng, Habits(tie_width=1.0)) for _ in range(TRIALS)]).get("tie", 0.0)
     # The difference of two Gumbel variables is logistic: P(|D| < 1) = (e - 1) / (e + 1).
     assert abs(close - (math.e - 1) / (math.e + 1)) < 0.03
     assert far < 0.05
@@ -117,9 +115,7 @@ def test_a_trace_follows_the_course_late() -> None:
     assert np.isnan(samples[:, 0]).all()
     mean = np.nanmean(samples[:, 25:], axis=0)
     times = np.arange(25, 300) / 5
-    error = {
-        lag: np.abs(5 + 5 * course("s", "q", times - lag, 2) - mean).mean() for lag in (0.0, 1.5, 3.0, 5.0)
-    }
+    error = {lag: np.abs(5 + 5 * course("s", "q", times - lag, 2) - mean).mean() for lag in (0.0, 1.5, 3.0, 5.0)}
     assert min(error, key=error.__getitem__) == 3.0
     assert error[3.0] < 0.2
     assert len(trace(scale, "s", "q", 0.05, rng)["samples"]) == 1

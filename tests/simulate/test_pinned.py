@@ -24,9 +24,7 @@ def test_ratings_of_every_kind_of_rater() -> None:
     shares = {kind: 0.1 for kind in KINDS if kind != "honest"}
     design = DesignOptions(per_rater=14, per_stimulus=6, repeats=2, copy_gap=0.1, copy_shift=0.2)
     mix = RaterMix(shares=shares, hazard=0.02, careless_seconds=1.0, question_bias_sd=0.3)
-    made = simulate.study_ratings(
-        simulate.stimuli(("A", "B"), per_cell=3), 30, mix=mix, design=design, seed=5
-    )
+    made = simulate.study_ratings(simulate.stimuli(("A", "B"), per_cell=3), 30, mix=mix, design=design, seed=5)
     assert set(made.raters["kind"]) == set(KINDS)
     assert content(made.ratings) == RATINGS
     free = DesignOptions(per_rater=10, integer=False, distinct_cells=())
@@ -36,9 +34,7 @@ def test_ratings_of_every_kind_of_rater() -> None:
 
 def test_votes_of_every_kind_of_voter() -> None:
     shares = {kind: 0.2 for kind in VOTER_KINDS if kind != "honest"}
-    truth = simulate.category_truth(
-        simulate.stimuli(("A",), per_cell=2), ("x", "y", "z"), questions=("p", "q")
-    )
+    truth = simulate.category_truth(simulate.stimuli(("A",), per_cell=2), ("x", "y", "z"), questions=("p", "q"))
     crowd = simulate.voters(20, ("x", "y", "z"), VoterMix(shares=shares, hazard=0.05), seed=7)
     assert set(crowd.table["kind"]) == set(VOTER_KINDS)
     design = DesignOptions(per_rater=9, distinct_cells=("intent",))

@@ -93,19 +93,13 @@ def test_question_biases_reach_the_answers() -> None:
     sim = simulate.study_ratings(STIMULI, 30, mix=mix, design=BARE, seed=3)
     rows = with_truth(sim).with_columns(off=pl.col("value") - pl.col("true"))
     for question in ("valence", "arousal"):
-        off = (
-            rows.filter(question=question)
-            .group_by("rater", maintain_order=True)
-            .agg(pl.col("off").mean())["off"]
-        )
+        off = rows.filter(question=question).group_by("rater", maintain_order=True).agg(pl.col("off").mean())["off"]
         assert np.allclose(off, sim.raters[f"bias_{question}"], atol=0.1)
 
 
 def test_system_effects_survive_into_the_means() -> None:
     options = TruthOptions(cell_sd=0.0, stimulus_sd=0.3, low=-1e6, high=1e6)
-    sim = simulate.study_ratings(
-        STIMULI, 80, truth_options=options, mix=RaterMix(gain_sd=0.0), design=BARE, seed=8
-    )
+    sim = simulate.study_ratings(STIMULI, 80, truth_options=options, mix=RaterMix(gain_sd=0.0), design=BARE, seed=8)
     rows = with_truth(sim).filter(question="arousal")
     for part in rows.partition_by("system"):
         slope = np.polyfit(part["intended"], part["value"], 1)[0]
@@ -192,9 +186,7 @@ def test_extreme_raters_see_but_shout() -> None:
 
 
 def test_ignoring_raters_look_like_honest_ones() -> None:
-    honest, ignoring = (
-        np.array([[v.mean(), v.std()] for v in of_kind(k)]) for k in ("honest", "ignores-stimulus")
-    )
+    honest, ignoring = (np.array([[v.mean(), v.std()] for v in of_kind(k)]) for k in ("honest", "ignores-stimulus"))
     assert abs(honest[:, 1].mean() - ignoring[:, 1].mean()) < 0.4
     assert ignoring[:, 0].std() > 0.2
     assert ignoring[:, 1].min() > 1.0
@@ -281,12 +273,8 @@ def test_an_item_without_a_true_value_is_not_asked() -> None:
 def test_a_scale_without_steps() -> None:
     shares = dict.fromkeys((k for k in KINDS if k != "honest"), 0.1)
     design = DesignOptions(scale_low=0.0, scale_high=100.0, integer=False)
-    truth = simulate.truth(
-        STIMULI, TruthOptions(neutral=50, low=0, high=100, gain=10, stimulus_sd=5, cell_sd=3)
-    )
-    got = simulate.ratings(
-        truth, simulate.raters(40, RaterMix(shares=shares, noise=10, taste=8, bias_sd=7)), design
-    )
+    truth = simulate.truth(STIMULI, TruthOptions(neutral=50, low=0, high=100, gain=10, stimulus_sd=5, cell_sd=3))
+    got = simulate.ratings(truth, simulate.raters(40, RaterMix(shares=shares, noise=10, taste=8, bias_sd=7)), design)
     assert got["value"].is_between(0, 100).all()
     assert got["value"].n_unique() > 1000
 
@@ -318,9 +306,7 @@ def test_odd_inputs_are_refused() -> None:
 def test_one_rating_each_and_one_rater_alone() -> None:
     crowd = simulate.study_ratings(STIMULI, 1_000, design=DesignOptions(per_rater=1))
     assert crowd.ratings.height == 2_000
-    alone = simulate.study_ratings(
-        simulate.stimuli(["A"], {"x": {"valence": 5.0, "arousal": 5.0}}, per_cell=1), 1
-    )
+    alone = simulate.study_ratings(simulate.stimuli(["A"], {"x": {"valence": 5.0, "arousal": 5.0}}, per_cell=1), 1)
     assert alone.ratings.height == 2
 
 
@@ -341,12 +327,7 @@ def test_a_new_question_moves_no_answer_to_an_old_one() -> None:
     shares = dict.fromkeys((k for k in KINDS if k != "honest"), 0.1)
     each, two = (
         simulate.study_ratings(
-            STIMULI,
-            40,
-            truth_options=TruthOptions(questions=q),
-            mix=RaterMix(shares=shares),
-            design=exact,
-            seed=3,
+            STIMULI, 40, truth_options=TruthOptions(questions=q), mix=RaterMix(shares=shares), design=exact, seed=3
         ).ratings.select(key)
         for exact in [DesignOptions(copy_gap=0.0, copy_shift=0.0)]
         for q in (("valence",), ("arousal", "valence"))
@@ -359,9 +340,7 @@ def test_the_planted_share_of_variance_is_an_intraclass_correlation() -> None:
     design = DesignOptions(per_rater=24, per_stimulus=20, scale_low=-1e6, scale_high=1e6 + 10, integer=False)
     sim = simulate.study_ratings(STIMULI, 430, mix=mix, design=design, seed=6)
     rows = sim.ratings.filter(question="valence")
-    groups = rows.group_by("stimulus").agg(
-        pl.col("value").mean().alias("mean"), pl.col("value").var(), pl.len()
-    )
+    groups = rows.group_by("stimulus").agg(pl.col("value").mean().alias("mean"), pl.col("value").var(), pl.len())
     assert groups["len"].to_list() == [20] * 480
     within = float(np.mean(groups["value"].to_numpy()))
     between = 20 * float(np.var(groups["mean"].to_numpy(), ddof=1))

@@ -75,10 +75,7 @@ def test_adding_a_system_does_not_move_the_others_profile() -> None:
 @pytest.mark.parametrize(
     ("frame", "words"),
     [
-        (
-            pl.DataFrame({"stimulus": ["a"], "system": ["A"], "intent": ["x"], "valence": [1.0]}),
-            "no column 'arousal'",
-        ),
+        (pl.DataFrame({"stimulus": ["a"], "system": ["A"], "intent": ["x"], "valence": [1.0]}), "no column 'arousal'"),
         (simulate.stimuli(["A"], per_cell=1).with_columns(system=pl.lit(None, pl.String)), "gaps"),
         (simulate.stimuli(["A"], per_cell=1).with_columns(stimulus=pl.lit("a")), "share an id"),
         (simulate.stimuli(["A"], per_cell=1).with_columns(valence=pl.lit(np.inf)), "finite"),

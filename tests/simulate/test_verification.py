@@ -16,9 +16,7 @@ OBJECTS = Tags(type="tags")
 CAREFUL = Verifier("careful", 0.0, 1.0)
 
 
-def shares(
-    scale: Scale, true: str, draft: str | None, person: Verifier, mix: VerifierMix
-) -> tuple[float, float]:
+def shares(scale: Scale, true: str, draft: str | None, person: Verifier, mix: VerifierMix) -> tuple[float, float]:
     rng = np.random.default_rng(5)
     made = [verify(scale, true, draft, ["oil", "ink", "photo"], person, mix, rng) for _ in range(400)]
     return tuple(np.mean([each.verdict == verdict for each in made]) for verdict in ("accepted", "fixed"))  # type: ignore[return-value]  # two
@@ -50,9 +48,7 @@ def test_numbers_are_anchored_and_stay_on_the_scale() -> None:
     assert verify(BRIGHT, "1", None, [], CAREFUL, VerifierMix(noise=2.0), rng).value in {0.0, 1.0}
     alone = verify(BRIGHT, "0.5", None, [], CAREFUL, mix, rng)
     assert (alone.value, alone.verdict) == (0.5, None)
-    assert (
-        alone.seconds > verify(BRIGHT, "0.5", "0.5", [], Verifier("rubber-stamper", 1, 1), mix, rng).seconds
-    )
+    assert alone.seconds > verify(BRIGHT, "0.5", "0.5", [], Verifier("rubber-stamper", 1, 1), mix, rng).seconds
 
 
 def test_the_truth_behind_a_draft() -> None:

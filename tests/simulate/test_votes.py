@@ -47,9 +47,7 @@ def test_presence_has_its_own_sensitivity_and_specificity() -> None:
 
 
 def test_the_prior_is_planted_and_rows_may_come_in_any_order() -> None:
-    truth = simulate.category_truth(
-        MANY, FOUR, prior=(0.4, 0.3, 0.2, 0.1), questions=("first", "second"), seed=4
-    )
+    truth = simulate.category_truth(MANY, FOUR, prior=(0.4, 0.3, 0.2, 0.1), questions=("first", "second"), seed=4)
     shares = truth.filter(question="first")["code"].value_counts(normalize=True).sort("code")["proportion"]
     assert shares.to_list() == pytest.approx([0.4, 0.3, 0.2, 0.1], abs=4 * np.sqrt(0.24 / 3_000))
     back = simulate.category_truth(

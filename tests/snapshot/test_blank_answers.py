@@ -26,9 +26,7 @@ def table(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_every_overview_counts_the_same(
-    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_overview_counts_the_same(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     snapshot = heartfelt.read(table)
     assert (snapshot.counts["ratings"], snapshot.counts["blank_answers"]) == (3, 3)
     assert (snapshot.counts["rated"], snapshot.counts["unrated"]) == (1, 1)

@@ -65,15 +65,11 @@ class TestRatings:
         assert problem_of(frame)[0].endswith("(6 times: 1, 2, 3, 4).")
 
     def test_ratings_off_their_scale_are_counted(self) -> None:
-        frame = ratings(
-            ("a", "s0", "v", 9.0), ("b", "s1", "v", 9.5), ("c", "s2", "v", 12.0), ("c", "s1", "v", 1)
-        )
+        frame = ratings(("a", "s0", "v", 9.0), ("b", "s1", "v", 9.5), ("c", "s2", "v", 12.0), ("c", "s1", "v", 1))
         assert mentions(problem_of(frame)[0], "t", "2 answers", "'v'", "9.5", "'b'", "'s1'")
 
     def test_only_answers_to_the_same_question_are_counted(self) -> None:
-        frame = ratings(
-            ("a", "s0", "d", 0.25), ("a", "s1", "v", None), ("b", "s1", "v", 9.5), ("c", "s0", "d", 0.5)
-        )
+        frame = ratings(("a", "s0", "d", 0.25), ("a", "s1", "v", None), ("b", "s1", "v", 9.5), ("c", "s0", "d", 0.5))
         assert mentions(problem_of(frame)[0], "t", "1 answers", "'v'", "9.5")
 
     @pytest.mark.parametrize("value", [0.0, 10.0, 4.5, float("inf"), float("nan")])
@@ -82,17 +78,12 @@ class TestRatings:
 
     def test_a_continuous_scale_takes_every_number_within_its_limits(self) -> None:
         names = pl.DataFrame({"stimulus": ["s0", "s1", "s2"]})
-        frame = ratings(
-            ("a", "s0", "d", 0.0), ("a", "s1", "d", 0.25), ("a", "s2", "d", 1.0), ("b", "s0", "v", None)
-        )
+        frame = ratings(("a", "s0", "d", 0.0), ("a", "s1", "d", 0.25), ("a", "s2", "d", 1.0), ("b", "s0", "v", None))
         assert Snapshot.build(STUDY, stimuli=names, ratings=frame).ratings.height == 4
 
     def test_questions_that_are_not_asked(self) -> None:
         frame = ratings(("a", "s0", "v", 1.0), ("a", "s0", "w", 1.0), ("b", "s0", "w", 1.0))
-        assert problem_of(frame) == (
-            "t: 2 ratings answer a question 'w' the study does not ask.",
-            "Questions: d, v.",
-        )
+        assert problem_of(frame) == ("t: 2 ratings answer a question 'w' the study does not ask.", "Questions: d, v.")
 
     @pytest.mark.parametrize(("stimuli", "listed"), [(49, True), (50, False)])
     def test_stimuli_that_are_not_listed(self, stimuli: int, listed: bool) -> None:
@@ -141,9 +132,7 @@ class TestRatings:
 
     def test_a_rating_doubled_over_batches_is_noticed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(survey, "BATCH", 2)
-        rows: list[tuple[str | None, str, str, float | None]] = [
-            ("a", f"s{n % 4}", "v", 1.0) for n in range(5)
-        ]
+        rows: list[tuple[str | None, str, str, float | None]] = [("a", f"s{n % 4}", "v", 1.0) for n in range(5)]
         assert spool(ratings(*rows), "x").survey.doubled
         assert not spool(ratings(*rows[:4]), "x").survey.doubled
 
@@ -173,9 +162,7 @@ class TestContracts:
     )
     def test_rows_that_share_their_key(self, rows: list[tuple[str, str]], doubled: int) -> None:
         frame = pl.DataFrame(rows, schema=["stimulus", "question"], orient="row")
-        with pytest.raises(
-            InputError, match=f"{doubled} rows of items share their key; the first is stimulus 'a'"
-        ):
+        with pytest.raises(InputError, match=f"{doubled} rows of items share their key; the first is stimulus 'a'"):
             ITEMS.check(frame, "x")
 
     def test_two_rows_that_differ_in_part_of_the_key_are_two(self) -> None:

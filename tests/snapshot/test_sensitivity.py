@@ -27,18 +27,10 @@ STUDY = parse_study(
 MOMENT = datetime(2026, 1, 5, 10, 0, tzinfo=UTC)
 TABLES: dict[str, pl.DataFrame] = {
     "stimuli": pl.DataFrame(
-        {
-            "stimulus": ["s1", "s2"],
-            "system": ["A", "B"],
-            "intent": ["i", "j"],
-            "prompt": ["p", "q"],
-            "note": ["x", "y"],
-        }
+        {"stimulus": ["s1", "s2"], "system": ["A", "B"], "intent": ["i", "j"], "prompt": ["p", "q"], "note": ["x", "y"]}
     ),
     "raters": pl.DataFrame({"rater": ["a", "b"], "age": [30, 40], "paid": [True, False]}),
-    "items": pl.DataFrame(
-        {"stimulus": ["s1", "s2"], "question": ["valence", "degree"], "intended": ["yes", "no"]}
-    ),
+    "items": pl.DataFrame({"stimulus": ["s1", "s2"], "question": ["valence", "degree"], "intended": ["yes", "no"]}),
     "fields": pl.DataFrame(
         {
             "stimulus": ["s1", "s2"],
@@ -52,13 +44,7 @@ TABLES: dict[str, pl.DataFrame] = {
         }
     ),
     "means": pl.DataFrame(
-        {
-            "stimulus": ["s1", "s2"],
-            "question": ["valence"] * 2,
-            "mean": [5.0, 6.0],
-            "sd": [1.0, 2.0],
-            "n": [4, 5],
-        }
+        {"stimulus": ["s1", "s2"], "question": ["valence"] * 2, "mean": [5.0, 6.0], "sd": [1.0, 2.0], "n": [4, 5]}
     ),
     "ledger": pl.DataFrame(
         {
@@ -151,10 +137,7 @@ def test_the_order_of_rows_is_no_part_of_the_hash(table: str) -> None:
 
 @pytest.mark.parametrize("column", AT_HAND)
 def test_what_was_at_hand_is_no_part_of_the_hash(column: str) -> None:
-    assert (
-        build(stimuli=TABLES["stimuli"].with_columns(pl.lit(AT_HAND[column]).alias(column))).hash
-        == build().hash
-    )
+    assert build(stimuli=TABLES["stimuli"].with_columns(pl.lit(AT_HAND[column]).alias(column))).hash == build().hash
 
 
 @pytest.mark.slow

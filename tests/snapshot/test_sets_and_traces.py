@@ -43,13 +43,7 @@ def compared(*trials: list[dict[str, object]], study: Study = STUDY) -> Snapshot
 
 
 def traced(samples: list[object], stimulus: str = "a", question: str = "v") -> Snapshot:
-    rows = {
-        "rater": ["r"],
-        "stimulus": [stimulus],
-        "question": [question],
-        "samples": [samples],
-        "rate": [10.0],
-    }
+    rows = {"rater": ["r"], "stimulus": [stimulus], "question": [question], "samples": [samples], "rate": [10.0]}
     return Snapshot.build(TRACED, stimuli=STIMULI, traces=pl.DataFrame(rows))
 
 

@@ -29,14 +29,10 @@ STUDY = parse_study(
 )
 
 
-def build(
-    ratings: pl.DataFrame | pl.LazyFrame, study: Study = STUDY, stimuli: pl.DataFrame | None = None
-) -> Snapshot:
+def build(ratings: pl.DataFrame | pl.LazyFrame, study: Study = STUDY, stimuli: pl.DataFrame | None = None) -> Snapshot:
     lazy = ratings.lazy()
     if stimuli is None:
-        stimuli = (
-            lazy.select(pl.col("stimulus").cast(pl.String)).unique().sort("stimulus").collect().drop_nulls()
-        )
+        stimuli = lazy.select(pl.col("stimulus").cast(pl.String)).unique().sort("stimulus").collect().drop_nulls()
     return Snapshot.build(study, stimuli=stimuli, ratings=ratings)
 
 
@@ -101,9 +97,7 @@ class TestHash:
 
     def test_it_is_what_it_was(self) -> None:
         """A change here means published hashes no longer match: raise the schema version with it."""
-        frame = pl.DataFrame(
-            {"a": ["x", None, "é"], "b": [1.5, -0.0, None], "c": [1, 2, 3], "d": [True, False, None]}
-        )
+        frame = pl.DataFrame({"a": ["x", None, "é"], "b": [1.5, -0.0, None], "c": [1, 2, 3], "d": [True, False, None]})
         assert table_hash("t", frame) == "56d1aed0572a607099a496e3a84cb7f83539137aa2be452a7188ea26876b81d4"
 
     def test_text_of_any_length_and_all_types_are_hashed_as_before(self) -> None:
@@ -153,15 +147,9 @@ class TestHash:
         assert text_bits(pl.Series(["x", *short])[1:]).tolist() == alone
 
     def test_minus_zero_is_zero_and_a_number_is_a_number(self) -> None:
-        assert table_hash("t", pl.DataFrame({"a": [0.0, 2.0]})) == table_hash(
-            "t", pl.DataFrame({"a": [-0.0, 2.0]})
-        )
-        assert table_hash("t", pl.DataFrame({"a": [1, 2]})) == table_hash(
-            "t", pl.DataFrame({"a": [1.0, 2.0]})
-        )
-        assert table_hash("t", pl.DataFrame({"a": ["1", "2"]})) != table_hash(
-            "t", pl.DataFrame({"a": [1.0, 2.0]})
-        )
+        assert table_hash("t", pl.DataFrame({"a": [0.0, 2.0]})) == table_hash("t", pl.DataFrame({"a": [-0.0, 2.0]}))
+        assert table_hash("t", pl.DataFrame({"a": [1, 2]})) == table_hash("t", pl.DataFrame({"a": [1.0, 2.0]}))
+        assert table_hash("t", pl.DataFrame({"a": ["1", "2"]})) != table_hash("t", pl.DataFrame({"a": [1.0, 2.0]}))
 
     @pytest.mark.slow
     @given(st.lists(st.text(max_size=4), min_size=2, max_size=6, unique=True))
@@ -177,18 +165,14 @@ class TestHash:
 
     def test_when_stimuli_were_made_does_not_change_it(self, made: Snapshot, tmp_path: Path) -> None:
         earlier, later = (
-            Snapshot.build(
-                STUDY, stimuli=made.stimuli.with_columns(made_at=pl.lit(moment)), ratings=made.ratings
-            )
+            Snapshot.build(STUDY, stimuli=made.stimuli.with_columns(made_at=pl.lit(moment)), ratings=made.ratings)
             for moment in ("2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z")
         )
         assert earlier.hash == later.hash == made.hash
         earlier.write(tmp_path / "x")
         assert load(tmp_path / "x").stimuli["made_at"].unique().to_list() == ["2026-01-01T00:00:00Z"]
 
-    def test_snapshots_whose_hash_counted_when_stimuli_were_made_are_read(
-        self, made: Snapshot, tmp_path: Path
-    ) -> None:
+    def test_snapshots_whose_hash_counted_when_stimuli_were_made_are_read(self, made: Snapshot, tmp_path: Path) -> None:
         snapshot = Snapshot.build(
             STUDY, stimuli=made.stimuli.with_columns(made_at=pl.lit("2026-01-01")), ratings=made.ratings
         )
@@ -243,10 +227,7 @@ class TestChecks:
             ratings=plain(),
             raters=pl.DataFrame({"rater": ["b"], "age": [30]}),
         )
-        assert snapshot.raters.sort("rater").to_dicts() == [
-            {"rater": "a", "age": None},
-            {"rater": "b", "age": 30},
-        ]
+        assert snapshot.raters.sort("rater").to_dicts() == [{"rater": "a", "age": None}, {"rater": "b", "age": 30}]
 
     def test_no_ratings_at_all_is_a_snapshot_too(self, tmp_path: Path) -> None:
         empty = Snapshot.build(STUDY, stimuli=pl.DataFrame({"stimulus": ["s1"]}))
@@ -286,9 +267,7 @@ class TestFolder:
 
     def test_a_changed_rating_is_noticed(self, made: Snapshot, tmp_path: Path) -> None:
         made.write(tmp_path / "x")
-        made.ratings.with_columns(pl.col("value").replace({5.0: 6.0})).write_parquet(
-            tmp_path / "x" / "ratings.parquet"
-        )
+        made.ratings.with_columns(pl.col("value").replace({5.0: 6.0})).write_parquet(tmp_path / "x" / "ratings.parquet")
         with pytest.raises(DamagedError, match=r"table.*ratings"):
             load(tmp_path / "x")
 
@@ -332,13 +311,9 @@ def test_every_pair_is_an_item_unless_listed(made: Snapshot) -> None:
     listed = Snapshot.build(
         STUDY,
         stimuli=made.stimuli,
-        items=pl.DataFrame(
-            {"stimulus": [made.stimuli["stimulus"][0]], "question": ["valence"], "why": ["x"]}
-        ),
+        items=pl.DataFrame({"stimulus": [made.stimuli["stimulus"][0]], "question": ["valence"], "why": ["x"]}),
     )
-    assert listed.items.to_dicts() == [
-        {"stimulus": made.stimuli["stimulus"][0], "question": "valence", "why": "x"}
-    ]
+    assert listed.items.to_dicts() == [{"stimulus": made.stimuli["stimulus"][0], "question": "valence", "why": "x"}]
 
 
 def test_the_hash_of_no_ratings_is_the_one_older_snapshots_were_stored_under() -> None:

@@ -18,9 +18,7 @@ from tests.facts import mentions
 
 Correlate = Callable[..., Estimate]
 
-SOURCE = (
-    "scipy.stats 1.17 (pearsonr, spearmanr, kendalltau) for correlations; formulas written out for the rest"
-)
+SOURCE = "scipy.stats 1.17 (pearsonr, spearmanr, kendalltau) for correlations; formulas written out for the rest"
 
 
 def _data(n: int, slope: float, tied: bool, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -114,9 +112,7 @@ def test_kendall_interval_covers_with_ties() -> None:
         ([1.0, np.nan, np.inf, 2.0], [1.0, 2.0, 3.0, 4.0], "2 pairs"),
     ],
 )
-def test_degenerate_input_gives_a_reason(
-    measure: Correlate, x: list[float], y: list[float], why: str
-) -> None:
+def test_degenerate_input_gives_a_reason(measure: Correlate, x: list[float], y: list[float], why: str) -> None:
     result = measure(x, y)
     assert result.is_missing
     assert why in (result.why_missing or "")
@@ -124,12 +120,7 @@ def test_degenerate_input_gives_a_reason(
 
 def test_perfect_and_tiny_samples_say_why_there_is_no_interval() -> None:
     assert association.pearson([1, 2, 3], [1, 3, 2]).why_no_interval is not None
-    for measure in (
-        association.pearson,
-        association.spearman,
-        association.kendall,
-        association.ccc,
-    ):
+    for measure in (association.pearson, association.spearman, association.kendall, association.ccc):
         result = measure([1, 2, 3, 4, 5], [1, 2, 3, 4, 5])
         assert result.value == pytest.approx(1.0)
         assert result.low is None

@@ -196,18 +196,7 @@ def test_misuse_is_refused_with_a_fix() -> None:
 
 
 NAMES = (
-    *(
-        "pearson",
-        "spearman",
-        "kendall",
-        "ccc",
-        "mse",
-        "mae",
-        "rmse",
-        "accuracy",
-        "balanced_accuracy",
-        "macro_f1",
-    ),
+    *("pearson", "spearman", "kendall", "ccc", "mse", "mae", "rmse", "accuracy", "balanced_accuracy", "macro_f1"),
     *("precision", "recall", "f1", "auroc", "average_precision", "quadratic_kappa"),
 )
 
@@ -248,8 +237,6 @@ def test_a_class_without_labels_has_no_share_in_the_interval() -> None:
 
 def test_units_needed_are_for_80_percent_power() -> None:
     x = np.arange(12.0)
-    result = association.metric_difference(
-        "mae", x, x + np.tile([1.0, 2.0, 4.0], 4), x + np.tile([2.0, 1.5], 6)
-    )
+    result = association.metric_difference("mae", x, x + np.tile([1.0, 2.0, 4.0], 4), x + np.tile([2.0, 1.5], 6))
     assert result.needed().method == "units for 80% power at alpha 0.05"
     assert result.needed() == result.needed(0.05, 0.8)

@@ -11,7 +11,9 @@ from scipy import stats
 from heartfelt.stats.clustered import Crossed, clopper_pearson, difference, mean, share
 from tests.facts import mentions
 
-SOURCE = "hand calculation; scipy.stats.binomtest for Clopper and Pearson; statsmodels' one-way cluster-robust covariance"
+SOURCE = (
+    "hand calculation; scipy.stats.binomtest for Clopper and Pearson; statsmodels' one-way cluster-robust covariance"
+)
 
 
 def panel(raters: int = 6, stimuli: int = 10) -> Crossed:

@@ -63,49 +63,35 @@ CASES: Mapping[str, Callable[[float], Any]] = {
     "average precision": lambda c: stats.average_precision(TRUE, SCORE, confidence=c),
     "quadratic kappa": lambda c: stats.quadratic_kappa(np.round(X), np.round(Y), confidence=c),
     "brier": lambda c: stats.brier(TRUE, SCORE, confidence=c),
-    "calibration error": lambda c: (
-        stats.calibration(TRUE, SCORE, bins=3, resamples=200, seed=1, confidence=c).error
-    ),
-    "calibration bin": lambda c: (
-        stats.calibration(TRUE, SCORE, bins=3, resamples=100, confidence=c).bins[1].share_true
-    ),
+    "calibration error": lambda c: stats.calibration(TRUE, SCORE, bins=3, resamples=200, seed=1, confidence=c).error,
+    "calibration bin": lambda c: stats.calibration(TRUE, SCORE, bins=3, resamples=100, confidence=c).bins[1].share_true,
     "recall of a category": lambda c: stats.confusion(LABEL, SAID).recall("x", c),
-    "bootstrap over both": lambda c: stats.bootstrap(
-        "mean", RATER, ITEM, VOTE, resamples=200, seed=2, confidence=c
-    ),
+    "bootstrap over both": lambda c: stats.bootstrap("mean", RATER, ITEM, VOTE, resamples=200, seed=2, confidence=c),
     "bootstrap over items": lambda c: stats.bootstrap(
         "mean_of_item_means", RATER, ITEM, VOTE, resample="items", resamples=200, confidence=c
     ),
     "metric, percentile": lambda c: stats.bootstrap_metric(
         "pearson", X, Y, resamples=300, interval="percentile", confidence=c
     ),
-    "metric, BCa": lambda c: stats.bootstrap_metric(
-        "spearman", X, Y, resamples=300, interval="bca", confidence=c
-    ),
+    "metric, BCa": lambda c: stats.bootstrap_metric("spearman", X, Y, resamples=300, interval="bca", confidence=c),
     "metric, BCa over clusters": lambda c: stats.bootstrap_metric(
         "rmse", X, Y, resamples=300, group=np.arange(12) // 2, interval="bca", confidence=c
     ),
     "metric, delta fisher": lambda c: stats.bootstrap_metric("ccc", X, Y, interval="delta", confidence=c),
     "metric, delta log": lambda c: stats.bootstrap_metric("mae", X, Y, interval="delta", confidence=c),
-    "metric, delta logit": lambda c: stats.bootstrap_metric(
-        "macro_f1", LABEL, SAID, interval="delta", confidence=c
-    ),
+    "metric, delta logit": lambda c: stats.bootstrap_metric("macro_f1", LABEL, SAID, interval="delta", confidence=c),
     "difference, BCa": lambda c: stats.bootstrap_difference("mae", X, Y, Z, resamples=300, confidence=c),
     "jackknife over rows": lambda c: stats.jackknife_metric("pearson", X, Y, confidence=c),
     "jackknife over clusters": lambda c: stats.jackknife_metric("rmse", X, Y, group=GROUP, confidence=c),
     "jackknife of a share": lambda c: stats.jackknife_metric("accuracy", LABEL, SAID, confidence=c),
     "difference": lambda c: metric_difference("mae", X, Y, Z, confidence=c).estimate,
-    "difference over clusters": lambda c: (
-        metric_difference("mae", X, Y, Z, group=GROUP, confidence=c).estimate
-    ),
+    "difference over clusters": lambda c: metric_difference("mae", X, Y, Z, group=GROUP, confidence=c).estimate,
     "difference at another confidence": lambda c: metric_difference("pearson", X, Y, Z, confidence=0.5).at(c),
     "slope": lambda c: stats.shrinkage_slope(Y, X, confidence=c).slope,
     "intercept": lambda c: stats.shrinkage_slope(Y, X, confidence=c).intercept,
     "slope over clusters": lambda c: stats.shrinkage_slope(Y, X, cluster=GROUP, confidence=c).slope,
     "slope, two-way": lambda c: (
-        stats.shrinkage_slope(
-            Z, X, cluster={"a": np.arange(12) % 5, "b": np.arange(12) // 3}, confidence=c
-        ).slope
+        stats.shrinkage_slope(Z, X, cluster={"a": np.arange(12) % 5, "b": np.arange(12) // 3}, confidence=c).slope
     ),
     "alpha, jackknife": _alpha("jackknife", "both", "interval"),
     "alpha, jackknife of items": _alpha("jackknife", "items", "ordinal"),
@@ -114,28 +100,18 @@ CASES: Mapping[str, Callable[[float], Any]] = {
     "Fleiss": lambda c: stats.fleiss_kappa(RATER, ITEM, VOTE, interval=Interval(confidence=c)),
     "Gwet's AC1": lambda c: stats.gwet_ac1(RATER, ITEM, VOTE, interval=Interval(confidence=c)),
     "Gwet's AC2": lambda c: stats.gwet_ac2(RATER, ITEM, VOTE, interval=Interval(confidence=c)),
-    "unanimous": lambda c: (
-        stats.exact_agreement(RATER, ITEM, VOTE, interval=Interval(confidence=c)).unanimous
-    ),
+    "unanimous": lambda c: stats.exact_agreement(RATER, ITEM, VOTE, interval=Interval(confidence=c)).unanimous,
     "no item unanimous": lambda c: (
-        stats.exact_agreement(
-            RATER, ITEM, np.tile([1, 2, 1, 1], 6), interval=Interval(confidence=c)
-        ).unanimous
+        stats.exact_agreement(RATER, ITEM, np.tile([1, 2, 1, 1], 6), interval=Interval(confidence=c)).unanimous
     ),
-    "pairs of votes": lambda c: (
-        stats.exact_agreement(RATER, ITEM, VOTE, interval=Interval(confidence=c)).pairwise
-    ),
-    "leave one out": lambda c: (
-        stats.leave_one_out(RATER, ITEM, VOTE, interval=Interval(confidence=c)).accuracy
-    ),
+    "pairs of votes": lambda c: stats.exact_agreement(RATER, ITEM, VOTE, interval=Interval(confidence=c)).pairwise,
+    "leave one out": lambda c: stats.leave_one_out(RATER, ITEM, VOTE, interval=Interval(confidence=c)).accuracy,
     "prior": lambda c: (
         stats.prior_against_majority(
             RATER, ITEM, VOTE, {0: 1, 1: 2, 2: 3, 3: 2, 4: 3, 5: 2}, interval=Interval(confidence=c)
         ).balanced_accuracy
     ),
-    "pairwise accuracy": lambda c: (
-        stats.pairwise_accuracy(RATER, ITEM, VOTE, interval=Interval(confidence=c)).mean
-    ),
+    "pairwise accuracy": lambda c: stats.pairwise_accuracy(RATER, ITEM, VOTE, interval=Interval(confidence=c)).mean,
     "pooled accuracy": lambda c: (
         stats.pairwise_balanced_accuracy(RATER, ITEM, VOTE, interval=Interval(confidence=c)).pooled
     ),
@@ -148,12 +124,12 @@ CASES: Mapping[str, Callable[[float], Any]] = {
         ).weighted
     ),
     "mean": lambda c: stats.mean(RATER, ITEM, VOTE).estimate(1, c),
-    "median": lambda c: stats.median(
-        np.tile(np.arange(8), 2), np.repeat([0, 1], 8), X[np.arange(16) % 12]
-    ).estimate(0, c),
-    "P.910": lambda c: stats.p910(
-        np.tile(np.arange(6), 4), np.repeat(np.arange(4), 6), VOTE, shrinkage=True
-    ).estimate(1, c),
+    "median": lambda c: stats.median(np.tile(np.arange(8), 2), np.repeat([0, 1], 8), X[np.arange(16) % 12]).estimate(
+        0, c
+    ),
+    "P.910": lambda c: stats.p910(np.tile(np.arange(6), 4), np.repeat(np.arange(4), 6), VOTE, shrinkage=True).estimate(
+        1, c
+    ),
     "P.913": lambda c: stats.p913(RATER, ITEM, VOTE).estimate(1, c),
     "BT.500": lambda c: stats.bt500(RATER, ITEM, VOTE).estimate(1, c),
     "BLEU": lambda c: bleu(
@@ -201,11 +177,7 @@ EXPECTED: Mapping[str, tuple[float, Bounds, Bounds]] = {
     "jackknife of a share": (0.6666666667, (0.4012586886, 0.8564998019), (0.350115131, 0.8813030074)),
     "difference": (-0.6666666667, (-1.085122972, -0.2482103614), (-1.179514767, -0.1538185661)),
     "difference over clusters": (-0.6666666667, (-1.346024173, 0.01269083963), (-1.585359782, 0.2520264489)),
-    "difference at another confidence": (
-        0.1915668202,
-        (0.05108421113, 0.3320494294),
-        (0.01939534539, 0.3637382951),
-    ),
+    "difference at another confidence": (0.1915668202, (0.05108421113, 0.3320494294), (0.01939534539, 0.3637382951)),
     "slope": (0.9152233364, (0.6654025517, 1.165044121), (0.6081075646, 1.222339108)),
     "intercept": (0.3716195685, (-0.9506907733, 1.69392991), (-1.253955187, 1.997194324)),
     "slope over clusters": (0.9152233364, (0.8453377488, 0.9851089239), (0.8119486115, 1.018498061)),
@@ -255,9 +227,7 @@ def test_an_estimate_is_written_with_its_bounds_or_the_reason_it_has_none() -> N
 
 
 def test_an_estimate_survives_pickling() -> None:
-    before = Estimate(
-        value=0.5, low=0.4, high=0.6, method="m", interval="i", confidence=0.9, counts={"items": 3}
-    )
+    before = Estimate(value=0.5, low=0.4, high=0.6, method="m", interval="i", confidence=0.9, counts={"items": 3})
     after = pickle.loads(pickle.dumps(before))
     assert after == before
     assert dict(after.counts) == {"items": 3}

@@ -126,9 +126,7 @@ def test_leave_one_out_equals_leaving_out() -> None:
         a, g = x[others], group[others]
         present = np.unique(g)
         means = {k: a[g == k].mean(axis=0) for k in present}
-        within = sum((a[g == k] - means[k]).T @ (a[g == k] - means[k]) for k in present) / (
-            g.size - present.size
-        )
+        within = sum((a[g == k] - means[k]).T @ (a[g == k] - means[k]) for k in present) / (g.size - present.size)
         scores = {
             k: math.log((g == k).sum()) - 0.5 * (x[at] - means[k]) @ np.linalg.solve(within, x[at] - means[k])
             for k in present

@@ -39,32 +39,19 @@ STATISTICS: dict[str, Callable[..., Estimate]] = {
     "leave one out": lambda *c: a.leave_one_out(*c).accuracy,
     "leave one out, balanced": lambda *c: a.leave_one_out(*c).balanced_accuracy,
     **{
-        f"{form}, {interval}": lambda *c, form=form, interval=interval: getattr(
-            r.icc(*c, interval=interval), form
-        )
+        f"{form}, {interval}": lambda *c, form=form, interval=interval: getattr(r.icc(*c, interval=interval), form)
         for form in ("icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k")
         for interval in ("auto", "f")
     },
     **{
         name: lambda *c, name=name: getattr(r.variance_components(*c), name)
-        for name in (
-            "item",
-            "rater",
-            "residual",
-            "error",
-            "item_share",
-            "rater_share",
-            "residual_share",
-            "mean",
-        )
+        for name in ("item", "rater", "residual", "error", "item_share", "rater_share", "residual_share", "mean")
     },
     "split half": lambda *c: r.split_half(*c, splits=5),
     "raters needed": lambda *c: r.icc(*c).raters_needed(0.8),
     "with ten": lambda *c: r.icc(*c).reliability_with(10),
 }
-CHANCE = [
-    name for name in STATISTICS if name.startswith(("alpha", "Fleiss", "AC", "Cohen", "icc", "item", "split"))
-]
+CHANCE = [name for name in STATISTICS if name.startswith(("alpha", "Fleiss", "AC", "Cohen", "icc", "item", "split"))]
 THREE = [1, 1, 1, 2, 2, 2, 3, 3, 3]
 CASES: dict[str, Columns] = {
     "one item": (["a", "b", "c"], [1, 1, 1], [1, 2, 3]),
@@ -134,13 +121,9 @@ def test_every_reason_in_words() -> None:
     for case, columns in CASES.items():
         for statistic in STATISTICS.values():
             estimate = statistic(*columns)
-            for kind, reason in (
-                ("no value", estimate.why_missing),
-                ("no interval", estimate.why_no_interval),
-            ):
+            for kind, reason in (("no value", estimate.why_missing), ("no interval", estimate.why_no_interval)):
                 if reason:
                     reasons.setdefault(f"{kind}: {reason}", set()).add(case)
     assert_golden(
-        "reasons.txt",
-        "\n".join(f"{reason}\n    {', '.join(sorted(reasons[reason]))}" for reason in sorted(reasons)),
+        "reasons.txt", "\n".join(f"{reason}\n    {', '.join(sorted(reasons[reason]))}" for reason in sorted(reasons))
     )

@@ -35,8 +35,7 @@ def zipf_texts(name: str, number: int, kinds: int = 2000) -> list[str]:
     weight = 1 / (np.arange(kinds) + 2.7) ** 1.2
     edges = np.cumsum(weight / weight.sum())
     return [
-        " ".join(map(str, np.searchsorted(edges, draw.random(5 + draw.poisson(10))).tolist()))
-        for _ in range(number)
+        " ".join(map(str, np.searchsorted(edges, draw.random(5 + draw.poisson(10))).tolist())) for _ in range(number)
     ]
 
 
@@ -50,9 +49,7 @@ def test_values_equal_lexicalrichness(key: tuple[int, int]) -> None:
     text = made_text(*key)
     result, other = diversity([text]), diversity([text], window=25, draws=10)
     values = [result.type_token_ratio, result.mattr, other.mattr, result.mtld, result.hdd, other.hdd]
-    assert [float(value) for value in values] == pytest.approx(
-        [ratio, wide, narrow, mtld, hdd, few], rel=1e-10
-    )
+    assert [float(value) for value in values] == pytest.approx([ratio, wide, narrow, mtld, hdd, few], rel=1e-10)
 
 
 def test_values_by_hand() -> None:

@@ -32,9 +32,7 @@ def test_axes_are_those_of_the_covariance() -> None:
     result = ellipse(points[:, 0], points[:, 1])
     values = np.linalg.eigvalsh(np.cov(points.T))
     assert result.semi_axes == pytest.approx(np.sqrt(5.991464547107979 * values[::-1]))
-    assert result.area == pytest.approx(
-        math.pi * 5.991464547107979 * math.sqrt(np.linalg.det(np.cov(points.T)))
-    )
+    assert result.area == pytest.approx(math.pi * 5.991464547107979 * math.sqrt(np.linalg.det(np.cov(points.T))))
     direction = np.array([math.cos(result.angle), math.sin(result.angle)])
     assert direction @ np.cov(points.T) @ direction == pytest.approx(values[1])
 

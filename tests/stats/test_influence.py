@@ -54,9 +54,7 @@ def test_influence_gives_the_standard_error_of_repeated_sampling(name: str) -> N
         rng = np.random.default_rng(seed)
         x = rng.normal(size=120)
         y = x + rng.normal(size=120)
-        columns = {"numbers": (x, y), "scores": (x > 0, y), "categories": (np.sign(x), np.sign(y))}[
-            metric.kind
-        ]
+        columns = {"numbers": (x, y), "scores": (x > 0, y), "categories": (np.sign(x), np.sign(y))}[metric.kind]
         data = rows(metric, *columns)
         values.append(metric.value(data))
         errors.append(influence_error(metric.influence(data)))

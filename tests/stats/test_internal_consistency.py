@@ -9,9 +9,7 @@ from heartfelt.stats.internal_consistency import cronbach_alpha, mcdonald_omega,
 from tests.facts import mentions
 
 SOURCE = "Shrout & Fleiss (1979), table 2 and table 4: ICC(3,4) = .91, which is alpha with judges as items"
-PUBLISHED = np.array(
-    [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], float
-)
+PUBLISHED = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], float)
 FELDT = "Feldt's interval is that of ICC(C,k) in McGraw & Wong (1996): F with 5 and 15 degrees of freedom"
 
 

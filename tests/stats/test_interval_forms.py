@@ -51,16 +51,12 @@ def test_fisher_is_that_of_scipy(confidence: float) -> None:
 def test_the_delta_method_on_each_scale_by_hand() -> None:
     z = scipy_stats.norm.ppf(0.95)
     assert _bounds.delta(0.4, 0.1, 0.9) == pytest.approx((0.4 - z * 0.1, 0.4 + z * 0.1))
-    assert _bounds.delta(0.4, 0.1, 0.9, "log") == pytest.approx(
-        (0.4 * math.exp(-z / 4), 0.4 * math.exp(z / 4))
-    )
+    assert _bounds.delta(0.4, 0.1, 0.9, "log") == pytest.approx((0.4 * math.exp(-z / 4), 0.4 * math.exp(z / 4)))
     centre, half = math.log(0.4 / 0.6), z * 0.1 / 0.24
     expected = tuple(1 / (1 + math.exp(-(centre + side * half))) for side in (-1, 1))
     assert _bounds.delta(0.4, 0.1, 0.9, "logit") == pytest.approx(expected)
     centre, half = math.atanh(0.4), z * 0.1 / 0.84
-    assert _bounds.delta(0.4, 0.1, 0.9, "fisher") == pytest.approx(
-        (math.tanh(centre - half), math.tanh(centre + half))
-    )
+    assert _bounds.delta(0.4, 0.1, 0.9, "fisher") == pytest.approx((math.tanh(centre - half), math.tanh(centre + half)))
 
 
 @pytest.mark.parametrize(
@@ -93,15 +89,11 @@ def test_bca_by_its_formula() -> None:
     normal = scipy_stats.norm
     bias = normal.ppf(np.mean(replicates < 0.4))
     a = (influence**3).sum() / 6 / (influence**2).sum() ** 1.5
-    points = [
-        normal.cdf(bias + (bias + z) / (1 - a * (bias + z))) for z in (normal.ppf(0.05), normal.ppf(0.95))
-    ]
+    points = [normal.cdf(bias + (bias + z) / (1 - a * (bias + z))) for z in (normal.ppf(0.05), normal.ppf(0.95))]
     expected = np.quantile(replicates, points)
     assert _bounds.bca(0.4, replicates, influence, 0.9) == pytest.approx(tuple(expected))
     ties = np.repeat([0.0, 1.0, 2.0], [10, 20, 10])
-    assert _bounds.bca(1.0, ties, np.array([-1.0, 1.0]), 0.9) == pytest.approx(
-        tuple(np.quantile(ties, [0.05, 0.95]))
-    )
+    assert _bounds.bca(1.0, ties, np.array([-1.0, 1.0]), 0.9) == pytest.approx(tuple(np.quantile(ties, [0.05, 0.95])))
 
 
 def test_bca_refuses_a_value_outside_all_resamples() -> None:
@@ -161,9 +153,7 @@ def test_the_jackknife_of_a_mean_by_hand() -> None:
     assert (spread.error, spread.df) == pytest.approx((error, df))
     half = scipy_stats.t.ppf(0.95, df) * error
     result = jackknife_metric("mae", X, Y, confidence=0.9)
-    assert (result.low, result.high) == pytest.approx(
-        (gaps.mean() * math.exp(-half), gaps.mean() * math.exp(half))
-    )
+    assert (result.low, result.high) == pytest.approx((gaps.mean() * math.exp(-half), gaps.mean() * math.exp(half)))
 
 
 def test_clusters_of_one_size_have_one_degree_of_freedom_less_than_there_are() -> None:
@@ -221,10 +211,7 @@ def test_the_calibration_error_starts_at_0_unless_the_test_rejects() -> None:
 def test_calibration_bins_by_hand() -> None:
     label, probability = np.array([0, 1, 1, 0, 1]), np.array([0.1, 0.5, 0.5, 0.6, 1.0])
     result = calibration(label, probability, bins=2, resamples=100)
-    assert [(each.low_edge, each.high_edge, each.count) for each in result.bins] == [
-        (0.0, 0.5, 3),
-        (0.5, 1.0, 2),
-    ]
+    assert [(each.low_edge, each.high_edge, each.count) for each in result.bins] == [(0.0, 0.5, 3), (0.5, 1.0, 2)]
     assert result.bins[0].mean_probability == pytest.approx(1.1 / 3)
     assert result.error.value == pytest.approx((abs(1.1 - 2) + abs(1.6 - 1)) / 5)
     by_count = calibration(label, probability, bins=2, binning="count", resamples=100)
@@ -296,9 +283,7 @@ def test_scales_go_there_and_back_and_have_their_slope() -> None:
             )
             low, high = scale.interval(place, 0.3)
             assert (scale.to(low), scale.to(high)) == pytest.approx((place - 0.3, place + 0.3)), name
-    assert [
-        math.isfinite(_bounds.SCALES[name].to(1.0)) for name in ("identity", "fisher", "log", "logit")
-    ] == [
+    assert [math.isfinite(_bounds.SCALES[name].to(1.0)) for name in ("identity", "fisher", "log", "logit")] == [
         True,
         False,
         True,

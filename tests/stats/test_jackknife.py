@@ -144,9 +144,7 @@ def test_a_share_is_wilsons_interval_with_students_t() -> None:
     assert theirs.high < result.high < theirs.high + 0.02
 
 
-@pytest.mark.parametrize(
-    "metric", ["accuracy", "balanced_accuracy", "macro_f1", "recall", "precision", "f1", "auroc"]
-)
+@pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "macro_f1", "recall", "precision", "f1", "auroc"])
 def test_a_perfect_share_still_has_an_interval(metric: str) -> None:
     label = np.arange(20) % 2
     result = jackknife_metric(metric, label, label.astype(float) if metric == "auroc" else label)
@@ -198,9 +196,7 @@ def coverage(metric: str, runs: int, make: Any, true: float, name: str) -> float
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("metric", "true"), [("rmse", 0.6325), ("mse", 0.4), ("mae", 0.5046), ("ccc", 0.7805)]
-)
+@pytest.mark.parametrize(("metric", "true"), [("rmse", 0.6325), ("mse", 0.4), ("mae", 0.5046), ("ccc", 0.7805)])
 def test_they_cover_with_25_items(metric: str, true: float) -> None:
     # Errors 0.6 N - 0.2 x: variance .36 + .04. Concordance 2 * .8 / (1 + 1 + 0.05), by hand.
     def make(draw: np.random.Generator) -> tuple[Any, Any, None]:
@@ -215,11 +211,7 @@ def test_they_cover_with_25_items(metric: str, true: float) -> None:
 def _systems(draw: np.random.Generator, count: int, models: int) -> tuple[Any, list[Any], Any]:
     unit = np.repeat(np.arange(count), 8)
     x = draw.normal(size=unit.size)
-    return (
-        x,
-        [x + draw.normal(size=count)[unit] + 0.5 * draw.normal(size=unit.size) for _ in range(models)],
-        unit,
-    )
+    return (x, [x + draw.normal(size=count)[unit] + 0.5 * draw.normal(size=unit.size) for _ in range(models)], unit)
 
 
 @pytest.mark.slow

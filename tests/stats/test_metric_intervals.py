@@ -30,10 +30,9 @@ def test_they_are_what_single_calls_give(metric: str, limit: int, monkeypatch: p
     draw = stream(1, "tests", "intervals")
     x = draw.normal(size=300)
     y = x + draw.normal(size=300)
-    columns = {
-        "auroc": ((x > 0).astype(int), y),
-        "balanced_accuracy": ((x > 0).astype(int), (y > 0).astype(int)),
-    }.get(metric, (x, y))
+    columns = {"auroc": ((x > 0).astype(int), y), "balanced_accuracy": ((x > 0).astype(int), (y > 0).astype(int))}.get(
+        metric, (x, y)
+    )
     groups = [None, np.repeat(np.arange(75), 4), np.arange(300) % 7, np.zeros(300, int)]
     result = metric_over(metric, *columns, groups)
     for group, each in zip(groups, result, strict=True):

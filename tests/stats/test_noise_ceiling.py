@@ -125,9 +125,7 @@ def test_the_square_of_the_ceiling_is_the_reliability_of_the_labels() -> None:
 @pytest.mark.data
 def test_aimoclips(shared_data: Path) -> None:
     ratings = pl.read_csv(shared_data / "aimoclips" / "ratings_metadata.csv")
-    clips = pl.read_csv(shared_data / "aimoclips" / "clips_metadata.csv").select(
-        "audio_file", "model", "emotion"
-    )
+    clips = pl.read_csv(shared_data / "aimoclips" / "clips_metadata.csv").select("audio_file", "model", "emotion")
     table = ratings.join(clips, on="audio_file")
     # With every rater's level and gain as noise the ceilings by dense REML are .8387 and .8613; raters who rate
     # many clips shift and stretch their labels alike, which takes 5% of that noise away.
@@ -151,9 +149,7 @@ def test_aimoclips(shared_data: Path) -> None:
         parts = variance_components(table["user"], table["audio_file"], table[name])
         v, other = float(parts.item), float(parts.rater) + float(parts.residual)
         noise = float(np.mean(1.0 / table.group_by("audio_file").len()["len"].to_numpy()))
-        assert np.sqrt(v / (v + other * noise)) == pytest.approx(
-            {"valence": 0.8387, "arousal": 0.8613}[name], abs=5e-4
-        )
+        assert np.sqrt(v / (v + other * noise)) == pytest.approx({"valence": 0.8387, "arousal": 0.8613}[name], abs=5e-4)
 
 
 def test_cell_means_and_single_raters_by_hand() -> None:
@@ -195,17 +191,11 @@ def oracle_category_score(answer: Ints, best: Ints, categories: int, metric: str
     return result
 
 
-def votes(
-    rng: np.random.Generator, kind: str, items: int, categories: int, per_item: int
-) -> tuple[Ints, Ints, Ints]:
+def votes(rng: np.random.Generator, kind: str, items: int, categories: int, per_item: int) -> tuple[Ints, Ints, Ints]:
     """Raters and answers [item, place], and each item's long-run category."""
     raters = 40
     who = np.array([rng.permutation(raters)[:per_item] for _ in range(items)])
-    lead = (
-        np.array([0.5, *[0.5 / (categories - 1)] * (categories - 1)])
-        if categories > 2
-        else np.array([0.65, 0.35])
-    )
+    lead = np.array([0.5, *[0.5 / (categories - 1)] * (categories - 1)]) if categories > 2 else np.array([0.65, 0.35])
     if kind == "one distribution":
         p = np.tile(lead, (items, 1))
     elif kind == "permuted":
@@ -214,9 +204,7 @@ def votes(
         p = rng.dirichlet(np.full(categories, 0.6), items)
     elif kind == "clear and ambiguous":
         clear = 0.9 * np.eye(categories)[rng.integers(0, categories, items)] + 0.1 / categories
-        p = np.where(
-            (rng.random(items) < 0.5)[:, None], clear, rng.dirichlet(np.full(categories, 8.0), items)
-        )
+        p = np.where((rng.random(items) < 0.5)[:, None], clear, rng.dirichlet(np.full(categories, 8.0), items))
     else:
         best = rng.integers(0, categories, items)
         skill = rng.uniform(0.3, 0.95, raters)
@@ -256,9 +244,7 @@ def test_accuracy_intervals_cover_the_oracle(categories: int, per_item: int) -> 
     for kind in TRUTHS:
         for _ in range(3):
             who, answer, best = votes(rng, kind, 150, categories, per_item)
-            e = ceiling(
-                who.ravel(), np.repeat(np.arange(150), per_item), answer.ravel(), metric="accuracy"
-            ).overall
+            e = ceiling(who.ravel(), np.repeat(np.arange(150), per_item), answer.ravel(), metric="accuracy").overall
             reached = oracle_category_score(answer, best, categories, "accuracy")
             assert e.value is not None
             assert e.low is not None, e.why_no_interval
@@ -408,9 +394,7 @@ def test_means_with_spread_and_count_have_the_ceiling_of_their_ratings() -> None
     mean, sd, n = table.mean(axis=1), table.std(axis=1, ddof=1), np.full(120, 10.0)
     result = ceiling_from_means(mean, sd, n)
     assert result.value == pytest.approx(float(by_ratings.overall), abs=1e-6)
-    assert [result.low, result.high] == pytest.approx(
-        [by_ratings.overall.low, by_ratings.overall.high], abs=0.015
-    )
+    assert [result.low, result.high] == pytest.approx([by_ratings.overall.low, by_ratings.overall.high], abs=0.015)
     rmse = ceiling(np.arange(item.size), item, value, metric="rmse")
     assert ceiling_from_means(mean, sd, n, "rmse").value == pytest.approx(float(rmse.overall), abs=1e-6)
     by_hand = np.sqrt(1 - np.mean(sd**2 / n) / mean.var(ddof=1))
@@ -431,9 +415,7 @@ def test_intervals_of_published_means_cover() -> None:
         error = rng.uniform(0.5, 2.0, 60)
         true = rng.normal(size=60)
         table = [rng.normal(t, s, int(k)) for t, s, k in zip(true, error, n, strict=True)]
-        e = ceiling_from_means(
-            np.array([row.mean() for row in table]), np.array([row.std(ddof=1) for row in table]), n
-        )
+        e = ceiling_from_means(np.array([row.mean() for row in table]), np.array([row.std(ddof=1) for row in table]), n)
         noise = np.mean(error**2 / n)
         assert e.low is not None
         assert e.high is not None

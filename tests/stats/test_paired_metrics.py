@@ -11,9 +11,7 @@ from heartfelt.stats.resample import bootstrap_metric
 from heartfelt.streams import stream
 from tests.facts import mentions
 
-SOURCE = (
-    "scipy.stats.ttest_rel for metrics that are means; simulation under the null hypothesis for the others"
-)
+SOURCE = "scipy.stats.ttest_rel for metrics that are means; simulation under the null hypothesis for the others"
 
 
 def test_for_a_mean_it_is_the_paired_t_test() -> None:

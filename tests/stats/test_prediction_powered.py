@@ -63,8 +63,7 @@ def _planted(n: int, many: int, share: float, trials: int) -> tuple[np.ndarray, 
         assert mean.estimate.high is not None
         assert mean.ratings_alone.high is not None
         widths.append(
-            (mean.estimate.high - float(mean.estimate))
-            / (mean.ratings_alone.high - float(mean.ratings_alone))
+            (mean.estimate.high - float(mean.estimate)) / (mean.ratings_alone.high - float(mean.ratings_alone))
         )
     return covered / trials, np.array(widths)
 
@@ -96,9 +95,7 @@ def test_raters_count_as_a_sample_too() -> None:
         rater = np.concatenate([rng.choice(8, 4, replace=False) for _ in range(30)])
         value = truth[item] + levels[rater] + rng.normal(0, 0.7, item.size)
         for name, who in (("items", None), ("both", rater)):
-            result = prediction_powered_mean(
-                Rated(value, predicted[item], item, who), predicted[30:]
-            ).estimate
+            result = prediction_powered_mean(Rated(value, predicted[item], item, who), predicted[30:]).estimate
             assert result.low is not None
             assert result.high is not None
             hits[name] += result.low <= 5 <= result.high

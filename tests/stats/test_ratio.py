@@ -43,9 +43,7 @@ def test_reasons_take_the_place_of_numbers() -> None:
     assert mentions(ratio(made(1, 0.1), Estimate(value=0.0)).why_missing, "denominator", "0")
     assert ratio(made(1, 0.1), made(0.1, 0.2)).why_no_interval == "the denominator may be 0"
     assert ratio(Estimate(value=1.0, why_no_interval="one item"), made(1, 0.1)).why_no_interval == "one item"
-    assert (
-        ratio(made(1, 0.1), Estimate(value=1.0, why_no_interval="one rater")).why_no_interval == "one rater"
-    )
+    assert ratio(made(1, 0.1), Estimate(value=1.0, why_no_interval="one rater")).why_no_interval == "one rater"
     assert mentions(ratio(made(1, 0.1), Estimate(value=1.0)).why_no_interval, "side", "interval")
     other = Estimate(value=1.0, low=0.9, high=1.1, confidence=0.9)
     assert mentions(ratio(made(1, 0.1), other).why_no_interval, "intervals", "confidences")

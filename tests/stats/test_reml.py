@@ -63,9 +63,7 @@ def test_a_step_is_that_of_dense_matrices(ratios: tuple[float, float]) -> None:
     step = system.step(ratios, RESIDUAL)
     same(step, dense(DATA["y"], x, ratios, RESIDUAL))
     base = system.step((0.5, 0.5), RESIDUAL)
-    expected = (
-        dense(DATA["y"], x, ratios, RESIDUAL).deviance - dense(DATA["y"], x, (0.5, 0.5), RESIDUAL).deviance
-    )
+    expected = dense(DATA["y"], x, ratios, RESIDUAL).deviance - dense(DATA["y"], x, (0.5, 0.5), RESIDUAL).deviance
     assert step.deviance - base.deviance == pytest.approx(expected, rel=1e-9)
     assert system.df == 57
     assert step.variances == pytest.approx([*(r * RESIDUAL for r in ratios), RESIDUAL])

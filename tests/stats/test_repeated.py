@@ -23,9 +23,7 @@ def test_one_repeat_is_the_plain_bootstrap() -> None:
     for metric in ("pearson", "rmse"):
         plain = bootstrap_metric(metric, X, FIRST[0], group=GROUP, resamples=500)
         own = bootstrap_repeats(metric, X, FIRST[:1], group=GROUP, resamples=500)
-        assert (own.value, own.low, own.high) == pytest.approx(
-            (plain.value, plain.low, plain.high), abs=1e-12
-        )
+        assert (own.value, own.low, own.high) == pytest.approx((plain.value, plain.low, plain.high), abs=1e-12)
         gap = bootstrap_difference(metric, X, FIRST[0], SECOND[0], group=GROUP, resamples=500)
         two = bootstrap_repeats_difference(metric, X, FIRST[:1], SECOND[:1], group=GROUP, resamples=500)
         assert (two.value, two.low, two.high) == pytest.approx((gap.value, gap.low, gap.high), abs=1e-12)

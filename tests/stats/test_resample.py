@@ -53,9 +53,7 @@ def _columns(name: str, n: int, seed: int = 0) -> tuple[Any, Any]:
 def test_value_equals_the_plain_statistic(name: str) -> None:
     columns = _columns(name, 90)
     plain = getattr(heartfelt_stats, name)
-    assert bootstrap_metric(name, *columns, resamples=50).value == pytest.approx(
-        plain(*columns).value, abs=1e-12
-    )
+    assert bootstrap_metric(name, *columns, resamples=50).value == pytest.approx(plain(*columns).value, abs=1e-12)
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -128,9 +126,7 @@ def test_delta_method_agrees_with_the_plain_bootstrap(name: str) -> None:
     quick = bootstrap_metric(name, *columns, interval="delta")
     assert plain.low is not None
     assert plain.high is not None
-    assert (quick.low, quick.high) == pytest.approx(
-        (plain.low, plain.high), abs=0.06 * (plain.high - plain.low)
-    )
+    assert (quick.low, quick.high) == pytest.approx((plain.low, plain.high), abs=0.06 * (plain.high - plain.low))
     assert quick.interval == "delta method (influence values)"
     assert "resamples" not in quick.counts
 
@@ -307,9 +303,7 @@ def _ratings(seed: int, raters: int = 20, items: int = 40) -> tuple[np.ndarray, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("which", "least", "most"), [("both", 0.91, 1.0), ("raters", 0.0, 0.93), ("items", 0.0, 0.9)]
-)
+@pytest.mark.parametrize(("which", "least", "most"), [("both", 0.91, 1.0), ("raters", 0.0, 0.93), ("items", 0.0, 0.9)])
 def test_resampling_both_raters_and_items_is_what_covers(which: Any, least: float, most: float) -> None:
     hits = 0
     for seed in range(200):

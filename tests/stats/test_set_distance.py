@@ -17,13 +17,7 @@ from scipy import linalg
 from heartfelt.errors import InputError
 from heartfelt.stats import set_distance
 from heartfelt.stats.jackknife import group_error
-from heartfelt.stats.set_distance import (
-    Correction,
-    Kernel,
-    frechet_distance,
-    kernel_distance,
-    median_distance,
-)
+from heartfelt.stats.set_distance import Correction, Kernel, frechet_distance, kernel_distance, median_distance
 from tests.facts import mentions
 
 Floats = npt.NDArray[np.float64]
@@ -67,9 +61,7 @@ def test_fewer_stimuli_than_dimensions_have_an_exact_distance_and_no_interval() 
 
 def test_the_extrapolation_has_an_interval_only_where_it_removes_the_bias() -> None:
     x, y = two_sets(40, 40, 12)
-    assert "40 stimuli in 12 dimensions" in (
-        frechet_distance(x, y, correction="extrapolation").why_no_interval or ""
-    )
+    assert "40 stimuli in 12 dimensions" in (frechet_distance(x, y, correction="extrapolation").why_no_interval or "")
     assert frechet_distance(x, y).low is not None
     assert frechet_distance(*two_sets(40, 40, 4), correction="extrapolation").low is not None
 
@@ -149,9 +141,7 @@ def test_kernel_distances_are_means_over_pairs(
     both = sorted(set(groups[0]) & set(groups[1]), key=str)
     parts = [both, [n for n in without if n not in groups[1]], [n for n in without if n not in groups[0]]]
     parts = [part for part in parts if part]
-    error = math.sqrt(
-        sum(jackknife(value(found), [without[n] for n in part], part, groups) ** 2 for part in parts)
-    )
+    error = math.sqrt(sum(jackknife(value(found), [without[n] for n in part], part, groups) ** 2 for part in parts))
     assert found.low is not None
     assert found.high is not None
     half = (found.high - found.low) / 2
@@ -168,8 +158,7 @@ def truth(shift: Floats, sds: Floats, width: float) -> float:
 
     def expected(mean: Floats, variance: Floats) -> float:
         return float(
-            np.prod(np.sqrt(width**2 / (width**2 + variance)))
-            * np.exp(-0.5 * np.sum(mean**2 / (width**2 + variance)))
+            np.prod(np.sqrt(width**2 / (width**2 + variance))) * np.exp(-0.5 * np.sum(mean**2 / (width**2 + variance)))
         )
 
     none = np.zeros_like(shift)
@@ -189,16 +178,13 @@ def test_intervals_cover_and_are_no_wider_than_they_must_be(shared: float, same:
     for _ in range(rounds):
         common = rng.normal(size=(n, size))
         x, y = (
-            math.sqrt(shared) * common[who] + math.sqrt(1 - shared) * rng.normal(size=(who.size, size))
-            for who in codes
+            math.sqrt(shared) * common[who] + math.sqrt(1 - shared) * rng.normal(size=(who.size, size)) for who in codes
         )
         y = shift + sds * y
         found["kernel"].append(kernel_distance(x, y, bandwidth=2.4, groups=codes))
         found["frechet"].append(frechet_distance(x, y, groups=codes))
     for name, estimates in found.items():
-        low, high, middle = (
-            np.array([getattr(row, key) for row in estimates]) for key in ("low", "high", "value")
-        )
+        low, high, middle = (np.array([getattr(row, key) for row in estimates]) for key in ("low", "high", "value"))
         assert np.mean((low <= known[name]) & (known[name] <= high)) >= 0.89, name
         assert np.mean(high - low) < 2 * 3.92 * middle.std(), name
         assert abs(middle.mean() - known[name]) < 4 * middle.std() / math.sqrt(rounds), name

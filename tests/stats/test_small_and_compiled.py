@@ -168,12 +168,8 @@ def test_alignments() -> None:
         _alignment.surrogate_scores(*drawn), _kernels_alignment.surrogate_scores(*drawn), rtol=1e-12
     )
     turned = (a, b, sa, (2, 3.0, 0.7), 0.8)
-    assert _alignment.best_elsewhere(*turned) == pytest.approx(
-        _kernels_alignment.best_elsewhere(*turned), rel=1e-12
-    )
-    assert np.array_equal(
-        _alignment.path(a, b, sa, sb, HOW, 0.8), _kernels_alignment.path(a, b, sa, sb, HOW, 0.8)
-    )
+    assert _alignment.best_elsewhere(*turned) == pytest.approx(_kernels_alignment.best_elsewhere(*turned), rel=1e-12)
+    assert np.array_equal(_alignment.path(a, b, sa, sb, HOW, 0.8), _kernels_alignment.path(a, b, sa, sb, HOW, 0.8))
 
 
 @pytest.mark.slow
@@ -236,26 +232,17 @@ def interpretable() -> dict[str, tuple[Callable[..., Any], Callable[[], tuple[An
     factor = np.linspace(0.1, 0.6, 12)
     return {
         "group": (_kernels_reliability.group, lambda: (rater, 7)),
-        "repeated_pairs": (
-            _kernels_reliability.repeated_pairs,
-            lambda: (starts, np.arange(item.size), rater, 7),
-        ),
+        "repeated_pairs": (_kernels_reliability.repeated_pairs, lambda: (starts, np.arange(item.size), rater, 7)),
         "level_lists": (_kernels_reliability.level_lists, lambda: (starts, codes, one, 10)),
         "pairs_add": (_kernels_reliability.pairs_add, lambda: (*lists, factor, np.zeros((11, 11)))),
-        "add_ones": (
-            _kernels_reliability.add_ones,
-            lambda: (np.sort(codes, 1)[:, ::-1].copy(), np.zeros((11, 11))),
-        ),
+        "add_ones": (_kernels_reliability.add_ones, lambda: (np.sort(codes, 1)[:, ::-1].copy(), np.zeros((11, 11)))),
         "gather": (_kernels_reliability.gather, lambda: (codes, value, 11)),
         "group_sums": (_kernels_reliability.group_sums, lambda: (starts, value)),
         "shrink": (_kernels_reliability.shrink, lambda: (starts, value, factor)),
         "fitted": (_kernels_reliability.fitted, lambda: (codes, np.linspace(0.0, 1.0, 11))),
         "spread": (_kernels_reliability.spread, lambda: (starts, factor)),
         "without_ratings": (_kernels_leaving_out.without_ratings, lambda: (leaving, 0, item.size)),
-        "without_groups": (
-            _kernels_leaving_out.without_groups,
-            lambda: (rater_starts, by_rater, True, leaving),
-        ),
+        "without_groups": (_kernels_leaving_out.without_groups, lambda: (rater_starts, by_rater, True, leaving)),
         "agreement group": (_kernels_agreement.group, lambda: (item, 12, rater.astype(np.int32), value)),
         "grouped_duplicate": (_kernels_agreement.grouped_duplicate, lambda: (starts, rater, 7)),
         "participants": (_kernels_agreement.participants, lambda: (starts, rater, 7, 2)),
@@ -263,16 +250,10 @@ def interpretable() -> dict[str, tuple[Callable[..., Any], Callable[[], tuple[An
             _kernels_agreement.add_scores,
             lambda: (starts, rater, value, zeros(value), zeros(value), np.zeros((7, 4))),
         ),
-        "add_categories": (
-            _kernels_agreement.add_categories,
-            lambda: (starts, rater, 7, zeros(value), zeros(value)),
-        ),
+        "add_categories": (_kernels_agreement.add_categories, lambda: (starts, rater, 7, zeros(value), zeros(value))),
         "taken": (_kernels_agreement.taken, lambda: (starts, rater, rater)),
         "totals": (_kernels_resampling.totals, lambda: (starts, value, value + 1.0)),
-        "deletions": (
-            _kernels_resampling.deletions,
-            lambda: (starts, rater, value, 30.0 * value, np.ones((7, 4)), -1),
-        ),
+        "deletions": (_kernels_resampling.deletions, lambda: (starts, rater, value, 30.0 * value, np.ones((7, 4)), -1)),
         "plurality": (_kernels_aggregate.plurality, lambda: (starts, rater, 7)),
     }
 
@@ -408,7 +389,5 @@ print("numba" in sys.modules)
 @pytest.mark.slow
 def test_a_small_study_is_analysed_without_the_compiler() -> None:
     variables = {name: value for name, value in os.environ.items() if name != "HEARTFELT_COMPILE"}
-    done = subprocess.run(
-        [sys.executable, "-c", CODE], capture_output=True, text=True, check=True, env=variables
-    )
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True, env=variables)
     assert done.stdout.split() == ["False"]

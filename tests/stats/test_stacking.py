@@ -43,9 +43,7 @@ def test_copies_of_one_model_bring_nothing() -> None:
 @pytest.mark.parametrize("groups", [60, 12])
 def test_no_label_has_a_part_in_its_own_prediction(groups: int) -> None:
     rng, true, label = study(2, 60)
-    columns = np.column_stack(
-        [true + rng.normal(size=60), rng.normal(size=60), true + 2 * rng.normal(size=60)]
-    )
+    columns = np.column_stack([true + rng.normal(size=60), rng.normal(size=60), true + 2 * rng.normal(size=60)])
     codes = (np.arange(60) % groups).astype(np.int64)
     whole = stacking._cross_fitted(label, columns, codes, groups, 0)
     for group in (0, 5):

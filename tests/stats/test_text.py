@@ -60,8 +60,7 @@ def slow_cider(candidates: list[str], references: list[list[str]]) -> list[float
                 sentence: str, n: int = order, seen: list[set[tuple[str, ...]]] = seen
             ) -> dict[tuple[str, ...], float]:
                 rarity = {
-                    g: math.log(len(seen)) - math.log(max(sum(g in s for s in seen), 1))
-                    for g in grams(sentence, n)
+                    g: math.log(len(seen)) - math.log(max(sum(g in s for s in seen), 1)) for g in grams(sentence, n)
                 }
                 return {g: times * rarity[g] for g, times in grams(sentence, n).items()}
 
@@ -116,9 +115,7 @@ def test_bleu_of_the_reference_itself_is_one_and_of_nothing_zero() -> None:
 
 
 def test_rouge_of_the_published_example() -> None:
-    result = rouge_l(
-        ["police kill the gunman", "the gunman kill police", ""], [["police killed the gunman"]] * 3
-    )
+    result = rouge_l(["police kill the gunman", "the gunman kill police", ""], [["police killed the gunman"]] * 3)
     assert result.tolist() == pytest.approx([0.75, 0.5, 0.0])
 
 

@@ -11,19 +11,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "stats" / "text.md"
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "bleu",
-        "bleu_counts",
-        "bleu_value",
-        "cider",
-        "corpus",
-        "distinct",
-        "lexical",
-        "mtld",
-        "rouge_l",
-        "words",
-    ],
+    "name", ["bleu", "bleu_counts", "bleu_value", "cider", "corpus", "distinct", "lexical", "mtld", "rouge_l", "words"]
 )
 def test_every_function_is_on_the_page(name: str) -> None:
     assert f"`{name}`" in PAGE.read_text(encoding="utf-8")

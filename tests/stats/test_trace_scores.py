@@ -16,13 +16,10 @@ COURSES = [np.cumsum(RNG.normal(0, 1, 50)) for _ in range(6)]
 def test_by_hand() -> None:
     given = [course + RNG.normal(0, 1, 50) for course in COURSES]
     items = [
-        PredictedCourse(course=course, predicted=each, rate=10.0)
-        for course, each in zip(COURSES, given, strict=True)
+        PredictedCourse(course=course, predicted=each, rate=10.0) for course, each in zip(COURSES, given, strict=True)
     ]
     mean, spread = mean_concordance(items)
-    values = np.array(
-        [concordance(course, each) for course, each in zip(COURSES, given, strict=True)], np.float64
-    )
+    values = np.array([concordance(course, each) for course, each in zip(COURSES, given, strict=True)], np.float64)
     assert mean.value == pytest.approx(values.mean())
     assert spread is not None
     assert spread.error == pytest.approx(values.std(ddof=1) / np.sqrt(6) / (1 - values.mean() ** 2))
@@ -35,9 +32,7 @@ def test_the_lag_is_recovered(lag: float) -> None:
     items = []
     for _ in range(5):
         long = np.convolve(RNG.normal(0, 1, 260), np.ones(9) / 9, mode="same")
-        items.append(
-            PredictedCourse(course=long[30 - steps : 230 - steps], predicted=long[30:230], rate=10.0)
-        )
+        items.append(PredictedCourse(course=long[30 - steps : 230 - steps], predicted=long[30:230], rate=10.0))
     assert course_lag(items) == pytest.approx(lag)
     after, _ = mean_concordance(items, lag)
     assert after.value == pytest.approx(1.0)
@@ -55,9 +50,7 @@ def test_no_prediction_and_a_constant_one_score_nothing() -> None:
         item = PredictedCourse(course=COURSES[0], predicted=given, rate=10.0)
         assert item.concordance() == 0.0
         assert course_lag([item]) is None
-    mean, spread = mean_concordance(
-        [PredictedCourse(course=course, predicted=None, rate=10.0) for course in COURSES]
-    )
+    mean, spread = mean_concordance([PredictedCourse(course=course, predicted=None, rate=10.0) for course in COURSES])
     assert (mean.value, spread) == (0.0, None)
     assert mentions(mean.why_no_interval, "stimuli", "value")
     assert mean_concordance([])[0].why_missing == "there are no stimuli"
@@ -85,11 +78,7 @@ def _study(rng: np.random.Generator, stimuli: int, raters: int) -> list[Predicte
         predicted = course + np.cumsum(rng.normal(0, rng.uniform(0.02, 0.25), 40))
         items.append(
             PredictedCourse(
-                course=traces.mean(axis=0),
-                predicted=predicted,
-                rate=2.0,
-                raters=tuple(range(raters)),
-                traces=traces,
+                course=traces.mean(axis=0), predicted=predicted, rate=2.0, raters=tuple(range(raters)), traces=traces
             )
         )
     return items

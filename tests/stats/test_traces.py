@@ -168,9 +168,7 @@ def test_intervals_come_from_leaving_out_each_rater() -> None:
         z = np.arctanh([float(getattr(each, name)) for each in without])
         half = half_width(jackknife_variance(z), 5, 0.95)
         value, low, high = interval(getattr(every, name))
-        assert (low, high) == pytest.approx(
-            tuple(np.tanh([np.arctanh(value) - half, np.arctanh(value) + half]))
-        )
+        assert (low, high) == pytest.approx(tuple(np.tanh([np.arctanh(value) - half, np.arctanh(value) + half])))
 
 
 def interval(estimate: Estimate) -> tuple[float, float, float]:

@@ -80,9 +80,7 @@ def test_numbers_beyond_int64() -> None:
 def test_values_as_floats() -> None:
     pandas = pytest.importorskip("pandas")
     assert as_floats([1, None, 2.5]) == pytest.approx([1, math.nan, 2.5], nan_ok=True)
-    assert as_floats(pandas.Series([1, None, 3], dtype="Int64")) == pytest.approx(
-        [1, math.nan, 3], nan_ok=True
-    )
+    assert as_floats(pandas.Series([1, None, 3], dtype="Int64")) == pytest.approx([1, math.nan, 3], nan_ok=True)
     assert as_floats(pl.Series([1, None, 3])) == pytest.approx([1, math.nan, 3], nan_ok=True)
     with pytest.raises(InputError, match="'value' holds something"):
         as_floats(["x"])

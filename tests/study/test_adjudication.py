@@ -49,9 +49,7 @@ def test_a_study_without_it_keeps_its_hash_and_one_with_it_comes_back_as_it_was(
 def test_every_question_that_can_be_decided_is() -> None:
     rules = {"rules": [{"type": "all"}]}
     every = study(rules, "emotions", "nine", "tags", "caption", "course")
-    assert adjudicated(every) == ["q_emotions", "q_nine", "q_tags", "q_caption"], (
-        "a trace has no single value"
-    )
+    assert adjudicated(every) == ["q_emotions", "q_nine", "q_tags", "q_caption"], "a trace has no single value"
     assert adjudicated(study({**rules, "questions": ["q_nine"]}, "emotions", "nine")) == ["q_nine"]
     assert adjudicated(study(None)) == []
 

@@ -25,9 +25,7 @@ def test_the_backgrounds_are_those_of_the_pages() -> None:
 
 
 def test_a_colour_that_cannot_be_read_is_refused_with_one_that_can() -> None:
-    with pytest.raises(
-        ValueError, match=r"#ffcc00 has a contrast of 1\.\d\d:1 with the page in light mode"
-    ) as refused:
+    with pytest.raises(ValueError, match=r"#ffcc00 has a contrast of 1\.\d\d:1 with the page in light mode") as refused:
         Branding(colour="#ffcc00")
     better = re.findall(r"Use (#\w{6})", str(refused.value))[0]
     assert least_contrast(Branding(colour=better).colour or "", "light") >= AA

@@ -86,10 +86,7 @@ def test_all_conditions_must_hold_and_for_each_fills_names() -> None:
         ([q("a"), q("b", show_if="{question: a, answered: false}")], "could never be shown"),
         ([q("a"), q("b", show_if="{question: a, none: true}")], "could never be shown"),
         ([q("a"), q("b", show_if="{question: a, is: [yes, no], not: true}")], "could never be shown"),
-        (
-            [q("a"), q("b", show_if="[{question: a, is: yes}, {question: a, is: no}]")],
-            "could never be shown",
-        ),
+        ([q("a"), q("b", show_if="[{question: a, is: yes}, {question: a, is: no}]")], "could never be shown"),
         (
             [
                 q("a"),
@@ -124,11 +121,7 @@ def test_what_cannot_work_is_refused_with_its_line(questions: list[str], problem
         study(*questions)
     assert problem in str(error.value)
     first = BASE.count("\n") + 2
-    wrong = [
-        number
-        for number, line in enumerate(questions)
-        if "show_if" in line or "grid" in line or "page" in line
-    ]
+    wrong = [number for number, line in enumerate(questions) if "show_if" in line or "grid" in line or "page" in line]
     assert any(f"line {first + number}," in str(error.value) for number in wrong)
 
 
@@ -173,19 +166,10 @@ def test_questionnaires_are_of_the_same_questions() -> None:
     ("more", "problem"),
     [
         ("before: [{id: age, text: Age, scale: words}]\n", "a demographic is called 'age' too"),
-        (
-            "before: [{id: a, text: A, scale: words}, {id: a, text: A, scale: words}]\n",
-            "two before are called 'a'",
-        ),
-        (
-            "after: [{id: a, text: A, scale: words, machine_first: true}]\n",
-            "'machine_first' is about stimuli",
-        ),
+        ("before: [{id: a, text: A, scale: words}, {id: a, text: A, scale: words}]\n", "two before are called 'a'"),
+        ("after: [{id: a, text: A, scale: words, machine_first: true}]\n", "'machine_first' is about stimuli"),
         ("after: [{id: a, text: A, scale: none}]\n", "no scale is called 'none'"),
-        (
-            "before: [{id: a, text: A, scale: yes, show_if: {draft: x, is: yes}}]\n",
-            "a draft is about a stimulus",
-        ),
+        ("before: [{id: a, text: A, scale: yes, show_if: {draft: x, is: yes}}]\n", "a draft is about a stimulus"),
         (
             "before: [{id: a, text: A, scale: yes, show_if: {rater: a, is: yes}}]\n",
             "nothing asked about raters is called 'a'",
@@ -206,9 +190,7 @@ def test_none_is_an_answer_only_where_it_may_be() -> None:
 
 def test_long_texts_have_limits_in_characters() -> None:
     text = parse_study(
-        BASE.replace(
-            "words: {type: text}", "words: {type: text, min_characters: 3, max_characters: 5, rows: 4}"
-        )
+        BASE.replace("words: {type: text}", "words: {type: text, min_characters: 3, max_characters: 5, rows: 4}")
         + "questions: [{id: a, text: A, scale: words}]\n"
     ).scale_of("a")
     assert text.read(" 안녕하 ")[1] == " 안녕하 "
@@ -223,9 +205,7 @@ def test_long_texts_have_limits_in_characters() -> None:
 
 
 def test_suggestions_are_tags_too() -> None:
-    things = (
-        "things: {type: tags, tags: [cat], suggestions: [{id: dog, text: {en: Dog, ko: 개}}], open: false}"
-    )
+    things = "things: {type: tags, tags: [cat], suggestions: [{id: dog, text: {en: Dog, ko: 개}}], open: false}"
     made = parse_study(
         BASE.replace("things: {type: tags, tags: [cat, dog], open: false}", things)
         + "questions: [{id: a, text: A, scale: things}]\n"

@@ -113,9 +113,7 @@ def test_an_instrument_of_the_study_folder(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY.replace("tipi", "calm.yaml"), encoding="utf-8")
     study = load_study(tmp_path)
     instrument = study.instruments["calm"]
-    assert instrument.score("calm", {"1": 4.0, "2": 2.0, "3": None}) == (9.0, None), (
-        "prorated: 3 times the mean"
-    )
+    assert instrument.score("calm", {"1": 4.0, "2": 2.0, "3": None}) == (9.0, None), "prorated: 3 times the mean"
     assert instrument.score("calm", {"1": 4.0}) == (None, "2 of 3 items not answered (1 allowed)")
     assert study.before[0].text == {"en": "I am calm.", "ko": "나는 차분하다."}
     with pytest.raises(StudyError, match="file of a study folder"):
@@ -130,11 +128,7 @@ def test_an_instrument_of_the_study_folder(tmp_path: Path) -> None:
         ("instrument: tipi}", "instrument: tip}", r"line 5: No instrument called 'tip'"),
         ("text: Mood, scale: nine", "text: Mood, scale: nin", r"line 6, before.*no scale is called 'nin'"),
         ("[training]", "[traning]", r"line 8: 'gold-msi' has no subscale 'traning'"),
-        (
-            "gold-msi, id: music, subscales: [training]",
-            "tipi",
-            r"line 8: the instrument 'tipi' is used twice",
-        ),
+        ("gold-msi, id: music, subscales: [training]", "tipi", r"line 8: the instrument 'tipi' is used twice"),
         ("instrument: tipi}", "instrument: tipi, x: 1}", r"line 5, x: Extra inputs"),
         ("id: music", "id: before", r"cannot be called 'before'"),
         ("{nine:", "{tipi_agreement: {type: yes-no}, nine:", r"line 5: a scale of the study is called"),

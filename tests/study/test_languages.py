@@ -32,13 +32,7 @@ def study(languages: str) -> Study:
 
 
 def test_texts_are_found_wherever_they_stand() -> None:
-    places = {
-        "title",
-        "scales.n.anchors.0.0",
-        "scales.n.anchors.1.0",
-        "scales.t.tags.0.text",
-        "questions.0.text",
-    }
+    places = {"title", "scales.n.anchors.0.0", "scales.n.anchors.1.0", "scales.t.tags.0.text", "questions.0.text"}
     assert set(texts_of(study("en, ko"))) == places
     assert missing_texts(study("en, ko")) == {"ko": ["scales.n.anchors.0.0"]}
     assert missing_texts(study("en, ko-KR")) == {"ko-KR": ["scales.n.anchors.0.0"]}

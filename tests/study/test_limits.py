@@ -34,10 +34,7 @@ BASE: dict[str, Any] = {
             {"type": "points", "points": 5, "anchors": {1: "low"}},
             {"type": "points", "points": 5, "anchors": {0: "low"}},
         ),
-        (
-            {"type": "points", "points": 5, "anchors": {5: "high"}},
-            {"type": "points", "points": 5, "anchors": {6: "h"}},
-        ),
+        ({"type": "points", "points": 5, "anchors": {5: "high"}}, {"type": "points", "points": 5, "anchors": {6: "h"}}),
         (
             {"type": "points", "points": 5, "first": 0, "anchors": {0: "l"}},
             {"type": "points", "points": 5, "first": 0, "anchors": {5: "h"}},
@@ -141,10 +138,7 @@ def test_words_are_counted_in_any_script() -> None:
         (Recruiting, "complete_share", 0.01, 0.0),
         (Recruiting, "return_url", "https://a.example/{code}", "javascript:alert(1)"),
         (Recruiting, "return_url", "http://" + "a" * 1993, "http://" + "a" * 1994),
-        *(
-            (Codes, key, "c" * 200, "c" * 201)
-            for key in ("complete", "screened_out", "declined", "full", "partial")
-        ),
+        *((Codes, key, "c" * 200, "c" * 201) for key in ("complete", "screened_out", "declined", "full", "partial")),
     ],
 )
 def test_limits_of_the_design(model: type[Design], key: str, allowed: object, refused: object) -> None:
@@ -161,12 +155,7 @@ def test_defaults_that_designs_rely_on() -> None:
         1,
         20.0,
     )
-    assert (design.order, design.listening, design.auto_advance, design.adaptive) == (
-        "random",
-        "full",
-        "offer",
-        False,
-    )
+    assert (design.order, design.listening, design.auto_advance, design.adaptive) == ("random", "full", "offer", False)
     assert (recruiting.cap, recruiting.complete_share) == (None, 0.5)
     repeat = RepeatProbe(type="repeat", id="r")
     assert (repeat.per_session, repeat.at_most_apart, repeat.gap) == (1, 2, 8)
@@ -184,10 +173,7 @@ def test_defaults_that_designs_rely_on() -> None:
         ({"type": "repeat", "gap": 1}, {"type": "repeat", "gap": 0}),
         ({"type": "repeat", "per_session": 1}, {"type": "repeat", "per_session": 0}),
         ({"type": "attention", "per_session": 1}, {"type": "attention", "per_session": 0}),
-        (
-            {"type": "headphones", "trials": 5, "pass_at": 5},
-            {"type": "headphones", "trials": 5, "pass_at": 6},
-        ),
+        ({"type": "headphones", "trials": 5, "pass_at": 5}, {"type": "headphones", "trials": 5, "pass_at": 6}),
         ({"type": "headphones", "pass_at": 1}, {"type": "headphones", "pass_at": 0}),
     ],
 )
@@ -222,10 +208,7 @@ def test_limits_of_probes(allowed: dict[str, Any], refused: dict[str, Any]) -> N
             "no intent has a coordinate 'z'",
         ),
         ({"prompts": [{"id": "p", "text": "a", "systems": ["nobody"]}]}, "no system is called 'nobody'"),
-        (
-            {"probes": [{"type": "anchor", "id": "r", "stimuli": ["s"], "question": "z"}]},
-            "no question is called 'z'",
-        ),
+        ({"probes": [{"type": "anchor", "id": "r", "stimuli": ["s"], "question": "z"}]}, "no question is called 'z'"),
         (
             {"probes": [{"type": "attention", "id": "r", "text": "t", "question": "z", "answer": 1}]},
             "no question is called 'z'",
@@ -320,12 +303,8 @@ def test_limits_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_mistake_is_told_with_its_line() -> None:
-    text = (
-        "name: t\nscales:\n  nine: {type: points, points: 1}\nquestions:\n  - {id: v, text: V, scale: nine}\n"
-    )
-    with pytest.raises(
-        StudyError, match=r"study\.yaml, line 3, scales\.nine\.points: .*greater than or equal to 2"
-    ):
+    text = "name: t\nscales:\n  nine: {type: points, points: 1}\nquestions:\n  - {id: v, text: V, scale: nine}\n"
+    with pytest.raises(StudyError, match=r"study\.yaml, line 3, scales\.nine\.points: .*greater than or equal to 2"):
         parse_study(text)
     with pytest.raises(StudyError, match=r"line 3.*the key 'name' is given twice"):
         parse_study("name: t\nseed: 1\nname: u\n")

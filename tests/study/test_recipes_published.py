@@ -115,15 +115,7 @@ def test_aigiemo_judges_first_and_verifies_the_machine_after() -> None:
     study = recipe_study("aigiemo")
     names = [question.id for question in study.asked]
     assert names[:5] == ["emotion", "valence", "arousal", "caption", "reason"]
-    assert names[5:] == [
-        "style",
-        "scene",
-        "objects",
-        "facial_expression",
-        "human_action",
-        "colour",
-        "brightness",
-    ]
+    assert names[5:] == ["style", "scene", "objects", "facial_expression", "human_action", "colour", "brightness"]
     assert [question.machine_first for question in study.asked] == [False] * 5 + [True] * 7
     emotion = study.scale_of("emotion")
     assert isinstance(emotion, Categories)

@@ -79,9 +79,7 @@ def test_pairs_of_a_prompt_are_of_different_systems() -> None:
 def test_pairs_across_systems_share_the_intent() -> None:
     sets = made(type="ab", rule="across-systems").sets
     assert len(sets) == 2 * (15 - 3)
-    assert all(
-        system_of(a) != system_of(b) and int(a[1]) % 2 == int(b[1]) % 2 for a, b in (s.stimuli for s in sets)
-    )
+    assert all(system_of(a) != system_of(b) and int(a[1]) % 2 == int(b[1]) % 2 for a, b in (s.stimuli for s in sets))
 
 
 def test_pairs_within_a_system() -> None:
@@ -113,19 +111,12 @@ def test_the_reference_is_paired_with_everyone_else() -> None:
     sets = made(type="reference", reference="B").sets
     assert len(sets) == 4 * 2
     assert all(sorted(role for _, role in each.members) == ["member", "reference"] for each in sets)
-    assert {name for each in sets for name, role in each.members if role == "reference"} == {
-        f"B{p}a" for p in range(4)
-    }
+    assert {name for each in sets for name, role in each.members if role == "reference"} == {f"B{p}a" for p in range(4)}
 
 
 def test_a_mushra_set_has_its_reference_twice() -> None:
     (first, *_) = made(type="mushra", reference="A", anchors=["C"]).sets
-    assert first.members == (
-        ("A0a", "reference"),
-        ("B0a", "member"),
-        ("C0a", "anchor"),
-        ("A0a", "hidden-reference"),
-    )
+    assert first.members == (("A0a", "reference"), ("B0a", "member"), ("C0a", "anchor"), ("A0a", "hidden-reference"))
     assert first.stimuli == ("A0a", "B0a", "C0a")
 
 
@@ -229,11 +220,7 @@ def test_a_study_with_sets_reads_back() -> None:
 
 def test_a_study_without_sets_has_the_hash_it_had() -> None:
     plain = Study.model_validate(
-        {
-            "name": "t",
-            "scales": {"s": {"type": "yes-no"}},
-            "questions": [{"id": "q", "text": "Q", "scale": "s"}],
-        }
+        {"name": "t", "scales": {"s": {"type": "yes-no"}}, "questions": [{"id": "q", "text": "Q", "scale": "s"}]}
     )
     assert "sets" not in plain.model_dump()
     assert plain.hash.startswith("ece9d35b065fec24")

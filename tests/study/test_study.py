@@ -74,12 +74,7 @@ def test_the_hash_does_not_depend_on_layout() -> None:
     ("old", "new", "problem", "fix"),
     [
         ("name: small", "nam: small", "line 1, nam: there is no such key here", "Did you mean 'name'?"),
-        (
-            "scale: nine,",
-            "scale: nne,",
-            "line 18, questions.0.scale: no scale is called 'nne'",
-            "Did you mean 'nine'?",
-        ),
+        ("scale: nine,", "scale: nne,", "line 18, questions.0.scale: no scale is called 'nne'", "Did you mean 'nine'?"),
         (
             "axis: valence,",
             "axis: valance,",
@@ -99,12 +94,7 @@ def test_the_hash_does_not_depend_on_layout() -> None:
             "Did you mean 'points'?",
         ),
         ("9: {en: high", "11: {en: high", "line 10, scales.nine: there is no point 11", "Correct the value"),
-        (
-            "ratings_per_item: 6",
-            "ratings_per_item: six",
-            "line 24, design.ratings_per_item",
-            "Correct the value",
-        ),
+        ("ratings_per_item: 6", "ratings_per_item: six", "line 24, design.ratings_per_item", "Correct the value"),
         (
             "ratings_per_item: 6",
             "ratings_per_itm: 6",
@@ -130,12 +120,7 @@ def test_the_hash_does_not_depend_on_layout() -> None:
             "line 8, prompts.0.systems: no system is called 'Oen'",
             "Did you mean 'One'?",
         ),
-        (
-            ", at_least: 3",
-            ", at_least: 3, at_most: 2",
-            "line 21, probes.0: at_least cannot exceed at_most",
-            "Correct",
-        ),
+        (", at_least: 3", ", at_least: 3, at_most: 2", "line 21, probes.0: at_least cannot exceed at_most", "Correct"),
         ("low: 0, high: 1", "low: 1, high: 0", "line 16, scales.slider: low must be below high", "Correct"),
         ("languages: [en, ko]", "languages: [english]", "line 2, languages.0", "Correct"),
         ("name: small", "name: small\nname: other", "line 2: the key 'name' is given twice", "Keep one"),
@@ -153,8 +138,7 @@ def test_mistakes_are_told_with_place_and_fix(old: str, new: str, problem: str, 
 
 
 GRID = GOOD.replace(
-    '  - {id: "{e}/{t}"',
-    '  - {id: arousal, text: How aroused, scale: nine, axis: arousal}\n  - {id: "{e}/{t}"',
+    '  - {id: "{e}/{t}"', '  - {id: arousal, text: How aroused, scale: nine, axis: arousal}\n  - {id: "{e}/{t}"'
 )
 
 
@@ -186,9 +170,7 @@ def test_a_grid_of_other_questions_is_told_with_place_and_fix(grid: str, problem
     "text",
     [
         "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
-        + "\n".join(
-            f"{b}: &{b} [{', '.join(['*' + a] * 10)}]" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
-        ),
+        + "\n".join(f"{b}: &{b} [{', '.join(['*' + a] * 10)}]" for a, b in zip("abcdefgh", "bcdefghi", strict=True)),
         "a: &a [*a]",
         "[" * 100 + "]" * 100,
         "x: " + "{a: " * 60 + "1" + "}" * 60,
@@ -201,17 +183,14 @@ def test_a_yaml_bomb_does_not_go_off(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["a: !!python/object/apply:os.getcwd []", "a: !custom 1", "? [a, b]\n: 1", "", "- 1", "3", "a: \x00"],
+    "text", ["a: !!python/object/apply:os.getcwd []", "a: !custom 1", "? [a, b]\n: 1", "", "- 1", "3", "a: \x00"]
 )
 def test_odd_files_are_refused_in_words(text: str) -> None:
     with pytest.raises(StudyError):
         parse_study(text)
 
 
-@pytest.mark.parametrize(
-    "text", [GOOD, "a: &x [1, 'true', true, yes]\nb: *x\nc: |\n  two\n  lines\n", "é: 높음 😀\n"]
-)
+@pytest.mark.parametrize("text", [GOOD, "a: &x [1, 'true', true, yes]\nb: *x\nc: |\n  two\n  lines\n", "é: 높음 😀\n"])
 def test_both_parsers_read_the_same_on_the_same_lines(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fast = read_yaml(text, "study.yaml")
     monkeypatch.setattr("yaml.__with_libyaml__", False)
@@ -248,9 +227,7 @@ class TestScales:
             ("slider", "0,5", (0.5, None)),
         ],
     )
-    def test_answers_on_the_scale(
-        self, scale: str, answer: object, expected: tuple[float | None, str | None]
-    ) -> None:
+    def test_answers_on_the_scale(self, scale: str, answer: object, expected: tuple[float | None, str | None]) -> None:
         assert self.study.scales[scale].read(answer) == expected
 
     @check_all(
@@ -305,9 +282,7 @@ class TestRecipes:
         study = recipe_study("aimoclips")
         assert len(study.systems) == 6
         assert len(study.intents) == 12
-        assert {
-            len([i for i in study.intents if i.group == g]) for g in ("hv_ha", "lv_ha", "lv_la", "hv_la")
-        } == {3}
+        assert {len([i for i in study.intents if i.group == g]) for g in ("hv_ha", "lv_ha", "lv_la", "hv_la")} == {3}
         assert [study.scale_of(q).bounds() for q in ("valence", "arousal")] == [(1.0, 9.0)] * 2
         assert (study.design.stimuli_per_rater, study.design.distinct) == (56, ["system", "intent"])
 
@@ -341,9 +316,7 @@ NUMERIC = "name: s\nscales: {{n: {{type: numeric, {given}}}}}\nquestions: [{{id:
 
 
 def test_a_slider_has_words_at_its_places() -> None:
-    study = parse_study(
-        NUMERIC.format(given="low: 0, high: 1, anchors: {0: calm, 0.5: {en: mid, ko: 중간}, 1: wild}")
-    )
+    study = parse_study(NUMERIC.format(given="low: 0, high: 1, anchors: {0: calm, 0.5: {en: mid, ko: 중간}, 1: wild}"))
     scale = study.scales["n"]
     assert isinstance(scale, Numeric)
     assert scale.anchors == {0: "calm", 0.5: {"en": "mid", "ko": "중간"}, 1: "wild"}
@@ -366,14 +339,11 @@ def test_words_beside_the_slider_are_refused(given: str, problem: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tags", "problem"),
-    [("[a, {id: a, text: A}]", "two tags are called 'a'"), ("['a;b']", "holds the separator")],
+    ("tags", "problem"), [("[a, {id: a, text: A}]", "two tags are called 'a'"), ("['a;b']", "holds the separator")]
 )
 def test_tags_that_cannot_be_told_apart_are_refused(tags: str, problem: str) -> None:
     with pytest.raises(StudyError) as caught:
-        parse_study(
-            f"name: s\nscales: {{t: {{type: tags, tags: {tags}}}}}\nquestions: [{{id: q, text: Q, scale: t}}]"
-        )
+        parse_study(f"name: s\nscales: {{t: {{type: tags, tags: {tags}}}}}\nquestions: [{{id: q, text: Q, scale: t}}]")
     assert problem in caught.value.problem
 
 

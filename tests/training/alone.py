@@ -26,12 +26,7 @@ def run_alone(code: str, folder: Path) -> str:
     blocked = f"import sys; sys.modules['heartfelt'] = None\nexec({code!r})"
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     done = subprocess.run(
-        [sys.executable, "-c", blocked],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", blocked], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -38,10 +38,7 @@ class Digits(Embedding):
     name: ClassVar[str] = "digits"
     about: ClassVar[str] = "the numbers in the file"
     media: ClassVar[str] = "audio"
-    blocks: ClassVar[tuple[EmbeddingBlock, ...]] = (
-        EmbeddingBlock("first", 4),
-        EmbeddingBlock("rest", WIDTH - 4),
-    )
+    blocks: ClassVar[tuple[EmbeddingBlock, ...]] = (EmbeddingBlock("first", 4), EmbeddingBlock("rest", WIDTH - 4))
     looks = 0
 
     @property
@@ -56,14 +53,10 @@ class Digits(Embedding):
 
 if "digits" not in EMBEDDINGS:
     EMBEDDINGS.add(Digits.name, Digits)
-    RECIPES.add(
-        "digits", TrainingRecipe(name="digits", about="numbers", embedding="digits", questions=("valence",))
-    )
+    RECIPES.add("digits", TrainingRecipe(name="digits", about="numbers", embedding="digits", questions=("valence",)))
     RECIPES.add(
         "digits-raters",
-        TrainingRecipe(
-            name="digits-raters", about="numbers", embedding="digits", questions=("valence",), raters=True
-        ),
+        TrainingRecipe(name="digits-raters", about="numbers", embedding="digits", questions=("valence",), raters=True),
     )
 
 
@@ -89,9 +82,7 @@ def planted(folder: Path, per_cell: int = 7, noise: float = 0.8, *, truth: bool 
                 value = 5 + 1.3 * float(x @ weight) if truth else float(rng.uniform(1, 9))
                 for rater in rng.choice(12, 5, replace=False):
                     predicted = float(np.clip(np.round(value + rng.normal(0, noise)), 1, 9))
-                    ratings.append(
-                        {"rater": f"r{rater}", "stimulus": name, "question": "valence", "value": predicted}
-                    )
+                    ratings.append({"rater": f"r{rater}", "stimulus": name, "question": "valence", "value": predicted})
     return Snapshot.build(
         parse_study(STUDY, "planted"),
         stimuli=pl.DataFrame(stimuli),

@@ -12,16 +12,7 @@ import heartfelt
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.model import load_trained
 from heartfelt.predictors.trained.predictor import TrainedPredictor
-from heartfelt.training import (
-    RECIPES,
-    Evaluation,
-    Trained,
-    TrainingStimuli,
-    TrainOptions,
-    evaluate,
-    gather,
-    train,
-)
+from heartfelt.training import RECIPES, Evaluation, Trained, TrainingStimuli, TrainOptions, evaluate, gather, train
 from heartfelt.training.heads.card import answers_table
 from heartfelt.training.heads.fitting import ScaledRows, choose
 from heartfelt.training.heads.raters import SingleAnswers
@@ -86,13 +77,9 @@ def test_raters_who_differ_are_learned_from_better_than_by_means(tmp_path: Path)
     snapshot = planted(tmp_path / "media", 5)
     errors = {}
     for recipe in ("digits", "digits-raters"):
-        material: TrainingStimuli = gather(
-            snapshot, RECIPES[recipe], policy="none", cache=FeatureCache(tmp_path / "f")
-        )
+        material: TrainingStimuli = gather(snapshot, RECIPES[recipe], policy="none", cache=FeatureCache(tmp_path / "f"))
         target = material.targets[0]
-        answers = gather(
-            snapshot, RECIPES["digits-raters"], policy="none", cache=FeatureCache(tmp_path / "f")
-        )
+        answers = gather(snapshot, RECIPES["digits-raters"], policy="none", cache=FeatureCache(tmp_path / "f"))
         single = answers.targets[0].answers
         assert single is not None
         rng = np.random.default_rng(5)

@@ -26,9 +26,7 @@ NAN, INF = float("nan"), float("inf")
 
 
 def fit(snapshot: Snapshot, folder: Path) -> Trained:
-    return train(
-        snapshot, TrainOptions(recipe="digits", policy="none", heads=("ridge",), features=folder / "features")
-    )
+    return train(snapshot, TrainOptions(recipe="digits", policy="none", heads=("ridge",), features=folder / "features"))
 
 
 def values(count: int) -> list[float]:
@@ -44,17 +42,11 @@ def scores(trained: Trained) -> dict[str, ProtocolScore]:
     [
         (0, [5.0] * 40, "every stimulus has the same label .5."),
         (3, [5.0] * 40, "every stimulus has the same label .5."),
-        (
-            0,
-            [5.0 + 1e-9 * at for at in range(40)],
-            "all 40 labels are 5 but for less than a thousandth of the scale",
-        ),
+        (0, [5.0 + 1e-9 * at for at in range(40)], "all 40 labels are 5 but for less than a thousandth of the scale"),
         (3, [5.0] * 37 + [2.0, 3.0, 4.0], "all but 3 of 40 labels are 5, and 5 others are needed"),
     ],
 )
-def test_labels_that_say_nothing_are_refused(
-    tmp_path: Path, raters: int, labels: list[float], words: str
-) -> None:
+def test_labels_that_say_nothing_are_refused(tmp_path: Path, raters: int, labels: list[float], words: str) -> None:
     with pytest.raises(InputError, match=f"'valence': {words}") as raised:
         fit(labelled(tmp_path, labels, raters=raters), tmp_path)
     assert "Check which column holds the answers" in raised.value.fix
@@ -104,9 +96,7 @@ def test_missing_labels_are_counted_wherever_the_result_is_shown(
 def test_a_stimulus_without_answers_is_counted_too(tmp_path: Path) -> None:
     whole = labelled(tmp_path, values(30), raters=3)
     ratings = whole.ratings.filter(~pl.col("stimulus").str.starts_with("clipb"))
-    trained = fit(
-        Snapshot.build(whole.study, stimuli=whole.stimuli, ratings=ratings, source=whole.source), tmp_path
-    )
+    trained = fit(Snapshot.build(whole.study, stimuli=whole.stimuli, ratings=ratings, source=whole.source), tmp_path)
     assert trained.material.notes == ("4 of 30 stimuli have no label for 'valence' and were left out.",)
     assert set(trained.material.ledger["reason"]) == {"no label: too few usable answers"}
 
@@ -169,9 +159,7 @@ def test_within_cells_is_what_it_is_without_the_lone_clips(tmp_path: Path) -> No
         (3, None, "rated by 3 of 3 raters (policy `none`, 90 of 90 ratings)"),
     ],
 )
-def test_a_card_says_whose_answers_the_labels_are(
-    tmp_path: Path, raters: int, n: int | None, words: str
-) -> None:
+def test_a_card_says_whose_answers_the_labels_are(tmp_path: Path, raters: int, n: int | None, words: str) -> None:
     trained = fit(labelled(tmp_path, values(30), raters=raters, n=n), tmp_path)
     assert f"; {words}." in trained.model.card
     assert "0 of 0" not in trained.model.card
@@ -236,9 +224,7 @@ def test_what_can_be_learned_from_a_column() -> None:
     assert not reason([1.0, 1.008] * 10)
     assert reason([1.0, 1.007] * 10).startswith("all 20 labels are 1.0")
     assert reason([1e6, 1e6 + 1] * 10, None).startswith("all 20 labels are")
-    moods = LabelColumn(
-        question="mood", label=np.array([0.0] * 19 + [1.0]), categories={0.0: "joy", 1.0: "awe"}
-    )
+    moods = LabelColumn(question="mood", label=np.array([0.0] * 19 + [1.0]), categories={0.0: "joy", 1.0: "awe"})
     assert not moods.not_learnable()
     with pytest.raises(InputError, match=r"stimulus.*label"):
         not_learnable([LabelColumn(question="mood", label=np.zeros(30), categories={0.0: "joy"})])

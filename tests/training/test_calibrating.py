@@ -23,9 +23,7 @@ BLOCKS = (30, 12)
 def cloud(seed: int, size: int = 200, centre: float = 0.0, spread: float = 1.0) -> np.ndarray:
     rng = stream(seed, "cloud")
     mix = stream(1, "mix").normal(0, 1, (8, sum(BLOCKS)))
-    return (rng.normal(centre, spread, (size, 8)) @ mix + rng.normal(0, 0.3, (size, sum(BLOCKS)))).astype(
-        np.float32
-    )
+    return (rng.normal(centre, spread, (size, 8)) @ mix + rng.normal(0, 0.3, (size, sum(BLOCKS)))).astype(np.float32)
 
 
 def calibrated(rows: np.ndarray) -> Places:
@@ -45,9 +43,7 @@ def test_strangers_are_foreign_and_the_like_are_not() -> None:
 def test_the_distance_grows_and_is_nought_for_ordinary_ones() -> None:
     places = calibrated(cloud(2))
     assert abs(float(np.median(places.distance))) < 0.1
-    means = [
-        float(places.domain.measures(cloud(5, spread=width))[0].mean()) for width in (0.5, 1.0, 2.0, 4.0)
-    ]
+    means = [float(places.domain.measures(cloud(5, spread=width))[0].mean()) for width in (0.5, 1.0, 2.0, 4.0)]
     assert means == sorted(means)
 
 
@@ -128,8 +124,7 @@ def test_growth_is_bounded() -> None:
 @pytest.mark.slow
 def test_a_model_keeps_its_domain(tmp_path: Path) -> None:
     made = train(
-        planted(tmp_path / "media"),
-        TrainOptions(recipe="digits", policy="none", features=tmp_path / "features"),
+        planted(tmp_path / "media"), TrainOptions(recipe="digits", policy="none", features=tmp_path / "features")
     ).model
     assert made.domain is not None
     assert made.domain.arrays["basis"].shape[1] == COMPONENTS
@@ -146,8 +141,7 @@ def test_a_model_keeps_its_domain(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_model_of_an_earlier_version_still_answers(tmp_path: Path) -> None:
     made = train(
-        planted(tmp_path / "media"),
-        TrainOptions(recipe="digits", policy="none", features=tmp_path / "features"),
+        planted(tmp_path / "media"), TrainOptions(recipe="digits", policy="none", features=tmp_path / "features")
     ).model
     replace(made, domain=None).write(tmp_path / "model")
     again = load_trained(tmp_path / "model")

@@ -72,9 +72,7 @@ def test_a_width_is_never_printed_as_nothing() -> None:
     assert half_width(0.0049) == half_width(0.0) == "less than ±0.01"
 
 
-@pytest.mark.parametrize(
-    "marker", ['onnxruntime.InferenceSession("model/model.onnx")\nanswers', "safetensors.numpy"]
-)
+@pytest.mark.parametrize("marker", ['onnxruntime.InferenceSession("model/model.onnx")\nanswers', "safetensors.numpy"])
 def test_a_head_answers_by_the_code_of_the_docs(trained: Trained, tmp_path: Path, marker: str) -> None:
     trained.model.write(tmp_path / "model")
     rows = np.random.default_rng(1).normal(0, 0.3, (4, 12)).astype(np.float32)

@@ -22,12 +22,7 @@ def rows(n: int = 120, *, curved: bool = False) -> Rows:
         y = 5 + 2 * np.tanh(x[:, 0] * x[:, 3]) + rng.normal(0, 0.1, n)
     weight = rng.uniform(0.5, 1.5, n)
     return Rows(
-        x=x.astype(np.float32),
-        y=y,
-        weight=weight,
-        spread=np.full(n, 1.0),
-        blocks=BLOCKS,
-        points=np.arange(1.0, 10.0),
+        x=x.astype(np.float32), y=y, weight=weight, spread=np.full(n, 1.0), blocks=BLOCKS, points=np.arange(1.0, 10.0)
     )
 
 

@@ -56,13 +56,7 @@ def test_a_head_has_the_layout(trained: Trained, tmp_path: Path) -> None:
     manifest = json.loads((tmp_path / "model" / MODEL).read_text())
     assert (manifest["kind"], manifest["layout"], manifest["media"]) == (FROZEN_HEAD, LAYOUT, "audio")
     assert manifest["data"] == [
-        {
-            "study": "planted",
-            "snapshot": trained.material.snapshot.hash,
-            "licence": NOT_STATED,
-            "credit": "",
-            "hub": "",
-        }
+        {"study": "planted", "snapshot": trained.material.snapshot.hash, "licence": NOT_STATED, "credit": "", "hub": ""}
     ]
     assert list(manifest["files"]) == [WEIGHTS]
     assert manifest["outputs"][0]["question"] == "valence"
@@ -83,9 +77,7 @@ def test_a_folder_without_its_training_stimuli_is_refused(trained: Trained, tmp_
 
 
 @pytest.mark.parametrize("key", ["half_width", "confidence", "slope", "bounds"])
-def test_a_number_that_is_gone_is_told_when_the_folder_is_read(
-    trained: Trained, tmp_path: Path, key: str
-) -> None:
+def test_a_number_that_is_gone_is_told_when_the_folder_is_read(trained: Trained, tmp_path: Path, key: str) -> None:
     folder = trained.model.write(tmp_path / "model")
     manifest = json.loads((folder / MODEL).read_text())
     manifest["outputs"][0][key] = [1.0, None] if key == "bounds" else None
@@ -232,10 +224,7 @@ def test_the_licence_of_the_data_is_that_of_the_study_or_of_its_credit() -> None
 
 
 def test_base_models_have_the_hub_id_or_the_package(tmp_path: Path) -> None:
-    ids = {
-        name: [base.header_id for base in EMBEDDINGS[name]().base_models]
-        for name in ("music-msd", "music-words")
-    }
+    ids = {name: [base.header_id for base in EMBEDDINGS[name]().base_models] for name in ("music-msd", "music-words")}
     assert ids["music-msd"] == ["musicnn"]
     assert ids["music-words"] == ["musicnn", "musicnn", "sentence-transformers/all-MiniLM-L6-v2"]
     assert BaseModel.named("laion/clap-htsat-unfused").hub == "laion/clap-htsat-unfused"

@@ -90,9 +90,7 @@ def test_a_column_goes_before_the_file_name_and_the_users_choice_before_both() -
 
 def test_the_cell_of_a_generated_clip_is_no_theme() -> None:
     """Suno_calm_3 belongs to the cell of Suno and calm, which has a reading of its own; a prompt per intent says no more."""
-    rows = [
-        (system, intent, at) for system in "ABCD" for intent in ("calm", "sad", "glad") for at in range(6)
-    ]
+    rows = [(system, intent, at) for system in "ABCD" for intent in ("calm", "sad", "glad") for at in range(6)]
     names = [f"{system}_{intent}_{at}" for system, intent, at in rows]
     frame = table(
         names,
@@ -158,9 +156,7 @@ def test_a_picture_saved_again_is_a_near_duplicate(tmp_path: Path) -> None:
         paths.append(tmp_path / f"{name}.jpg")
         picture.save(paths[-1], quality=30)
     hashes = [picture_hash(path) for path in paths]
-    result = near_duplicates(
-        [path.name for path in paths], np.zeros((len(paths), 0), np.float32), None, hashes
-    )
+    result = near_duplicates([path.name for path in paths], np.zeros((len(paths), 0), np.float32), None, hashes)
     assert result.tolist() == [*range(12), 0, 1, 2, 3]
     (tmp_path / "broken.png").write_text("no picture")
     assert picture_hash(tmp_path / "broken.png") is None
@@ -204,13 +200,9 @@ def themed(folder: Path, n_themes: int = 24, per_theme: int = 6) -> Snapshot:
             stimuli.append({"stimulus": name, "path": name})
             for rater in range(4):
                 value = float(np.clip(np.round(label + rng.normal(0, 0.6)), 1, 9))
-                ratings.append(
-                    {"rater": f"r{rater}", "stimulus": name, "question": "valence", "value": value}
-                )
+                ratings.append({"rater": f"r{rater}", "stimulus": name, "question": "valence", "value": value})
     study = base.study.model_copy(update={"systems": [], "intents": []})
-    return Snapshot.build(
-        study, stimuli=pl.DataFrame(stimuli), ratings=pl.DataFrame(ratings), source=base.source
-    )
+    return Snapshot.build(study, stimuli=pl.DataFrame(stimuli), ratings=pl.DataFrame(ratings), source=base.source)
 
 
 @pytest.mark.slow
@@ -258,10 +250,7 @@ def test_a_published_split_trains_on_its_training_part_alone(tmp_path: Path) -> 
     )
     options = TrainOptions(recipe="digits", policy="none", split="published", features=tmp_path / "features")
     made = train(data, options)
-    by_part = {
-        name: set(data.stimuli.filter(pl.col("split") == name)["stimulus"])
-        for name in ("train", "dev", "test")
-    }
+    by_part = {name: set(data.stimuli.filter(pl.col("split") == name)["stimulus"]) for name in ("train", "dev", "test")}
     assert set(made.material.stimuli) == by_part["train"]
     assert {retained.stimulus for retained in made.model.out_of_fold.values()} == by_part["train"]
     rows = {row.protocol: row for row in made.evaluation.rows}

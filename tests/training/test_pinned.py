@@ -15,16 +15,7 @@ from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.scoring.grouping import StimulusGrouping, near_duplicates
 from heartfelt.serialization import to_json
 from heartfelt.stats.estimate import Estimate
-from heartfelt.training import (
-    RECIPES,
-    ProtocolScore,
-    Trained,
-    TrainingStimuli,
-    TrainOptions,
-    evaluate,
-    gather,
-    train,
-)
+from heartfelt.training import RECIPES, ProtocolScore, Trained, TrainingStimuli, TrainOptions, evaluate, gather, train
 from heartfelt.training.heads import fitting as fitting_module
 from heartfelt.training.heads.calibrating import Domains, Places, conformal, width_of
 from heartfelt.training.heads.fitting import choose, folds
@@ -54,9 +45,7 @@ def figures(made: Trained) -> dict[str, Any]:
     output = made.model.outputs[0]
     left = {f"{q}, {name}": part for (q, name), part in made.evaluation.left_out.items()}
     return {
-        "rows": [
-            {key: plain(value) for key, value in figures_of(row).items()} for row in made.evaluation.rows
-        ],
+        "rows": [{key: plain(value) for key, value in figures_of(row).items()} for row in made.evaluation.rows],
         "left_out": {name: part.value[:12].tolist() for name, part in left.items()},
         "half_width": {name: part.half_width[:12].tolist() for name, part in left.items()},
         "fold": {name: part.fold.tolist() for name, part in left.items()},
@@ -98,17 +87,13 @@ def test_figures_are_what_they_were(tmp_path: Path) -> None:
         # Half widths come out of a search whose steps depend on the linear-algebra library's code for the processor: over
         # five kinds of it they differ by up to 5.4e-6 of their size, everything else by less than 1e-6.
         rel = 2e-5 if "half_width" in key else 1e-6
-        assert mine[key] == (
-            pytest.approx(value, rel=rel, abs=1e-8) if isinstance(value, float) else value
-        ), key
+        assert mine[key] == (pytest.approx(value, rel=rel, abs=1e-8) if isinstance(value, float) else value), key
 
 
 @pytest.fixture(scope="module")
 def material(tmp_path_factory: pytest.TempPathFactory) -> TrainingStimuli:
     folder = tmp_path_factory.mktemp("material")
-    return gather(
-        planted(folder / "media", 4), RECIPES["digits"], policy="none", cache=FeatureCache(folder / "f")
-    )
+    return gather(planted(folder / "media", 4), RECIPES["digits"], policy="none", cache=FeatureCache(folder / "f"))
 
 
 @pytest.mark.slow
@@ -120,9 +105,7 @@ def test_what_is_left_out_has_no_part_in_its_prediction(material: TrainingStimul
         target = material.targets[0]
         wild = [np.where(out, 10.0 - column, column) for column in (target.label, target.screened)]
         weight = np.where(out, 3.0, target.weight)
-        changed = replace(
-            material, targets=(replace(target, label=wild[0], screened=wild[1], weight=weight),)
-        )
+        changed = replace(material, targets=(replace(target, label=wild[0], screened=wild[1], weight=weight),))
         after = evaluate(changed, ("ridge",)).left_out["valence", name]
         was = before["valence", name]
         assert after.value[out].tolist() == was.value[out].tolist()
@@ -254,13 +237,9 @@ def test_parts_of_the_error_add_up(material: TrainingStimuli) -> None:
     systems = material.systems
     assert systems is not None
     offset = np.where(systems % 2 == 0, -1.0, 1.0)
-    left = replace(
-        evaluate(material, ("ridge",)).left_out["valence", "five-fold"], value=target.screened + offset
-    )
+    left = replace(evaluate(material, ("ridge",)).left_out["valence", "five-fold"], value=target.screened + offset)
     parts = error_parts(material, target, left)
-    assert parts == pytest.approx(
-        {"system": np.sqrt(4 / 3), "intent": 0.0, "stimulus": 0.0, "systems": 4.0}, abs=1e-9
-    )
+    assert parts == pytest.approx({"system": np.sqrt(4 / 3), "intent": 0.0, "stimulus": 0.0, "systems": 4.0}, abs=1e-9)
     lone = replace(material, system=(None,) * len(material.stimuli))
     assert error_parts(lone, target, left) == pytest.approx({"stimulus": float(np.std(offset, ddof=1))})
 

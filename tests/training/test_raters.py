@@ -97,9 +97,7 @@ def test_what_was_not_rated_has_no_label_and_answers_are_taken_by_place() -> Non
 
 def test_all_answers_equal_is_no_error() -> None:
     answers, _ = planted()
-    model = model_raters(
-        SingleAnswers(answers.rater, answers.place, np.full(answers.value.size, 4.0)), STIMULI
-    )
+    model = model_raters(SingleAnswers(answers.rater, answers.place, np.full(answers.value.size, 4.0)), STIMULI)
     assert model.label == pytest.approx(4.0, abs=1e-6)
     assert np.isfinite(model.variance).all()
 
@@ -113,9 +111,7 @@ def test_the_ranked_probability_score_by_hand() -> None:
     assert crps_expected([4.5], [1e-6], POINTS) == pytest.approx([0.25])
     # A scale of three points, normal with mean 2 and sd 1: 0.3085 on each end.
     end = 0.308537538725987
-    assert shares([2.0], [1.0], np.array([1.0, 2.0, 3.0])) == pytest.approx(
-        np.array([[end, 1 - 2 * end, end]])
-    )
+    assert shares([2.0], [1.0], np.array([1.0, 2.0, 3.0])) == pytest.approx(np.array([[end, 1 - 2 * end, end]]))
     assert crps([2.0], [1.0], np.array([1.0, 2.0, 3.0]), [3.0]) == pytest.approx([end**2 + (1 - end) ** 2])
 
 

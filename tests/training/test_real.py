@@ -23,9 +23,7 @@ def test_valence_of_photographs(shared_data: Path, tmp_path: Path) -> None:
         pytest.skip(f"EfficientNet-Lite cannot be pulled: {error.problem}")
     norms = pl.read_csv(shared_data / "oasis" / "norms.csv").sort("valence_mean")
     chosen = pl.concat([norms.head(40), norms.tail(40)]).filter(
-        pl.col("file").map_elements(
-            lambda name: (shared_data / "oasis" / "images" / name).is_file(), pl.Boolean
-        )
+        pl.col("file").map_elements(lambda name: (shared_data / "oasis" / "images" / name).is_file(), pl.Boolean)
     )
     (tmp_path / "images").mkdir()
     for name in chosen["file"]:

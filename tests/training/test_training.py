@@ -22,9 +22,7 @@ from tests.training.studies import Digits, planted, value_of
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     folder = tmp_path_factory.mktemp("planted")
-    return train(
-        planted(folder / "media"), TrainOptions(recipe="digits", policy="none", features=folder / "features")
-    )
+    return train(planted(folder / "media"), TrainOptions(recipe="digits", policy="none", features=folder / "features"))
 
 
 def row(made: Trained, protocol: str, side: str = "everyone") -> ProtocolScore:
@@ -48,9 +46,7 @@ def test_planted_truth_is_found_up_to_the_ceiling(made: Trained) -> None:
 def test_chance_is_not_predicted(tmp_path: Path) -> None:
     """Nested folds: labels that have nothing to do with the files give a correlation about zero."""
     snapshot = planted(tmp_path / "media", truth=False)
-    result = row(
-        train(snapshot, TrainOptions(recipe="digits", policy="none", features=tmp_path / "f")), "five-fold"
-    )
+    result = row(train(snapshot, TrainOptions(recipe="digits", policy="none", features=tmp_path / "f")), "five-fold")
     assert abs(value_of(result.pearson)) < 0.35
 
 
@@ -70,9 +66,7 @@ def test_the_model_in_its_folder_is_the_same(made: Trained, tmp_path: Path) -> N
 @pytest.mark.slow
 def test_same_seed_same_bytes(tmp_path: Path) -> None:
     for name in ("one", "two"):
-        options = TrainOptions(
-            recipe="digits", policy="none", heads=("ridge", "mlp"), features=tmp_path / "f"
-        )
+        options = TrainOptions(recipe="digits", policy="none", heads=("ridge", "mlp"), features=tmp_path / "f")
         train(planted(tmp_path / "media", 3), options).model.write(tmp_path / name)
     for file in (MODEL, WEIGHTS):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
@@ -89,9 +83,7 @@ def test_as_a_predictor_it_keeps_training_stimuli_out_of_fold(
         result = run(predictor, cases(snapshot, limit=12)).table
         assert result["ok"].all()
         assert result["note"].str.contains("out of fold").all()
-        left_out = {
-            retained.stimulus: retained.predicted["valence"] for retained in made.model.out_of_fold.values()
-        }
+        left_out = {retained.stimulus: retained.predicted["valence"] for retained in made.model.out_of_fold.values()}
         for stimulus, value, low, high in result.select("stimulus", "value", "low", "high").iter_rows():
             assert value == pytest.approx(left_out[stimulus])
             assert 1 <= low <= value <= high <= 9
@@ -148,10 +140,7 @@ def test_files_that_are_not_there_are_rows_with_reasons(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_too_little_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="12 stimuli have both a label and a file"):
-        train(
-            planted(tmp_path / "media", 1),
-            TrainOptions(recipe="digits", policy="none", features=tmp_path / "f"),
-        )
+        train(planted(tmp_path / "media", 1), TrainOptions(recipe="digits", policy="none", features=tmp_path / "f"))
     with pytest.raises(InputError, match="No head is called 'forest'"):
         TrainOptions(heads=("forest",))
 

@@ -84,9 +84,7 @@ def opinions(folder: Path) -> Snapshot:
         for question, value in truth.items():
             for rater in range(4):
                 predicted = float(np.clip(np.round(value + rng.normal(0, 0.4)), 1, 5))
-                ratings.append(
-                    {"rater": f"r{rater}", "stimulus": name, "question": question, "value": predicted}
-                )
+                ratings.append({"rater": f"r{rater}", "stimulus": name, "question": question, "value": predicted})
     return Snapshot.build(
         parse_study(STUDY, "opinions"),
         stimuli=pl.DataFrame(stimuli),
@@ -96,9 +94,7 @@ def opinions(folder: Path) -> Snapshot:
 
 
 @pytest.mark.slow
-def test_alignment_is_read_from_file_and_text_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_alignment_is_read_from_file_and_text_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEARTFELT_FEATURES", str(tmp_path / "kept"))
     snapshot = opinions(tmp_path / "media")
     made = train(snapshot, TrainOptions(recipe="digits-mos", policy="none"))
@@ -106,9 +102,7 @@ def test_alignment_is_read_from_file_and_text_together(
         "impression": "digits",
         "alignment": "digits-words",
     }
-    scores = {
-        row.question: value_of(row.pearson) for row in made.evaluation.rows if row.protocol == "five-fold"
-    }
+    scores = {row.question: value_of(row.pearson) for row in made.evaluation.rows if row.protocol == "five-fold"}
     assert scores["impression"] > 0.7
     assert scores["alignment"] > 0.7
     assert made.model.embedding == "digits-words"

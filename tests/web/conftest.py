@@ -63,9 +63,7 @@ def options(hashed: str) -> WebOptions:
 def stranger(collection: Collection, options: WebOptions) -> Iterator[TestClient]:
     """Somebody without cookie or token."""
     app = create_app(collection, options)
-    with TestClient(
-        app, base_url="http://study.test", follow_redirects=False, raise_server_exceptions=False
-    ) as client:
+    with TestClient(app, base_url="http://study.test", follow_redirects=False, raise_server_exceptions=False) as client:
         yield client
 
 

@@ -9,17 +9,7 @@ from typing import Any
 import numpy as np
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import (
-    Answer,
-    Arrive,
-    GiveConsent,
-    Next,
-    Ready,
-    SessionEnd,
-    ShowTrial,
-    Step,
-    TrialLog,
-)
+from heartfelt.collect.commands import Answer, Arrive, GiveConsent, Next, Ready, SessionEnd, ShowTrial, Step, TrialLog
 from heartfelt.streams import stream
 
 SYSTEMS = ("Quillbox", "Marrowtone")
@@ -57,17 +47,13 @@ def write_study(folder: Path, each: int = 2, quota: int = 4) -> Path:
             for number in range(1, each + 1):
                 name = f"{system}_{intent}_{number}"
                 time = np.arange(8000 // 4) / 8000
-                soundfile.write(
-                    media / f"{name}.wav", 0.1 * np.sin(2 * np.pi * (220 + 40 * number) * time), 8000
-                )
+                soundfile.write(media / f"{name}.wav", 0.1 * np.sin(2 * np.pi * (220 + 40 * number) * time), 8000)
                 lines.append(f"{name},{system},{intent},{name}.wav")
     (folder / "stimuli.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder
 
 
-def rate(
-    collection: Collection, person: str | None = None, most: int = 1000, values: Any = None
-) -> tuple[str, int]:
+def rate(collection: Collection, person: str | None = None, most: int = 1000, values: Any = None) -> tuple[str, int]:
     """One rater comes and answers up to ``most`` trials; returns who it was and how many were answered."""
     arrived = collection.do(Arrive(recruiter="prolific", person=person) if person else Arrive())
     rater, done = arrived.rater, 0
@@ -77,9 +63,7 @@ def rate(
         if isinstance(step, ShowTrial):
             given = values or _answers(collection, step, truth)
             heard = TrialLog(seconds=2.0 + float(truth.random()), plays=1, first_play=0.4, device="computer")
-            step = collection.do(
-                Answer(rater, step.trial, key=f"{rater}-{done}", values=given, log=heard)
-            ).next_step
+            step = collection.do(Answer(rater, step.trial, key=f"{rater}-{done}", values=given, log=heard)).next_step
             done += 1
         elif type(step).__name__ == "AskConsent":
             step = collection.do(GiveConsent(rater, True))

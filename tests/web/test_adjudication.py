@@ -21,7 +21,9 @@ from heartfelt.web.security.signing import Signer, adjudicator_link
 from tests.web.conftest import SECRET, log_in
 from tests.web.studies import rate
 
-RULES = "\nadjudication: {rules: [{type: disagreement, range_above: 2}], questions: [valence]}\nlanguages: [en, ko, zh]\n"
+RULES = (
+    "\nadjudication: {rules: [{type: disagreement, range_above: 2}], questions: [valence]}\nlanguages: [en, ko, zh]\n"
+)
 PEOPLE = (2, 5, 8)
 """What three people answer to everything."""
 
@@ -41,9 +43,7 @@ def collection(folder: Path) -> Iterator[Collection]:
 
 def client_of(collection: Collection, options: WebOptions) -> TestClient:
     app = create_app(collection, options)
-    return TestClient(
-        app, base_url="http://study.test", follow_redirects=False, raise_server_exceptions=False
-    )
+    return TestClient(app, base_url="http://study.test", follow_redirects=False, raise_server_exceptions=False)
 
 
 @pytest.fixture
@@ -67,13 +67,7 @@ def ask(client: TestClient, path: str, **body: Any) -> Any:
 
 
 def decide(client: TestClient, shown: dict[str, Any], /, **what: Any) -> Any:
-    told = {
-        "item": shown["id"],
-        "sight": shown["sight"],
-        "seen": shown["seen"],
-        "key": f"key {shown['id']}",
-        **what,
-    }
+    told = {"item": shown["id"], "sight": shown["sight"], "seen": shown["seen"], "key": f"key {shown['id']}", **what}
     return client.post("/adjudicate/decide", json=told)
 
 
@@ -104,9 +98,7 @@ def test_a_link_that_is_revoked_ends_at_once(senior: TestClient, collection: Col
     assert collection.adjudication().decided == 0
 
 
-def test_the_cookie_is_no_scripts_and_other_sites_are_refused(
-    senior: TestClient, collection: Collection
-) -> None:
+def test_the_cookie_is_no_scripts_and_other_sites_are_refused(senior: TestClient, collection: Collection) -> None:
     who = collection.do(AddAdjudicator())
     cookie = senior.get(adjudicator_link(Signer(SECRET), "", who)).headers["set-cookie"].lower()
     assert "httponly" in cookie
@@ -116,9 +108,7 @@ def test_the_cookie_is_no_scripts_and_other_sites_are_refused(
     assert senior.get("/api/v1/adjudication").status_code == 401, "a senior rater is no researcher"
 
 
-def test_links_are_not_logged(
-    collection: Collection, options: WebOptions, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_links_are_not_logged(collection: Collection, options: WebOptions, caplog: pytest.LogCaptureFixture) -> None:
     client = client_of(collection, replace(options, access_log=True))
     with caplog.at_level(logging.INFO, logger="heartfelt.access"):
         enter(client, collection)
@@ -136,13 +126,7 @@ def test_an_item_shows_answers_and_nobody(senior: TestClient, collection: Collec
     assert {option["raters"] for option in item["options"]} == {1}
     assert item["rules"] == ["disagreement"]
     text = str(reply)
-    for secret in (
-        *collection.raters()["rater"],
-        *collection.opened.stimuli["stimulus"],
-        "Quillbox",
-        "zestful",
-        "p0",
-    ):
+    for secret in (*collection.raters()["rater"], *collection.opened.stimuli["stimulus"], "Quillbox", "zestful", "p0"):
         assert secret not in text
     again = ask(senior, "next")
     assert again["item"] == item, "the same order after a reload"
@@ -175,18 +159,9 @@ def test_deciding_is_stored_and_the_next_item_comes(senior: TestClient, collecti
     assert set(frozen["rule"]) == {"disagreement"}
 
     before = ask(senior, "back")["item"]
-    assert before["decision"] == {
-        "seq": before["decision"]["seq"],
-        "option": None,
-        "words": 7.0,
-        "comment": None,
-    }
+    assert before["decision"] == {"seq": before["decision"]["seq"], "option": None, "words": 7.0, "comment": None}
     first = ask(senior, "back", before=before["decision"]["seq"])["item"]
-    assert (first["id"], first["decision"]["option"], first["decision"]["comment"]) == (
-        item["id"],
-        place,
-        "It soars.",
-    )
+    assert (first["id"], first["decision"]["option"], first["decision"]["comment"]) == (item["id"], place, "It soars.")
     assert ask(senior, "back", before=first["decision"]["seq"])["item"] is None
     assert decide(senior, first, value=6, key="revised").status_code == 200
     row = collection.snapshot().adjudications.filter(pl.col("decisions") == 2).row(0, named=True)
@@ -282,9 +257,7 @@ def test_the_api_makes_and_ends_links(
     decide(senior, ask(senior, "next")["item"], value=5)
     now = researcher.get("/api/v1/adjudication").json()
     assert (now["waiting"], now["decided"]) == (2, 1)
-    assert [(each["note"], each["active"], each["decisions"]) for each in now["adjudicators"]] == [
-        ("for one", True, 1)
-    ]
+    assert [(each["note"], each["active"], each["decisions"]) for each in now["adjudicators"]] == [("for one", True, 1)]
     again = researcher.post(f"/api/v1/adjudicators/{made['adjudicator']}/link", json={}).json()["link"]
     assert senior.get(again.removeprefix("http://study.test")).status_code == 303
     assert researcher.post(f"/api/v1/adjudicators/{made['adjudicator']}/revoke", json={}).status_code == 204

@@ -51,9 +51,7 @@ def test_refusals_and_faults_have_words(stranger: TestClient, monkeypatch: pytes
 
 
 def test_a_prefix_reaches_the_same_endpoints(collection: Collection, options: WebOptions) -> None:
-    with TestClient(
-        create_app(collection, replace(options, prefix="/lab")), base_url="http://study.test"
-    ) as client:
+    with TestClient(create_app(collection, replace(options, prefix="/lab")), base_url="http://study.test") as client:
         client.get("/lab/")
         cookie = {"cookie": "; ".join(f"{name}={value}" for name, value in client.cookies.items())}
         steps = [client.get(path, headers=cookie).json()["step"] for path in ("/lab/rate/step", "/rate/step")]

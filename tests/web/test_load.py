@@ -69,15 +69,7 @@ class Server:
         if not self.port:
             self.port = free_port()
         command = [sys.executable, "-c", _SERVE, "serve", str(self.folder), "--port", str(self.port)]
-        command += [
-            "--workers",
-            str(self.workers),
-            "--address-limit",
-            "0",
-            "--rater-limit",
-            "0",
-            "--no-access-log",
-        ]
+        command += ["--workers", str(self.workers), "--address-limit", "0", "--rater-limit", "0", "--no-access-log"]
         if self.database is not None:
             command += ["--database", self.database]
         self.process = subprocess.Popen(
@@ -127,11 +119,7 @@ class Crowd:
                 continue
             count += 1
             value = (number + count) % 9 + 1
-            body = {
-                "trial": step["trial"],
-                "key": f"{number}-{count}",
-                "values": {step["questions"][0]: value},
-            }
+            body = {"trial": step["trial"], "key": f"{number}-{count}", "values": {step["questions"][0]: value}}
             wire, content = await self._surely(wire, "POST", "/rate/answer", body)
             receipt = json.loads(content)
             assert receipt["status"] in {"stored", "already", "late"}

@@ -39,9 +39,7 @@ def study(tmp_path: Path) -> Path:
 
 def fetch(collection: Collection, *stimuli: str) -> list[int]:
     """What a rater's browser gets for the stimuli's media."""
-    with TestClient(
-        create_app(collection, WebOptions(secret=SECRET)), raise_server_exceptions=False
-    ) as client:
+    with TestClient(create_app(collection, WebOptions(secret=SECRET)), raise_server_exceptions=False) as client:
         client.get("/")
         blinding = client.app.state.blinding  # type: ignore[attr-defined]  # FastAPI's
         ids = collection.media_ids()
@@ -82,9 +80,7 @@ def prepared(study: Path) -> Callable[..., list[str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_a_clip_is_hashed_when_it_is_first_served(
-    study: Path, kind: str, request: pytest.FixtureRequest
-) -> None:
+def test_a_clip_is_hashed_when_it_is_first_served(study: Path, kind: str, request: pytest.FixtureRequest) -> None:
     database = request.getfixturevalue("postgres") if kind == "postgresql" else None
     with Collection.open(study, database=database) as collection:
         assert media_versions(collection) == []

@@ -111,9 +111,7 @@ def test_the_signing_secret_is_outside_the_store_and_travels_with_backups(
     back_up(study, tmp_path / "backup")
     restore(tmp_path / "backup", tmp_path / "in-file")
     restore(tmp_path / "backup", tmp_path / "in-postgres", database=postgres)
-    assert not (tmp_path / "in-postgres" / "collected.secret").exists(), (
-        "servers share the one in the database"
-    )
+    assert not (tmp_path / "in-postgres" / "collected.secret").exists(), "servers share the one in the database"
     back_up(tmp_path / "in-postgres", tmp_path / "again", database=postgres)
     restore(tmp_path / "again", tmp_path / "back-in-file")
     for name, database in (("in-file", None), ("in-postgres", postgres), ("back-in-file", None)):

@@ -11,13 +11,7 @@ from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
 from heartfelt.analysis.comparison_results import ComparisonQuestion
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.simulated_answers import simulated_demographics
-from heartfelt.collect.simulation import (
-    Clock,
-    CollectionClient,
-    Visit,
-    run_visits,
-    visit,
-)
+from heartfelt.collect.simulation import Clock, CollectionClient, Visit, run_visits, visit
 from heartfelt.report import write_analysis
 from heartfelt.screening import screen
 from heartfelt.simulate import RaterMix, StrengthOptions
@@ -62,11 +56,7 @@ def test_abx(tmp_path: Path) -> None:
     everything, easy, hard = (
         pairs[key] for key in (("all", "all"), ("eightbit", "original"), ("narrowband", "original"))
     )
-    assert (
-        easy.share.counts["answers"] + hard.share.counts["answers"]
-        == everything.share.counts["answers"]
-        == 128
-    )
+    assert easy.share.counts["answers"] + hard.share.counts["answers"] == everything.share.counts["answers"] == 128
     assert easy.share.interval == "jackknife over raters"
     assert easy.p_corrected is not None
     assert easy.p_corrected < 0.001

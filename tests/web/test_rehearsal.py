@@ -22,9 +22,7 @@ from tests.web.rater.test_sets import write
 
 TRIALS, PEOPLE = 10, 6
 STARTER = StarterOptions(design={"ratings_per_item": 8, "stimuli_per_rater": TRIALS}, seed=3)
-REHEARSAL = RehearsalOptions(
-    raters=PEOPLE, mix=RaterMix(shares={"colluder": 0.34}, hazard=0.0), at_once=3, seed=3
-)
+REHEARSAL = RehearsalOptions(raters=PEOPLE, mix=RaterMix(shares={"colluder": 0.34}, hazard=0.0), at_once=3, seed=3)
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +36,7 @@ def rehearsed(folder: Path) -> tuple[list[Visit], Snapshot]:
     return rehearse(folder, REHEARSAL)
 
 
-def test_everybody_comes_to_the_end_and_every_answer_is_there(
-    rehearsed: tuple[list[Visit], Snapshot],
-) -> None:
+def test_everybody_comes_to_the_end_and_every_answer_is_there(rehearsed: tuple[list[Visit], Snapshot]) -> None:
     visits, snapshot = rehearsed
     practice = snapshot.study.design.practice
     assert {visit.ending for visit in visits} == {"complete"}
@@ -63,16 +59,12 @@ def test_colluders_give_what_another_gave_in_order(rehearsed: tuple[list[Visit],
         for (rater,), rows in snapshot.ratings.group_by("rater")
     }
     names = sorted(sequences)
-    alike = [
-        float(np.mean(sequences[a] == sequences[b])) for i, a in enumerate(names) for b in names[i + 1 :]
-    ]
+    alike = [float(np.mean(sequences[a] == sequences[b])) for i, a in enumerate(names) for b in names[i + 1 :]]
     assert sum(share > 0.6 for share in alike) >= 2, sorted(alike)[-4:]
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_snapshot(
-    rehearsed: tuple[list[Visit], Snapshot], tmp_path: Path
-) -> None:
+def test_the_same_seed_gives_the_same_snapshot(rehearsed: tuple[list[Visit], Snapshot], tmp_path: Path) -> None:
     start_study("aimoclips", tmp_path / "again", STARTER)
     _, again = rehearse(tmp_path / "again", REHEARSAL)
     _, snapshot = rehearsed
@@ -155,8 +147,7 @@ def test_drafts_are_verified(tmp_path: Path) -> None:
     assert by_rater["len"].min() >= 3  # type: ignore[operator]  # a number
     assert sorted(by_rater["accepted"] == 1.0) == [False] * 3 + [True] * 2
     numbers = planted.filter(field="brightness").join(
-        pl.DataFrame(drafts, schema=schema, orient="row").filter(pl.col("question") == "brightness"),
-        on="stimulus",
+        pl.DataFrame(drafts, schema=schema, orient="row").filter(pl.col("question") == "brightness"), on="stimulus"
     )
     apart = (numbers["machine"].cast(pl.Float64) - numbers["value"].cast(pl.Float64)).abs()
     assert apart.min() > 0.19, "a planted number is clearly wrong"  # type: ignore[operator]  # a number

@@ -22,10 +22,7 @@ def render(text: str, **values: object) -> str:
 
 def test_a_key_named_like_a_method_is_the_key() -> None:
     texts = {"copy": "Copy", "items": "Items", "keys": "Keys", "values": "Values"}
-    assert (
-        render("{{ t.copy }} {{ t.items }} {{ t.keys }} {{ t['values'] }}", t=texts)
-        == "Copy Items Keys Values"
-    )
+    assert render("{{ t.copy }} {{ t.items }} {{ t.keys }} {{ t['values'] }}", t=texts) == "Copy Items Keys Values"
 
 
 @pytest.mark.parametrize("text", ["{{ t.copy }}", "{{ t['update'] }}", "{{ t.missing }}"])

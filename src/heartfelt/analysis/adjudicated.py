@@ -79,9 +79,7 @@ def adjudicated_items(snapshot: Snapshot) -> Adjudicated | None:
     if not table.height:
         return None
     asked_ids = {question.id for question in snapshot.study.asked}
-    items = [
-        _read(row, snapshot.study) for row in table.iter_rows(named=True) if row["question"] in asked_ids
-    ]
+    items = [_read(row, snapshot.study) for row in table.iter_rows(named=True) if row["question"] in asked_ids]
     rows = []
     for question in dict.fromkeys(question.id for question in snapshot.study.asked):
         of_question = [item for item in items if item.question == question]
@@ -129,24 +127,14 @@ def _question(question: str, rule: str, items: Sequence[_Decided], scale: Scale)
     majority = (
         Estimate.missing("answers that are numbers have no majority", "share of decisions with the majority")
         if numbers
-        else _share(
-            items,
-            lambda item: item.majority,
-            "share of decisions with the majority",
-            "no item has a majority",
-        )
+        else _share(items, lambda item: item.majority, "share of decisions with the majority", "no item has a majority")
     )
     drafted = _share(
-        items,
-        lambda item: item.draft,
-        "share of decisions with the draft",
-        "no draft was shown to senior raters",
+        items, lambda item: item.draft, "share of decisions with the draft", "no draft was shown to senior raters"
     )
     answered = [item for item in items if item.answers]
     alone = _shares(
-        [item.final not in item.answers for item in answered],
-        "share of decisions nobody gave",
-        "no item has answers",
+        [item.final not in item.answers for item in answered], "share of decisions nobody gave", "no item has answers"
     )
     return AdjudicatedQuestion(
         question=question,
@@ -160,10 +148,7 @@ def _question(question: str, rule: str, items: Sequence[_Decided], scale: Scale)
 
 
 def _share(
-    items: Sequence[_Decided],
-    compared_answer: Callable[[_Decided], Hashable | None],
-    method: str,
-    reason: str,
+    items: Sequence[_Decided], compared_answer: Callable[[_Decided], Hashable | None], method: str, reason: str
 ) -> Estimate:
     """The share of decisions that are the same as something else, among the items that have it."""
     both = [(item.final, compared_answer(item)) for item in items]
@@ -175,9 +160,7 @@ def _shares(same: Sequence[bool], method: str, reason: str) -> Estimate:
     if not same:
         return Estimate.missing(reason, method, counts)
     agreeing_share = Estimate(value=sum(same) / len(same), method=method, counts=counts)
-    return agreeing_share.with_interval(
-        *wilson(sum(same), len(same), _CONFIDENCE), "Wilson over items", _CONFIDENCE
-    )
+    return agreeing_share.with_interval(*wilson(sum(same), len(same), _CONFIDENCE), "Wilson over items", _CONFIDENCE)
 
 
 def _difference(items: Sequence[_Decided], numbers: bool) -> Estimate:

@@ -234,9 +234,7 @@ def _items(material: AnalysisData) -> pl.DataFrame | None:
     lowest = {name: min(q.categories) for name, q in by_id.items() if q.asks_presence or by_item}
     table = material.labels.table.filter(pl.col("question").is_in(list(by_id)))
     least = pl.col("question").replace_strict(lowest, default=None, return_dtype=pl.Float64)
-    table = table.with_columns(
-        (pl.col("value") > least).alias("present"), (pl.col("share") == 1.0).alias("unanimous")
-    )
+    table = table.with_columns((pl.col("value") > least).alias("present"), (pl.col("share") == 1.0).alias("unanimous"))
     if listed.height:
         keys = ["stimulus", "question"]
         table = table.join(listed, on=keys, how="left", maintain_order="left", suffix="_item")
@@ -273,9 +271,7 @@ def _breakdown_row(value: str, items: pl.DataFrame) -> BreakdownRow:
         n_single=items.filter(pl.col("n") == 1).height,
         present=share_of(items["present"], "share of labels above the lowest category", none),
         unanimous=share_of(shared["unanimous"], "share of items with two or more ratings that all agree"),
-        matches_intended=share_of(
-            items["matches"], "share of labels that are what the item was chosen to show"
-        ),
+        matches_intended=share_of(items["matches"], "share of labels that are what the item was chosen to show"),
     )
 
 

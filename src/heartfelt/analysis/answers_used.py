@@ -57,8 +57,7 @@ class AnswersUsed:
         ordered = sorted(self.not_used.items(), key=lambda reason: -reason[1])
         # A reason may begin with its own count.
         return tuple(
-            reason if reason.startswith(f"{count:,} ") else f"{count:,}: {reason}"
-            for reason, count in ordered
+            reason if reason.startswith(f"{count:,} ") else f"{count:,}: {reason}" for reason, count in ordered
         )
 
     @property
@@ -67,9 +66,7 @@ class AnswersUsed:
         return f" ({listed(self.reasons, MOST_REASONS)})" if self.not_used else ""
 
 
-def answers_used(
-    material: AnalysisData, panel: Panel, comparisons: Sequence[ComparisonQuestion] = ()
-) -> AnswersUsed:
+def answers_used(material: AnalysisData, panel: Panel, comparisons: Sequence[ComparisonQuestion] = ()) -> AnswersUsed:
     """Count the answers of ``panel.source`` that the figures of ``material`` rest on, and the reasons for the others."""
     study, ratings = material.study, panel.source.scan_ratings()
     reasons = _left_out_before(panel.source.ledger)
@@ -84,14 +81,10 @@ def answers_used(
     ):
         reasons[reason] = reasons.get(reason, 0) + _count(ratings, study) - _count(remaining, study)
         ratings = remaining
-    return AnswersUsed(
-        _count(ratings, study), total, {reason: count for reason, count in reasons.items() if count}
-    )
+    return AnswersUsed(_count(ratings, study), total, {reason: count for reason, count in reasons.items() if count})
 
 
-def _unused(
-    material: AnalysisData, comparisons: Sequence[ComparisonQuestion]
-) -> Iterator[tuple[str, pl.LazyFrame]]:
+def _unused(material: AnalysisData, comparisons: Sequence[ComparisonQuestion]) -> Iterator[tuple[str, pl.LazyFrame]]:
     """Reasons that apply to what the panel kept, each with the ratings that are left after it."""
     ratings = material.snapshot.scan_ratings()
     columns = ratings.collect_schema().names()

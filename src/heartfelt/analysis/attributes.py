@@ -35,9 +35,7 @@ _KEYS = ("rater", "stimulus", "question")
 
 def has_fields(study: Study) -> bool:
     """Whether a study asks for tags, or for what a machine fills in first."""
-    return any(
-        question.machine_first or isinstance(study.scale_of(question.id), Tags) for question in study.asked
-    )
+    return any(question.machine_first or isinstance(study.scale_of(question.id), Tags) for question in study.asked)
 
 
 def field_answers(material: AnalysisData) -> pl.DataFrame:
@@ -55,9 +53,7 @@ def field_answers(material: AnalysisData) -> pl.DataFrame:
         shown = pl.col("shown") if "shown" in fields.columns else pl.lit(None, pl.String)
         asked_ids = [question.id for question in material.study.asked]
         verified = fields.filter(
-            pl.col("final").is_not_null()
-            & pl.col("field").is_in(asked_ids)
-            & (shown.fill_null("true") != "planted")
+            pl.col("final").is_not_null() & pl.col("field").is_in(asked_ids) & (shown.fill_null("true") != "planted")
         )
         rater = pl.col("verified_by") if "verified_by" in fields.columns else pl.lit(None, pl.String)
         verified = verified.select(
@@ -68,9 +64,7 @@ def field_answers(material: AnalysisData) -> pl.DataFrame:
             pl.col("final").alias("answer"),
             (shown.fill_null("true") == "true").alias("drafted"),
         ).unique(_KEYS, keep="first", maintain_order=True)
-        rated = pl.concat(
-            [rated, verified.join(rated, on=_KEYS, how="anti", nulls_equal=True, maintain_order="left")]
-        )
+        rated = pl.concat([rated, verified.join(rated, on=_KEYS, how="anti", nulls_equal=True, maintain_order="left")])
     answered = pl.col("value").is_not_null() | (pl.col("answer").fill_null("") != "")
     rated = rated.filter(answered & ~pl.col("stimulus").is_in(list(material.aside)))
     # Sums of distances between tags end in other digits in another order of the rows.
@@ -104,9 +98,7 @@ def _agreement(
         value = Estimate.missing("nobody answered this question")
     elif isinstance(scale, Tags):
         sets = [tuple(sorted(members(scale, text))) for text in answers["answer"].fill_null("")]
-        value, jaccard = (
-            alpha(answers["rater"], answers["stimulus"], sets, level) for level in ("masi", "jaccard")
-        )
+        value, jaccard = (alpha(answers["rater"], answers["stimulus"], sets, level) for level in ("masi", "jaccard"))
     elif scale.level == "text":
         value = Estimate.missing(TEXTS)
     else:
@@ -170,9 +162,7 @@ def attribute_tables(
     tested = iter(zip(corrected.adjusted, corrected.significant, strict=True))
     out = []
     for table in tables:
-        cells = (
-            replace(cell, p=p, significant=yes) for cell, (p, yes) in zip(table.cells, tested, strict=False)
-        )
+        cells = (replace(cell, p=p, significant=yes) for cell, (p, yes) in zip(table.cells, tested, strict=False))
         out.append(replace(table, cells=tuple(cells)))
     return tuple(out)
 
@@ -206,9 +196,7 @@ def _counts(
     """The attributes of one field with the number of stimuli of each category that have them."""
     by_stimulus = answers.group_by("stimulus").agg(pl.len().alias("answers"), pl.first("category"))
     named = named_answers.group_by("stimulus", "names").agg(pl.len())
-    named = named.join(by_stimulus, on="stimulus", maintain_order="left").filter(
-        2 * pl.col("len") >= pl.col("answers")
-    )
+    named = named.join(by_stimulus, on="stimulus", maintain_order="left").filter(2 * pl.col("len") >= pl.col("answers"))
     totals = named.group_by("names").len("stimuli").sort(["stimuli", "names"], descending=[True, False])
     # What every stimulus has goes with no category more than with another.
     telling = pl.col("stimuli").is_between(LEAST_STIMULI, by_stimulus.height - 1)
@@ -217,15 +205,11 @@ def _counts(
         return None
     attributes = dict(frequent.iter_rows())
     size = dict(by_stimulus.group_by("category").len().iter_rows())
-    both = {
-        (name, category): n for name, category, n in named.group_by("names", "category").len().iter_rows()
-    }
+    both = {(name, category): n for name, category, n in named.group_by("names", "category").len().iter_rows()}
     cells = []
     for name, count in attributes.items():
         for category in categories:
-            cell = association(
-                both.get((name, category), 0), count, size.get(category, 0), by_stimulus.height
-            )
+            cell = association(both.get((name, category), 0), count, size.get(category, 0), by_stimulus.height)
             cells.append(
                 CoOccurrence(
                     attribute=name,

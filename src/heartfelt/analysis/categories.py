@@ -57,9 +57,7 @@ def is_categories(study: Study, question: QuestionData) -> bool:
     return rater_answered and question.level == "nominal" and len(question.categories) >= 3
 
 
-def categories(
-    material: AnalysisData, scores: Scores, answers: pl.DataFrame
-) -> tuple[CategoryQuestion, ...] | None:
+def categories(material: AnalysisData, scores: Scores, answers: pl.DataFrame) -> tuple[CategoryQuestion, ...] | None:
     """The figures of every question answered with categories; ``answers`` are those of ``attributes.field_answers``."""
     categorical = [q for q in material.questions if is_categories(material.study, q) and q.items.height]
     return tuple(_categories(material, question, scores, answers) for question in categorical) or None
@@ -70,9 +68,7 @@ def _categories(
 ) -> CategoryQuestion:
     study, names = material.study, tuple(question.categories.values())
     labelled = _category_of_each(question).drop_nulls("category").select("stimulus", "category")
-    numbers = [
-        q for q in material.questions if q.level == "interval" and not study.question(q.id).machine_first
-    ]
+    numbers = [q for q in material.questions if q.level == "interval" and not study.question(q.id).machine_first]
     axes = _axes(material, [q.id for q in numbers])
     polarity = _polarity(material, question, axes)
     recovered = _recovered(numbers, axes, labelled, names)
@@ -144,18 +140,12 @@ def category_balance(question: QuestionData) -> CategoryBalance:
 
 
 def _places(
-    scores: Scores,
-    numbers: list[str],
-    axes: tuple[str, ...],
-    labelled: pl.DataFrame,
-    names: tuple[str, ...],
+    scores: Scores, numbers: list[str], axes: tuple[str, ...], labelled: pl.DataFrame, names: tuple[str, ...]
 ) -> tuple[CategoryPlace, ...]:
     """Means and ellipses of every category that is the label of a stimulus."""
     category = dict(labelled.iter_rows())
     of_stimulus = {
-        name: scores[name]
-        .question.items["stimulus"]
-        .replace_strict(category, default=None, return_dtype=pl.String)
+        name: scores[name].question.items["stimulus"].replace_strict(category, default=None, return_dtype=pl.String)
         for name in numbers
         if name in scores
     }
@@ -207,11 +197,7 @@ def _explained(question: QuestionData, labelled: pl.DataFrame) -> Explained:
     df = (row.df, result.residual_df) if row.f is not None else None
     # With a single factor the partial form, which has an interval, is eta squared itself.
     return Explained(
-        question=question.id,
-        eta_squared=replace(row.partial_eta_squared, method=ETA),
-        f=row.f,
-        df=df,
-        p=row.p,
+        question=question.id, eta_squared=replace(row.partial_eta_squared, method=ETA), f=row.f, df=df, p=row.p
     )
 
 
@@ -233,9 +219,7 @@ def _polarity(material: AnalysisData, question: QuestionData, axes: tuple[str, .
         pl.col("value").alias("code"),
         pl.col("value").replace_strict(side, default=None, return_dtype=pl.Float64).alias("side"),
     )
-    theirs = table.filter(pl.col("question") == valence).select(
-        "rater", "stimulus", pl.col("value").alias("valence")
-    )
+    theirs = table.filter(pl.col("question") == valence).select("rater", "stimulus", pl.col("value").alias("valence"))
     both = of_question.join(theirs, on=["rater", "stimulus"], maintain_order="left").drop_nulls("side")
     off_midpoint = both.filter(pl.col("valence") != midpoint)
     fits = off_midpoint.with_columns(
@@ -274,11 +258,7 @@ def _recovered(
     if points is None or not points.height:
         return "no stimulus has a category and a mean on both axes"
     used = [name for name in names if name in set(points["category"])]
-    group = (
-        points["category"]
-        .replace_strict({n: k for k, n in enumerate(used)}, return_dtype=pl.Int64)
-        .to_numpy()
-    )
+    group = points["category"].replace_strict({n: k for k, n in enumerate(used)}, return_dtype=pl.Int64).to_numpy()
     result = discriminant_leave_one_out(points.select("0", "1").to_numpy(), group)
     if isinstance(result, str):
         return result

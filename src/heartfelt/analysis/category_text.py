@@ -37,9 +37,7 @@ def sentences(result: CategoryQuestion, *, reasons: bool = True) -> list[str]:
         if row.eta_squared.value is not None
     ]
     if parts:
-        out.append(
-            f"The category explains this share of the variance between stimuli (eta squared): {listed(parts)}."
-        )
+        out.append(f"The category explains this share of the variance between stimuli (eta squared): {listed(parts)}.")
     if result.polarity is not None and result.polarity.share.value is not None:
         fit = result.polarity
         neutral = f" ({plural(fit.n_neutral, 'answer')} on the midpoint not counted)" if fit.n_neutral else ""

@@ -77,17 +77,13 @@ def comparison_results(
         result = attempt(_question, snapshot, question, contests, brief)
         if isinstance(result, Failed):
             scale = cast("Answered", getattr(study.scale_of(question), "type", "choice"))
-            result = ComparisonQuestion(
-                question=question, scale=scale, trials=0, raters=0, why_missing=result.reason
-            )
+            result = ComparisonQuestion(question=question, scale=scale, trials=0, raters=0, why_missing=result.reason)
         if result is not None:
             out.append(result)
     return tuple(out)
 
 
-def _question(
-    snapshot: Snapshot, question: str, contests: Sequence[Contest], brief: bool
-) -> ComparisonQuestion | None:
+def _question(snapshot: Snapshot, question: str, contests: Sequence[Contest], brief: bool) -> ComparisonQuestion | None:
     study, ratings = snapshot.study, first_presentations(snapshot)
     scale, rows = study.scale_of(question), members(ratings, question)
     trials, raters = rows.select(TRIAL).n_unique(), rows["rater"].drop_nulls().n_unique()
@@ -109,13 +105,9 @@ def _question(
         if not contests:
             levels: tuple[Of, ...] = ("system", "stimulus")
             of_question = [
-                level_contest
-                for of in levels
-                if (level_contest := contest(snapshot, question, of)) is not None
+                level_contest for of in levels if (level_contest := contest(snapshot, question, of)) is not None
             ]
-        return _compared(
-            question, scale, trials, raters, {a_contest.of: a_contest for a_contest in of_question}, brief
-        )
+        return _compared(question, scale, trials, raters, {a_contest.of: a_contest for a_contest in of_question}, brief)
     if study.sets is not None and study.sets.type == "reference":
         references = against_reference(rows, snapshot.stimuli, scale)
         return ComparisonQuestion(
@@ -123,9 +115,7 @@ def _question(
         )
     if (rows["role"] == "hidden-reference").any():
         result = mushra_result(rows, snapshot.stimuli, scale.bounds() or (0.0, 100.0))
-        return ComparisonQuestion(
-            question=question, scale="mushra", trials=trials, raters=raters, mushra=result
-        )
+        return ComparisonQuestion(question=question, scale="mushra", trials=trials, raters=raters, mushra=result)
     return None
 
 
@@ -139,9 +129,7 @@ def _compared(
     by_stimulus = contests.get("stimulus")
     if by_stimulus is None:
         reason = "no trial has answers about two different stimuli"
-        return ComparisonQuestion(
-            question=question, scale=kind, trials=trials, raters=raters, why_missing=reason
-        )
+        return ComparisonQuestion(question=question, scale=kind, trials=trials, raters=raters, why_missing=reason)
     main_contest = contests.get("system", by_stimulus)
     result = main_contest.result
     missing = [strength.why_missing for strength in result.strengths if strength.is_missing]
@@ -159,9 +147,7 @@ def _compared(
         pairs=_pairs(main_contest) if len(result.names) <= MOST_PAIRED and not brief else (),
         order=_order(pairs, result.order_effect) if paired and why_no_order(pairs) is None else None,
         tie=result.tie if result.model == "Davidson" else None,
-        transitivity=stats.transitivity(
-            pairs["first"], pairs["second"], pairs["value"], rater=rater_of(pairs)
-        )
+        transitivity=stats.transitivity(pairs["first"], pairs["second"], pairs["value"], rater=rater_of(pairs))
         if paired and len(result.names) <= MOST_TRANSITIVE and not brief
         else None,
         consistency=_consistency(main_contest, raters),
@@ -181,11 +167,7 @@ def _order(pairs: pl.DataFrame, effect: TestedEffect) -> OrderEffect:
     share, p = stats.first_choices(pairs["value"]), effect.p_value
     decided = pairs.filter((pl.col("value") != 0.5) & pl.col("rater").is_not_null())
     by_rater = decided.group_by("rater").agg(pl.sum("value"), pl.len().alias("n")).sort("rater")
-    if (
-        share.is_missing
-        or by_rater.height < 2
-        or decided.height < pairs.filter(pl.col("value") != 0.5).height
-    ):
+    if share.is_missing or by_rater.height < 2 or decided.height < pairs.filter(pl.col("value") != 0.5).height:
         return OrderEffect(share, effect.estimate, p)
     firsts, n = by_rater["value"].to_numpy(), by_rater["n"].to_numpy().astype(np.float64)
     wide = ratio_over_raters(share, firsts, n, share.confidence, (0.0, 1.0))
@@ -209,16 +191,11 @@ def _contestants(fitted_contest: Contest) -> tuple[Contestant, ...]:
             score=scores.get(str(name)),
         )
         for name, strength, (rank, rank_low, rank_high, best) in zip(
-            fitted_contest.result.names,
-            fitted_contest.result.strengths,
-            ranks(fitted_contest.result),
-            strict=True,
+            fitted_contest.result.names, fitted_contest.result.strengths, ranks(fitted_contest.result), strict=True
         )
     )
     return tuple(
-        sorted(
-            made_of, key=lambda contestant: (contestant.rank is None, contestant.rank or 0, contestant.name)
-        )
+        sorted(made_of, key=lambda contestant: (contestant.rank is None, contestant.rank or 0, contestant.name))
     )
 
 
@@ -252,9 +229,7 @@ def _pairs(fitted_contest: Contest) -> tuple[ComparedPair, ...]:
     effects = [result.difference(a, b) for a, b in wanted]
     corrected = stats.holm([effect.p_value for effect in effects])
     out = []
-    for (a, b), effect, p, significant in zip(
-        wanted, effects, corrected.adjusted, corrected.significant, strict=True
-    ):
+    for (a, b), effect, p, significant in zip(wanted, effects, corrected.adjusted, corrected.significant, strict=True):
         part = by_pair.get((a, b))
         values = pl.Series([], dtype=pl.Float64) if part is None else part["value"]
         method = "mean grade in favour of the first" if graded else "share of answers for the first"
@@ -329,9 +304,7 @@ def _agreement(fitted_contest: Contest) -> ChoiceAgreement:
     votes = answers.group_by("item", "value").len().group_by("item")
     most = pl.col("len") == pl.max("len")
     per_pair = votes.agg(
-        pl.sum("len").alias("n"),
-        most.sum().alias("leading"),
-        (pl.col("value").filter(most) == 0.5).any().alias("tie"),
+        pl.sum("len").alias("n"), most.sum().alias("leading"), (pl.col("value").filter(most) == 0.5).any().alias("tie")
     )
     twice = per_pair.filter(pl.col("n") > 1)
     majority = twice.filter(pl.col("leading") == 1)
@@ -364,10 +337,7 @@ def majorities(snapshot: Snapshot) -> pl.DataFrame:
     schema = {"question": pl.String, "first": pl.String, "second": pl.String, "value": pl.Float64}
     table = pl.concat([pl.DataFrame(schema=schema), *parts])
     turned = pl.col("first") > pl.col("second")
-    both = [
-        pl.min_horizontal("first", "second").alias("first"),
-        pl.max_horizontal("first", "second").alias("second"),
-    ]
+    both = [pl.min_horizontal("first", "second").alias("first"), pl.max_horizontal("first", "second").alias("second")]
     value = pl.when(turned).then(1.0 - pl.col("value")).otherwise(pl.col("value")).alias("value")
     counted = (
         table.select("question", *both, value)
@@ -440,9 +410,7 @@ def _pair_of(rows: pl.DataFrame, stimuli: pl.DataFrame) -> pl.Series:
         members_of.update(part for part in parts if part in systems)
     pair = {
         name: "\x1f".join(
-            sorted(
-                {str(systems[stimulus_id]) for stimulus_id in members if systems.get(stimulus_id) is not None}
-            )
+            sorted({str(systems[stimulus_id]) for stimulus_id in members if systems.get(stimulus_id) is not None})
         )
         for name, members in stimuli_of_pair.items()
     }

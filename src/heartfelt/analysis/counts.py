@@ -36,12 +36,7 @@ def counts(material: AnalysisData, everything: Snapshot) -> AnalysisCounts:
     trials, per_trial = _trials(everything)
     raters = len(everything.survey.raters)
     if everything.survey.blank:
-        raters = (
-            answered(everything.scan_ratings())
-            .select(pl.col("rater").drop_nulls().n_unique())
-            .collect()
-            .item()
-        )
+        raters = answered(everything.scan_ratings()).select(pl.col("rater").drop_nulls().n_unique()).collect().item()
     systems = everything.stimuli["system"] if "system" in everything.stimuli.columns else pl.Series([None])
     # How many items have how many first ratings; stimuli, where all questions are asked together.
     first = everything.scan_ratings().filter(pl.col("value").is_not_null())
@@ -84,9 +79,7 @@ def _trials(snapshot: Snapshot) -> tuple[int, bool]:
     if has_sets(table):
         sets = table.with_columns(pl.coalesce("trial", "stimulus").alias("trial"))
         key = ["rater", "trial", *(["repeat"] if "repeat" in have else [])]
-        return int(sets.select(pl.struct(key).n_unique()).collect().item()), len(
-            snapshot.survey.questions
-        ) == 1
+        return int(sets.select(pl.struct(key).n_unique()).collect().item()), len(snapshot.survey.questions) == 1
     marked = [name for name in ("position", "at") if name in have][:1]
     unmarked_items = not marked and snapshot.table("items").height > 0
     if snapshot.survey.unknown_raters == answers or unmarked_items:
@@ -125,18 +118,12 @@ def _count_tests(material: AnalysisData) -> dict[str, CountTests]:
             names.append(question.id)
             if isinstance(dependence, Failed):
                 tests += [
-                    CorrectedCountTest(
-                        p=None, p_corrected=None, significant=False, why_missing=dependence.reason
-                    )
+                    CorrectedCountTest(p=None, p_corrected=None, significant=False, why_missing=dependence.reason)
                 ] * 2
             else:
                 tests += [
                     CorrectedCountTest(
-                        p=test.p,
-                        p_corrected=None,
-                        significant=False,
-                        change=test.change,
-                        category=test.category,
+                        p=test.p, p_corrected=None, significant=False, change=test.change, category=test.category
                     )
                     for test in (dependence.answers, dependence.disagreement)
                 ]

@@ -37,15 +37,7 @@ from heartfelt.failures import Failed, Failures, attempt
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.inference import (
-    AnovaResult,
-    Pairwise,
-    anova,
-    games_howell,
-    holm,
-    marginal_means,
-    tukey,
-)
+from heartfelt.stats.inference import AnovaResult, Pairwise, anova, games_howell, holm, marginal_means, tukey
 
 MOST_LEVELS = 200
 MOST_GROUPS = 60
@@ -75,9 +67,7 @@ class EffectsModel:
     def frame(self, question: QuestionData, covariates: Covariates) -> pl.DataFrame:
         """The items the model is fitted to: those that have everything it needs; none where a factor has too many levels."""
         frame = question.items.with_columns(
-            pl.col("stimulus")
-            .replace_strict(dict(by_stimulus), default=None, return_dtype=pl.Float64)
-            .alias(name)
+            pl.col("stimulus").replace_strict(dict(by_stimulus), default=None, return_dtype=pl.Float64).alias(name)
             for name, by_stimulus in covariates.items()
             if name in self.covariates
         )
@@ -160,9 +150,7 @@ def _effects(question: QuestionData, model: EffectsModel, covariates: Covariates
     unadjusted = table(()) if model.covariates else None
     out = []
     for row in variance_table.rows:
-        alone = (
-            unadjusted[row.effect] if unadjusted is not None and row.effect not in model.covariates else None
-        )
+        alone = unadjusted[row.effect] if unadjusted is not None and row.effect not in model.covariates else None
         out.append(
             AnovaEffect(
                 outcome=question.id,
@@ -237,8 +225,7 @@ def model_pairs(pairs: Iterable[PairDifference] | None, effect: AnovaEffect) -> 
     return [
         pair
         for pair in pairs or ()
-        if (pair.outcome, pair.deviation, pair.factor, pair.model) == key
-        and pair.method in (ADJUSTED, ONE_WAY)
+        if (pair.outcome, pair.deviation, pair.factor, pair.model) == key and pair.method in (ADJUSTED, ONE_WAY)
     ]
 
 
@@ -248,9 +235,7 @@ def group_names(items: pl.DataFrame, factor: str) -> list[str]:
     return names if 2 <= len(names) <= MOST_GROUPS else []
 
 
-def _adjusted(
-    question: QuestionData, model: EffectsModel, factor: str, covariates: Covariates
-) -> list[PairDifference]:
+def _adjusted(question: QuestionData, model: EffectsModel, factor: str, covariates: Covariates) -> list[PairDifference]:
     frame = model.frame(question, covariates)
     if not group_names(frame, factor):
         return []
@@ -331,23 +316,18 @@ def covariate_columns(
     for name in names:
         if name in stimuli.columns:
             if not stimuli[name].dtype.is_numeric():
-                raise InputError(
-                    f"The column '{name}' of the stimuli is not a number.", "Name a numeric column."
-                )
+                raise InputError(f"The column '{name}' of the stimuli is not a number.", "Name a numeric column.")
             column = stimuli.select("stimulus", pl.col(name).cast(pl.Float64))
             out[name] = dict(column.filter(pl.col(name).is_finite()).iter_rows())
         elif name == LOUDNESS and snapshot.source.media_root is not None:
             out[name] = loudness_of(snapshot, progress)
         else:
             raise InputError(
-                f"The stimuli have no column '{name}'.",
-                suggestion(name, [*stimuli.columns, LOUDNESS], "They have"),
+                f"The stimuli have no column '{name}'.", suggestion(name, [*stimuli.columns, LOUDNESS], "They have")
             )
         lost = stimuli.height - len(out[name])
         if lost:
-            notes.append(
-                f"{lost:,} of {stimuli.height:,} stimuli have no {name}; models with it leave them out."
-            )
+            notes.append(f"{lost:,} of {stimuli.height:,} stimuli have no {name}; models with it leave them out.")
     return out, notes
 
 

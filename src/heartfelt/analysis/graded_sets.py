@@ -28,12 +28,8 @@ MIDDLE = ("mid", "7k", "7.0", "7000", "70")
 def mushra_grades(rows: pl.DataFrame, stimuli: pl.DataFrame, bounds: tuple[float, float]) -> pl.DataFrame:
     """``rater, item, condition, role, grade``: grades brought to 0 to 100, one per listener, item and condition."""
     low, high = bounds
-    grade = (
-        pl.col("value") if (low, high) == (0.0, HUNDRED) else (pl.col("value") - low) / (high - low) * HUNDRED
-    )
-    system = (
-        stimuli.select("stimulus", pl.col("system").cast(pl.String)) if "system" in stimuli.columns else None
-    )
+    grade = pl.col("value") if (low, high) == (0.0, HUNDRED) else (pl.col("value") - low) / (high - low) * HUNDRED
+    system = stimuli.select("stimulus", pl.col("system").cast(pl.String)) if "system" in stimuli.columns else None
     if system is not None:
         rows = rows.join(system, on="stimulus", how="left", maintain_order="left")
     else:
@@ -41,17 +37,11 @@ def mushra_grades(rows: pl.DataFrame, stimuli: pl.DataFrame, bounds: tuple[float
     item = pl.coalesce("set", "trial") if "set" in rows.columns else pl.col("trial")
     condition = pl.coalesce(
         "system",
-        pl.when(pl.col("role") == "hidden-reference")
-        .then(pl.lit("hidden reference"))
-        .otherwise(pl.col("stimulus")),
+        pl.when(pl.col("role") == "hidden-reference").then(pl.lit("hidden reference")).otherwise(pl.col("stimulus")),
     )
     rater = pl.coalesce("rater", pl.concat_str(pl.lit("unknown, trial "), "trial"))
     table = rows.select(
-        rater.alias("rater"),
-        item.alias("item"),
-        condition.alias("condition"),
-        "role",
-        grade.alias("grade"),
+        rater.alias("rater"), item.alias("item"), condition.alias("condition"), "role", grade.alias("grade")
     )
     together = table.group_by("rater", "item", "condition", "role", maintain_order=True)
     return together.agg(pl.mean("grade"))
@@ -71,12 +61,7 @@ def mushra_result(rows: pl.DataFrame, stimuli: pl.DataFrame, bounds: tuple[float
     anchors = [name for name, role in roles.items() if role == "anchor"]
     middle = mid_anchor(anchors)
     mushra = stats.mushra(
-        table["rater"],
-        table["item"],
-        table["condition"],
-        table["grade"],
-        reference=reference,
-        mid_anchor=middle,
+        table["rater"], table["item"], table["condition"], table["grade"], reference=reference, mid_anchor=middle
     )
     below = _below_anchor(table, reference, anchors)
     listeners = tuple(
@@ -131,11 +116,7 @@ def _below_anchor(table: pl.DataFrame, reference: str, anchors: Sequence[str]) -
         highest, on=["rater", "item"], maintain_order="left"
     )
     return dict(
-        reference_grades.filter(pl.col("grade") < pl.col("top"))
-        .group_by("rater")
-        .len()
-        .sort("rater")
-        .iter_rows()
+        reference_grades.filter(pl.col("grade") < pl.col("top")).group_by("rater").len().sort("rater").iter_rows()
     )
 
 
@@ -156,17 +137,13 @@ def _items(rows: pl.DataFrame) -> tuple[ItemGrades, ...]:
     return tuple(out)
 
 
-def against_reference(
-    rows: pl.DataFrame, stimuli: pl.DataFrame, scale: Scale
-) -> tuple[AgainstReference, ...]:
+def against_reference(rows: pl.DataFrame, stimuli: pl.DataFrame, scale: Scale) -> tuple[AgainstReference, ...]:
     """The mean of each system judged next to the reference, with raters and stimuli as samples."""
     bounds = scale.bounds()
     if not scale.has_values or bounds is None:
         return ()
     if "system" in stimuli.columns:
-        rows = rows.join(
-            stimuli.select("stimulus", "system"), on="stimulus", how="left", maintain_order="left"
-        )
+        rows = rows.join(stimuli.select("stimulus", "system"), on="stimulus", how="left", maintain_order="left")
     else:
         rows = rows.with_columns(pl.lit("all").alias("system"))
     rater = pl.coalesce("rater", pl.concat_str(pl.lit("unknown, trial "), "trial")).alias("rater")

@@ -47,11 +47,7 @@ def instrument_scores(snapshot: Snapshot) -> tuple[InstrumentScore, ...]:
                     omega=omega,
                     norms=tuple(
                         NormFigures(
-                            population=norm.population,
-                            mean=norm.mean,
-                            sd=norm.sd,
-                            n=norm.n,
-                            source=norm.source,
+                            population=norm.population, mean=norm.mean, sd=norm.sd, n=norm.n, source=norm.source
                         )
                         for norm in rule.norms
                     ),

@@ -285,9 +285,7 @@ class MachineField:
     """Time with the machine's value in sight as a multiple of that without."""
 
 
-def machine_fields(
-    snapshot: Snapshot, questions: Sequence[str], left_out: Sequence[str] = ()
-) -> list[MachineField]:
+def machine_fields(snapshot: Snapshot, questions: Sequence[str], left_out: Sequence[str] = ()) -> list[MachineField]:
     """Every question of ``questions``, without the raters ``left_out``: the figures of the report's section on drafts."""
     rows = verified_rows(snapshot).filter(~pl.col("verified_by").is_in(list(left_out)))
     out = []

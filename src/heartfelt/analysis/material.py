@@ -25,9 +25,7 @@ from heartfelt.study import Question, Study
 
 FACTS = ("system", "intent")
 MANY_QUESTIONS = 12
-ABSENT = re.compile(
-    r"(no|not|none|never|nothing|nobody|absent|absence|missing|false|0)(?![a-z0-9])", re.IGNORECASE
-)
+ABSENT = re.compile(r"(no|not|none|never|nothing|nobody|absent|absence|missing|false|0)(?![a-z0-9])", re.IGNORECASE)
 """How a lowest category begins that says that something is not there."""
 
 Side = tuple[int, int]
@@ -162,9 +160,7 @@ def prepare(snapshot: Snapshot) -> AnalysisData:
     answers = answers.filter(~pl.col("stimulus").is_in(aside)) if aside else answers
     plane = find_plane(study)
     columns = [
-        pl.col(name).cast(pl.String)
-        if name in snapshot.stimuli.columns
-        else pl.lit(None, pl.String).alias(name)
+        pl.col(name).cast(pl.String) if name in snapshot.stimuli.columns else pl.lit(None, pl.String).alias(name)
         for name in FACTS
     ]
     of_intent = {} if isinstance(plane, str) else dict(plane.of_intent)
@@ -178,9 +174,7 @@ def prepare(snapshot: Snapshot) -> AnalysisData:
     means = means.with_columns(pl.coalesce("mean", "value").alias("mean"))
     means = means.join(facts, on="stimulus", how="left", maintain_order="left")
     labelled = answers.join(means.select(ITEM), on=ITEM, how="semi", maintain_order="left")
-    labelled = labelled.join(
-        facts.select("stimulus", *FACTS), on="stimulus", how="left", maintain_order="left"
-    )
+    labelled = labelled.join(facts.select("stimulus", *FACTS), on="stimulus", how="left", maintain_order="left")
     ratings = {str(k[0]): v for k, v in labelled.partition_by("question", as_dict=True).items()}
     items = {str(k[0]): v for k, v in means.partition_by("question", as_dict=True).items()}
     answered = set(answers["question"].unique().to_list())
@@ -188,9 +182,7 @@ def prepare(snapshot: Snapshot) -> AnalysisData:
     for name in (q.id for q in study.asked if study.scale_of(q.id).has_values):
         data = _question(study, name, ratings.get(name, labelled.clear()), items.get(name, means.clear()))
         if name in answered and not data.items.height:
-            reason = (
-                f"no item has the {study.design.minimum_ratings} ratings yet that minimum_ratings asks for"
-            )
+            reason = f"no item has the {study.design.minimum_ratings} ratings yet that minimum_ratings asks for"
             data = replace(data, why_no_raters=reason, too_few=reason)
         questions.append(data)
     pools = _pools(study, questions, labelled, means)
@@ -212,14 +204,7 @@ def _references_and_anchors(snapshot: Snapshot) -> list[str]:
     if "role" not in ratings.collect_schema():
         return []
     aside = pl.col("role").is_in(["hidden-reference", "anchor"]).fill_null(False).all()
-    return (
-        ratings.group_by("stimulus")
-        .agg(aside.alias("aside"))
-        .filter("aside")
-        .collect()["stimulus"]
-        .sort()
-        .to_list()
-    )
+    return ratings.group_by("stimulus").agg(aside.alias("aside")).filter("aside").collect()["stimulus"].sort().to_list()
 
 
 def _referenced(study: Study) -> Iterator[tuple[str, Question]]:
@@ -291,16 +276,10 @@ def _question(study: Study, name: str, ratings: pl.DataFrame, items: pl.DataFram
     items = items.with_columns(of_intent.alias("reference"), pl.col("stimulus").alias("item"))
     return QuestionData(
         id=name,
-        level="nominal"
-        if scale.level == "nominal"
-        else "ordinal"
-        if scale.level == "ordinal"
-        else "interval",
+        level="nominal" if scale.level == "nominal" else "ordinal" if scale.level == "ordinal" else "interval",
         categories=scale.labels(),
         bounds=scale.bounds(),
-        ratings=ratings.select(
-            "rater", pl.col("stimulus").alias("item"), "stimulus", "value", "known", *FACTS
-        ),
+        ratings=ratings.select("rater", pl.col("stimulus").alias("item"), "stimulus", "value", "known", *FACTS),
         items=items.with_columns((pl.col("mean") - pl.col("reference")).alias("deviation")),
         why_no_raters=_why_no_raters(ratings, items),
     )
@@ -308,9 +287,7 @@ def _question(study: Study, name: str, ratings: pl.DataFrame, items: pl.DataFram
 
 def _why_no_raters(ratings: pl.DataFrame, items: pl.DataFrame) -> str | None:
     if not ratings.height:
-        return (
-            "the source gives means, not single ratings" if items.height else "nobody answered this question"
-        )
+        return "the source gives means, not single ratings" if items.height else "nobody answered this question"
     unknown = int((~ratings["known"]).sum())
     if unknown == ratings.height:
         return "the source does not say who gave which rating"

@@ -200,11 +200,7 @@ def system_means(scores: Scores, pairs: Iterable[PairDifference]) -> tuple[Syste
                 tied[pair.a].add(pair.b)
                 tied[pair.b].add(pair.a)
         out += [
-            replace(
-                row,
-                rank=rank_of.get(row.system),
-                tied_with=tuple(sorted(tied[row.system])) if tested else None,
-            )
+            replace(row, rank=rank_of.get(row.system), tied_with=tuple(sorted(tied[row.system])) if tested else None)
             for row in rows
         ]
     return tuple(out)
@@ -293,8 +289,6 @@ def distributions(material: AnalysisData) -> tuple[Distribution, ...]:
         for name in [ALL, *names]:
             of_system = ratings if name == ALL else ratings.filter(pl.col("system") == name)
             counted = of_system.group_by("value").len("n").sort("value")
-            answers = tuple(
-                AnswerCount(value, question.categories.get(value), n) for value, n in counted.iter_rows()
-            )
+            answers = tuple(AnswerCount(value, question.categories.get(value), n) for value, n in counted.iter_rows())
             out.append(Distribution(question.id, name, edges, answers))
     return tuple(out)

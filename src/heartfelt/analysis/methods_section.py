@@ -22,14 +22,7 @@ from heartfelt.analysis.prose import block_lines
 from heartfelt.analysis.summary import Analysis, Summary
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Scale, Study
-from heartfelt.study.model import (
-    AnchorProbe,
-    AttentionProbe,
-    HeadphoneProbe,
-    RepeatProbe,
-    Text,
-    say,
-)
+from heartfelt.study.model import AnchorProbe, AttentionProbe, HeadphoneProbe, RepeatProbe, Text, say
 from heartfelt.study.norms import NORMS, norms_of
 from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tags, YesNo
 from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Ranking, Trace
@@ -77,14 +70,10 @@ def references(paragraphs: tuple[Paragraph, ...], study: Study | None = None) ->
     """The references of the methods and instruments that the paragraphs name, in alphabetical order."""
     text = " ".join(paragraph.text for paragraph in paragraphs)
     instruments = (
-        {}
-        if study is None
-        else {instrument.name: instrument.citation for instrument in study.instruments.values()}
+        {} if study is None else {instrument.name: instrument.citation for instrument in study.instruments.values()}
     )
     norms = {name: table.citation for name, table in NORMS.items()}
-    return tuple(
-        sorted(source for words, source in (REFERENCES | instruments | norms).items() if words in text)
-    )
+    return tuple(sorted(source for words, source in (REFERENCES | instruments | norms).items() if words in text))
 
 
 def stimuli_text(snapshot: Snapshot, summary: Summary) -> str:
@@ -103,9 +92,7 @@ def stimuli_text(snapshot: Snapshot, summary: Summary) -> str:
         systems=[names.get(name, name) for name in systems],
         intents=table["intent"].drop_nulls().unique().sort().to_list() if "intent" in columns else (),
         norms=[norm.name for norm in norms_of(study.intents)] if summary.counts.intents else (),
-        seconds={name: number(float(str(value)), 1) for name, value in seconds.items()}
-        if durations.len()
-        else None,
+        seconds={name: number(float(str(value)), 1) for name, value in seconds.items()} if durations.len() else None,
         sizes=table.select("width", "height").drop_nulls().unique().rows() if has_size else (),
     )
 
@@ -116,16 +103,10 @@ def measures(study: Study) -> list[str]:
     judged = list(dict.fromkeys(kinds[question.emotion] for question in study.asked if question.emotion))
     by_scale = Counter(question.scale for question in study.asked)
     pooled = [(count, scale_words(study.scales[name])) for name, count in by_scale.items()]
-    single = [
-        (question, _line(question.text), scale_words(study.scale_of(question.id))) for question in study.asked
-    ]
+    single = [(question, _line(question.text), scale_words(study.scale_of(question.id))) for question in study.asked]
     many = len(study.asked) > MOST_QUESTIONS
     return block_lines(
-        "methods.txt.j2",
-        "measures",
-        judged=judged,
-        questions=() if many else single,
-        scales=pooled if many else (),
+        "methods.txt.j2", "measures", judged=judged, questions=() if many else single, scales=pooled if many else ()
     )
 
 
@@ -134,9 +115,7 @@ def scale_words(scale: Scale) -> str:
     if isinstance(scale, Points):
         anchors = {point: text for point, text in scale.anchors.items() if _line(text)}
         first, last = (f"{end}{_anchor(anchors.get(end))}" for end in (scale.first, scale.last))
-        middle = [
-            f"{at}{_anchor(text)}" for at, text in sorted(anchors.items()) if scale.first < at < scale.last
-        ]
+        middle = [f"{at}{_anchor(text)}" for at, text in sorted(anchors.items()) if scale.first < at < scale.last]
         between = f", with {listed(middle)} between" if middle else ""
         pictures = " and pictures" if scale.pictures else ""
         return f"a {scale.points}-point scale{pictures} from {first} to {last}{between}"
@@ -175,11 +154,7 @@ def _set_scale_words(scale: Scale) -> str:
 
 
 def _category(category: Category | str) -> str:
-    return (
-        category
-        if isinstance(category, str)
-        else (_line(category.text) if category.text else "") or category.id
-    )
+    return category if isinstance(category, str) else (_line(category.text) if category.text else "") or category.id
 
 
 def _anchor(text: Text | None) -> str:
@@ -200,9 +175,7 @@ def procedure(study: Study, *, collected_here: bool = True) -> list[str]:
     """The design of the study; of ratings that were collected elsewhere, only whom to ask about theirs."""
     if not collected_here:
         source = " ".join(study.credit.split()).rstrip(".") if study.credit else ""
-        return (
-            [f"The ratings were collected elsewhere; the source describes how ({source})."] if source else []
-        )
+        return [f"The ratings were collected elsewhere; the source describes how ({source})."] if source else []
     probes = list(dict.fromkeys(words for probe in study.probes if (words := PROBES.get(type(probe)))))
     return block_lines("methods.txt.j2", "procedure", study=study, probes=probes)
 
@@ -229,12 +202,8 @@ def labels_text(analysis: Analysis) -> str:
         "dawid-skene": "the most probable category under the Dawid-Skene model",
         "published mean": "the published mean",
     }
-    methods = dict.fromkeys(
-        words.get(name.split(",")[0], name) for name in labelled["method"].unique().sort()
-    )
-    return method_words(
-        "labels", analysis.summary, study=analysis.snapshot.study, label_methods=list(methods)
-    )
+    methods = dict.fromkeys(words.get(name.split(",")[0], name) for name in labelled["method"].unique().sort())
+    return method_words("labels", analysis.summary, study=analysis.snapshot.study, label_methods=list(methods))
 
 
 def software(summary: Summary) -> str:

@@ -48,9 +48,7 @@ def collected(summary: Summary, study: Study) -> str:
     if per:
         mean = sum(n * items for n, items in per.items()) / sum(per.values())
         per_item = {"low": min(per), "high": max(per), "mean": mean}
-    return method_words(
-        "collected", summary, study=study, noun=noun(summary), per_item=per_item, most_named=MOST_NAMED
-    )
+    return method_words("collected", summary, study=study, noun=noun(summary), per_item=per_item, most_named=MOST_NAMED)
 
 
 def instrument_words(summary: Summary, study: Study) -> Iterator[str]:
@@ -93,11 +91,7 @@ def results(summary: Summary) -> str:
 def _reliability(summary: Summary) -> Iterator[str]:
     levels = {row.question: row.level for row in summary.questions or ()}
     for name, trust in main_questions(summary).items():
-        alphas = {
-            "interval": trust.alpha_interval,
-            "ordinal": trust.alpha_ordinal,
-            "nominal": trust.alpha_nominal,
-        }
+        alphas = {"interval": trust.alpha_interval, "ordinal": trust.alpha_ordinal, "nominal": trust.alpha_nominal}
         order = dict.fromkeys((levels.get(name, "interval"), *alphas))
         level = next((level for level in order if not alphas[level].is_missing), None)
         if level is None:
@@ -161,9 +155,7 @@ def _screening(summary: Summary) -> Iterator[str]:
                 held_out_row = held_out.get(row.question)
                 words = f"alpha of {row.question} became {share(row.without.value)}"
                 words += (
-                    f" ({share(held_out_row.without)} on stimuli the raters were not chosen on)"
-                    if held_out_row
-                    else ""
+                    f" ({share(held_out_row.without)} on stimuli the raters were not chosen on)" if held_out_row else ""
                 )
                 moved.append(words)
         text += f" {listed(moved[:MOST_SHOWN])}" if moved else " nothing could be compared"

@@ -26,9 +26,7 @@ class AnalyzeOptions:
     resamples: Annotated[int, Option(help="Resamples of intervals that draw.")] = 1000
     covariates: Annotated[
         tuple[str, ...],
-        Option(
-            help="A numeric column of the stimuli, or loudness, to hold constant.", flags=("--covariate",)
-        ),
+        Option(help="A numeric column of the stimuli, or loudness, to hold constant.", flags=("--covariate",)),
     ] = ()
     by: Annotated[
         str | None,
@@ -44,9 +42,7 @@ class AnalyzeOptions:
     ] = None
     future_raters: Annotated[
         Literal["alike", "careless"],
-        Option(
-            help="Whom intervals of reliability are for: raters like these, or raters some of whom are careless."
-        ),
+        Option(help="Whom intervals of reliability are for: raters like these, or raters some of whom are careless."),
     ] = "alike"
     smallest_effect: Annotated[
         float | None,
@@ -61,13 +57,10 @@ class AnalyzeOptions:
 
         if self.smallest_effect is not None and not 0 < self.smallest_effect < float("inf"):
             raise InputError(
-                f"A smallest effect of {self.smallest_effect} is no difference.",
-                "Give a number of points above 0.",
+                f"A smallest effect of {self.smallest_effect} is no difference.", "Give a number of points above 0."
             )
         if self.resamples < 100:
-            raise InputError(
-                f"{self.resamples} resamples give no usable interval.", "Ask for 1,000, or at least 100."
-            )
+            raise InputError(f"{self.resamples} resamples give no usable interval.", "Ask for 1,000, or at least 100.")
         check(self)
         object.__setattr__(self, "policy", parse_policy(self.policy))
         object.__setattr__(self, "covariates", tuple(self.covariates))

@@ -80,9 +80,7 @@ def _references_vary(items: pl.DataFrame, factors: list[str]) -> bool:
     return with_reference.select(*factors, "reference").n_unique() > with_reference.select(factors).n_unique()
 
 
-def _check(
-    question: QuestionData, row: RatingModelEffect, values: int, pairs: list[PairDifference]
-) -> OrdinalCheck:
+def _check(question: QuestionData, row: RatingModelEffect, values: int, pairs: list[PairDifference]) -> OrdinalCheck:
     model = rating_model(question)
     assert model is not None, "the model of the ratings tests its systems"
     frame = rating_frame(question, model)
@@ -91,11 +89,7 @@ def _check(
     if isinstance(taste, pl.Series):
         random[TASTE] = taste
     fitted = cumulative_link_model(
-        frame["value"],
-        {name: frame[name] for name in model.factors},
-        random,
-        most_work=MOST_WORK,
-        information="mode",
+        frame["value"], {name: frame[name] for name in model.factors}, random, most_work=MOST_WORK, information="mode"
     )
     effect = fitted.effect("system")
     missing = fitted.why_missing or effect.why_missing
@@ -177,8 +171,6 @@ def _findings(check: OrdinalCheck) -> str:
     if not check.agrees:
         text += f", against {p_value(check.p_interval)} on the interval scale"
     if check.pairs:
-        order = (
-            f"{plural(len(check.reversed), 'pair')} in the other order" if check.reversed else "same order"
-        )
+        order = f"{plural(len(check.reversed), 'pair')} in the other order" if check.reversed else "same order"
         text += f", {order}, {check.pairs_alike} of {plural(check.pairs, 'pair')} decided alike"
     return f"{text})"

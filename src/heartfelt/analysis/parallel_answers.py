@@ -53,9 +53,7 @@ def parallel_answers(snapshot: Snapshot, raters: Sequence[str]) -> ParallelAnswe
             if shown_index is not None:
                 at, waiting = shown_index + 1, 0
             if other_index is not None:
-                line[(at, waiting) if shown_index is None else (shown_index, math.inf)] = trials[name][
-                    other_index
-                ]
+                line[(at, waiting) if shown_index is None else (shown_index, math.inf)] = trials[name][other_index]
                 waiting += shown_index is None
         lines.append(line)
     columns = sorted({column for line in lines for column in line})
@@ -64,9 +62,7 @@ def parallel_answers(snapshot: Snapshot, raters: Sequence[str]) -> ParallelAnswe
 
 
 def _trials(snapshot: Snapshot, raters: Sequence[str]) -> dict[str, list[PresentedTrial]]:
-    ratings = snapshot.scan_ratings().filter(
-        pl.col("rater").is_in(list(raters)) & pl.col("value").is_finite()
-    )
+    ratings = snapshot.scan_ratings().filter(pl.col("rater").is_in(list(raters)) & pl.col("value").is_finite())
     have = ratings.collect_schema().names()
     order = [name for name in ("position", "at") if name in have]
     frame = ratings.with_row_index("_row").sort([*order, "_row"], nulls_last=True).collect()
@@ -82,19 +78,13 @@ def _trials(snapshot: Snapshot, raters: Sequence[str]) -> dict[str, list[Present
 
 
 def _matrix(
-    snapshot: Snapshot,
-    trials: Sequence[PresentedTrial],
-    questions: Sequence[str],
-    every: Sequence[PresentedTrial],
+    snapshot: Snapshot, trials: Sequence[PresentedTrial], questions: Sequence[str], every: Sequence[PresentedTrial]
 ) -> Floats:
     """Answers between 0 and 1 on their scale, or on the range of ``every`` answer; NaN where there is none."""
     out = np.array([[trial.answers.get(question, np.nan) for question in questions] for trial in trials])
     for column, question in enumerate(questions):
         question_answers = [trial.answers[question] for trial in every if question in trial.answers]
-        low, high = snapshot.study.scale_of(question).bounds() or (
-            min(question_answers),
-            max(question_answers),
-        )
+        low, high = snapshot.study.scale_of(question).bounds() or (min(question_answers), max(question_answers))
         out[:, column] = (out[:, column] - low) / ((high - low) or 1.0)
     return out
 
@@ -109,9 +99,7 @@ def _align(a: Floats, b: Floats) -> list[tuple[int | None, int | None]]:
     best[:, 0], best[0, :] = np.arange(n + 1) * GAP, np.arange(m + 1) * GAP
     for i in range(1, n + 1):
         for j in range(1, m + 1):
-            best[i, j] = min(
-                best[i - 1, j - 1] + cost[i - 1, j - 1], best[i - 1, j] + GAP, best[i, j - 1] + GAP
-            )
+            best[i, j] = min(best[i - 1, j - 1] + cost[i - 1, j - 1], best[i - 1, j] + GAP, best[i, j - 1] + GAP)
     steps: list[tuple[int | None, int | None]] = []
     i, j = n, m
     while i or j:

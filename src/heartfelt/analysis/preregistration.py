@@ -147,15 +147,8 @@ def check_registration(
     count("raters", planned.raters, raters)
     count("ratings per item", planned.ratings_per_item, per_item, 1)
     count("stimuli rated", planned.stimuli, snapshot.counts["rated"])
-    for topic, before, column in (
-        ("systems", planned.systems, "system"),
-        ("intents", planned.intents, "intent"),
-    ):
-        present = (
-            snapshot.stimuli[column].drop_nulls().unique().to_list()
-            if column in snapshot.stimuli.columns
-            else []
-        )
+    for topic, before, column in (("systems", planned.systems, "system"), ("intents", planned.intents, "intent")):
+        present = snapshot.stimuli[column].drop_nulls().unique().to_list() if column in snapshot.stimuli.columns else []
         compare(topic, _names(before), _names([str(name) for name in present]))
     compare("minimum ratings of a label", str(planned.minimum_ratings), str(study.design.minimum_ratings))
     trials = study.design.stimuli_per_rater
@@ -167,15 +160,11 @@ def check_registration(
     if planned.policy == "flag-only" and dropped:
         compare("raters left out", "none", number(dropped))
     excluded = (
-        snapshot.ledger.filter(snapshot.ledger["what"] == "rater").height
-        if "what" in snapshot.ledger.columns
-        else 0
+        snapshot.ledger.filter(snapshot.ledger["what"] == "rater").height if "what" in snapshot.ledger.columns else 0
     )
     if excluded:
         share = percent(excluded / max(raters + excluded, 1))
-        detected.append(
-            Deviation("raters excluded by hand or while reading", "none", f"{excluded} ({share})")
-        )
+        detected.append(Deviation("raters excluded by hand or while reading", "none", f"{excluded} ({share})"))
     return Registered(planned.written, planned.hypotheses, planned.analyses, tuple(detected))
 
 

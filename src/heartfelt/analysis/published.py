@@ -26,16 +26,11 @@ class PublishedFigures(Protocol):
         """Published figures with recomputed ones, from parts computed with all raters."""
 
 
-FIGURES: Registry[PublishedFigures] = Registry(
-    "set of published figures", homes=("heartfelt.datasets.*.figures",)
-)
+FIGURES: Registry[PublishedFigures] = Registry("set of published figures", homes=("heartfelt.datasets.*.figures",))
 
 
 def published(
-    snapshot: Snapshot,
-    counts: AnalysisCounts,
-    anova: tuple[AnovaEffect, ...],
-    pairwise: tuple[PairDifference, ...],
+    snapshot: Snapshot, counts: AnalysisCounts, anova: tuple[AnovaEffect, ...], pairwise: tuple[PairDifference, ...]
 ) -> tuple[PublishedFigure, ...] | None:
     """The comparison for data whose published figures are known; None for other data."""
     for figures in FIGURES.values():
@@ -55,6 +50,4 @@ def rounded(label: str, printed: str, recomputed: float | None) -> PublishedFigu
     """A published figure that agrees when the recomputed one rounds to the digits that were printed."""
     decimals = len(printed.partition(".")[2])
     agrees = recomputed is not None and f"{recomputed:.{decimals}f}" == f"{float(printed):.{decimals}f}"
-    return PublishedFigure(
-        what=label, published=float(printed), recomputed=recomputed, agrees=agrees, printed=printed
-    )
+    return PublishedFigure(what=label, published=float(printed), recomputed=recomputed, agrees=agrees, printed=printed)

@@ -85,9 +85,7 @@ def quadrants(material: AnalysisData, scores: Scores, seed: int) -> QuadrantResu
         of_intent=plane.of_intent,
         by_quadrant=tuple(row for row in rows if row.system == ALL),
         by_system_quadrant=tuple(row for row in rows if row.system != ALL),
-        confusion=confusion(
-            plane.names, columns, [(columns[a], b) for a, b in zip(intended, perceived, strict=True)]
-        ),
+        confusion=confusion(plane.names, columns, [(columns[a], b) for a, b in zip(intended, perceived, strict=True)]),
         hit_rate=hit_rate(everything),
         hit_rate_by_chance=chance(everything),
         hit_rate_by_system={name: hit_rate(chosen) for name, chosen in of_system.items()},
@@ -178,9 +176,7 @@ def ellipses(
     return tuple(drawn_ellipses), tuple(overlaps)
 
 
-def confusion(
-    rows: Sequence[str], columns: Sequence[str], pairs: Sequence[tuple[str, str]]
-) -> ConfusionTable:
+def confusion(rows: Sequence[str], columns: Sequence[str], pairs: Sequence[tuple[str, str]]) -> ConfusionTable:
     """How many stimuli of each intended name (rows) were perceived as which (columns)."""
     counts = [[0] * len(columns) for _ in rows]
     row_of, column_of = ({name: at for at, name in enumerate(names)} for names in (rows, columns))
@@ -210,15 +206,11 @@ def chance_of_hits(
     hits = int(np.count_nonzero(a == b))
     share = expected / a.size
     if variance <= 1e-12:
-        return ChanceTest(
-            share, None, METHOD, "every reassignment of the intents gives the same number of hits"
-        )
+        return ChanceTest(share, None, METHOD, "every reassignment of the intents gives the same number of hits")
     if a.size > MOST_DRAWN:
         from scipy.special import ndtr
 
-        return ChanceTest(
-            share, float(ndtr(-(hits - 0.5 - expected) / math.sqrt(variance))), f"{METHOD}, normal"
-        )
+        return ChanceTest(share, float(ndtr(-(hits - 0.5 - expected) / math.sqrt(variance))), f"{METHOD}, normal")
     rng = stream(seed, "analysis", "chance of hits")
     counted = np.zeros(DRAWS, np.int64)
     for group_index in range(int(group.max()) + 1):

@@ -63,9 +63,7 @@ def rater_grouping(snapshot: Snapshot, column: str) -> RaterGrouping:
     present = stated["group"].unique().sort().to_list()
     names = [name for name in _labels(cuts) if name in present] if cuts else present
     if len(names) < 2:
-        raise InputError(
-            f"The column '{column}' puts all raters into one group.", "Name a column that divides them."
-        )
+        raise InputError(f"The column '{column}' puts all raters into one group.", "Name a column that divides them.")
     if len(names) > MOST_GROUPS:
         raise InputError(
             f"The column '{column}' has {len(names)} different values, which is too many groups to compare.",
@@ -73,11 +71,7 @@ def rater_grouping(snapshot: Snapshot, column: str) -> RaterGrouping:
         )
     of_rater = dict(stated.iter_rows())
     return RaterGrouping(
-        column=column,
-        of_rater=of_rater,
-        names=tuple(names),
-        not_stated=rated.height - stated.height,
-        cuts=tuple(cuts),
+        column=column, of_rater=of_rater, names=tuple(names), not_stated=rated.height - stated.height, cuts=tuple(cuts)
     )
 
 
@@ -130,23 +124,14 @@ def rater_groups(material: AnalysisData, grouping: RaterGrouping | None, seed: i
         parts = {name: of_known_raters.filter(group == name) for name in grouping.names}
         for name in grouping.names:
             figures = attempt(_figures, question, name, parts[name], seed)
-            rows.append(
-                _no_figures(question, name, figures.reason) if isinstance(figures, Failed) else figures
-            )
+            rows.append(_no_figures(question, name, figures.reason) if isinstance(figures, Failed) else figures)
         compared = attempt(_differences, question, parts)
         if isinstance(compared, Failed):
             gone = Estimate.missing(compared.reason, DIFFERENCE)
             a, b = grouping.names[:2]
             compared = [
                 GroupDifference(
-                    question=question.id,
-                    system=ALL,
-                    a=a,
-                    b=b,
-                    difference=gone,
-                    p_alone=None,
-                    p=None,
-                    significant=False,
+                    question=question.id, system=ALL, a=a, b=b, difference=gone, p_alone=None, p=None, significant=False
                 )
             ]
         differences += compared
@@ -227,9 +212,7 @@ def _scores(question: QuestionData, ratings: pl.DataFrame) -> StimulusScores:
     group_scores = ratings.group_by("item").agg(
         pl.mean("value").alias("mean"), pl.len().cast(pl.Int64).alias("n"), pl.std("value").alias("sd")
     )
-    items = question.items.drop("mean", "n", "sd").join(
-        group_scores, on="item", how="inner", maintain_order="left"
-    )
+    items = question.items.drop("mean", "n", "sd").join(group_scores, on="item", how="inner", maintain_order="left")
     items = items.with_columns((pl.col("mean") - pl.col("reference")).alias("deviation"))
     return stimulus_scores(replace(question, ratings=ratings, items=items))
 

@@ -37,9 +37,7 @@ def screening(panel: Panel, default: Panel, why_missing: str | None) -> Screenin
     return Screening(
         policy=panel.policy,
         flagged={rater: tuple(reasons) for rater, reasons in panel.flagged().items()},
-        flagged_by_standards={
-            rater: tuple(reasons) for rater, reasons in panel.flagged_by_standards().items()
-        },
+        flagged_by_standards={rater: tuple(reasons) for rater, reasons in panel.flagged_by_standards().items()},
         collusion=tuple(tuple(group) for group in panel.groups),
         parallel=tuple(
             ParallelPair(
@@ -54,9 +52,7 @@ def screening(panel: Panel, default: Panel, why_missing: str | None) -> Screenin
                 PARALLEL
             ).iter_rows()
         ),
-        not_judged=tuple(name for name in panel.view.raters if name not in judged_raters)
-        if panel.flags.height
-        else (),
+        not_judged=tuple(name for name in panel.view.raters if name not in judged_raters) if panel.flags.height else (),
         dropped=tuple(panel.dropped),
         dropped_by_default=tuple(default.dropped),
         ledger_by_default=tuple(DroppedRater(**row) for row in left_out.iter_rows(named=True)),
@@ -87,10 +83,7 @@ def raters_table(material: AnalysisData, panel: Panel) -> pl.DataFrame:
     parts = [_figures(question) for question in rated]
     schema = {"rater": pl.String, "n": pl.Int64} | dict.fromkeys(FIGURES, pl.Float64)
     n = pl.col("n")
-    weighted = [
-        ((pl.col(name) * n).sum() / n.filter(pl.col(name).is_not_null()).sum()).alias(name)
-        for name in FIGURES
-    ]
+    weighted = [((pl.col(name) * n).sum() / n.filter(pl.col(name).is_not_null()).sum()).alias(name) for name in FIGURES]
     together = pl.concat([pl.DataFrame(schema=schema), *parts])
     overall = together.group_by("rater", maintain_order=True).agg(pl.sum("n"), *weighted)
     tables = [overall.with_columns(pl.col(FIGURES).fill_nan(None), n.cast(pl.Int64))]
@@ -145,9 +138,7 @@ def _verified(panel: Panel) -> list[pl.DataFrame]:
 
 def _trials(material: AnalysisData) -> pl.DataFrame:
     """How many trials each rater answered, where every question compares stimuli."""
-    ratings = material.snapshot.scan_ratings().filter(
-        pl.col("rater").is_not_null() & pl.col("value").is_not_null()
-    )
+    ratings = material.snapshot.scan_ratings().filter(pl.col("rater").is_not_null() & pl.col("value").is_not_null())
     trial = "trial" if has_sets(ratings) else "stimulus"
     counted = ratings.group_by("rater", maintain_order=True).agg(pl.n_unique(trial).cast(pl.Int64).alias("n"))
     return counted.collect()

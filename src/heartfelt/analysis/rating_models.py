@@ -52,9 +52,7 @@ class RatingModels:
     equivalence: tuple[SystemEquivalence, ...] = ()
 
 
-def rating_models(
-    material: AnalysisData, scores: Scores, smallest_effect: float | None = None
-) -> RatingModels:
+def rating_models(material: AnalysisData, scores: Scores, smallest_effect: float | None = None) -> RatingModels:
     """The model of every question answered with numbers: system and intent fixed, the rest samples."""
     effects: list[RatingModelEffect] = []
     pairs: list[PairDifference] = []
@@ -131,9 +129,7 @@ def _fitted(
     why_no_tastes = taste if isinstance(taste, str) else None
     fitted: MixedResult | None = None
     if isinstance(taste, pl.Series):
-        fitted = mixed_model(
-            frame["outcome"], fixed, {**random, TASTE: taste}, means_of=of, most_work=MOST_WORK
-        )
+        fitted = mixed_model(frame["outcome"], fixed, {**random, TASTE: taste}, means_of=of, most_work=MOST_WORK)
         if fitted.why_missing and not fitted.why_missing.startswith(TOO_LARGE):
             why_no_tastes, fitted = fitted.why_missing, None
     if fitted is None:
@@ -219,15 +215,11 @@ def _equivalence(outcome: str, pairs: Pairwise, margin: float) -> tuple[SystemEq
     ]
     above = [float(stdtr(df, -(margin + value) / error)) for _, value, error, df in estimated]
     below = [float(stdtr(df, -(margin - value) / error)) for _, value, error, df in estimated]
-    corrected = [
-        holm(tail).adjusted for tail in (above, below, [max(pair) for pair in zip(above, below, strict=True)])
-    ]
+    corrected = [holm(tail).adjusted for tail in (above, below, [max(pair) for pair in zip(above, below, strict=True)])]
     out = []
     for index, (pair, value, error, df) in enumerate(estimated):
         reach = float(stdtrit(df, 0.95)) * error
-        without_interval = Estimate(
-            value=value, method=pair.estimate.method, counts=dict(pair.estimate.counts)
-        )
+        without_interval = Estimate(value=value, method=pair.estimate.method, counts=dict(pair.estimate.counts))
         p_a, p_b, p = (float(tail[index] or 0.0) for tail in corrected)
         out.append(
             SystemEquivalence(
@@ -235,9 +227,7 @@ def _equivalence(outcome: str, pairs: Pairwise, margin: float) -> tuple[SystemEq
                 a=pair.a,
                 b=pair.b,
                 margin=margin,
-                difference=without_interval.with_interval(
-                    value - reach, value + reach, "Satterthwaite t", 0.9
-                ),
+                difference=without_interval.with_interval(value - reach, value + reach, "Satterthwaite t", 0.9),
                 p=p,
                 p_a_not_inferior=p_a,
                 p_b_not_inferior=p_b,

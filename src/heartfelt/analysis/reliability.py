@@ -87,14 +87,11 @@ def reliability(material: AnalysisData, seed: int, *, brief: bool = False) -> di
 def pooled_reliability(material: AnalysisData, seed: int) -> dict[str, Reliability] | None:
     """The reliability of all questions on one scale together."""
     return {
-        pool.id: replace(question_reliability(pool, seed), n_questions=len(pool.members))
-        for pool in material.pools
+        pool.id: replace(question_reliability(pool, seed), n_questions=len(pool.members)) for pool in material.pools
     } or None
 
 
-def question_reliability(
-    question: QuestionData, seed: int, *, brief: bool = False, votes: bool = True
-) -> Reliability:
+def question_reliability(question: QuestionData, seed: int, *, brief: bool = False, votes: bool = True) -> Reliability:
     """Agreement beyond chance, intraclass correlations, ceilings and raters needed for one question.
 
     Without ``votes`` the ceiling of accuracy, which is simulated, is left to the pool of questions.
@@ -167,9 +164,7 @@ def reliability_for(figures: Reliability, whom: FutureRaters) -> Reliability:
         for_future_raters(figures, whom),
         variance_components=None if shares is None else for_future_raters(shares, whom),
     )
-    return (
-        with_more_raters(out, out.icc1 if out.icc2.is_missing else out.icc2) if out.reliability_with else out
-    )
+    return with_more_raters(out, out.icc1 if out.icc2.is_missing else out.icc2) if out.reliability_with else out
 
 
 def _nothing(reason: str, method: bool = False) -> Reliability:
@@ -213,11 +208,7 @@ def _alphas(question: QuestionData, seed: int) -> KrippendorffAlphas:
             return Estimate.missing(NOT_CATEGORIES if level == "nominal" else NO_ORDER)
         return alpha(*question.triples_if_known, level, seed=seed)
 
-    return {
-        "alpha_interval": at("interval"),
-        "alpha_ordinal": at("ordinal"),
-        "alpha_nominal": at("nominal"),
-    }
+    return {"alpha_interval": at("interval"), "alpha_ordinal": at("ordinal"), "alpha_nominal": at("nominal")}
 
 
 def question_alpha(question: QuestionData, ratings: pl.DataFrame) -> Estimate:
@@ -334,9 +325,7 @@ def one_way_from_means(mean: pl.Series, sd: pl.Series, n: pl.Series) -> OneWayMe
     df = (usable.height - 1, total - usable.height)
     n0 = (total - float((k**2).sum()) / total) / df[0]
     f = float((k * (y - grand) ** 2).sum()) / df[0] / within
-    single = [
-        (ratio - 1) / (ratio - 1 + n0) for ratio in (f, *(f / float(fdtri(*df, q)) for q in (0.975, 0.025)))
-    ]
+    single = [(ratio - 1) / (ratio - 1 + n0) for ratio in (f, *(f / float(fdtri(*df, q)) for q in (0.975, 0.025)))]
     several = [stepped_up(value, n0) for value in single]
     name = "F" if float(np.ptp(k)) == 0 else "F with n0 for unequal counts"
     icc1 = Estimate(
@@ -352,12 +341,6 @@ def one_way_from_means(mean: pl.Series, sd: pl.Series, n: pl.Series) -> OneWayMe
     if not math.isfinite(several[0]):
         return OneWayMeans(icc1, Estimate.missing("the means are all equal", method, counts), *tops)
     icc1k = Estimate(
-        value=several[0],
-        low=several[1],
-        high=several[2],
-        method=method,
-        interval=name,
-        confidence=0.95,
-        counts=counts,
+        value=several[0], low=several[1], high=several[2], method=method, interval=name, confidence=0.95, counts=counts
     )
     return OneWayMeans(icc1, icc1k, *tops)

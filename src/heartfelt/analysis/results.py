@@ -111,9 +111,7 @@ class Reliability:
     variance_components: VarianceShares | None = field(default=None, metadata=OMIT)
     reliability_with: ByName = field(default_factory=dict, metadata=OMIT)
     raters_needed: Mapping[str, int | None] = field(default_factory=dict, metadata=OMIT)
-    raters_needed_between: Mapping[str, tuple[int | None, int | None]] = field(
-        default_factory=dict, metadata=OMIT
-    )
+    raters_needed_between: Mapping[str, tuple[int | None, int | None]] = field(default_factory=dict, metadata=OMIT)
     raters_needed_if_careless: Mapping[str, int | None] = field(default_factory=dict, metadata=OMIT)
     single_rating: str | None = field(default=None, metadata={"formerly": "from", "omit": "none"})
     n_questions: int | None = field(default=None, metadata=OMIT)

@@ -37,12 +37,7 @@ from heartfelt.analysis.means import (
 from heartfelt.analysis.methods_text import methods, results
 from heartfelt.analysis.options import AnalyzeOptions
 from heartfelt.analysis.ordinal_check import ordinal_checks
-from heartfelt.analysis.preregistration import (
-    Preregistration,
-    Registered,
-    check_registration,
-    read_preregistration,
-)
+from heartfelt.analysis.preregistration import Preregistration, Registered, check_registration, read_preregistration
 from heartfelt.analysis.published import published
 from heartfelt.analysis.quadrants import ellipses, quadrants
 from heartfelt.analysis.rater_groups import rater_grouping, rater_groups
@@ -75,9 +70,7 @@ STEPS = (
 
 
 @one_blas_thread()
-def analyze(
-    snapshot: Snapshot, options: AnalyzeOptions | None = None, progress: Progress | None = None
-) -> Analysis:
+def analyze(snapshot: Snapshot, options: AnalyzeOptions | None = None, progress: Progress | None = None) -> Analysis:
     """Analyse a snapshot: screen, measure reliability, test, compare, and say it in words.
 
     A part that refuses, or that fails while a command collects bugs, is missing with the reason; the others stand. See
@@ -115,9 +108,7 @@ def analyze(
     step(4)
     shapes = guard("ellipses", None, ellipses, material, options.resamples, seed) or (None, None)
     step(5)
-    sides = guard(
-        "sensitivity", (policy_side, policy_side), _both_sides, panel, default, policy_side, failures, seed
-    )
+    sides = guard("sensitivity", (policy_side, policy_side), _both_sides, panel, default, policy_side, failures, seed)
     compared = "sensitivity" not in failures.reasons
     held_out = guard("crossfit", "", crossfit, panel, default, seed)
     if isinstance(held_out, str) and held_out:
@@ -149,9 +140,7 @@ def analyze(
         reliability=trust,
         reliability_pooled=pooled,
         agreement=guard("agreement", None, agreement, material, trust, whom),
-        agreement_pooled=guard(
-            "agreement_pooled", None, agreement, material, pooled or {}, whom, pooled=True
-        ),
+        agreement_pooled=guard("agreement_pooled", None, agreement, material, pooled or {}, whom, pooled=True),
         checks=guard("checks", None, checks, material),
         covariates=tuple(covariates),
         anova=policy_side.anova,
@@ -218,11 +207,7 @@ def _screened(snapshot: Snapshot, options: AnalyzeOptions, failures: Failures) -
 
 
 def _side(
-    material: AnalysisData,
-    trust: Mapping[str, Reliability],
-    covariates: Covariates,
-    failures: Failures,
-    seed: int,
+    material: AnalysisData, trust: Mapping[str, Reliability], covariates: Covariates, failures: Failures, seed: int
 ) -> tuple[PolicySide, Scores]:
     """The parts that are computed with and without the raters in question, and the stimuli's scores they are made from."""
     guard, table = failures.guard, material.labels.table
@@ -267,11 +252,7 @@ def _both_sides(
 
 
 def _registered(
-    planned: Preregistration | None,
-    snapshot: Snapshot,
-    panel: Panel,
-    counted: AnalysisCounts,
-    options: AnalyzeOptions,
+    planned: Preregistration | None, snapshot: Snapshot, panel: Panel, counted: AnalysisCounts, options: AnalyzeOptions
 ) -> Registered | None:
     """The preregistration next to what was done; None where there is none."""
     if planned is None:

@@ -65,10 +65,7 @@ def _odd_traces(snapshot: Snapshot, question: str, timed: bool) -> tuple[int, in
         "stimulus",
         samples.list.len().alias("length"),
         (samples.list.drop_nulls().list.n_unique() > 1).alias("moves"),
-        samples.cast(pl.List(pl.String))
-        .list.eval(pl.element().fill_null("-"))
-        .list.join(" ")
-        .alias("course"),
+        samples.cast(pl.List(pl.String)).list.eval(pl.element().fill_null("-")).list.join(" ").alias("course"),
     )
     usual = pl.col("length").mode().min().over("stimulus")
     repeated = pl.struct("stimulus", "course").is_first_distinct().not_()
@@ -106,9 +103,7 @@ def over_stimuli(figures: Sequence[Estimate]) -> Estimate:
     """The mean of a figure over stimuli, with stimuli as the sample."""
     usable = [float(figure) for figure in figures if not figure.is_missing]
     method = f"{figures[0].method}, mean over stimuli" if figures else "mean over stimuli"
-    counts = {"stimuli": len(usable)} | (
-        {"left_out": len(figures) - len(usable)} if len(usable) < len(figures) else {}
-    )
+    counts = {"stimuli": len(usable)} | ({"left_out": len(figures) - len(usable)} if len(usable) < len(figures) else {})
     if not usable:
         reason = next((figure.why_missing for figure in figures if figure.why_missing), "there are no traces")
         return Estimate.missing(reason or "", method, counts)

@@ -121,18 +121,16 @@ def stimuli_of(
     wide = parts[0].select("rater", "item", pl.col("value").alias("0"))
     for part_number, part in enumerate(parts[1:], 1):
         part_values = part.select("rater", "item", pl.col("value").alias(str(part_number)))
-        wide = wide.join(
-            part_values, on=["rater", "item"], how="full", coalesce=True, maintain_order="left_right"
-        )
+        wide = wide.join(part_values, on=["rater", "item"], how="full", coalesce=True, maintain_order="left_right")
     where = pl.DataFrame({"item": names}, schema={"item": pl.String}).with_row_index("_at")
     wide = wide.join(where, on="item", how="inner", maintain_order="left").sort("_at", "rater")
     value = wide.select(str(part_index) for part_index in range(len(parts))).to_numpy().astype(np.float64)
     stimulus = wide["_at"].to_numpy().astype(np.int64)
     raters = code(wide["rater"])
     rated = np.isfinite(value)
-    n = np.column_stack(
-        [np.bincount(stimulus, rated[:, k], minlength=size) for k in range(value.shape[1])]
-    ).astype(np.float64)
+    n = np.column_stack([np.bincount(stimulus, rated[:, k], minlength=size) for k in range(value.shape[1])]).astype(
+        np.float64
+    )
     reason = ""
     if why_no_raters:
         reason = "raters unknown"

@@ -46,11 +46,7 @@ def verdict(summary: Summary) -> ReportVerdict:
 
     def written(topic: str, sentences: Callable[[Summary], Iterable[str]]) -> tuple[str, ...]:
         result = attempt_part(f"the verdict on {topic}", lambda: tuple(sentences(summary)))
-        return (
-            (f"The verdict on {topic} is missing: {result.reason}.",)
-            if isinstance(result, Failed)
-            else result
-        )
+        return (f"The verdict on {topic} is missing: {result.reason}.",) if isinstance(result, Failed) else result
 
     return ReportVerdict(
         bottom_line=" ".join(written("the bottom line", lambda of: [bottom_line(of)])),
@@ -167,9 +163,7 @@ def _trust(summary: Summary) -> list[str]:
     for use, questions in by_use.items():
         of = f" of {_some(list(questions))}" if len(by_use) > 1 else ""
         between = _range(mean_rating(trust).value for trust in questions.values())
-        usable_part = (
-            "only the mean per stimulus is usable: the means" if only_means and not parts else "the labels"
-        )
+        usable_part = "only the mean per stimulus is usable: the means" if only_means and not parts else "the labels"
         parts.append(f"{usable_part}{of} are {use} (reliability {between})")
     # For answers without an order: whether raters agree beyond chance.
     agree = {called(name, t): single_rating(t)[1] for name, t in every.items() if information(t) == "shown"}
@@ -177,9 +171,7 @@ def _trust(summary: Summary) -> list[str]:
         n_further = 0 if covers_pools(summary) else len(covered(summary)[1])
         more = f" (and see below for {plural(n_further, 'further question')})" if n_further else ""
         range_ = _range(figure.value for figure in agree.values())
-        parts.append(
-            f"raters agree beyond chance on {_some(list(agree))} (Krippendorff's alpha {range_}){more}"
-        )
+        parts.append(f"raters agree beyond chance on {_some(list(agree))} (Krippendorff's alpha {range_}){more}")
     unknown = [figure for _, figure in map(single_rating, every.values()) if figure.is_missing]
     if every and len(unknown) == len(every):
         parts.append(f"how reliable the ratings are is not known ({unknown[0].why_missing})")
@@ -228,15 +220,12 @@ def _drafted(summary: Summary) -> list[str]:
     """The questions with a reliability whose answers were mostly given in sight of a machine's draft."""
     verification = summary.verification
     verified_fields = (
-        {field.field for field in verification.fields if field.verdicts.verified}
-        if verification is not None
-        else set()
+        {field.field for field in verification.fields if field.verdicts.verified} if verification is not None else set()
     )
     return [
         name
         for name, trust in (summary.reliability or {}).items()
-        if name in verified_fields
-        and not (trust.alpha_interval.is_missing and trust.alpha_nominal.is_missing)
+        if name in verified_fields and not (trust.alpha_interval.is_missing and trust.alpha_nominal.is_missing)
     ]
 
 
@@ -278,17 +267,15 @@ def _agreement(summary: Summary) -> Iterator[str]:
     for name, votes in every.items():
         if votes.lead.is_missing:
             continue
-        coefficient = (
-            "Krippendorff's alpha, ordinal," if votes.leading == "alpha_ordinal" else "Fleiss' kappa"
-        )
+        coefficient = "Krippendorff's alpha, ordinal," if votes.leading == "alpha_ordinal" else "Fleiss' kappa"
         shown = f"{_shown(votes.lead)} ({coefficient} {interval(votes.lead, bare=True)})"
         text = f"On {called(name, votes)}, {shown}"
         if not votes.leave_one_out.is_missing:
-            text += (
-                f"; {percent(votes.leave_one_out.value)} of single answers match the majority of the others"
-            )
+            text += f"; {percent(votes.leave_one_out.value)} of single answers match the majority of the others"
         if votes.n_tied:
-            text += f"; {votes.n_tied:,} of {votes.n_items:,} labels are missing because the most frequent answers are tied"
+            text += (
+                f"; {votes.n_tied:,} of {votes.n_items:,} labels are missing because the most frequent answers are tied"
+            )
         yield f"{text}."
 
 
@@ -317,7 +304,9 @@ def _one_question(summary: Summary, name: str, trust: Reliability) -> Iterator[s
         if labels.value <= 0:
             yield f"{text}; the means say nothing about how stimuli differ."
         else:
-            text += f", {interval(labels, bare=True)} for the mean of a stimulus ({fitness(labels)}{if_careless(labels)})"
+            text += (
+                f", {interval(labels, bare=True)} for the mean of a stimulus ({fitness(labels)}{if_careless(labels)})"
+            )
             yield f"{text}{_needed(trust)}."
 
 
@@ -398,21 +387,14 @@ def next_step(summary: Summary) -> str:
     if excluded and not screening.dropped:
         some = f"{len(excluded)} of them" if len(excluded) < len(screening.flagged) else "them"
         return f"Review {_flagged_raters(summary)}; `--policy default` repeats the analysis without {some}."
-    for advice in (
-        _unknown_reliability,
-        _weakest,
-        verdict_comparisons.unlinked,
-        verdict_comparisons.undecided,
-    ):
+    for advice in (_unknown_reliability, _weakest, verdict_comparisons.unlinked, verdict_comparisons.undecided):
         if text := advice(summary):
             return text
     if screening.flagged and not screening.dropped:
         return f"Review {_flagged_raters(summary)} before you publish."
     if summary.comparisons and all(comparison.abx for comparison in summary.comparisons):
         return "Publish the answers: `heartfelt publish` releases them."
-    return (
-        "Use the labels: `heartfelt bench` scores predictors against them, `heartfelt publish` releases them."
-    )
+    return "Use the labels: `heartfelt bench` scores predictors against them, `heartfelt publish` releases them."
 
 
 def _flagged_raters(summary: Summary) -> str:
@@ -425,9 +407,7 @@ def _unknown_reliability(summary: Summary) -> str:
     every = main_questions(summary)
     if not every or any(not single_rating(trust)[1].is_missing for trust in every.values()):
         return ""
-    return (
-        "Have some stimuli rated by a second rater: without that, nobody knows how reliable the ratings are."
-    )
+    return "Have some stimuli rated by a second rater: without that, nobody knows how reliable the ratings are."
 
 
 def _weakest(summary: Summary) -> str:
@@ -443,6 +423,4 @@ def _weakest(summary: Summary) -> str:
     needed, high = trust.raters_needed.get("0.9"), trust.raters_needed_between.get("0.9", (None, None))[1]
     if not needed or high is None or high > MOST_RATERS:
         return f"Collect more ratings per stimulus: the reliability of {name} is {interval(mean_rating(trust), bare=True)}."
-    return (
-        f"Collect ratings until {name} has {plural(needed, 'rater')} per stimulus, for a reliability of .9."
-    )
+    return f"Collect ratings until {name} has {plural(needed, 'rater')} per stimulus, for a reliability of .9."

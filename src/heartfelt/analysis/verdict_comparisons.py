@@ -14,17 +14,7 @@ from heartfelt.analysis.comparison_results import (
 from heartfelt.analysis.highlights import differs, highest, rating_tests
 from heartfelt.analysis.results import ALL
 from heartfelt.analysis.summary import Summary
-from heartfelt.wording import (
-    interval,
-    listed,
-    number,
-    p_value,
-    percent,
-    percent_interval,
-    plural,
-    probability,
-    share,
-)
+from heartfelt.wording import interval, listed, number, p_value, percent, percent_interval, plural, probability, share
 
 NOUNS = {
     "choice": "comparison",
@@ -60,9 +50,7 @@ def clauses(summary: Summary) -> list[str]:
 
 def only_means_usable(summary: Summary) -> bool:
     """Whether every trace question is one whose course over time raters hardly share."""
-    return bool(summary.traces) and all(
-        _hardly_shared(trace_question) for trace_question in summary.traces or ()
-    )
+    return bool(summary.traces) and all(_hardly_shared(trace_question) for trace_question in summary.traces or ())
 
 
 def _hardly_shared(question: TraceQuestion) -> bool:
@@ -132,10 +120,7 @@ def _clause(comparison: ComparisonQuestion, several: bool) -> str:
     ranked = comparison.ranked
     if not ranked:
         reason = comparison.why_no_strengths or "no strengths"
-        return (
-            _majority_clause(comparison)
-            or f"the answers to {comparison.question} give no common order ({reason})"
-        )
+        return _majority_clause(comparison) or f"the answers to {comparison.question} give no common order ({reason})"
     n_significant = sum(pair.significant for pair in comparison.pairs)
     if comparison.pairs and not n_significant:
         return f"no difference between {_things(comparison)} is shown in {comparison.question}"
@@ -153,9 +138,7 @@ def _strengths(comparison: ComparisonQuestion) -> Iterator[str]:
         yield from _order(comparison)
         return
     order = [f"{c.name} {interval(c.strength, 2)}" for c in ranked]
-    yield (
-        f"Strengths in {comparison.question} ({comparison.model}, {basis}; average 0): {listed(order, MOST_NAMED)}."
-    )
+    yield (f"Strengths in {comparison.question} ({comparison.model}, {basis}; average 0): {listed(order, MOST_NAMED)}.")
     tested = [pair for pair in comparison.pairs if pair.p is not None]
     if tested:
         differ = sum(pair.significant for pair in tested)
@@ -196,10 +179,7 @@ def _by(raters: int) -> str:
 
 def _majorities(agreement: ChoiceAgreement) -> str:
     """How many pairs have a majority for one of the two stimuli, for a tie, and none."""
-    for_one, none = (
-        agreement.with_majority - agreement.majority_tie,
-        agreement.judged_twice - agreement.with_majority,
-    )
+    for_one, none = (agreement.with_majority - agreement.majority_tie, agreement.judged_twice - agreement.with_majority)
     text = f"{for_one:,} of {plural(agreement.judged_twice, 'pair')} of stimuli have a majority for one of the two"
     other_pairs = [f"{agreement.majority_tie:,} for a tie"] if agreement.majority_tie else []
     other_pairs += [f"{none:,} none"] if none else []
@@ -219,9 +199,7 @@ def _majority_clause(comparison: ComparisonQuestion) -> str:
     top = f"; the best possible prediction is right for {listed(best)}" if best else ""
     decided = percent((agreement.with_majority - agreement.majority_tie) / agreement.judged_twice)
     pairs = plural(agreement.judged_twice, "pair")
-    return (
-        f"in {comparison.question}, {decided} of {pairs} of stimuli have a majority for one of the two{top}"
-    )
+    return f"in {comparison.question}, {decided} of {pairs} of stimuli have a majority for one of the two{top}"
 
 
 def _single_pairs(comparison: ComparisonQuestion) -> Iterator[str]:
@@ -253,9 +231,7 @@ def _abx_words(pair: AbxPair, compared: str) -> str:
     if pair.p_corrected is not None and pair.p_corrected < 0.05:
         return f"people can tell {compared} apart ({right})"
     if pair.equivalence_p is not None and pair.equivalence_p < 0.05:
-        return (
-            f"people cannot tell {compared} apart ({right}; less than {percent(0.5 + pair.margin)} is shown)"
-        )
+        return f"people cannot tell {compared} apart ({right}; less than {percent(0.5 + pair.margin)} is shown)"
     return f"whether people can tell {compared} apart is not shown ({right})"
 
 
@@ -301,8 +277,7 @@ def _trace_clauses(traces: Sequence[TraceQuestion]) -> list[str]:
     """How far raters share the course over time, questions alike in one clause, and the questions without an answer."""
     usable = [trace_question for trace_question in traces if not trace_question.pairwise.is_missing]
     hardly, shared = (
-        [trace_question for trace_question in usable if _hardly_shared(trace_question) == low]
-        for low in (True, False)
+        [trace_question for trace_question in usable if _hardly_shared(trace_question) == low] for low in (True, False)
     )
     clauses = []
     for group, words in (
@@ -311,10 +286,7 @@ def _trace_clauses(traces: Sequence[TraceQuestion]) -> list[str]:
     ):
         if group:
             figures = listed(
-                [
-                    f"{trace_question.question} {share(trace_question.pairwise.value)}"
-                    for trace_question in group
-                ]
+                [f"{trace_question.question} {share(trace_question.pairwise.value)}" for trace_question in group]
             )
             clauses.append(f"{words} (concordance of two raters: {figures})")
     return clauses + [

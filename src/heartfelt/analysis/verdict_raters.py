@@ -87,8 +87,7 @@ def flagged_words(summary: Summary) -> str:
     findings = flag_findings(summary)
     kinds = [DEPENDENCE, frozenset({"straight-lining"}), frozenset({"collusion"})]
     several = any(
-        sum(bool(rater_rules & kind) for kind in kinds) > 1
-        for rater_rules in rules_by_rater(summary).values()
+        sum(bool(rater_rules & kind) for kind in kinds) > 1 for rater_rules in rules_by_rater(summary).values()
     )
     text += ", some for two reasons" if several else ""
     return f"{text}: {listed(findings)}" if findings else f"{text} by {listed(flagging_rules(summary))}"
@@ -125,10 +124,7 @@ def flag_findings(summary: Summary) -> list[str]:
 
 def rules_by_rater(summary: Summary) -> dict[str, set[str]]:
     """The rules with error control that flag each rater."""
-    return {
-        rater: {reason.split(":")[0] for reason in reasons}
-        for rater, reasons in summary.screening.flagged.items()
-    }
+    return {rater: {reason.split(":")[0] for reason in reasons} for rater, reasons in summary.screening.flagged.items()}
 
 
 def _drafts(summary: Summary) -> list[str]:
@@ -152,16 +148,16 @@ def _constant(summary: Summary) -> Iterator[str]:
         return
     constant, flagged = checks.constant_raters, screening.flagged
     sure = [
-        rater
-        for rater in constant
-        if any(reason.startswith("straight-lining") for reason in flagged.get(rater, ()))
+        rater for rater in constant if any(reason.startswith("straight-lining") for reason in flagged.get(rater, ()))
     ]
     flagged_note = ""
     if "straight-lining" in screening.rules:
         if not sure:
             return
         if len(sure) < len(constant):
-            flagged_note = f"; {len(sure)} of them are flagged, since of the others a careful rater might give one answer as often"
+            flagged_note = (
+                f"; {len(sure)} of them are flagged, since of the others a careful rater might give one answer as often"
+            )
     yield f"{constant_words(checks)} ({listed(list(constant), 6)}){flagged_note}."
 
 
@@ -180,11 +176,7 @@ def _crossfit(summary: Summary) -> Iterator[str]:
     parts = []
     for row in summary.sensitivity or ():
         held_out_row = held_out.get((row.question or "", row.figure))
-        if (
-            held_out_row is None
-            or not isinstance(row.with_all, Estimate)
-            or not isinstance(row.without, Estimate)
-        ):
+        if held_out_row is None or not isinstance(row.with_all, Estimate) or not isinstance(row.without, Estimate):
             continue
         before, after = share(row.with_all.value), share(row.without.value)
         if not row.with_all.is_missing and not row.without.is_missing and before != after:

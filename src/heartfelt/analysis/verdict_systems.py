@@ -20,17 +20,7 @@ from heartfelt.analysis.ordinal_check import sentence as ordinal_sentence
 from heartfelt.analysis.results import ALL, AnovaEffect, ChanceTest, RatingModelEffect
 from heartfelt.analysis.summary import SensitivityPairs, Summary
 from heartfelt.stats.inference.mixed import TUKEY
-from heartfelt.wording import (
-    interval,
-    listed,
-    number,
-    p_value,
-    percent,
-    percent_interval,
-    plural,
-    sentence,
-    share,
-)
+from heartfelt.wording import interval, listed, number, p_value, percent, percent_interval, plural, sentence, share
 
 MOST_SHOWN = 4
 ENDS = ("highest", "lowest")
@@ -52,9 +42,7 @@ def _differences(summary: Summary) -> Iterator[str]:
             yield _tested(summary, test, row)
         elif row is not None and differs(row):
             text = f"Systems differ in {name} ({_what(row)}; raters unknown): {f_test(row)}."
-            yield " ".join(
-                filter(None, [text, _pairs(summary, row), sentence([_other_raters(summary, row)])])
-            )
+            yield " ".join(filter(None, [text, _pairs(summary, row), sentence([_other_raters(summary, row)])]))
         elif row is not None:
             yield f"No difference between systems is shown in {name} ({_what(row)}): {f_test(row)}."
     other_effects = [effects[name] for name in other_questions if name in effects]
@@ -77,14 +65,10 @@ def _tested(summary: Summary, test: RatingModelEffect, row: AnovaEffect | None) 
     ends, means = highest(test), test.means or {}
     order = ""
     if ends and differs(test):
-        top, bottom = (
-            f"{name} {word} ({number(means[name].value, 2)})" for name, word in zip(ends, ENDS, strict=True)
-        )
+        top, bottom = (f"{name} {word} ({number(means[name].value, 2)})" for name, word in zip(ends, ENDS, strict=True))
         order = f" {top}, {bottom}."
     if differs(test):
-        parts = [
-            f"Systems differ in {test.outcome} ({_what(test)}): {f_test(test)}, {_samples(test)}.{order}"
-        ]
+        parts = [f"Systems differ in {test.outcome} ({_what(test)}): {f_test(test)}, {_samples(test)}.{order}"]
     else:
         parts = [
             f"No difference between systems is shown in {test.outcome} ({_what(test)}): {f_test(test)}, {_samples(test)}."
@@ -166,12 +150,8 @@ def _pairs(summary: Summary, row: AnovaEffect) -> str:
     how = f"Tukey, adjusted for {listed(other_factors)}" if other_factors else "Tukey-Kramer"
     if row.unequal_spread is not None and row.unequal_spread < 0.05:
         key = (row.outcome, row.deviation, row.effect, "Games-Howell")
-        games_howell = [
-            p for p in summary.pairwise or () if (p.outcome, p.deviation, p.factor, p.method) == key
-        ]
-        pairs, how = (
-            (games_howell, "Games-Howell, as systems differ in spread") if games_howell else (pairs, how)
-        )
+        games_howell = [p for p in summary.pairwise or () if (p.outcome, p.deviation, p.factor, p.method) == key]
+        pairs, how = (games_howell, "Games-Howell, as systems differ in spread") if games_howell else (pairs, how)
     tested = [pair for pair in pairs if pair.p is not None]
     if not tested:
         return ""
@@ -294,13 +274,9 @@ def _shrinkage(summary: Summary) -> Iterator[str]:
     lines = [row for row in summary.slopes or () if not row.slope.is_missing]
     for row in [row for row in lines if row.system == ALL][:MOST_SHOWN]:
         text = f"Perceived {row.question} changes by {interval(row.slope, bare=True)} per intended point"
-        text += (
-            ", so intended differences shrink" if row.slope.high is not None and row.slope.high < 1 else ""
-        )
+        text += ", so intended differences shrink" if row.slope.high is not None and row.slope.high < 1 else ""
         slopes = sorted(
-            (float(line.slope), line.system)
-            for line in lines
-            if line.question == row.question and line.system != ALL
+            (float(line.slope), line.system) for line in lines if line.question == row.question and line.system != ALL
         )
         if len(slopes) > 1:
             (low, first), (high, last) = slopes[0], slopes[-1]

@@ -64,9 +64,7 @@ def verification(snapshot: Snapshot, left_out: Sequence[str] = ()) -> DraftVerif
     return DraftVerification(
         tuple(fields),
         tuple(_model(*key, part) for key, part in _by_model(rows)),
-        tuple(
-            _rater(str(key[0]), part) for key, part in everything.group_by("verified_by", maintain_order=True)
-        ),
+        tuple(_rater(str(key[0]), part) for key, part in everything.group_by("verified_by", maintain_order=True)),
         everything.height - rows.height,
     )
 
@@ -132,12 +130,8 @@ def _within(estimate: Estimate) -> Estimate:
 
 def _anchoring(rows: pl.DataFrame) -> Contrast:
     comparable = rows.filter(pl.col("alike").is_not_null())
-    contrast = _contrast(
-        comparable, "alike", "mean similarity to the draft", "no answer can be compared with a draft"
-    )
-    return replace(
-        contrast, with_draft=_within(contrast.with_draft), without_draft=_within(contrast.without_draft)
-    )
+    contrast = _contrast(comparable, "alike", "mean similarity to the draft", "no answer can be compared with a draft")
+    return replace(contrast, with_draft=_within(contrast.with_draft), without_draft=_within(contrast.without_draft))
 
 
 def _times(rows: pl.DataFrame) -> Contrast:
@@ -147,17 +141,10 @@ def _times(rows: pl.DataFrame) -> Contrast:
         log, "_log", "geometric mean of seconds", "time per field was not recorded", within_raters=True
     )
     if contrast.difference.is_missing:
-        return replace(
-            contrast, with_draft=_exp(contrast.with_draft), without_draft=_exp(contrast.without_draft)
-        )
-    ratio = replace(
-        _exp(contrast.difference), method="time with a draft as a multiple of that without, by rater"
-    )
+        return replace(contrast, with_draft=_exp(contrast.with_draft), without_draft=_exp(contrast.without_draft))
+    ratio = replace(_exp(contrast.difference), method="time with a draft as a multiple of that without, by rater")
     return Contrast(
-        with_draft=_exp(contrast.with_draft),
-        without_draft=_exp(contrast.without_draft),
-        difference=ratio,
-        p=contrast.p,
+        with_draft=_exp(contrast.with_draft), without_draft=_exp(contrast.without_draft), difference=ratio, p=contrast.p
     )
 
 
@@ -168,9 +155,7 @@ def _exp(estimate: Estimate) -> Estimate:
     return replace(estimate, value=math.exp(estimate.value), low=low, high=high)
 
 
-def _contrast(
-    rows: pl.DataFrame, column: str, method: str, reason: str, *, within_raters: bool = False
-) -> Contrast:
+def _contrast(rows: pl.DataFrame, column: str, method: str, reason: str, *, within_raters: bool = False) -> Contrast:
     """A number with the machine's own draft in sight against the same without any draft."""
     usable = rows.filter(pl.col(column).is_not_null() & (pl.col("shown") != "planted"))
     if not usable.height:
@@ -188,8 +173,7 @@ def _contrast(
 def _corrected(fields: Sequence[DraftedField]) -> list[DraftedField]:
     """Holm's correction over the fields, for each of the three comparisons."""
     anchoring, seconds, keystrokes = (
-        _with_holm([getattr(field, part) for field in fields])
-        for part in ("anchoring", "seconds", "keystrokes")
+        _with_holm([getattr(field, part) for field in fields]) for part in ("anchoring", "seconds", "keystrokes")
     )
     return [
         replace(field, anchoring=anchoring[at], seconds=seconds[at], keystrokes=keystrokes[at])
@@ -203,9 +187,7 @@ def _with_holm(contrasts: Sequence[Contrast]) -> list[Contrast]:
 
 
 def _by_model(rows: pl.DataFrame) -> list[tuple[tuple[str, str | None], pl.DataFrame]]:
-    with_source = rows.filter(pl.col("shown") != "planted").with_columns(
-        pl.col("source").fill_null("unknown")
-    )
+    with_source = rows.filter(pl.col("shown") != "planted").with_columns(pl.col("source").fill_null("unknown"))
     groups = with_source.group_by("source", "version", maintain_order=True)
     models = [((str(key[0]), None if key[1] is None else str(key[1])), part) for key, part in groups]
     return sorted(models, key=lambda model: (model[0][0], model[0][1] or ""))

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Any
 from heartfelt.api.sources import snapshot_of
 from heartfelt.errors import InputError, suggestion
 from heartfelt.options import options_of
-from heartfelt.training.experiments.options import (
-    AblationOptions,
-    AmountOptions,
-    ExperimentOptions,
-    SweepOptions,
-)
+from heartfelt.training.experiments.options import AblationOptions, AmountOptions, ExperimentOptions, SweepOptions
 
 if TYPE_CHECKING:
     from heartfelt.progress import Progress
@@ -105,19 +100,11 @@ def run_experiment(
 def _planned(
     kind: str, setup: Setup, ablation: AblationOptions, growth: AmountOptions, search: SweepOptions
 ) -> ExperimentPlan | SweepPlan:
-    from heartfelt.training.experiments import (
-        plan_ablation,
-        plan_learning_curve,
-        plan_mix,
-        plan_sweep,
-        plan_transfer,
-    )
+    from heartfelt.training.experiments import plan_ablation, plan_learning_curve, plan_mix, plan_sweep, plan_transfer
     from heartfelt.training.experiments.comparing import SHARES
 
     if kind == "ablate":
-        ways = [
-            way for way, excluded in (("without", ablation.only), ("only", ablation.drop)) if not excluded
-        ]
+        ways = [way for way, excluded in (("without", ablation.only), ("only", ablation.drop)) if not excluded]
         return plan_ablation(setup, ablation.fields, ways)
     if kind == "mix":
         return plan_mix(setup, growth.amounts or SHARES, growth.base)
@@ -133,10 +120,9 @@ def _refuse_others(kind: str, *objects: Any) -> None:
     """Refuse options of other experiments."""
     for options in objects:
         for name, field in options_of(type(options)).items():
-            kinds = _ONLY_OF.get(name) or {
-                AblationOptions: ("ablate",),
-                SweepOptions: ("sweep",),
-            }.get(type(options), (kind,))
+            kinds = _ONLY_OF.get(name) or {AblationOptions: ("ablate",), SweepOptions: ("sweep",)}.get(
+                type(options), (kind,)
+            )
             if kind not in kinds and name != "inner" and getattr(options, name):
                 raise InputError(
                     f"{field.written} is an option of {' and '.join(kinds)}, not of {kind}.", "Leave it out."

@@ -108,9 +108,7 @@ def benches(
     return results
 
 
-def _with_truth(
-    options: BenchOptions, systems: Mapping[str, Mapping[str, float]], origin: str
-) -> BenchOptions:
+def _with_truth(options: BenchOptions, systems: Mapping[str, Mapping[str, float]], origin: str) -> BenchOptions:
     return replace(options, score=replace(options.score, systems=systems, systems_from=origin))
 
 
@@ -306,9 +304,7 @@ def fine_tune(
     must_be_free(target)
     checkpoints = checkpoints_of(target)
     if resume and not checkpoints.is_dir():
-        raise InputError(
-            f"There is no unfinished run to continue: {checkpoints} is missing.", "Leave out resume."
-        )
+        raise InputError(f"There is no unfinished run to continue: {checkpoints} is missing.", "Leave out resume.")
     several = sources if isinstance(sources, Sequence) and not isinstance(sources, str) else [sources]
     snapshots = [snapshot_of(source, reading, progress) for source in several]
     result = fine_tune(snapshots, options, checkpoints=checkpoints, resume=resume, progress=progress)

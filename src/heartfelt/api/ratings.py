@@ -148,9 +148,7 @@ def analyses(
         with whole_folder(Path(out)) as scratch:
             for result in results:
                 name = result.snapshot.study.name if len(results) > 1 else ""
-                write_analysis(
-                    result, scratch / name, figures=writing.figures, progress=progress, helper=helper
-                )
+                write_analysis(result, scratch / name, figures=writing.figures, progress=progress, helper=helper)
                 helper = None
             for path in published.path.iterdir():
                 shutil.move(path, scratch / path.name)

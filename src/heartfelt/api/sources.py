@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
 
 
-def snapshot_of(
-    source: object, reading: SourceOptions | None = None, progress: Progress | None = None
-) -> Snapshot:
+def snapshot_of(source: object, reading: SourceOptions | None = None, progress: Progress | None = None) -> Snapshot:
     """A snapshot itself, a panel's, or what can be read from a path or a table."""
     from heartfelt.screening import Panel
     from heartfelt.snapshot import Snapshot

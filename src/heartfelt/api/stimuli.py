@@ -33,18 +33,12 @@ def make(folder: Path | str, options: MakeOptions, *, progress: Progress | None 
     """
     from heartfelt.stimuli import make_study
 
-    refuse_collected(
-        Path(folder), "making", "Copy study.yaml and make.yaml into a new folder, and make that."
-    )
+    refuse_collected(Path(folder), "making", "Copy study.yaml and make.yaml into a new folder, and make that.")
     return make_study(folder, options, progress)
 
 
 def prepare(
-    folder: Path | str,
-    options: PrepareOptions,
-    *,
-    out: Path | str | None = None,
-    progress: Progress | None = None,
+    folder: Path | str, options: PrepareOptions, *, out: Path | str | None = None, progress: Progress | None = None
 ) -> PreparationResult:
     """Crop, level and convert every stimulus, check it, and test whether systems differ in loudness, length, brightness.
 
@@ -67,9 +61,7 @@ def prepare(
     if out is not None:
         must_be_free(Path(out))
     refuse_collected(
-        Path(folder),
-        "preparing",
-        "Copy study.yaml, the manifest and the media into a new folder, and prepare that.",
+        Path(folder), "preparing", "Copy study.yaml, the manifest and the media into a new folder, and prepare that."
     )
     vocals = None
     if options.content == "instrumental":
@@ -88,9 +80,7 @@ def refuse_collected(folder: Path, work: str, fix: str) -> None:
     from heartfelt.collect.stored import has_collected
 
     if has_collected(folder):
-        raise InputError(
-            f"{folder} has been opened to raters; {work} would change what its stimuli are.", fix
-        )
+        raise InputError(f"{folder} has been opened to raters; {work} would change what its stimuli are.", fix)
 
 
 def draft(folder: Path | str, options: DraftOptions, *, progress: Progress | None = None) -> Drafting:

@@ -62,26 +62,20 @@ def words(
         if progress is not None:
             progress("scoring against references", 0, 1)
         pairs = _pairs(texts[0], texts[1:])
-        closeness = caption_scores(
-            *pairs, bert_model=options.bert, bert_layer=options.layer, tools=options.tools
-        )
+        closeness = caption_scores(*pairs, bert_model=options.bert, bert_layer=options.layer, tools=options.tools)
     result = WordStatistics(results, ", ".join(options.against), closeness)
     if out is not None:
         write_words(result, Path(out))
     return result
 
 
-def _read(
-    source: Path, fields: Sequence[str], format: str | None, options: Mapping[str, object]
-) -> list[NamedTexts]:
+def _read(source: Path, fields: Sequence[str], format: str | None, options: Mapping[str, object]) -> list[NamedTexts]:
     """The texts of every field; those of a text file have its name."""
     from heartfelt.formats.texts import LINES, file_texts, snapshot_texts
 
     if format is None and not source.is_dir():
         if len(fields) > 1 and source.suffix.lower() in LINES:
-            raise InputError(
-                f"{source} has one text per line and no fields.", "Leave out --field and --against."
-            )
+            raise InputError(f"{source} has one text per line and no fields.", "Leave out --field and --against.")
         return [file_texts(source, name) for name in fields] or [file_texts(source, None)]
     if not fields:
         raise InputError(f"{source} may have many texts.", "Name those to count with --field.")
@@ -102,7 +96,5 @@ def _pairs(texts: NamedTexts, references: Sequence[NamedTexts]) -> tuple[list[st
         for item, text in zip(several.items, several.texts, strict=True):
             if text.strip():
                 by_item.setdefault(item, []).append(text)
-    rows = [
-        (text, by_item[item]) for item, text in zip(texts.items, texts.texts, strict=True) if item in by_item
-    ]
+    rows = [(text, by_item[item]) for item, text in zip(texts.items, texts.texts, strict=True) if item in by_item]
     return [text for text, _ in rows], [several for _, several in rows]

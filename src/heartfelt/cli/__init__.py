@@ -167,9 +167,7 @@ def _report_words() -> str:
 
     if shows_tracebacks():
         return "This is a bug in heartfelt; please report it with the traceback."
-    return (
-        "This is a bug in heartfelt: run the command again with --verbose to see where, and please report it."
-    )
+    return "This is a bug in heartfelt: run the command again with --verbose to see where, and please report it."
 
 
 def _is_full(error: BaseException | None) -> bool:

@@ -9,9 +9,7 @@ from heartfelt.report.options import ReportOptions
 
 
 @app.command()
-def analyze(
-    source: Source, out: Out, options: AnalyzeOptions, reading: SourceOptions, writing: ReportOptions
-) -> None:
+def analyze(source: Source, out: Out, options: AnalyzeOptions, reading: SourceOptions, writing: ReportOptions) -> None:
     """Screen raters, measure how far the ratings can be trusted, and write a report."""
     from heartfelt.analysis.duration import time_estimate
     from heartfelt.api.ratings import analyses

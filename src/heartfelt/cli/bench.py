@@ -21,16 +21,12 @@ if TYPE_CHECKING:
 @app.command()
 def bench(
     source: Annotated[
-        Path,
-        typer.Argument(metavar="SOURCE", help="A snapshot, a frozen benchmark, published data or a table."),
+        Path, typer.Argument(metavar="SOURCE", help="A snapshot, a frozen benchmark, published data or a table.")
     ],
     model: Annotated[
-        list[str],
-        typer.Option("--model", "-p", metavar="NAME[:ARG]", help="A predictor to ask. May be repeated."),
+        list[str], typer.Option("--model", "-p", metavar="NAME[:ARG]", help="A predictor to ask. May be repeated.")
     ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write, or to add models to.")
-    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write, or to add models to.")],
     options: Annotated[BenchOptions, Defaults(cache=True)],
     reading: ScreenedSourceOptions,
     systems: Annotated[

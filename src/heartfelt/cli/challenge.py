@@ -27,24 +27,17 @@ _SHOWN = 8
 @app.command()
 def score(
     benchmark: Annotated[Path, typer.Argument(metavar="BENCHMARK", help="The folder of a frozen benchmark.")],
-    predictions: Annotated[
-        Path, typer.Argument(metavar="PREDICTIONS", help="A CSV, JSON Lines or Parquet file.")
-    ],
+    predictions: Annotated[Path, typer.Argument(metavar="PREDICTIONS", help="A CSV, JSON Lines or Parquet file.")],
     options: Annotated[ScoreOptions, Without("slices")],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Write scores.json, scores.csv and manifest.json here."
-        ),
+        typer.Option("--out", "-o", metavar="DIR", help="Write scores.json, scores.csv and manifest.json here."),
     ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="What the model is called; the file's name if left out.")
-    ] = None,
+    name: Annotated[str | None, typer.Option(help="What the model is called; the file's name if left out.")] = None,
     verify: Annotated[
         Path | None,
         typer.Option(
-            metavar="MANIFEST",
-            help="Score again with the options of an earlier manifest.json and list what differs.",
+            metavar="MANIFEST", help="Score again with the options of an earlier manifest.json and list what differs."
         ),
     ] = None,
 ) -> None:
@@ -81,14 +74,11 @@ def _show_verification(result: ReproductionCheck) -> None:
 
 _people = partial(typer.Option, rich_help_panel="Teams")
 _Folder = Annotated[
-    Path,
-    typer.Argument(metavar="DIR", help="A benchmark with hidden labels, or the private folder it is in."),
+    Path, typer.Argument(metavar="DIR", help="A benchmark with hidden labels, or the private folder it is in.")
 ]
 _Ledger = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE", help="Where submissions are stored; challenge.sqlite next to DIR if left out."
-    ),
+    typer.Option(metavar="FILE", help="Where submissions are stored; challenge.sqlite next to DIR if left out."),
 ]
 
 
@@ -132,9 +122,7 @@ def serve_benchmark(
             f" resolution {rung.resolution:.2f}{few}"
         )
     if challenge.ledger.fact("earlier step") is not None:
-        say(
-            "What an earlier version scored is scored again by the present rules; a copy of its ledger is beside it."
-        )
+        say("What an earlier version scored is scored again by the present rules; a copy of its ledger is beside it.")
     serve_challenge(challenge, where)
 
 
@@ -147,18 +135,12 @@ app.add_typer(challenge)
 @challenge.command()
 def team(
     folder: _Folder,
-    name: Annotated[
-        str | None, typer.Argument(metavar="TEAM", help="The team; all are listed if left out.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="TEAM", help="The team; all are listed if left out.")] = None,
     add: Annotated[
         str | None, typer.Option(metavar="MEMBER", help="Print a token for a member, who is added if new.")
     ] = None,
-    remove: Annotated[
-        str | None, typer.Option(metavar="MEMBER", help="Make a member's token invalid.")
-    ] = None,
-    remove_all: Annotated[
-        bool, typer.Option("--remove-all", help="Make all tokens of the team invalid.")
-    ] = False,
+    remove: Annotated[str | None, typer.Option(metavar="MEMBER", help="Make a member's token invalid.")] = None,
+    remove_all: Annotated[bool, typer.Option("--remove-all", help="Make all tokens of the team invalid.")] = False,
     ledger: _Ledger = None,
 ) -> None:
     """List teams and their members, give out tokens, or make them invalid. Limits and scores are per team."""
@@ -191,9 +173,7 @@ def close(
     folder: _Folder,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Where the ranking is written; final next to DIR if left out."
-        ),
+        typer.Option("--out", "-o", metavar="DIR", help="Where the ranking is written; final next to DIR if left out."),
     ] = None,
     ledger: _Ledger = None,
 ) -> None:
@@ -223,8 +203,7 @@ def close(
 def submissions(
     url: Annotated[str, typer.Argument(metavar="URL", help="Where the challenge is served.")],
     token: Annotated[
-        str,
-        typer.Option(envvar="HEARTFELT_CHALLENGE_TOKEN", help="Your token.", prompt=True, hide_input=True),
+        str, typer.Option(envvar="HEARTFELT_CHALLENGE_TOKEN", help="Your token.", prompt=True, hide_input=True)
     ],
     choose: Annotated[
         str | None, typer.Option(metavar="ID", help="Make this submission count in the final ranking.")

@@ -30,8 +30,7 @@ app.add_typer(study)
 def snapshot(
     folder: StudyFolder,
     out: Annotated[
-        Path | None,
-        typer.Argument(metavar="OUT", help="The snapshot folder to make; DIR/snapshots/NOW if left out."),
+        Path | None, typer.Argument(metavar="OUT", help="The snapshot folder to make; DIR/snapshots/NOW if left out.")
     ] = None,
 ) -> None:
     """Freeze what a study has collected so far, without stopping it."""
@@ -80,9 +79,7 @@ def restore(
 
     with progress_bar(f"restoring {folder}") as report:
         done = backups.restore(source, folder, database=database, progress=report)
-    say(
-        f"{folder}: the study '{done.study}' as it was at {done.at}, {done.tables['answers']:,} answered trials."
-    )
+    say(f"{folder}: the study '{done.study}' as it was at {done.at}, {done.tables['answers']:,} answered trials.")
     if (folder / backups.EDITED_FILE).exists():
         say(
             f"Its study.yaml did not fit the answers: it is kept as {backups.EDITED_FILE}, and study.yaml is the version that"
@@ -123,9 +120,7 @@ def participants_table(people: pl.DataFrame) -> Table:
 @study.command()
 def participants(
     folder: StudyFolder,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write a CSV file instead of printing it.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write a CSV file instead of printing it.")] = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -154,15 +149,9 @@ def participants(
 @study.command()
 def reminders(
     folder: StudyFolder,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write a CSV file instead of printing it.")
-    ] = None,
-    everybody: Annotated[
-        bool, typer.Option("--all", help="Also raters whose next session is not open yet.")
-    ] = False,
-    url: Annotated[
-        str, typer.Option(help="Where the study is served, for the links.")
-    ] = "http://127.0.0.1:8000",
+    out: Annotated[Path | None, typer.Option("--out", help="Write a CSV file instead of printing it.")] = None,
+    everybody: Annotated[bool, typer.Option("--all", help="Also raters whose next session is not open yet.")] = False,
+    url: Annotated[str, typer.Option(help="Where the study is served, for the links.")] = "http://127.0.0.1:8000",
     database: Database = None,
 ) -> None:
     """List as CSV who is due for the next session, since when, and their personal link: to mail them."""
@@ -206,9 +195,7 @@ def instruments(
                 f"{instrument.id:<10} {instrument.name}: {len(instrument.items)} items,"
                 f" {len(instrument.subscales)} scores, {instrument.licence.name}"
             )
-        say(
-            "Use one in study.yaml: 'before: [{instrument: NAME}]'; 'heartfelt study instruments NAME' shows it."
-        )
+        say("Use one in study.yaml: 'before: [{instrument: NAME}]'; 'heartfelt study instruments NAME' shows it.")
         return
     shown = shipped_instrument(name)
     languages, licence = ", ".join(shown.languages), shown.licence
@@ -298,12 +285,9 @@ def adjudicators(
         str | None, typer.Option(metavar="ID", help="Make a senior rater's link invalid; decisions stay.")
     ] = None,
     erase: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="Delete a senior rater and their decisions; the items wait again."),
+        str | None, typer.Option(metavar="ID", help="Delete a senior rater and their decisions; the items wait again.")
     ] = None,
-    url: Annotated[
-        str, typer.Option(help="Where the study is served, for the link.")
-    ] = "http://127.0.0.1:8000",
+    url: Annotated[str, typer.Option(help="Where the study is served, for the link.")] = "http://127.0.0.1:8000",
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -326,9 +310,7 @@ def adjudicators(
             say(f"The link of {revoke} is invalid from now on.")
         if erase is not None:
             count = collection.erase_adjudicator(erase)
-            say(
-                f"Erased {erase} and {count} decisions. Snapshots frozen earlier still contain them: delete those."
-            )
+            say(f"Erased {erase} and {count} decisions. Snapshots frozen earlier still contain them: delete those.")
         people, state = collection.adjudicators(), collection.adjudication()
     if as_json:
         print(dumps({"waiting": state.waiting, "decided": state.decided, "adjudicators": people}))

@@ -26,11 +26,7 @@ from heartfelt.progress import Progress
 
 _log = logging.getLogger(__name__)
 app = App(
-    name="heartfelt",
-    cls=CommandPanels,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+    name="heartfelt", cls=CommandPanels, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False)

@@ -15,9 +15,7 @@ from heartfelt.options import SourceOptions, Without
 
 @app.command("import")
 def import_(
-    format: Annotated[
-        str, typer.Argument(metavar="FORMAT", help="The format of the source; 'auto' to detect it.")
-    ],
+    format: Annotated[str, typer.Argument(metavar="FORMAT", help="The format of the source; 'auto' to detect it.")],
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The file or folder to read.")],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The snapshot folder to make.")],
     reading: Annotated[SourceOptions, Without("format")],

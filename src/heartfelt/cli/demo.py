@@ -87,7 +87,9 @@ def make(demo: Demo, progress: Progress) -> str:
     write_text(folder / "make.yaml", f"per_cell: 1\nseconds: {CLIP_SECONDS}\nsystems:\n{''.join(systems)}")
     # On one device clips are made one after the other, and the ledger lists them in that order.
     generated = make_study(folder, MakeOptions(device="cpu"), progress)
-    return f"{generated.complete} clips by {len(generated.systems)} systems, their provenance in {folder / 'stimuli.csv'}"
+    return (
+        f"{generated.complete} clips by {len(generated.systems)} systems, their provenance in {folder / 'stimuli.csv'}"
+    )
 
 
 def prepare(demo: Demo, progress: Progress) -> str:
@@ -192,9 +194,7 @@ def _intended(study: Study, prompts: Sequence[StimulusPrompt]) -> dict[str, dict
             span = bounds[1] - bounds[0]
             values = {ask.intent: ask.coordinates.get(question.id) for ask in prompts}
             coordinates = {name: value for name, value in values.items() if value is not None}
-            out[question.id] = {
-                name: bounds[0] + span * (value - 1) / 8 for name, value in coordinates.items()
-            }
+            out[question.id] = {name: bounds[0] + span * (value - 1) / 8 for name, value in coordinates.items()}
     return {question: values for question, values in out.items() if values}
 
 
@@ -261,12 +261,7 @@ def publish(demo: Demo, progress: Progress) -> str:
     key = hashlib.sha256(f"heartfelt demo {demo.seed}".encode()).hexdigest()
     (demo.folder / "published-private").mkdir()
     write_text(demo.folder / "published-private" / "key", f"{key}\n", private=True)
-    done = run(
-        demo.snapshot,
-        target,
-        PublishOptions(figures=False, seed=demo.seed, texts="search"),
-        progress=progress,
-    )
+    done = run(demo.snapshot, target, PublishOptions(figures=False, seed=demo.seed, texts="search"), progress=progress)
     shared = f"every fact about a rater is shared by {done.record.k} or more"
     return f"{len(done.record.steps)} steps to make it anonymous ({shared}); {target / 'README.md'}"
 

@@ -17,15 +17,12 @@ from heartfelt.publishing.options import DepositOptions
 def deposit(
     folder: Annotated[Path, typer.Argument(metavar="OUT", help="The folder that 'heartfelt publish' made.")],
     target: Annotated[
-        list[str],
-        typer.Argument(metavar="TARGET", help="Where to: hub:OWNER/NAME, zenodo or zenodo:sandbox."),
+        list[str], typer.Argument(metavar="TARGET", help="Where to: hub:OWNER/NAME, zenodo or zenodo:sandbox.")
     ],
     options: DepositOptions,
     details: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Title, authors and licence for Zenodo; those of CITATION.cff if left out."
-        ),
+        typer.Option(metavar="FILE", help="Title, authors and licence for Zenodo; those of CITATION.cff if left out."),
     ] = None,
 ) -> None:
     """Send a published folder to the Hugging Face hub or Zenodo; the same command continues an interrupted one.

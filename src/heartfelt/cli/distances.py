@@ -41,9 +41,7 @@ def distances(
 def _show(result: SystemDistances) -> None:
     from rich.table import Table
 
-    grid = Table(
-        title=f"Distance from {result.reference} in {result.embedding}; lower is closer", title_justify="left"
-    )
+    grid = Table(title=f"Distance from {result.reference} in {result.embedding}; lower is closer", title_justify="left")
     for name in ("metric", "system", "distance", "uncorrected", "stimuli", "reference"):
         grid.add_column(name, justify="left" if name in ("metric", "system") else "right", overflow="fold")
     for row in result.systems:
@@ -52,23 +50,13 @@ def _show(result: SystemDistances) -> None:
         grid.add_row(row.metric, row.system, f"{row.distance:.3g}", uncorrected, *counts)
     screen.print(grid)
     if result.closeness:
-        pairs = Table(
-            title="Correlation of closeness with people's means, over systems", title_justify="left"
-        )
+        pairs = Table(title="Correlation of closeness with people's means, over systems", title_justify="left")
         for name in ("metric", "question", "coefficient", "correlation", "p", "ceiling", "systems"):
-            pairs.add_column(
-                name, justify="left" if name in ("metric", "question", "coefficient") else "right"
-            )
+            pairs.add_column(name, justify="left" if name in ("metric", "question", "coefficient") else "right")
         for pair in result.closeness:
             p, ceiling = f"{pair.p:.3f}", f"{pair.ceiling}"
             pairs.add_row(
-                pair.metric,
-                pair.question,
-                pair.coefficient,
-                f"{pair.correlation}",
-                p,
-                ceiling,
-                f"{pair.systems}",
+                pair.metric, pair.question, pair.coefficient, f"{pair.correlation}", p, ceiling, f"{pair.systems}"
             )
         screen.print(pairs)
     say(*(f"• {note}" for note in result.notes))

@@ -52,9 +52,7 @@ def _show_plan(plan: DraftPlan) -> None:
         say(f"    {drafter.stimuli:,} of {plan.stimuli:,} stimuli, {drafter.items:,} drafts to make")
         if drafter.requests:
             cost = (
-                "unknown: give input_price and output_price"
-                if drafter.cost is None
-                else f"about {money(drafter.cost)}"
+                "unknown: give input_price and output_price" if drafter.cost is None else f"about {money(drafter.cost)}"
             )
             say(
                 f"    {drafter.requests:,} requests, about {drafter.input_tokens:,} input"
@@ -109,9 +107,7 @@ def _show(result: Drafting) -> None:
     if result.spent is not None:
         say(f"All drafts of the study have cost {money(result.spent)} so far.")
     if result.failed:
-        again = (
-            " Run the command again to ask for them." if any(run.requests for run in result.drafters) else ""
-        )
+        again = " Run the command again to ask for them." if any(run.requests for run in result.drafters) else ""
         say(f"{result.failed:,} drafts are missing; {result.folder / 'drafts_ledger.csv'} says why.{again}")
     say(f"Drafts: {result.folder / 'drafts.parquet'}")
 

@@ -12,12 +12,7 @@ from heartfelt.api.sources import read_source
 from heartfelt.cli.command import app, progress_bar, say
 from heartfelt.cli.flags import parse_map
 from heartfelt.cli.generate import duration
-from heartfelt.training.experiments.options import (
-    AblationOptions,
-    AmountOptions,
-    ExperimentOptions,
-    SweepOptions,
-)
+from heartfelt.training.experiments.options import AblationOptions, AmountOptions, ExperimentOptions, SweepOptions
 from heartfelt.wording import number, plural
 
 if TYPE_CHECKING:
@@ -29,18 +24,14 @@ if TYPE_CHECKING:
 
 @app.command()
 def experiment(
-    kind: Annotated[
-        str, typer.Argument(metavar="KIND", help="ablate, mix, transfer, learning-curve or sweep.")
-    ],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="ablate, mix, transfer, learning-curve or sweep.")],
     source: Annotated[
         list[str],
         typer.Argument(
             metavar="[NAME=]SOURCE…", help="Snapshots, published data or tables; the first is a mix's base."
         ),
     ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write, or to continue.")
-    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write, or to continue.")],
     options: ExperimentOptions,
     ablation: AblationOptions,
     growth: AmountOptions,
@@ -147,8 +138,6 @@ def _list(cells: Sequence[PlannedCell], fit_time: tuple[float, int] | None, *, s
         say("How long that takes is known once the first fits are finished: run --dry-run again then.")
     elif missing and fit_time is not None:
         seconds, count = fit_time
-        say(
-            f"About {duration(missing * seconds)}: {number(seconds, 1)} s a fit, judging from {plural(count, 'fit')}."
-        )
+        say(f"About {duration(missing * seconds)}: {number(seconds, 1)} s a fit, judging from {plural(count, 'fit')}.")
     if searches:
         say("Further cells fit the variants chosen on these, one or more for each outer fold and seed.")

@@ -102,9 +102,7 @@ def _flag(field: OptionField, default: Any) -> inspect.Parameter:
     several = any(get_origin(member) is list for member in alternatives(kind))
     repeated = " May be repeated." if several and not option.separator else ""
     is_integer = kind is int or int in alternatives(kind)
-    low, high = (
-        int(limit) if is_integer and limit is not None else limit for limit in (option.low, option.high)
-    )
+    low, high = (int(limit) if is_integer and limit is not None else limit for limit in (option.low, option.high))
     flag = typer.Option(
         *field.flags,
         help=f"{option.help}{repeated}",
@@ -211,8 +209,6 @@ def parse_map(
         if not name or not (equals if blank else value):
             raise InputError(f"'{pair}' is not of the form {form}.", f"Write for example {example}.")
         if name in options and not blank:
-            raise InputError(
-                f"The option '{name}' is given twice.", "Give it once; several columns go with commas."
-            )
+            raise InputError(f"The option '{name}' is given twice.", "Give it once; several columns go with commas.")
         options[name] = value
     return options

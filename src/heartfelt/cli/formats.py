@@ -25,8 +25,7 @@ _FILES, _LINES, _WIDTH = 3, 5, 100
 @app.command()
 def formats(
     name: Annotated[
-        str | None,
-        typer.Argument(metavar="FORMAT", help="Show this format: its options, an example and a command."),
+        str | None, typer.Argument(metavar="FORMAT", help="Show this format: its options, an example and a command.")
     ] = None,
     example: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Also copy the format's example into this folder.")
@@ -83,9 +82,7 @@ def _show(name: str, format: Format, folder: Path | None) -> None:
             say("", "Example:" if folder is None else f"Example, copied to {source}:")
             say(*(f"  {line}" for line in _shown(example)))
     options = [f"--map {shlex.quote(f'{key}={value}')}" for key, value in format.example_options().items()]
-    say(
-        "", "Read it:", f"  {' '.join(['heartfelt import', name, shlex.quote(source), 'snapshot', *options])}"
-    )
+    say("", "Read it:", f"  {' '.join(['heartfelt import', name, shlex.quote(source), 'snapshot', *options])}")
     if format.writes:
         say("", "Write a snapshot this way:", f"  heartfelt export {name} snapshot OUT")
 
@@ -96,9 +93,7 @@ def _shown(source: Path) -> Iterator[str]:
         yield source.name
         yield from (f"  {line}" for line in _first_lines(source))
         return
-    files = sorted(
-        (path for path in source.rglob("*") if path.is_file()), key=lambda path: -path.stat().st_size
-    )
+    files = sorted((path for path in source.rglob("*") if path.is_file()), key=lambda path: -path.stat().st_size)
     for path in sorted(files):
         yield path.relative_to(source.parent).as_posix()
         if path in files[:_FILES]:

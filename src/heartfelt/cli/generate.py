@@ -29,8 +29,7 @@ def make(
     folder: StudyFolder,
     options: MakeOptions,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Say what would be made, how long and at what cost; make nothing."),
+        bool, typer.Option("--dry-run", help="Say what would be made, how long and at what cost; make nothing.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -44,9 +43,7 @@ def make(
         forecast = forecast_make(folder, options)
         print(dumps(forecast)) if as_json else _show_forecast(forecast)
         return
-    stimuli.refuse_collected(
-        folder, "making", "Copy study.yaml and make.yaml into a new folder, and make that."
-    )
+    stimuli.refuse_collected(folder, "making", "Copy study.yaml and make.yaml into a new folder, and make that.")
     _accept(forecast_make(folder, options).licences, options.accept_licences)
     with progress_bar(f"making {folder}") as report:
         result = stimuli.make(folder, replace(options, accept_licences=True), progress=report)
@@ -109,9 +106,7 @@ def _show_forecast(forecast: GenerationForecast) -> None:
     say(*forecast.notes)
     unknown = [row.system for row in forecast.systems if row.to_make and row.seconds is None]
     if unknown:
-        say(
-            f"The time of {listed(unknown)} is unknown: 'heartfelt make {forecast.folder} --limit 1' measures it."
-        )
+        say(f"The time of {listed(unknown)} is unknown: 'heartfelt make {forecast.folder} --limit 1' measures it.")
     if forecast.cost or forecast.spent:
         budget = "" if forecast.budget is None else f", of a budget of {money(forecast.budget, 2)}"
         say(f"Cost: {money(forecast.spent, 2)} so far, at least {money(forecast.cost, 2)} to come{budget}.")
@@ -166,8 +161,6 @@ def _show(result: Making) -> None:
     if result.cost:
         say(f"All attempts so far cost {money(result.cost, 2)}.")
     if any(row.failed for row in result.systems):
-        say(
-            f"{result.folder / 'make-ledger.csv'} has every attempt. Run the command again to try further seeds."
-        )
+        say(f"{result.folder / 'make-ledger.csv'} has every attempt. Run the command again to try further seeds.")
     elif result.complete == result.planned:
         say(f"Complete. 'heartfelt prepare {result.folder}' makes them ready for raters.")

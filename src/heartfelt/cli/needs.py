@@ -37,16 +37,7 @@ NEEDS = {
         "serve",
     ),
     **dict.fromkeys(
-        (
-            "conveyance",
-            "distances",
-            "train",
-            "evaluate",
-            "experiment",
-            "models pull",
-            "models verify",
-        ),
-        "predict",
+        ("conveyance", "distances", "train", "evaluate", "experiment", "models pull", "models verify"), "predict"
     ),
 }
 """The extra by command; commands that are not here run on the base install."""

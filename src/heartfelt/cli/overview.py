@@ -32,11 +32,7 @@ def print_overview(snapshot: Snapshot, folder: Path) -> None:
         out.print(f"  {times} ratings{blank}, {raters}")
     if has_sets(snapshot.scan_ratings()):
         trials = snapshot.scan_ratings().filter(pl.col("trial").is_not_null())
-        counts = (
-            trials.select(pl.struct(*TRIAL).n_unique(), pl.col("set").n_unique().alias("sets"))
-            .collect()
-            .row(0)
-        )
+        counts = trials.select(pl.struct(*TRIAL).n_unique(), pl.col("set").n_unique().alias("sets")).collect().row(0)
         type_ = "" if snapshot.study.sets is None else f" ({snapshot.study.sets.type})"
         out.print(f"  {counts[0]:,} trials with {counts[1]:,} sets of stimuli{type_}")
     if snapshot.traces.height:

@@ -52,9 +52,7 @@ class CommandPanels(TyperGroup):
         full: dict[str, str] = {}
         for outer, command in self.commands.items():
             if not command.hidden:
-                full |= {inner: f"{outer} {inner}" for inner in getattr(command, "commands", {})} | {
-                    outer: outer
-                }
+                full |= {inner: f"{outer} {inner}" for inner in getattr(command, "commands", {})} | {outer: outer}
         close = nearest(name, full)
         return f"Did you mean 'heartfelt {full[close]}'?" if close else "See 'heartfelt --help'."
 

@@ -17,17 +17,13 @@ def plan(
     options: PlanOptions,
     pilot: Annotated[
         Path | None,
-        typer.Option(
-            metavar="SNAPSHOT", help="Ratings of a pilot: components, careless raters, drop-out, times."
-        ),
+        typer.Option(metavar="SNAPSHOT", help="Ratings of a pilot: components, careless raters, drop-out, times."),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Write plan.html, plan.json and figures."),
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write plan.html, plan.json and figures.")
     ] = None,
     preregister: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.md", help="Write a preregistration, also to DIR/preregistration.json."),
+        Path | None, typer.Option(metavar="FILE.md", help="Write a preregistration, also to DIR/preregistration.json.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

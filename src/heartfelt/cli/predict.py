@@ -30,20 +30,17 @@ _Row = Mapping[str, Any]
 @app.command()
 def predict(
     files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE…", help="Media files, or folders of them.", show_default=False),
+        list[str], typer.Argument(metavar="FILE…", help="Media files, or folders of them.", show_default=False)
     ],
     options: FileOptions,
     model: Annotated[
-        str,
-        typer.Option("--model", "-p", metavar="NAME[:ARG]", help="A predictor, or a trained model's folder."),
+        str, typer.Option("--model", "-p", metavar="NAME[:ARG]", help="A predictor, or a trained model's folder.")
     ] = "valence-arousal",
     prompts: Annotated[
         Path | None, typer.Option(metavar="CSV", help="A text for each file: columns file and prompt.")
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Write the answers here, and continue there."),
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write the answers here, and continue there.")
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON list, one object per file and question.")
@@ -75,9 +72,7 @@ def _rows(table: pl.DataFrame) -> Iterator[_Row]:
     """The rows as objects for JSON: what is empty is left out, and texts that hold JSON are read."""
     for row in table.iter_rows(named=True):
         filled = {name: value for name, value in row.items() if value is not None}
-        yield filled | {
-            name: json.loads(filled[name]) for name in ("shares", "samples", "boxes") if name in filled
-        }
+        yield filled | {name: json.loads(filled[name]) for name in ("shares", "samples", "boxes") if name in filled}
 
 
 def _show(rows: Sequence[_Row]) -> None:
@@ -89,12 +84,7 @@ def _show(rows: Sequence[_Row]) -> None:
             f"{rows[0]['file']}: {', '.join(_answer(row) for row in answered)}"
             + (f" ({'; '.join(flags)})" if flags else "")
         )
-        say(
-            *(
-                f"    {remark}"
-                for remark in dict.fromkeys(row["warning"] for row in answered if "warning" in row)
-            )
-        )
+        say(*(f"    {remark}" for remark in dict.fromkeys(row["warning"] for row in answered if "warning" in row)))
         _show_windows(answered)
     for problem, questions in _problems(rows).items():
         names = "" if len(questions) == len(rows) else f" ({', '.join(questions)})"
@@ -150,8 +140,7 @@ def conveyance(
     ],
     out: Out,
     ratings: Annotated[
-        Path | None,
-        typer.Option(metavar="CSV", help="Ratings of some clips: rater, stimulus, valence, arousal."),
+        Path | None, typer.Option(metavar="CSV", help="Ratings of some clips: rater, stimulus, valence, arousal.")
     ] = None,
     study: Annotated[
         Path | None, typer.Option(metavar="YAML", help="A study whose intents have reference coordinates.")

@@ -38,8 +38,7 @@ def publish(
     out: Annotated[
         Path | None,
         typer.Argument(
-            metavar="OUT",
-            help="The folder to make, for everybody to read; only 'publish SOURCE --details' has none.",
+            metavar="OUT", help="The folder to make, for everybody to read; only 'publish SOURCE --details' has none."
         ),
     ] = None,
     details: Annotated[
@@ -55,8 +54,7 @@ def publish(
         typer.Option(metavar="hub:OWNER/NAME", help="Send it to the Hugging Face hub (token in HF_TOKEN)."),
     ] = None,
     deposit: Annotated[
-        list[str] | None,
-        typer.Option(metavar="zenodo[:sandbox]", help="Send it to Zenodo (token in ZENODO_TOKEN)."),
+        list[str] | None, typer.Option(metavar="zenodo[:sandbox]", help="Send it to Zenodo (token in ZENODO_TOKEN).")
     ] = None,
 ) -> None:
     """Make a study anonymous and write dataset, benchmark and papers."""
@@ -69,9 +67,7 @@ def publish(
     described = Path(details) if details else None
     if out is None:
         if details is None:
-            raise InputError(
-                "Missing argument 'OUT'.", "Give the folder to make: heartfelt publish SOURCE OUT."
-            )
+            raise InputError("Missing argument 'OUT'.", "Give the folder to make: heartfelt publish SOURCE OUT.")
         _write_details(source, described)
         return
     must_be_free(out)

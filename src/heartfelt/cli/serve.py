@@ -18,11 +18,7 @@ from heartfelt.web.options import ServeOptions
 
 
 @app.command()
-def serve(
-    folder: StudyFolder,
-    options: ServeOptions,
-    browser: Browser = False,
-) -> None:
+def serve(folder: StudyFolder, options: ServeOptions, browser: Browser = False) -> None:
     """Open a study to raters, with a dashboard for the researcher at /study."""
     from heartfelt.web.serve import prepare
     from heartfelt.web.serve import serve as run

@@ -10,9 +10,7 @@ import typer
 from heartfelt.cli.command import app, progress_bar, say
 from heartfelt.report.site.options import SiteOptions, ViewOptions
 
-_Benches = Annotated[
-    Path, typer.Argument(metavar="SOURCE", help="A folder that holds benches, at any depth.")
-]
+_Benches = Annotated[Path, typer.Argument(metavar="SOURCE", help="A folder that holds benches, at any depth.")]
 
 
 @app.command()
@@ -21,9 +19,7 @@ def site(
     options: SiteOptions,
     out: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="OUT", help="The site's folder; SOURCE/site if left out. A site there is replaced."
-        ),
+        typer.Argument(metavar="OUT", help="The site's folder; SOURCE/site if left out. A site there is replaced."),
     ] = None,
 ) -> None:
     """Build a static site of benches: leaderboards, a page per model and per stimulus, how to submit."""

@@ -36,9 +36,7 @@ def new(
 @app.command()
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A study folder or a study.yaml.")],
-    pages: Annotated[
-        bool, typer.Option(help="Draw the rating pages, where Playwright and Chromium are there.")
-    ] = True,
+    pages: Annotated[bool, typer.Option(help="Draw the rating pages, where Playwright and Chromium are there.")] = True,
 ) -> None:
     """Check a study: its study.yaml, its stimuli and their media, and whether its rating pages can be read."""
     from heartfelt.web.layout import check_layout

@@ -36,17 +36,13 @@ def train(
     tuning: FineTuneOptions,
     reading: SourceOptions,
     settings_file: Annotated[
-        Path | None,
-        typer.Option("--settings", metavar="YAML", help="A file of such settings; --set takes precedence."),
+        Path | None, typer.Option("--settings", metavar="YAML", help="A file of such settings; --set takes precedence.")
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue a fine-tuning run that was interrupted.")
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a fine-tuning run that was interrupted.")] = False,
     export_only: Annotated[
         bool,
         typer.Option(
-            "--export-only",
-            help="Write the conversations of chat-lora for other trainers; nothing is trained.",
+            "--export-only", help="Write the conversations of chat-lora for other trainers; nothing is trained."
         ),
     ] = False,
 ) -> None:
@@ -86,13 +82,10 @@ def train(
         _refuse(value, name, "is for fine-tuning recipes")
     if len(sources) > 1:
         raise InputError(
-            f"'{recipe}' trains on one source, and {len(sources)} were given.",
-            "Give one, or use a fine-tuning recipe.",
+            f"'{recipe}' trains on one source, and {len(sources)} were given.", "Give one, or use a fine-tuning recipe."
         )
     with progress_bar(f"reading {sources[0]}") as report:
-        result = models.train(
-            sources[0], options, reading, out=out, evaluate_only=not with_model, progress=report
-        )
+        result = models.train(sources[0], options, reading, out=out, evaluate_only=not with_model, progress=report)
     say(*evaluation_table(result.evaluation.rows), result.material.grouping.words)
     say(f"{len(result.material.stimuli):,} stimuli were used; {result.material.label_words}.")
     say(*result.material.notes)

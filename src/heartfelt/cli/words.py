@@ -16,10 +16,7 @@ from heartfelt.scoring.options import WordOptions
 @app.command()
 def words(
     source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="SOURCE", help="A snapshot, a study folder, a table (CSV, JSON), or a text file."
-        ),
+        Path, typer.Argument(metavar="SOURCE", help="A snapshot, a study folder, a table (CSV, JSON), or a text file.")
     ],
     out: Out,
     options: WordOptions,

@@ -59,12 +59,7 @@ class Backup:
 
 
 def back_up(
-    folder: Path,
-    out: Path,
-    *,
-    database: str | None = None,
-    media: bool = False,
-    progress: Progress | None = None,
+    folder: Path, out: Path, *, database: str | None = None, media: bool = False, progress: Progress | None = None
 ) -> Backup:
     """Copy a study's folder and its store, as they are at this moment, into the new folder ``out``."""
     study = _study_in(folder, database)
@@ -77,9 +72,7 @@ def back_up(
             "Serve the study first, or name its database with --database.",
         )
     if out.resolve().is_relative_to(folder.resolve()):
-        raise InputError(
-            f"{out} lies in the study folder itself.", "Choose a place outside it, best on another disk."
-        )
+        raise InputError(f"{out} lies in the study folder itself.", "Choose a place outside it, best on another disk.")
     must_be_free(out)
     left_out = set() if media else {(folder / study.stimuli.media).resolve()}
     with whole_folder(out, private=True) as backup:
@@ -101,14 +94,10 @@ def back_up(
     return result
 
 
-def restore(
-    backup: Path, folder: Path, *, database: str | None = None, progress: Progress | None = None
-) -> Backup:
+def restore(backup: Path, folder: Path, *, database: str | None = None, progress: Progress | None = None) -> Backup:
     """Make the study folder ``folder`` from a backup; with ``database``, its store goes into that PostgreSQL database."""
     if not (backup / FILE).is_file():
-        raise InputError(
-            f"{backup} is not a backup: it has no {FILE}.", "Make one with 'heartfelt backup DIR OUT'."
-        )
+        raise InputError(f"{backup} is not a backup: it has no {FILE}.", "Make one with 'heartfelt backup DIR OUT'.")
     about = read_json(backup / FILE, Backup)
     if about.layout != LAYOUT:
         raise InputError(
@@ -118,8 +107,7 @@ def restore(
     store = backup / STORE_FILE
     if not store.is_file() or sha256_of(store) != about.sha256 or _counted(store) != dict(about.tables):
         raise DamagedError(
-            f"The copy of the store in {backup} is not what was backed up.",
-            "Use another backup; this one is damaged.",
+            f"The copy of the store in {backup} is not what was backed up.", "Use another backup; this one is damaged."
         )
     must_be_free(folder)
     with whole_folder(folder, private=True) as restored:
@@ -271,10 +259,7 @@ def _counted(store: Path) -> dict[str, int]:
                 for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
                 if not name.startswith("sqlite_")
             ]
-            counts = {
-                name: int(connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0])
-                for name in names
-            }
+            counts = {name: int(connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]) for name in names}
         except sqlite3.Error as error:
             raise DamagedError(f"{store} is damaged: {error}.", "Use another backup.") from error
     if sound != "ok":

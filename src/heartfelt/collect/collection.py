@@ -12,15 +12,7 @@ import polars as pl
 from sqlalchemy import Connection, text
 
 from heartfelt.collect.adjudicators import EraseAdjudicator
-from heartfelt.collect.commands import (
-    AdmissionSettings,
-    CollectOptions,
-    Command,
-    Erase,
-    Erased,
-    SessionEnd,
-    Withdraw,
-)
+from heartfelt.collect.commands import AdmissionSettings, CollectOptions, Command, Erase, Erased, SessionEnd, Withdraw
 from heartfelt.collect.errors import UnknownRater
 from heartfelt.collect.material import MediaFile, StudyUnits
 from heartfelt.collect.media_versions import MediaGuard
@@ -148,9 +140,7 @@ class Collection:
     def _material(self) -> StudyUnits:
         return self._store.context.material
 
-    def _read(
-        self, function: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs
-    ) -> R:
+    def _read(self, function: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """What a function reads over a connection, all of it from one moment."""
         with self._database.reading() as connection:
             return function(connection, *args, **kwargs)

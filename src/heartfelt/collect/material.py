@@ -164,11 +164,7 @@ def make_material(
     questions_by_stimulus = _asked(opened)
     machine = machine_values(opened)
     with_prompt = {question.id for question in study.asked if "prompt" in question.shows}
-    sets = (
-        {}
-        if opened.sets is None
-        else {stimulus_set.id: stimulus_set.members for stimulus_set in opened.sets.sets}
-    )
+    sets = {} if opened.sets is None else {stimulus_set.id: stimulus_set.members for stimulus_set in opened.sets.sets}
     everything = tuple(question.id for question in study.asked)
     units: dict[int, Unit] = {}
     for stimulus, question in unit_names(opened):
@@ -176,9 +172,7 @@ def make_material(
         if stimulus in sets:
             questions = everything if question == ALL_QUESTIONS else (question,)
             shows_prompt = not with_prompt.isdisjoint(questions)
-            units[number] = _set_unit(
-                number, stimulus, questions, sets[stimulus], study, rows, opaque, shows_prompt
-            )
+            units[number] = _set_unit(number, stimulus, questions, sets[stimulus], study, rows, opaque, shows_prompt)
             continue
         questions = questions_by_stimulus[stimulus] if question == ALL_QUESTIONS else (question,)
         questions = asked_with_drafts(study, stimulus, questions, machine)
@@ -188,9 +182,7 @@ def make_material(
             questions=questions,
             media=opaque.get(stimulus),
             prompt=None if with_prompt.isdisjoint(questions) else stimulus_prompt(study, rows[stimulus]),
-            machine={q: machine[stimulus, q] for q in questions if (stimulus, q) in machine}
-            if machine
-            else _NONE,
+            machine={q: machine[stimulus, q] for q in questions if (stimulus, q) in machine} if machine else _NONE,
             duration=rows[stimulus].get("duration"),
         )
     playable = frozenset(number for number, unit in units.items() if gone.isdisjoint(unit.stimuli))
@@ -210,17 +202,13 @@ def make_material(
     for probe in study.probes:
         if isinstance(probe, AnchorProbe):
             probe_units = named(probe.stimuli, f"probe {probe.id}")
-            anchors[probe.id] = [
-                number for number in probe_units if probe.question in units[number].questions
-            ]
+            anchors[probe.id] = [number for number in probe_units if probe.question in units[number].questions]
     values_by_question: dict[str, list[str]] = {}
     for (_, question), (value, _) in machine.items():
         values_by_question.setdefault(question, []).append(value)
     set_aside = study.set_aside.keys()
     ordinary = {
-        n: unit
-        for n, unit in units.items()
-        if n in playable and unit.questions and set_aside.isdisjoint(unit.stimuli)
+        n: unit for n, unit in units.items() if n in playable and unit.questions and set_aside.isdisjoint(unit.stimuli)
     }
     common = _common(study, ordinary, rows)
     by_quota = {n: unit for n, unit in ordinary.items() if n not in common}
@@ -334,9 +322,7 @@ def _value(unit: Unit, rows: Mapping[str, Mapping[str, object]], column: str) ->
     return rows[unit.stimulus].get(column)
 
 
-def _contestants(
-    units: Mapping[int, Unit], rows: Mapping[str, Mapping[str, object]]
-) -> dict[int, tuple[int, ...]]:
+def _contestants(units: Mapping[int, Unit], rows: Mapping[str, Mapping[str, object]]) -> dict[int, tuple[int, ...]]:
     """The system of every judged member of a set as a number, or the stimulus where it has no system; -1 for others."""
     code_by_system: dict[object, int] = {}
     systems = {
@@ -375,9 +361,7 @@ def _common(study: Study, units: Mapping[int, Unit], rows: Mapping[str, Mapping[
     return sorted(common)
 
 
-def _leading(
-    study: Study, units: Mapping[int, Unit], rows: Mapping[str, Mapping[str, object]]
-) -> dict[int, int]:
+def _leading(study: Study, units: Mapping[int, Unit], rows: Mapping[str, Mapping[str, object]]) -> dict[int, int]:
     """The place of the reference system's stimulus among the members of each set, where it always comes first."""
     if study.sets is None or not study.sets.reference_first:
         return {}
@@ -399,10 +383,7 @@ def raised(material: StudyUnits, quota: int) -> StudyUnits:
     """The same material with more ratings per item."""
     study = with_quota(material.study, quota)
     return replace(
-        material,
-        study=study,
-        opened=replace(material.opened, study=study),
-        layout=material.layout.with_quota(quota),
+        material, study=study, opened=replace(material.opened, study=study), layout=material.layout.with_quota(quota)
     )
 
 
@@ -414,9 +395,7 @@ def opaque_id(secret: bytes, stimulus: str) -> str:
 def _missing(opened: OpenStudy) -> list[tuple[str, str]]:
     lost = opened.stimuli.filter(pl.col("stimulus").is_in(opened.missing_media))
     reasons = lost["media_problem"] if "media_problem" in lost.columns else [None] * lost.height
-    return [
-        (name, reason or "file not found") for name, reason in zip(lost["stimulus"], reasons, strict=True)
-    ]
+    return [(name, reason or "file not found") for name, reason in zip(lost["stimulus"], reasons, strict=True)]
 
 
 def _media(opened: OpenStudy, gone: set[str], secret: bytes) -> dict[str, MediaFile]:
@@ -446,9 +425,7 @@ def stimulus_prompt(study: Study, row: Mapping[str, object]) -> str | None:
     return None if prompt_text is None else str(prompt_text)
 
 
-def arm_layouts(
-    opened: OpenStudy, layout: AssignmentUnits, units: Mapping[int, Unit]
-) -> dict[str, AssignmentUnits]:
+def arm_layouts(opened: OpenStudy, layout: AssignmentUnits, units: Mapping[int, Unit]) -> dict[str, AssignmentUnits]:
     """The part of a layout that each arm shows; empty for a study without arms."""
     return {
         arm: _arm_part(
@@ -456,8 +433,7 @@ def arm_layouts(
             {
                 number
                 for number in layout.counted
-                if units[number].stimulus in shown
-                and questions_in(opened.study, arm, units[number].questions)
+                if units[number].stimulus in shown and questions_in(opened.study, arm, units[number].questions)
             },
         )
         for arm, shown in arm_stimuli(opened).items()

@@ -13,12 +13,10 @@ from heartfelt.options import Option
 class SimulationOptions:
     """How many raters come, for how long, and how many of them leave early."""
 
-    raters: Annotated[
-        int | None, Option(help="Raters who come; as many as the design needs if left out.", low=1)
-    ] = None
-    trials: Annotated[int | None, Option(help="Trials per rater; as in the design if left out.", low=1)] = (
+    raters: Annotated[int | None, Option(help="Raters who come; as many as the design needs if left out.", low=1)] = (
         None
     )
+    trials: Annotated[int | None, Option(help="Trials per rater; as in the design if left out.", low=1)] = None
     dropout: Annotated[
         float, Option(help="Share of raters who leave early, equally likely at any trial.", low=0, high=0.99)
     ] = 0.0

@@ -54,9 +54,7 @@ def _drawn(fact: Demographic, rng: np.random.Generator) -> float | str:
 
 
 def _facts(study: Study, about: Mapping[str, object]) -> dict[Source, Coded]:
-    return {
-        ("rater", fact.id): read_fact(fact, about[fact.id]) for fact in study.demographics if fact.id in about
-    }
+    return {("rater", fact.id): read_fact(fact, about[fact.id]) for fact in study.demographics if fact.id in about}
 
 
 def _all_screened() -> InputError:
@@ -66,9 +64,7 @@ def _all_screened() -> InputError:
     )
 
 
-def simulated_pages(
-    study: Study, rng: np.random.Generator, about: Mapping[str, object] | None = None
-) -> PageAnswers:
+def simulated_pages(study: Study, rng: np.random.Generator, about: Mapping[str, object] | None = None) -> PageAnswers:
     """Random answers to every page of the study's questionnaires, of a rater with these demographic answers."""
     facts = _facts(study, about or {})
     settled = {fact.id for fact in study.demographics}
@@ -125,12 +121,8 @@ def simulated_answer(scale: Scale, rng: np.random.Generator, members: int = 0) -
 def attention_answer(study: Study, words: str) -> dict[str, float | str]:
     """The question an attention trial is about, and what the page sends for the answer it asks for."""
     for probe in study.probes:
-        if isinstance(probe, AttentionProbe) and words in {
-            say(probe.text, language) for language in study.languages
-        }:
+        if isinstance(probe, AttentionProbe) and words in {say(probe.text, language) for language in study.languages}:
             # The researcher counts places from 1, the page from 0.
             is_position = isinstance(study.scale_of(probe.question), Choice) and probe.answer != TIE
             return {probe.question: int(float(probe.answer)) - 1 if is_position else probe.answer}
-    raise HeartfeltError(
-        "An attention trial came that matches no probe of the study.", "Check the study's probes."
-    )
+    raise HeartfeltError("An attention trial came that matches no probe of the study.", "Check the study's probes.")

@@ -179,9 +179,7 @@ def visit(client: SessionClient, rater: SimulatedRater, done: Callable[[Visit], 
                 done(Visit(rater.name, answers, None))
                 return
             yield reply.duration
-            log = reply.log or commands.TrialLog(
-                seconds=reply.seconds, plays=1, device="computer", fields=reply.fields
-            )
+            log = reply.log or commands.TrialLog(seconds=reply.seconds, plays=1, device="computer", fields=reply.fields)
             key = f"{rater.name}-{step.trial}"
             answer = commands.Answer(
                 client.rater, step.trial, key=key, values=reply.values, verdicts=reply.verdicts, log=log
@@ -328,9 +326,7 @@ def _random_rater(study: Study, number: int, hazard: float, seed: int) -> Simula
             values |= attention_answer(study, trial.words)
         shown = shown_questions(study, trial.questions, values)
         return TrialReply(
-            values={name: values[name] for name in trial.questions if name in shown},
-            seconds=took,
-            duration=took,
+            values={name: values[name] for name in trial.questions if name in shown}, seconds=took, duration=took
         )
 
     about = simulated_demographics(study, stream(seed, "collect", "about", number))

@@ -39,9 +39,7 @@ class StoreState:
         self.context: Context
         self.state: State | None = None
         self._last_rater = 0
-        self._rng = Random(
-            secrets.randbits(64) if options.seed is None else derived_seed(options.seed, "collect")
-        )
+        self._rng = Random(secrets.randbits(64) if options.seed is None else derived_seed(options.seed, "collect"))
 
     # --- opening ------------------------------------------------------------------------------------------------------
 
@@ -68,12 +66,7 @@ class StoreState:
         material = make_material(self.opened, numbers, secret, self.options)
         self._layout = material.layout
         self.context = Context(
-            material=material,
-            options=self.options,
-            secret=secret,
-            version=version,
-            rng=self._rng,
-            new_id=self._new_id,
+            material=material, options=self.options, secret=secret, version=version, rng=self._rng, new_id=self._new_id
         )
 
     def _new_id(self) -> str:
@@ -115,11 +108,7 @@ class StoreState:
         try:
             return edits(parse_study(earlier), self.opened.study)
         except StudyError as error:
-            return [
-                Edit(
-                    key="study.yaml", problem=f"cannot be compared with the previous version: {error.problem}"
-                )
-            ]
+            return [Edit(key="study.yaml", problem=f"cannot be compared with the previous version: {error.problem}")]
 
     def _check_removed(self, connection: Connection, numbers: Mapping[tuple[str, str], int]) -> None:
         """Refuse to continue without stimuli that have ratings."""
@@ -147,9 +136,7 @@ class StoreState:
         answered: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
         for row in rows:
             answered[row.name].add((row.stimulus, row.role))
-        names = {
-            stimulus for members in answered.values() for stimulus, _ in members if stimulus not in present
-        }
+        names = {stimulus for members in answered.values() for stimulus, _ in members if stimulus not in present}
         if names:
             manifest = self.opened.study.stimuli.manifest
             raise refuse(self.opened.folder, [removed_stimuli(sorted(names), manifest)])
@@ -171,10 +158,7 @@ class StoreState:
             self.catch_up(connection)
 
     def catch_up(
-        self,
-        connection: Connection,
-        rows: Iterable[Sequence[Any]] | None = None,
-        pending: Iterable[Event] = (),
+        self, connection: Connection, rows: Iterable[Sequence[Any]] | None = None, pending: Iterable[Event] = ()
     ) -> State:
         """Apply the new journal ``rows``, read here if not given, and ``pending`` events after them.
 

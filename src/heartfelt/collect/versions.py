@@ -70,9 +70,7 @@ def edits(old: Study, new: Study) -> list[Edit]:
 def changed_questions(old: Study, new: Study) -> dict[str, str]:
     """Questions that both versions ask, but differently, with what changed."""
     return {
-        edit.question: edit.problem
-        for edit in _question_edits(old, new)
-        if edit.breaking and edit.question is not None
+        edit.question: edit.problem for edit in _question_edits(old, new) if edit.breaking and edit.question is not None
     }
 
 
@@ -211,19 +209,13 @@ def _form_edits(old: Study, new: Study, where: str) -> Iterator[Edit]:
     before = {question.id: question for question in (old.asked_in(where) if where in old.forms else ())}
     after = {question.id: question for question in (new.asked_in(where) if where in new.forms else ())}
     at, written = new.forms.get(where, QuestionnaireSource((where.partition(":")[0],), []))
-    numbers = {
-        concrete.id: number for number, question in enumerate(written) for concrete in question.spread()
-    }
+    numbers = {concrete.id: number for number, question in enumerate(written) for concrete in question.spread()}
     for name, question in before.items():
         rated = name if where == "questions" else None
         if name not in after:
             advice = None if rated is None else _NEW_QUESTION
             yield Edit(
-                key=f"{where}.{name}",
-                problem="the question was removed",
-                advice=advice,
-                question=rated,
-                place=at,
+                key=f"{where}.{name}", problem="the question was removed", advice=advice, question=rated, place=at
             )
             continue
         for key, was, now in _differences(question, after[name]):
@@ -250,9 +242,7 @@ def _between_edits(old: Study, new: Study) -> Iterator[Edit]:
     for number, block in enumerate(new.between):
         for key, was, now in _differences(before.get(block.id, block), block):
             if key != "questions":
-                yield Edit(
-                    key=f"{block.form}.{key}", problem=_from_to(was, now), place=("between", number, key)
-                )
+                yield Edit(key=f"{block.form}.{key}", problem=_from_to(was, now), place=("between", number, key))
 
 
 def _scale_edits(question: str, old: Scale, new: Scale, name: str) -> Iterator[Edit]:
@@ -268,9 +258,7 @@ def _scale_edits(question: str, old: Scale, new: Scale, name: str) -> Iterator[E
             yield Edit(key=".".join(key_path), problem="changed", place=key_path)
         else:
             problem = f"question '{question}': {_from_to(was, now)}"
-            yield Edit(
-                key=".".join(key_path), problem=problem, advice=advice, question=question, place=key_path
-            )
+            yield Edit(key=".".join(key_path), problem=problem, advice=advice, question=question, place=key_path)
 
 
 def _design_edits(old: Study, new: Study) -> Iterator[Edit]:
@@ -294,12 +282,7 @@ def _arm_edits(old: Study, new: Study) -> Iterator[Edit]:
     for arm in old.design.arms:
         key = f"design.arms.{arm.id}"
         if arm.id not in after:
-            yield Edit(
-                key=key,
-                problem="the arm was removed",
-                advice=_PUT_BACK,
-                place=("design", "arms"),
-            )
+            yield Edit(key=key, problem="the arm was removed", advice=_PUT_BACK, place=("design", "arms"))
             continue
         number, changed = after.pop(arm.id)
         for name, was, now in _differences(arm, changed):

@@ -23,9 +23,7 @@ MOST_CATEGORIES = 60
 """Distinct answers in words above which a question has free text, not categories."""
 
 
-def single_answers(
-    table: SourceTable, values: Sequence[str], *, known_raters: bool
-) -> tuple[SourceTable, Tags | None]:
+def single_answers(table: SourceTable, values: Sequence[str], *, known_raters: bool) -> tuple[SourceTable, Tags | None]:
     """The table with one answer per row: numbers become a row each, words become tags, whose scale is returned."""
     lists = _list_cells(table.rows, values)
     if not lists:

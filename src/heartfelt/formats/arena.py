@@ -95,17 +95,14 @@ class Arena(Format):
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         table = open_table(locate(source, ("battles.csv", "battles.jsonl")), options, records=True)
         votes = ONE_HOT if set(ONE_HOT) <= set(table.columns) and "winner" not in options else ()
-        return read_pairs(
-            self.name, table, source, progress, PairColumns(_roles(table, votes), votes, ordered=True)
-        )
+        return read_pairs(self.name, table, source, progress, PairColumns(_roles(table, votes), votes, ordered=True))
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         parts = [_battle_rows(snapshot, question) for question in set_questions(snapshot.study)]
         parts = [part for part in parts if part.height]
         if not parts:
             raise InputError(
-                "The snapshot has no trials with two stimuli.",
-                "Export it as long; arena logs hold pairs only.",
+                "The snapshot has no trials with two stimuli.", "Export it as long; arena logs hold pairs only."
             )
         write_text(target / "battles.csv", csv_text(pl.concat(parts, how="diagonal")))
         write_beside(snapshot, target)
@@ -131,9 +128,7 @@ def _roles(table: SourceTable, votes: tuple[str, ...]) -> dict[str, str]:
             out[role] = named
         else:
             names = (*usual, *SYNONYMS["rater"][:-1]) if role == "judge" else usual
-            candidates = [
-                folded[name] for name in names if name in folded and folded[name] not in out.values()
-            ]
+            candidates = [folded[name] for name in names if name in folded and folded[name] not in out.values()]
             if candidates:
                 out[role] = candidates[0]
     if votes:
@@ -173,9 +168,7 @@ def _battle_rows(snapshot: Snapshot, question: str) -> pl.DataFrame:
         trial_extras = ratings.filter(pl.col("question") == question)
         trial_extras = trial_extras.select("rater", "trial", *extras).unique(["rater", "trial"], keep="first")
         trial_extras = trial_extras.rename(free_names([name for name in extras if name != "answer"], *NAMES))
-        table = table.join(
-            trial_extras, on=["rater", "trial"], how="left", nulls_equal=True, maintain_order="left"
-        )
+        table = table.join(trial_extras, on=["rater", "trial"], how="left", nulls_equal=True, maintain_order="left")
     winner = (
         pl.when(pl.col("value") > 0.5).then(pl.lit("model_a"))
         .when(pl.col("value") < 0.5).then(pl.lit("model_b"))
@@ -188,22 +181,9 @@ def _battle_rows(snapshot: Snapshot, question: str) -> pl.DataFrame:
         table = table.with_columns(pl.col("at").dt.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00"))
     named = {"rater": "judge", "first": "stimulus_a", "second": "stimulus_b"}
     table = (
-        table.with_columns(winner=winner, question=pl.lit(question))
-        .rename(named)
-        .drop("value", "answer", strict=False)
+        table.with_columns(winner=winner, question=pl.lit(question)).rename(named).drop("value", "answer", strict=False)
     )
-    order = [
-        "model_a",
-        "model_b",
-        "winner",
-        "judge",
-        "question",
-        "stimulus_a",
-        "stimulus_b",
-        "prompt",
-        "trial",
-        "set",
-    ]
+    order = ["model_a", "model_b", "winner", "judge", "question", "stimulus_a", "stimulus_b", "prompt", "trial", "set"]
     listed = [name for name in order if name in table.columns]
     return table.select(*listed, pl.exclude(listed))
 

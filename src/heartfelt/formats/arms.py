@@ -34,20 +34,12 @@ def arm_stimuli(opened: OpenStudy) -> dict[str, frozenset[str]]:
 
 def _stimuli(opened: OpenStudy, arm: Arm, rows: Mapping[str, Mapping[str, object]]) -> frozenset[str]:
     stimulus_questions = opened.items.select("stimulus", "question").iter_rows()
-    return frozenset(
-        name for name, question in stimulus_questions if arm.asks(question) and arm.shows(rows[name])
-    )
+    return frozenset(name for name, question in stimulus_questions if arm.asks(question) and arm.shows(rows[name]))
 
 
-def _sets(
-    opened: OpenStudy, arm: Arm, rows: Mapping[str, Mapping[str, object]], where: str
-) -> frozenset[str]:
+def _sets(opened: OpenStudy, arm: Arm, rows: Mapping[str, Mapping[str, object]], where: str) -> frozenset[str]:
     """The sets an arm shows: those it names, whose members all fit. References and anchors are no part of the choice."""
-    sets = (
-        {}
-        if opened.sets is None
-        else {stimulus_set.id: stimulus_set.members for stimulus_set in opened.sets.sets}
-    )
+    sets = {} if opened.sets is None else {stimulus_set.id: stimulus_set.members for stimulus_set in opened.sets.sets}
     for name in arm.sets:
         require(name in sets, f"{where}: there is no set '{name}'.", suggestion(name, sets, "Sets"))
     return frozenset(

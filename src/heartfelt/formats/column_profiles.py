@@ -17,9 +17,7 @@ import polars as pl
 from heartfelt.formats.columns import MISSING, moment_expr, number_expr
 from heartfelt.media.probe import AUDIO, IMAGES
 
-ID_WORDS = frozenset(
-    ["id", "key", "code", "hash", "uuid", "guid", "no", "nr", "num", "number", "index", "idx", "name"]
-)
+ID_WORDS = frozenset(["id", "key", "code", "hash", "uuid", "guid", "no", "nr", "num", "number", "index", "idx", "name"])
 """Words at the end of a name that say that it holds ids, not what of."""
 _VIDEO = {".mp4", ".webm", ".mov", ".avi", ".mkv", ".mid", ".midi", ".m4a"}
 _MEDIA = AUDIO | IMAGES | _VIDEO
@@ -110,9 +108,7 @@ def _profile(frame: pl.DataFrame, name: str) -> ColumnProfile:
     numeric = bool(cells.len()) and numbers.len() == cells.len()
     some = cells.head(500)
     endings = sum(PurePath(cell).suffix.lower() in _MEDIA for cell in some)
-    dated = (
-        not numeric and bool(some.len()) and some.str.contains(r"\d{1,4}[-/.:]\d\d?[-/.:]\d").mean() == 1.0
-    )
+    dated = not numeric and bool(some.len()) and some.str.contains(r"\d{1,4}[-/.:]\d\d?[-/.:]\d").mean() == 1.0
     moments = frame[name].dtype.is_temporal()
     if dated and not moments:
         head = pl.DataFrame({name: some})

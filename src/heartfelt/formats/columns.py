@@ -22,13 +22,7 @@ MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", ".", "-
 _MOST_VOTES = 1_000_000
 """In one cell: every vote becomes a row."""
 _MOMENT_FORMATS = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z")
-_LOCAL_FORMATS = (
-    "%Y-%m-%dT%H:%M:%S%.f",
-    "%Y-%m-%d %H:%M:%S%.f",
-    "%Y-%m-%d %H:%M:%S %6f",
-    "%Y-%m-%d %H:%M",
-    "%Y-%m-%d",
-)
+_LOCAL_FORMATS = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S %6f", "%Y-%m-%d %H:%M", "%Y-%m-%d")
 ABOUT_STIMULUS = ("system", "intent", "prompt", "path")
 """Roles of columns that describe a stimulus."""
 
@@ -48,9 +42,7 @@ def scan_parquet(path: Path) -> pl.LazyFrame:
         frame = pl.scan_parquet(path)
         frame.collect_schema()
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(
-            f"{path} is not a readable Parquet file.", "Get a complete copy of the file."
-        ) from error
+        raise InputError(f"{path} is not a readable Parquet file.", "Get a complete copy of the file.") from error
     return frame
 
 
@@ -155,11 +147,7 @@ class NamedTable:
         """A column whose cells are each in ``words``, whatever their case."""
         by_folded = {word.casefold(): word for word in words}
         text = self[name].cast(pl.String).str.strip_chars()
-        out = (
-            text.str.to_lowercase()
-            .replace_strict(by_folded, default=None, return_dtype=pl.String)
-            .alias(name)
-        )
+        out = text.str.to_lowercase().replace_strict(by_folded, default=None, return_dtype=pl.String).alias(name)
         unknown = out.is_null() & text.is_not_null()
         fix = suggestion(str(text.filter(unknown).first() or ""), by_folded.values(), "Allowed")
         self.refuse(unknown, text, "'{cell}' is not one of its words ({rows} such cells).", fix)
@@ -184,9 +172,7 @@ class NamedTable:
     def inside_paths(self, name: str) -> None:
         """Raise for a file name that leads out of the folder it belongs in."""
         text = self[name].cast(pl.String).str.replace_all("\\", "/", literal=True)
-        out = (
-            text.str.starts_with("/") | text.str.contains(r"^.{0,2}:") | text.str.contains(r"(^|/)\.\.(/|$)")
-        )
+        out = text.str.starts_with("/") | text.str.contains(r"^.{0,2}:") | text.str.contains(r"(^|/)\.\.(/|$)")
         fix = "Use names relative to that folder, and keep the media inside it."
         self.refuse(out, self[name], "the path '{cell}' leads out of the media folder.", fix)
 
@@ -214,8 +200,7 @@ def moment_expr(name: str, dtype: pl.DataType | type[pl.DataType]) -> pl.Expr:
     text = column.cast(pl.String).str.strip_chars().str.replace(r"Z$", "+00:00")
     text = pl.when(text.is_in(MISSING)).then(None).otherwise(text)
     attempts = [
-        text.str.to_datetime(form, time_unit="us", strict=False).dt.convert_time_zone("UTC")
-        for form in _MOMENT_FORMATS
+        text.str.to_datetime(form, time_unit="us", strict=False).dt.convert_time_zone("UTC") for form in _MOMENT_FORMATS
     ]
     attempts += [
         text.str.to_datetime(form, time_unit="us", time_zone=None, strict=False).dt.replace_time_zone("UTC")
@@ -245,9 +230,7 @@ def ids(series: pl.Series) -> pl.Series:
 
 def with_roles_named(frame: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
     """The columns under the names of their roles; another column that has such a name becomes ``source_NAME``."""
-    set_aside = {
-        role: f"source_{role}" for column, role in roles.items() if role in frame.columns and column != role
-    }
+    set_aside = {role: f"source_{role}" for column, role in roles.items() if role in frame.columns and column != role}
     return frame.rename({**{name: new for name, new in set_aside.items() if name not in roles}, **roles})
 
 
@@ -263,9 +246,7 @@ def distinct_column(frame: pl.DataFrame) -> str | None:
     return next(iter([*words, *(cells.name for cells in distinct if is_unnamed(cells.name))]), None)
 
 
-def advice_on_doubled(
-    frame: pl.DataFrame, keys: Sequence[str], option: str | None, answers: Iterable[str] = ()
-) -> str:
+def advice_on_doubled(frame: pl.DataFrame, keys: Sequence[str], option: str | None, answers: Iterable[str] = ()) -> str:
     """What to do about rows that share a key, without losing any that differ; ``option`` names the key's first column.
 
     A column tells such rows apart where no two of them share it too. It is a condition where it has no more different cells
@@ -289,7 +270,9 @@ def advice_on_doubled(
     conditions = [name for name in names if frame[name].n_unique() <= most]  # type: ignore[operator]  # there are rows
     if conditions:
         joined = as_option(option, f"{keys[0]}+{conditions[0]}")
-        return f"If '{conditions[0]}' tells apart what was rated, name both: {joined}. Remove only rows that are copies."
+        return (
+            f"If '{conditions[0]}' tells apart what was rated, name both: {joined}. Remove only rows that are copies."
+        )
     distinct = [name for name in names if frame[name].is_unique().all()]
     if distinct:
         return f"'{distinct[0]}' has a cell of its own in every row: {as_option(option, distinct[0])}."

@@ -112,8 +112,7 @@ def open_delimited(
         stated = None if encoding is None else codecs.lookup(encoding).name
     except LookupError as error:
         raise InputError(
-            f"No encoding is called '{encoding}'.",
-            "Usual ones: utf-8, utf-16, cp949, cp932, gb18030, big5, cp1252.",
+            f"No encoding is called '{encoding}'.", "Usual ones: utf-8, utf-16, cp949, cp932, gb18030, big5, cp1252."
         ) from error
     encoding = stated or bom_of(head)
     sample = head.decode(encoding or "latin-1", "replace")
@@ -160,9 +159,7 @@ def open_delimited(
     )
 
 
-def read_delimited(
-    path: Path, delimiter: str | None = None, names: Sequence[str] | None = None
-) -> pl.DataFrame:
+def read_delimited(path: Path, delimiter: str | None = None, names: Sequence[str] | None = None) -> pl.DataFrame:
     """All rows of a text table, every column as text; an empty cell is null. ``names``: it has no header."""
     opened = open_delimited(path, delimiter, names)  # keeps a rewritten copy until the rows are read
     return collected(opened.scan(), path)
@@ -173,9 +170,7 @@ def collected(rows: pl.LazyFrame, path: Path) -> pl.DataFrame:
     try:
         return rows.collect()
     except pl.exceptions.PolarsError as error:
-        raise InputError(
-            f"{path} cannot be read as a table: {str(error).splitlines()[0]}.", _PLAIN_TEXT_FIX
-        ) from error
+        raise InputError(f"{path} cannot be read as a table: {str(error).splitlines()[0]}.", _PLAIN_TEXT_FIX) from error
 
 
 def read_bytes(path: Path, size: int = -1) -> bytes:
@@ -186,9 +181,7 @@ def read_bytes(path: Path, size: int = -1) -> bytes:
     except FileNotFoundError as error:
         raise InputError(f"There is no file {path}.", "Check the path.") from error
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions."
-        ) from error
+        raise InputError(f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions.") from error
 
 
 def header_of(path: Path) -> set[str]:
@@ -358,9 +351,7 @@ def _header(readable: Path, delimiter: str, path: Path, stated: str | None) -> H
         try:
             lines = [next(_rows(readable, delimiter))[1]]
         except csv.Error as error:
-            raise InputError(
-                f"{path}, line 1: the header cannot be read ({error}).", _PLAIN_TEXT_FIX
-            ) from error
+            raise InputError(f"{path}, line 1: the header cannot be read ({error}).", _PLAIN_TEXT_FIX) from error
     lines = [row for row in lines if row]
     if stated is None and _is_qualtrics(lines):
         names = tuple(_plain(name).strip() for name in lines[0])
@@ -368,9 +359,7 @@ def _header(readable: Path, delimiter: str, path: Path, stated: str | None) -> H
         header = Header(first=0, depth=_QUALTRICS_LINES, names=names, texts=texts)
     else:
         even = [row for row in lines if len(row) == len(lines[0])]
-        header = find_header(
-            [[_plain(cell) for cell in row] for row in even], stated or _one_line(even), str(path)
-        )
+        header = find_header([[_plain(cell) for cell in row] for row in even], stated or _one_line(even), str(path))
     names = header.names
     refuse_patterns(names, str(path))
     for index, name in enumerate(names):

@@ -147,9 +147,7 @@ def preference(steps: int) -> Preference:
     return Preference(type="preference", steps=steps, anchors={0: "About the same", steps: "Much better"})
 
 
-def _plain_scale(
-    text: str, kind: str, definition: str, names: list[str], bounds: Mapping[str, float]
-) -> AnyScale:
+def _plain_scale(text: str, kind: str, definition: str, names: list[str], bounds: Mapping[str, float]) -> AnyScale:
     if kind == "yes-no":
         return YesNo(type="yes-no")
     if kind == "text":
@@ -206,8 +204,7 @@ def new_names(options: Mapping[str, str], questions: Iterable[str]) -> dict[str,
     for old in renamed:
         if old not in question_ids:
             raise InputError(
-                f"No question is called '{old}', so it cannot be renamed.",
-                suggestion(old, question_ids, "Questions"),
+                f"No question is called '{old}', so it cannot be renamed.", suggestion(old, question_ids, "Questions")
             )
     return renamed
 
@@ -239,9 +236,7 @@ def _described(
     )
     for intent in references:
         if intent not in intents:
-            raise InputError(
-                f"No stimulus has the intent '{intent}'.", suggestion(intent, intents, "Intents")
-            )
+            raise InputError(f"No stimulus has the intent '{intent}'.", suggestion(intent, intents, "Intents"))
     axes = {axis for reference in references.values() for axis in reference}
     if axes and not axes & set(scales):
         raise InputError(
@@ -283,8 +278,7 @@ def _with_media(
     root = base / options.get("media", "")
     if "media" in options and not root.is_dir():
         raise InputError(
-            f"There is no media folder {root}.",
-            f"Check {as_option('media', 'FOLDER')}; it is relative to the table.",
+            f"There is no media folder {root}.", f"Check {as_option('media', 'FOLDER')}; it is relative to the table."
         )
     kind = options.get("kind")
     if kind not in {None, "audio", "speech", "image"}:
@@ -314,9 +308,7 @@ def _paths(names: list[str], root: Path) -> list[str | None]:
     except InputError:
         by_path = media_by_path(root)
         relative = (name.removeprefix("./") for name in names)
-        paths = [
-            by_path.get(name) or by_path.get(str(PurePosixPath(name).with_suffix(""))) for name in relative
-        ]
+        paths = [by_path.get(name) or by_path.get(str(PurePosixPath(name).with_suffix(""))) for name in relative]
         if not any(paths):
             raise
         return paths
@@ -344,9 +336,7 @@ def _with_anchors(study: Study, stimuli: pl.DataFrame, options: Mapping[str, str
     probe_ids = {probe.id for probe in study.probes}
     free = (name for number in range(1, 10**6) if (name := f"anchor{number}") not in probe_ids)
     anchors = [
-        AnchorProbe(
-            type="anchor", id=next(free), stimuli=names, question=question, at_least=low, at_most=high
-        )
+        AnchorProbe(type="anchor", id=next(free), stimuli=names, question=question, at_least=low, at_most=high)
         for (low, high), names in groups.items()
     ]
     return study.changed(probes=[*study.probes, *anchors])
@@ -355,16 +345,12 @@ def _with_anchors(study: Study, stimuli: pl.DataFrame, options: Mapping[str, str
 def _marked(text: str, stimuli: pl.DataFrame, where: str) -> dict[str, Limits]:
     if text in stimuli.columns and text != "stimulus":
         column = stimuli.select("stimulus", pl.col(text).cast(pl.String)).fill_null("")
-        limits_of = {
-            name: limits for name, limits in column.iter_rows() if limits.strip().casefold() not in _NO
-        }
+        limits_of = {name: limits for name, limits in column.iter_rows() if limits.strip().casefold() not in _NO}
     else:
         stimulus_ids = set(stimuli["stimulus"])
         limits_of = {}
         for part in filter(None, (part.strip() for part in text.split(","))):
-            name, _, limits = (
-                part.rpartition("=") if part not in stimulus_ids and "=" in part else (part, "", "yes")
-            )
+            name, _, limits = part.rpartition("=") if part not in stimulus_ids and "=" in part else (part, "", "yes")
             limits_of[name.strip()] = limits
         for name in limits_of:
             if name not in stimulus_ids:
@@ -397,9 +383,7 @@ def _limits(text: str, where: str) -> Limits:
         )
     low, high = (None if end is None else float(end) for end in match.groups())
     if low is not None and high is not None and low > high:
-        raise InputError(
-            f"{where}: the limits '{text}' of an anchor are the wrong way round.", "Write LOW-HIGH."
-        )
+        raise InputError(f"{where}: the limits '{text}' of an anchor are the wrong way round.", "Write LOW-HIGH.")
     return low, high
 
 
@@ -407,8 +391,7 @@ def _anchor_question(study: Study, named: str | None, *, limited: bool) -> str:
     question_ids = [question.id for question in study.asked]
     if named is not None and named not in question_ids:
         raise InputError(
-            f"No question is called '{named}', so it cannot have anchors.",
-            suggestion(named, question_ids, "Questions"),
+            f"No question is called '{named}', so it cannot have anchors.", suggestion(named, question_ids, "Questions")
         )
     if named is None and limited and len(question_ids) > 1:
         raise InputError(

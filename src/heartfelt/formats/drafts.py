@@ -33,11 +33,7 @@ class DraftFacts:
         if not planted:
             drafted, boxes = self.boxes.get((stimulus, question), ("", ()))
             return boxes if drafted == value else ()
-        same = (
-            boxes
-            for (_, name), (drafted, boxes) in self.boxes.items()
-            if (name, drafted) == (question, value)
-        )
+        same = (boxes for (_, name), (drafted, boxes) in self.boxes.items() if (name, drafted) == (question, value))
         return next(same, ())
 
 

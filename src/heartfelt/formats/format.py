@@ -17,14 +17,7 @@ from typing import Any, ClassVar
 import polars as pl
 from pydantic import ValidationError
 
-from heartfelt.errors import (
-    HeartfeltError,
-    InputError,
-    RatingError,
-    UnclearColumnError,
-    is_on_command_line,
-    suggestion,
-)
+from heartfelt.errors import HeartfeltError, InputError, RatingError, UnclearColumnError, is_on_command_line, suggestion
 from heartfelt.extras import missing_package
 from heartfelt.files import TemporaryFolder, whole_folder, write_text
 from heartfelt.formats.columns import ADJUDICATIONS_FILE
@@ -101,8 +94,7 @@ class Format(ABC):
             family = option.partition(".")[0]
             if option not in self.options and not (family in KEYED_OPTIONS and family in self.options):
                 raise InputError(
-                    f"The format '{self.name}' has no option '{option}'.",
-                    suggestion(option, self.options, "Options"),
+                    f"The format '{self.name}' has no option '{option}'.", suggestion(option, self.options, "Options")
                 )
 
 
@@ -115,9 +107,7 @@ def option_path(options: Mapping[str, str], option: str, base: Path) -> Path | N
         return None
     path = base / options[option]
     if not path.exists():
-        raise InputError(
-            f"There is no {path} (option '{option}').", "Check the path; it is relative to the source."
-        )
+        raise InputError(f"There is no {path} (option '{option}').", "Check the path; it is relative to the source.")
     return path
 
 
@@ -152,9 +142,7 @@ def read_with(
     return _read_unnamed(path, flat_options, progress)
 
 
-def _read_as(
-    format: str, path: Path, options: Mapping[str, str], progress: Progress | None, source: str
-) -> Snapshot:
+def _read_as(format: str, path: Path, options: Mapping[str, str], progress: Progress | None, source: str) -> Snapshot:
     """Read ``path`` in a format; where its columns are not clear, as proposed, or an error with the proposal."""
     FORMATS[format].check_options(options)
     try:
@@ -164,9 +152,7 @@ def _read_as(
         if proposal is None or not _accepts(proposal):
             raise
         if proposal.format != format and source == str(path):
-            proposal = replace(
-                proposal, doubts={**proposal.doubts, "format": f"the table does not look like {format}"}
-            )
+            proposal = replace(proposal, doubts={**proposal.doubts, "format": f"the table does not look like {format}"})
         return read_guided(proposal, _reader(path, progress), error.problem, source, options)
 
 
@@ -279,11 +265,7 @@ def _flat_options(options: Mapping[str, Any]) -> dict[str, str]:
         if isinstance(value, Mapping):
             for key, part in value.items():
                 placed = isinstance(part, Mapping)
-                text = (
-                    ",".join(f"{axis}:{coordinate}" for axis, coordinate in part.items())
-                    if placed
-                    else str(part)
-                )
+                text = ",".join(f"{axis}:{coordinate}" for axis, coordinate in part.items()) if placed else str(part)
                 out[f"{name}.{key}"] = text
         elif isinstance(value, list | tuple):
             out[name] = ",".join(str(part) for part in value)

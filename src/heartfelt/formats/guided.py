@@ -80,14 +80,7 @@ def propose(
     table = ProfiledTable(frame=frame, columns=columns, stated=roles, texts=texts or {})
     if not table.columns or not frame.height:
         return None
-    for layout in (
-        tally_proposal,
-        pair_proposal,
-        long_proposal,
-        means_proposal,
-        votes_proposal,
-        wide_proposal,
-    ):
+    for layout in (tally_proposal, pair_proposal, long_proposal, means_proposal, votes_proposal, wide_proposal):
         proposal = layout(table)
         if proposal is not None:
             return proposal.with_options(options)
@@ -115,9 +108,7 @@ def proposal_for(source: Path, options: Mapping[str, str]) -> Proposal | None:
     return propose(frame, options, table.texts)
 
 
-def read_guided(
-    proposal: Proposal, read: Reader, problem: str, source: str, stated: Mapping[str, str]
-) -> Snapshot:
+def read_guided(proposal: Proposal, read: Reader, problem: str, source: str, stated: Mapping[str, str]) -> Snapshot:
     """Read a table as proposed, if that is certain; otherwise an error with the first proposal that works.
 
     A scale that only the answers suggest is proposed, and never assumed.
@@ -136,17 +127,13 @@ def read_guided(
         if guessed is None:
             return snapshot
         finding = f"The answers are whole numbers from {guessed.replace('-', ' to ')}"
-        return snapshot.noted(
-            f"No scale was stated. {finding}; if that is it: {as_option('scale', guessed)}."
-        )
+        return snapshot.noted(f"No scale was stated. {finding}; if that is it: {as_option('scale', guessed)}.")
     raise failed or InputError(problem, "Name the format and its columns.")
 
 
 def _variants(proposal: Proposal, stated: Mapping[str, str]) -> Iterator[Proposal]:
     """The proposal as it is, or without a guessed scale; with repeated rows numbered."""
-    settings = {
-        name: value for name, value in proposal.settings.items() if name != "scale" or "scale" in stated
-    }
+    settings = {name: value for name, value in proposal.settings.items() if name != "scale" or "scale" in stated}
     if not proposal.certain:
         yield proposal
     if proposal.certain or settings != proposal.settings:

@@ -26,14 +26,9 @@ from heartfelt.tables import row_sum
 
 _COUNT_WORDS = {"vote", "count", "n"}
 _TOTALS = {"n", "total", "sum"}
-_STATED_TOTALS = {
-    *_TOTALS,
-    *["num", "number", "count", "vote", "response", "rating", "rater", "annotator", "answer"],
-}
+_STATED_TOTALS = {*_TOTALS, *["num", "number", "count", "vote", "response", "rating", "rater", "annotator", "answer"]}
 _AFFIXES = tuple(
-    pattern
-    for word in ("votes", "vote", "count", "n")
-    for pattern in (f"{{category}}_{word}", f"{word}_{{category}}")
+    pattern for word in ("votes", "vote", "count", "n") for pattern in (f"{{category}}_{word}", f"{word}_{{category}}")
 )
 
 
@@ -87,13 +82,9 @@ def means_proposal(table: ProfiledTable) -> Proposal | None:
     guesses = [stimulus]
     if not means:
         columns = ",".join(p.name for p in decimals)
-        guesses.append(
-            RoleGuess(role="mean", column=columns, score=SIMILAR, evidence=evidence(decimals[0], SIMILAR))
-        )
+        guesses.append(RoleGuess(role="mean", column=columns, score=SIMILAR, evidence=evidence(decimals[0], SIMILAR)))
         if counts:
-            guesses.append(
-                RoleGuess(role="n", column=counts[0].name, score=SIMILAR, evidence=counts[0].facts())
-            )
+            guesses.append(RoleGuess(role="n", column=counts[0].name, score=SIMILAR, evidence=counts[0].facts()))
         doubts["mean"] = f"'{decimals[0].name}' holds decimals: means are assumed"
     elif len(means) == 1 and len(means[0].words) == 1:
         guesses.append(guess("mean", [(means[0], 1.0)]))
@@ -105,9 +96,7 @@ def means_proposal(table: ProfiledTable) -> Proposal | None:
         ]
     used_columns = {guess.column for guess in guesses}
     guesses += facts_of_stimuli(table, lambda p: not p.numeric and p.name not in used_columns)
-    return Proposal(
-        format="means", layout="one row per stimulus with means", guesses=tuple(guesses), doubts=doubts
-    )
+    return Proposal(format="means", layout="one row per stimulus with means", guesses=tuple(guesses), doubts=doubts)
 
 
 def tally_proposal(table: ProfiledTable) -> Proposal | None:
@@ -122,9 +111,7 @@ def tally_proposal(table: ProfiledTable) -> Proposal | None:
         counts = [p for p in count_columns if p is not total]
         if (
             len(counts) > 1
-            and (
-                numbers.select(row_sum(pl.col(p.name) for p in counts)).to_series() == numbers[total.name]
-            ).all()
+            and (numbers.select(row_sum(pl.col(p.name) for p in counts)).to_series() == numbers[total.name]).all()
         ):
             return _counted(stimulus, counts, f"each row sums to '{total.name}'", doubts)
     return None
@@ -136,9 +123,7 @@ def votes_proposal(table: ProfiledTable) -> Proposal | None:
     if key is None or _names_raters(table, key[0].column):
         return None
     stimulus, doubts = key
-    counts = [
-        profile for name, profile in table.columns.items() if name != stimulus.column and _can_count(profile)
-    ]
+    counts = [profile for name, profile in table.columns.items() if name != stimulus.column and _can_count(profile)]
     named = [profile for profile in counts if _COUNT_WORDS & {*profile.words}]
     if len(named) > 1:
         return _counted(stimulus, named, "their names say votes", doubts)
@@ -146,9 +131,7 @@ def votes_proposal(table: ProfiledTable) -> Proposal | None:
         return None
     numbers = (pl.col(profile.name).cast(pl.Float64, strict=False) for profile in counts)
     sums = table.frame.select(row_sum(numbers)).to_series()
-    return (
-        None if sums.n_unique() > 1 else _counted(stimulus, counts, f"each row sums to {sums[0]:g}", doubts)
-    )
+    return None if sums.n_unique() > 1 else _counted(stimulus, counts, f"each row sums to {sums[0]:g}", doubts)
 
 
 def _is_count(profile: ColumnProfile) -> bool:
@@ -163,9 +146,7 @@ def _can_count(profile: ColumnProfile) -> bool:
     return _is_count(profile) and not total and profile.words[-1:] != ("total",)
 
 
-def _counted(
-    stimulus: RoleGuess, counts: Sequence[ColumnProfile], reason: str, doubts: Mapping[str, str]
-) -> Proposal:
+def _counted(stimulus: RoleGuess, counts: Sequence[ColumnProfile], reason: str, doubts: Mapping[str, str]) -> Proposal:
     names = [profile.name for profile in counts]
     pattern = next((affix for affix in _AFFIXES if all(_fits(affix, name) for name in names)), None)
     columns = RoleGuess(role="categories", column=",".join(names), score=0.8, evidence=reason)

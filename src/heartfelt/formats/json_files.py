@@ -22,17 +22,13 @@ def text_of(path: Path, encoding: str | None = None) -> str:
     content = read_bytes(path)
     wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if b"\0" in content and not wide and encoding is None:
-        raise InputError(
-            f"{path} is not a text file (it holds zero bytes).", "Save it as UTF-8 text, and try again."
-        )
+        raise InputError(f"{path} is not a text file (it holds zero bytes).", "Save it as UTF-8 text, and try again.")
     for name in (encoding,) if encoding else ("utf-16",) if wide else ("utf-8-sig", "cp1252", "latin-1"):
         try:
             return content.decode(name).replace("\r\n", "\n").replace("\r", "\n")
         except (UnicodeDecodeError, LookupError):
             continue
-    raise InputError(
-        f"{path} cannot be read as {encoding or 'text'}.", "Save it as UTF-8 text, or state its encoding."
-    )
+    raise InputError(f"{path} cannot be read as {encoding or 'text'}.", "Save it as UTF-8 text, or state its encoding.")
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:

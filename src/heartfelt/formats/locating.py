@@ -13,14 +13,7 @@ import polars as pl
 from heartfelt.errors import InputError, RatingError, as_option
 from heartfelt.formats.columns import advice_on_doubled, number_expr
 from heartfelt.formats.roles import NO_RATER
-from heartfelt.formats.source_table import (
-    ROW_NUMBER,
-    SourceTable,
-    joined_columns,
-    locate,
-    named_parts,
-    open_table,
-)
+from heartfelt.formats.source_table import ROW_NUMBER, SourceTable, joined_columns, locate, named_parts, open_table
 from heartfelt.tables import row_sum
 from heartfelt.wording import listed
 
@@ -66,14 +59,9 @@ def _advice(table: SourceTable) -> str:
 def _matching_rows(table: SourceTable, error: RatingError) -> list[int]:
     """The rows that hold the rating: its answer, and as many as can be of rater, stimulus and question."""
     columns = [
-        name
-        for name, dtype in table.rows.collect_schema().items()
-        if name != ROW_NUMBER and not dtype.is_nested()
+        name for name, dtype in table.rows.collect_schema().items() if name != ROW_NUMBER and not dtype.is_nested()
     ]
-    texts = {
-        name: pl.col(name).cast(pl.String).str.strip_chars().str.replace(r"^(\d+)\.0$", "$1")
-        for name in columns
-    }
+    texts = {name: pl.col(name).cast(pl.String).str.strip_chars().str.replace(r"^(\d+)\.0$", "$1") for name in columns}
     facts = error.rating
     points: list[pl.Expr] = []
     for role in ("rater", "stimulus", "question"):

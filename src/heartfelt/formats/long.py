@@ -16,24 +16,9 @@ import polars as pl
 from heartfelt.errors import EmptyIdError, InputError, UnclearColumnError, as_option
 from heartfelt.files import write_text
 from heartfelt.formats.answers import coded_answers, single_answers
-from heartfelt.formats.columns import (
-    ABOUT_STIMULUS,
-    MISSING,
-    NamedTable,
-    id_notes,
-    moment_expr,
-    need,
-    number_expr,
-)
+from heartfelt.formats.columns import ABOUT_STIMULUS, MISSING, NamedTable, id_notes, moment_expr, need, number_expr
 from heartfelt.formats.delimited import spreadsheet_safe
-from heartfelt.formats.described import (
-    COMMON_OPTIONS,
-    build,
-    new_names,
-    stated_references,
-    stated_scale,
-    study_next_to,
-)
+from heartfelt.formats.described import COMMON_OPTIONS, build, new_names, stated_references, stated_scale, study_next_to
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.json_files import JSON, has_keys
 from heartfelt.formats.long_facts import Roles, known_raters, rated_stimuli, stated_prompts
@@ -52,14 +37,7 @@ from heartfelt.formats.set_tables import (
     with_ties,
 )
 from heartfelt.formats.side_tables import LISTED_SYSTEM, own_columns, roles_beside, with_listed_system
-from heartfelt.formats.source_table import (
-    TABLES,
-    SourceTable,
-    joined_columns,
-    named_parts,
-    open_table,
-    pick,
-)
+from heartfelt.formats.source_table import TABLES, SourceTable, joined_columns, named_parts, open_table, pick
 from heartfelt.formats.trace_tables import (
     TRACE_OPTIONS,
     TRACES_FILE,
@@ -262,9 +240,7 @@ def _from_zero(table: SourceTable) -> SourceTable:
 
 def _roles(table: SourceTable) -> Roles:
     columns, options, where = table.columns, table.options, table.where
-    answers, of_stimulus, of_rater = (
-        table.names_in(key) for key in ("value", "stimulus_columns", "rater_columns")
-    )
+    answers, of_stimulus, of_rater = (table.names_in(key) for key in ("value", "stimulus_columns", "rater_columns"))
     if options.get("anchors") in columns and options["anchors"] not in of_stimulus:
         of_stimulus.append(options["anchors"])
     need(columns, answers, where)

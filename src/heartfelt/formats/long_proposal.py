@@ -37,9 +37,7 @@ _CAPTION = 0.4
 
 def long_proposal(table: ProfiledTable) -> Proposal | None:
     """The proposal, or None where no two columns name raters and stimuli that come back."""
-    one_row_each = any(
-        p.unique and p.rows > 1 and table.score(p, "rater") >= NAMED for p in table.columns.values()
-    )
+    one_row_each = any(p.unique and p.rows > 1 and table.score(p, "rater") >= NAMED for p in table.columns.values())
     if one_row_each or table.texts:  # a survey: one row per rater
         return None
     raters, stimuli = (
@@ -77,9 +75,7 @@ def long_proposal(table: ProfiledTable) -> Proposal | None:
 
 
 def _can_be_id(profile: ColumnProfile) -> bool:
-    about = {"value", "background", "sd", "seconds", "position"} | (
-        set() if profile.is_id else {"n", "winner"}
-    )
+    about = {"value", "background", "sd", "seconds", "position"} | (set() if profile.is_id else {"n", "winner"})
     named = any(name_score(profile, role) >= SIMILAR for role in about)
     rated = any(name_score(profile, role) >= SIMILAR for role in ("rater", "stimulus"))
     decimals = profile.numeric and not profile.whole
@@ -114,9 +110,7 @@ def _id_score(table: ProfiledTable, profile: ColumnProfile, role: str) -> float:
 
 
 def _best_pair(
-    table: ProfiledTable,
-    raters: list[tuple[ColumnProfile, float]],
-    stimuli: list[tuple[ColumnProfile, float]],
+    table: ProfiledTable, raters: list[tuple[ColumnProfile, float]], stimuli: list[tuple[ColumnProfile, float]]
 ) -> tuple[RoleGuess, RoleGuess] | None:
     """The rater and the stimulus that name a row best: by their own scores, and by how few rows share both."""
     best: tuple[float, ColumnProfile, ColumnProfile] | None = None
@@ -225,17 +219,12 @@ def _is_other(profile: ColumnProfile) -> bool:
 
 def _facts_of_stimuli(table: ProfiledTable, stimulus: list[str], used_columns: set[str]) -> list[RoleGuess]:
     """Systems, intents and prompts: named so, and the same in all rows of a stimulus."""
-    fixed = {
-        *determined_by(table.frame, stimulus, list(table.columns)),
-        *(stimulus if len(stimulus) > 1 else ()),
-    }
+    fixed = {*determined_by(table.frame, stimulus, list(table.columns)), *(stimulus if len(stimulus) > 1 else ())}
     free = fixed - used_columns | fixed & {*stimulus}
     return facts_of_stimuli(table, lambda p: p.distinct > 1 and p.name in free)
 
 
-def _settings(
-    table: ProfiledTable, key: list[str], stimulus: list[str], answers: list[str]
-) -> dict[str, str]:
+def _settings(table: ProfiledTable, key: list[str], stimulus: list[str], answers: list[str]) -> dict[str, str]:
     """Rows to leave out, how repeated answers are numbered, and the scale where both of its ends occur."""
     settings: dict[str, str] = {}
     frame = table.frame

@@ -55,21 +55,13 @@ def _all_machine_values(opened: OpenStudy) -> dict[tuple[str, str], tuple[str, s
     if first and "machine" in opened.items.columns:
         has_machine_value = pl.col("question").is_in(list(first)) & pl.col("machine").is_not_null()
         for row in opened.items.filter(has_machine_value).iter_rows(named=True):
-            filled[row["stimulus"], row["question"]] = (
-                str(row["machine"]),
-                str(row.get("source") or "items"),
-            )
+            filled[row["stimulus"], row["question"]] = (str(row["machine"]), str(row.get("source") or "items"))
     drafts = opened.drafts.select("stimulus", "question", "value", "source")
-    return filled | {
-        (stimulus, question): (value, source) for stimulus, question, value, source in drafts.iter_rows()
-    }
+    return filled | {(stimulus, question): (value, source) for stimulus, question, value, source in drafts.iter_rows()}
 
 
 def asked_with_drafts(
-    study: Study,
-    stimulus: str,
-    questions: tuple[str, ...],
-    machine: Mapping[tuple[str, str], tuple[str, str]],
+    study: Study, stimulus: str, questions: tuple[str, ...], machine: Mapping[tuple[str, str], tuple[str, str]]
 ) -> tuple[str, ...]:
     """The questions whose conditions on the stimulus's drafts hold, whatever raters are shown of the drafts."""
     if not study.conditional:

@@ -21,20 +21,7 @@ from heartfelt.study.sets import MadeSets, make_sets
 from heartfelt.tables import DRAFTS, ITEMS, STIMULI, lossless_types
 
 _PATH_NAMES = frozenset(
-    [
-        "file",
-        "files",
-        "filename",
-        "file_name",
-        "filepath",
-        "file_path",
-        "audio",
-        "clip",
-        "image",
-        "media",
-        "url",
-        "wav",
-    ]
+    ["file", "files", "filename", "file_name", "filepath", "file_path", "audio", "clip", "image", "media", "url", "wav"]
 )
 
 
@@ -76,9 +63,7 @@ def open_study(folder: Path | str, progress: Progress | None = None) -> OpenStud
     if "path" in stimuli.columns:
         stimuli = probe_stimuli(stimuli, root, str(source), progress, home)
     items, sets = _items(home, study, stimuli), _sets(home, study, stimuli)
-    return OpenStudy(
-        study=study, folder=home, stimuli=stimuli, items=items, sets=sets, drafts=read_drafts(home, study)
-    )
+    return OpenStudy(study=study, folder=home, stimuli=stimuli, items=items, sets=sets, drafts=read_drafts(home, study))
 
 
 def require_media(opened: OpenStudy) -> None:
@@ -100,8 +85,7 @@ def require_media(opened: OpenStudy) -> None:
     raise InputError(
         f"{opened.folder / study.stimuli.manifest} has no column 'path', so no {study.media} would be shown.",
         "Add a column 'path' with each stimulus's file in the folder"
-        f" '{study.stimuli.media}'."
-        + (f" Is it the column '{nearest}'? Rename it to 'path'." if nearest else ""),
+        f" '{study.stimuli.media}'." + (f" Is it the column '{nearest}'? Rename it to 'path'." if nearest else ""),
     )
 
 

@@ -41,9 +41,7 @@ _WORDS: Mapping[str, frozenset[str]] = {
 _MARKS = (ANCHOR, PRACTICE, ATTENTION, EXCLUSION)
 _PASSING, _FAILING = _WORDS["passing"], _WORDS["failing"] | _WORDS[EXCLUSION]
 _HELPERS, _KINDS = _WORDS["helper"] | _WORDS["trial"], _WORDS["what a row is"]
-_VOCABULARY = (
-    _HELPERS | _PASSING | _FAILING | frozenset().union(*(_WORDS[kind] for kind in _MARKS)) | {"training"}
-)
+_VOCABULARY = _HELPERS | _PASSING | _FAILING | frozenset().union(*(_WORDS[kind] for kind in _MARKS)) | {"training"}
 _YES, _NO = {"true", "t", "yes", "y", "1", "1.0", "x"}, {"false", "f", "no", "n", "0", "0.0"}
 _EMPTY = {text.casefold() for text in MISSING}
 _MOST_CELLS = 200
@@ -53,9 +51,7 @@ _MOST_CELLS = 200
 def with_marked_columns(snapshot: Snapshot, options: Collection[str]) -> Snapshot:
     """The snapshot with notes on columns that look like marks and are not used; ``options`` are those its format takes."""
     columns = tuple(_marked_columns(snapshot)) if "where" in options else ()
-    return (
-        snapshot.noted(*(column.note for column in columns), marked_columns=columns) if columns else snapshot
-    )
+    return snapshot.noted(*(column.note for column in columns), marked_columns=columns) if columns else snapshot
 
 
 def _marked_columns(snapshot: Snapshot) -> Iterator[MarkedColumn]:
@@ -117,9 +113,7 @@ def _answers(snapshot: Snapshot, table: str, column: str) -> pl.DataFrame:
         ratings = ratings.select("rater", "stimulus", *trial, column)
     else:
         facts = (snapshot.stimuli if table == "stimulus" else snapshot.raters).lazy().select(table, column)
-        ratings = ratings.select("rater", "stimulus", *trial).join(
-            facts, on=table, how="left", maintain_order="left"
-        )
+        ratings = ratings.select("rater", "stimulus", *trial).join(facts, on=table, how="left", maintain_order="left")
     if trial:
         ratings = pl.concat(
             [

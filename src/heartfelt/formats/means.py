@@ -27,11 +27,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.tables import number_types
 
 ONE_QUESTION = "rating"
-WORDS = {
-    "mean": ("mean", "mos", "avg"),
-    "sd": ("sd", "std", "stdev"),
-    "n": ("n", "count", "num", "votes"),
-}
+WORDS = {"mean": ("mean", "mos", "avg"), "sd": ("sd", "std", "stdev"), "n": ("n", "count", "num", "votes")}
 """How columns of means, spreads and counts are usually called, before or after the question's name."""
 
 
@@ -85,10 +81,7 @@ class PublishedMeans(Format):
             means=pl.concat(means, how="diagonal"),
             reading=[
                 f"read {key} as stimulus",
-                *(
-                    f"read {columns['mean']} as mean of {question}"
-                    for question, columns in list(questions.items())[:3]
-                ),
+                *(f"read {columns['mean']} as mean of {question}" for question, columns in list(questions.items())[:3]),
             ],
         )
 
@@ -120,9 +113,7 @@ def _questions(columns: list[str], options: Mapping[str, str], where: str) -> di
     else:
         by_role = {role: _usual(columns, words) for role, words in WORDS.items()}
         if not by_role["mean"]:
-            role_columns = {
-                role: [c for c in columns if c.casefold() in words] for role, words in WORDS.items()
-            }
+            role_columns = {role: [c for c in columns if c.casefold() in words] for role, words in WORDS.items()}
             by_role = {role: {only: names[0]} for role, names in role_columns.items() if names}
     if not by_role.get("mean"):
         raise UnclearColumnError(
@@ -144,8 +135,7 @@ def _matching(columns: list[str], pattern: str, where: str, only: str) -> dict[s
     out = {match["question"]: column for column in columns if (match := shape.fullmatch(column))}
     if not out:
         raise InputError(
-            f"{where}: no column name fits the pattern '{pattern}'.",
-            f"The columns are: {', '.join(columns[:30])}.",
+            f"{where}: no column name fits the pattern '{pattern}'.", f"The columns are: {', '.join(columns[:30])}."
         )
     return out
 
@@ -171,9 +161,7 @@ def _figures(sheet: NamedTable, columns: Mapping[str, str]) -> list[pl.Series]:
     return out
 
 
-def _on_scale(
-    sheet: NamedTable, means: pl.DataFrame, question: str, bounds: tuple[float, float] | None
-) -> None:
+def _on_scale(sheet: NamedTable, means: pl.DataFrame, question: str, bounds: tuple[float, float] | None) -> None:
     if bounds is None:
         return
     sheet.refuse(

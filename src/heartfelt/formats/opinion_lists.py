@@ -73,17 +73,13 @@ def _tables(source: Path, columns: Sequence[str]) -> tuple[list[Path], dict[str,
     return matching, unread
 
 
-def _further_columns(
-    frames: Iterable[pl.DataFrame], columns: Iterable[str]
-) -> tuple[pl.DataFrame | None, list[str]]:
+def _further_columns(frames: Iterable[pl.DataFrame], columns: Iterable[str]) -> tuple[pl.DataFrame | None, list[str]]:
     """The other columns of lists as facts about stimuli, and a note on those that differ within a stimulus.
 
     A column whose name means something else in a snapshot becomes ``source_NAME``.
     """
     every = pl.concat([frame.drop(columns, strict=False) for frame in frames], how="diagonal")
-    names = {
-        name: f"source_{name}" if name in _RESERVED else name for name in every.columns if name != "sample_id"
-    }
+    names = {name: f"source_{name}" if name in _RESERVED else name for name in every.columns if name != "sample_id"}
     if not names:
         return None, []
     by_stimulus = every.rename({"sample_id": "stimulus", **names}).group_by("stimulus", maintain_order=True)
@@ -159,9 +155,7 @@ class OpinionList(Format):
         where = source / source.name if source.is_dir() else source
         return build(
             self.name,
-            SourceTable(
-                path=where, rows=pl.LazyFrame(), options={"name": source.stem, "kind": self.kind, **options}
-            ),
+            SourceTable(path=where, rows=pl.LazyFrame(), options={"name": source.stem, "kind": self.kind, **options}),
             source,
             progress,
             stimuli=stimuli,
@@ -189,13 +183,9 @@ def _with_paths(stimuli: pl.DataFrame, root: Path) -> pl.DataFrame:
 def _numeric_questions(snapshot: Snapshot, name: str) -> list[str]:
     """The questions about single stimuli that are answered with numbers."""
     scales = {question.id: snapshot.study.scale_of(question.id) for question in snapshot.study.asked}
-    questions = [
-        q for q, s in scales.items() if s.level == "interval" and not isinstance(s, Grade | Ranking | Trace)
-    ]
+    questions = [q for q, s in scales.items() if s.level == "interval" and not isinstance(s, Grade | Ranking | Trace)]
     if not questions:
-        raise InputError(
-            f"The study asks nothing that {name} can hold.", "It holds questions answered with numbers."
-        )
+        raise InputError(f"The study asks nothing that {name} can hold.", "It holds questions answered with numbers.")
     return questions
 
 
@@ -207,9 +197,7 @@ def _scores(snapshot: Snapshot, question: str) -> pl.DataFrame:
         means = snapshot.means.filter((pl.col("question") == question) & pl.col("mean").is_not_null())
         rows = means.select("stimulus", pl.lit(None, pl.String).alias("rater"), pl.col("mean").alias("value"))
     named = [name for name in ("system", "split", "path", "source_path") if name in snapshot.stimuli.columns]
-    rows = rows.join(
-        snapshot.stimuli.select("stimulus", *named), on="stimulus", how="left", maintain_order="left"
-    )
+    rows = rows.join(snapshot.stimuli.select("stimulus", *named), on="stimulus", how="left", maintain_order="left")
     missing = [name for name in ("system", "split", "path", "source_path") if name not in named]
     rows = rows.with_columns(pl.lit(None, pl.String).alias(name) for name in missing)
     parts = [split or _part_of(name) for name, split in rows.select("stimulus", "split").iter_rows()]
@@ -222,9 +210,7 @@ def _part_of(stimulus: str) -> str:
     return next(part for part, below in _SHARES if percentile < below)
 
 
-def scores_by_question(
-    snapshot: Snapshot, target: Path, name: str
-) -> Iterator[tuple[str, Path, pl.DataFrame]]:
+def scores_by_question(snapshot: Snapshot, target: Path, name: str) -> Iterator[tuple[str, Path, pl.DataFrame]]:
     """Every question with its folder and scores: the target itself where only one is asked."""
     questions = _numeric_questions(snapshot, name)
     for question in questions:
@@ -248,14 +234,10 @@ class SheetFormat(OpinionList):
         parts, frames = [], []
         paths, unread = _tables(source, SHEET_COLUMNS)
         for path in paths:
-            sheet = NamedTable(read_delimited(path, ","), str(path)).with_ids(
-                "sample_id", "system_id", "listener_id"
-            )
+            sheet = NamedTable(read_delimited(path, ","), str(path)).with_ids("sample_id", "system_id", "listener_id")
             sheet.filled("sample_id", "wav_path")
             frames.append(sheet.frame)
-            listener = (
-                sheet["listener_id"] if "listener_id" in sheet else pl.Series([None] * len(sheet.frame))
-            )
+            listener = sheet["listener_id"] if "listener_id" in sheet else pl.Series([None] * len(sheet.frame))
             about = sheet["question"] if "question" in sheet else pl.Series([None] * len(sheet.frame))
             frame = sheet.frame.select(
                 pl.col("sample_id").alias("stimulus"), pl.col("system_id").alias("system"),
@@ -266,17 +248,13 @@ class SheetFormat(OpinionList):
             parts.append(frame)
         read = {*SHEET_COLUMNS, "listener_id", "listener_idx", "question"} - {"sample_id"}
         facts, notes = _further_columns(frames, read)
-        return self._snapshot(
-            source, pl.concat(parts), options, progress, notes, unread=unread, further=facts
-        )
+        return self._snapshot(source, pl.concat(parts), options, progress, notes, unread=unread, further=facts)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         root = snapshot.source.media_root
         for question, folder, rows in scores_by_question(snapshot, target, self.name):
             trained = rows.sort(pl.col("part") != "train", "rater", maintain_order=True)["rater"]
-            numbers = {
-                name: index for index, name in enumerate(trained.drop_nulls().unique(maintain_order=True))
-            }
+            numbers = {name: index for index, name in enumerate(trained.drop_nulls().unique(maintain_order=True))}
             files = [
                 str((root / path).resolve()) if root is not None and path else source or path or stimulus
                 for stimulus, path, source in rows.select("stimulus", "path", "source_path").iter_rows()
@@ -291,9 +269,7 @@ class SheetFormat(OpinionList):
             if not numbers:
                 table = table.drop("listener_id", "listener_idx")
             for part in table["part"].unique(maintain_order=True):
-                write_text(
-                    folder / f"{part}.csv", csv_text(table.filter(pl.col("part") == part).drop("part"))
-                )
+                write_text(folder / f"{part}.csv", csv_text(table.filter(pl.col("part") == part).drop("part")))
 
 
 class AudioMosFormat(OpinionList):
@@ -301,9 +277,7 @@ class AudioMosFormat(OpinionList):
 
     name = "audiomos"
     about = "AudioMOS 2025 track 2: CSV lists with sample_id, data_path and means on four axes, 1 to 10"
-    options: ClassVar[Mapping[str, str]] = {
-        name: text for name, text in _OPTIONS.items() if name != "question"
-    }
+    options: ClassVar[Mapping[str, str]] = {name: text for name, text in _OPTIONS.items() if name != "question"}
     answer_columns: ClassVar[Mapping[str, str]] = {column: question for question, column in AXES.items()}
     example_data = "example/audiomos"
     scale = "1-10"
@@ -332,9 +306,7 @@ class AudioMosFormat(OpinionList):
                 for question, column in AXES.items()
             ]
         further, notes = _further_columns(frames, [name for name in columns if name != "sample_id"])
-        return self._snapshot(
-            source, pl.concat(parts), options, progress, notes, unread=unread, further=further
-        )
+        return self._snapshot(source, pl.concat(parts), options, progress, notes, unread=unread, further=further)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         missing = [question for question in AXES if question not in {q.id for q in snapshot.study.asked}]
@@ -344,8 +316,7 @@ class AudioMosFormat(OpinionList):
                 f"It needs the questions {', '.join(AXES)}; choose another format.",
             )
         parts = [
-            _scores(snapshot, question).with_columns(pl.lit(name).alias("axis"))
-            for question, name in AXES.items()
+            _scores(snapshot, question).with_columns(pl.lit(name).alias("axis")) for question, name in AXES.items()
         ]
         wide = pl.concat(parts).pivot(
             "axis", on_columns=list(AXES.values()), index=["stimulus", "source_path", "path", "part"], values="value",

@@ -33,12 +33,7 @@ def _sides(table: ProfiledTable) -> tuple[ColumnProfile, ColumnProfile] | None:
     candidates: list[tuple[int, ColumnProfile, ColumnProfile]] = []
     for first, right in combinations(table.columns.values(), 2):
         counts = _COUNTED & {*first.words}
-        if (
-            counts
-            or not _differ_in_side(first, right)
-            or first.moments
-            or (first.numeric and not first.whole)
-        ):
+        if counts or not _differ_in_side(first, right) or first.moments or (first.numeric and not first.whole):
             continue
         cells = [set(table.frame[side.name].cast(pl.String).drop_nulls().unique()) for side in (first, right)]
         kind = _kind(first, right)
@@ -50,9 +45,7 @@ def _sides(table: ProfiledTable) -> tuple[ColumnProfile, ColumnProfile] | None:
 
 def _kind(first: ColumnProfile, right: ColumnProfile) -> str:
     """What the two columns name, by the words they share: stimulus, system, or nothing known."""
-    shared = tuple(
-        word for word, right_word in zip(first.words, right.words, strict=True) if word == right_word
-    )
+    shared = tuple(word for word, right_word in zip(first.words, right.words, strict=True) if word == right_word)
     bare = replace(first, words=shared)
     return next((role for role in ("stimulus", "system") if name_score(bare, role) >= SIMILAR), "")
 
@@ -110,11 +103,7 @@ def pair_proposal(table: ProfiledTable) -> Proposal | None:
 def _pair_answer(table: ProfiledTable, sides: tuple[ColumnProfile, ColumnProfile]) -> list[RoleGuess] | None:
     """The column that says which of two won, or the columns that count who chose which."""
     names = {side.name for side in sides}
-    counts = [
-        p
-        for p in table.columns.values()
-        if p.whole and p.low is not None and p.low >= 0 and p.name not in names
-    ]
+    counts = [p for p in table.columns.values() if p.whole and p.low is not None and p.low >= 0 and p.name not in names]
     for first, right in combinations(counts, 2):
         wins = {"win", "vote", "count", "prefer"} & {*first.words}
         if wins and _differ_in_side(first, right):

@@ -135,9 +135,7 @@ def pair_columns(table: SourceTable) -> PairColumns:
                 f"{where}: no column is the {side} of the pair.", f"Name it with {as_option(side, 'COLUMN')}."
             )
     if len(votes) not in {0, 2, 3}:
-        raise InputError(
-            f"{where}: votes= needs two or three columns.", "Write votes=wins_first,wins_second,ties."
-        )
+        raise InputError(f"{where}: votes= needs two or three columns.", "Write votes=wins_first,wins_second,ties.")
     if ("first" in roles) != ("second" in roles):
         raise InputError(f"{where}: first and second belong together.", "Name both columns, or neither.")
     return PairColumns(roles, votes, tuple(of_rater))
@@ -162,9 +160,7 @@ def read_pairs(
     if isinstance(scale, Choice):
         faults["the answer is not 0, 0.5 or 1"] = ~pl.col("value").is_in([0.0, 0.5, 1.0])
     else:
-        faults[f"the answer is not between {-scale.steps} and {scale.steps}"] = (
-            pl.col("value").abs() > scale.steps
-        )
+        faults[f"the answer is not between {-scale.steps} and {scale.steps}"] = pl.col("value").abs() > scale.steps
     if {"at", "trial"} & set(columns.roles) and not columns.votes:
         faults[REPEATED_ROW] = repeated_rows(pairs)
     named = {"rater": "rater", "stimulus": "first", "question": "question"}
@@ -182,9 +178,7 @@ def read_pairs(
     if isinstance(scale, Choice):
         scale = scale.model_copy(update={"ties": bool((pairs["value"] == 0.5).any())})
     questions = pairs["question"].unique(maintain_order=True).to_list()
-    stated = any(stated_scale(name, options) for name in questions) or stated_references(
-        options, table.path.parent
-    )
+    stated = any(stated_scale(name, options) for name in questions) or stated_references(options, table.path.parent)
     people = companion_of(table, "raters", "battles.")
     raters = None if people is None else side_table(people, "rater", options.get("raters_id"))
     return build(
@@ -215,17 +209,13 @@ def _ordered(pairs: pl.DataFrame, columns: PairColumns, options: Mapping[str, st
     decided = pairs["value"].filter(~pairs["value"].is_in([0.0 if (pairs["value"] < 0).any() else 0.5]))
     if columns.votes:
         reason = "votes are counted whichever came first"
-    elif (
-        roles.get("winner", "") in {roles.get("first"), roles.get("first_system")} or decided.n_unique() == 1
-    ):
+    elif roles.get("winner", "") in {roles.get("first"), roles.get("first_system")} or decided.n_unique() == 1:
         reason = "the winner is always on the same side"
     elif not any(in_both_orders(*(pairs[side] for side in sides)) for sides in named):
         reason = "pairs do not come in both orders"
     else:
         how = as_option("order", "unknown")
-        return True, [
-            f"The first of two is taken as presented first, since pairs come in both orders; if not: {how}."
-        ]
+        return True, [f"The first of two is taken as presented first, since pairs come in both orders; if not: {how}."]
     how = as_option("order", "known")
     return False, [f"No order of presentation is assumed: {reason}. If the first was presented first: {how}."]
 
@@ -245,9 +235,7 @@ def _repeats(pairs: pl.DataFrame, columns: PairColumns) -> list[str]:
 
 def _understood(columns: PairColumns) -> str:
     parts = [f"{column} as {role.replace('_', ' ')}" for role, column in columns.roles.items()]
-    return (
-        f"read {', '.join([*parts, *([f'{join_names(columns.votes)} as votes'] if columns.votes else [])])}"
-    )
+    return f"read {', '.join([*parts, *([f'{join_names(columns.votes)} as votes'] if columns.votes else [])])}"
 
 
 def _plain_columns(table: SourceTable, columns: PairColumns) -> tuple[pl.DataFrame, list[str]]:
@@ -270,17 +258,7 @@ def _pairs(sheet: NamedTable, columns: PairColumns, question: str | None) -> pl.
     extras = [name for name in frame.columns if name not in columns.taken]
     free = free_names(extras, "first", "second", "first_system", "second_system", "winner")
     out = frame.select(extras).rename(free).get_columns()
-    texts = [
-        "rater",
-        "question",
-        "trial",
-        "set",
-        "winner",
-        "prompt",
-        "intent",
-        "first_system",
-        "second_system",
-    ]
+    texts = ["rater", "question", "trial", "set", "winner", "prompt", "intent", "first_system", "second_system"]
     out += [names_in(frame[roles[role]]).alias(role) for role in texts if role in roles]
     if "at" in roles:
         out.append(sheet.moments(roles["at"]).alias("at"))
@@ -298,9 +276,7 @@ def _pairs(sheet: NamedTable, columns: PairColumns, question: str | None) -> pl.
         first, second = (names_in(frame[roles[side]]).alias(side) for side in ("first", "second"))
         return table.with_columns(first, second)
     if "prompt" not in roles:
-        return table.with_columns(
-            pl.col("first_system").alias("first"), pl.col("second_system").alias("second")
-        )
+        return table.with_columns(pl.col("first_system").alias("first"), pl.col("second_system").alias("second"))
     prompt = pl.col("prompt")
     if (table["prompt"].str.len_chars() > LONGEST_ID).any():
         prompt = pl.format("prompt-{}", prompt.rank("dense"))
@@ -361,9 +337,7 @@ def _direction(columns: PairColumns, options: Mapping[str, str], scale: Choice |
 def _favours(options: Mapping[str, str]) -> str | None:
     side = options.get("favours")
     if side not in {None, "first", "second"}:
-        raise InputError(
-            f"favours={side} is not a side.", suggestion(str(side), ["first", "second"], "Sides")
-        )
+        raise InputError(f"favours={side} is not a side.", suggestion(str(side), ["first", "second"], "Sides"))
     return side
 
 
@@ -389,9 +363,7 @@ def _scale(pairs: pl.DataFrame, options: Mapping[str, str], where: str) -> Choic
     if isinstance(stated, Choice | Preference):
         return stated
     if stated is not None:
-        raise InputError(
-            f"{where}: a pair is not answered on this scale.", "Write scale=choice or scale=preference:3."
-        )
+        raise InputError(f"{where}: a pair is not answered on this scale.", "Write scale=choice or scale=preference:3.")
     values = pairs["value"].drop_nulls()
     if values.is_in([0.0, 0.5, 1.0]).all():
         return Choice(type="choice", ties=True)
@@ -433,8 +405,7 @@ def _stimuli(pairs: pl.DataFrame, where: str) -> tuple[pl.DataFrame, list[str]]:
     if "system" in facts.columns and (distinct["system"] > 1).any():
         name = distinct.filter(pl.col("system") > 1)["stimulus"].sort()[0]
         raise InputError(
-            f"{where}: stimulus '{name}' is by two systems.",
-            "Give every stimulus an id of its own, or one system.",
+            f"{where}: stimulus '{name}' is by two systems.", "Give every stimulus an id of its own, or one system."
         )
     first_facts = [pl.col(name).drop_nulls().first() for name in facts.columns if name != "stimulus"]
     stimuli = facts.group_by("stimulus", maintain_order=True).agg(first_facts)
@@ -452,6 +423,4 @@ def _raters(frame: pl.DataFrame, columns: PairColumns) -> pl.DataFrame | None:
     if "rater" not in columns.roles or not columns.rater_columns:
         return None
     facts = frame.select(ids(frame[columns.roles["rater"]]).alias("rater"), *columns.rater_columns)
-    return number_types(
-        facts.drop_nulls("rater").unique("rater", keep="first", maintain_order=True), keep=["rater"]
-    )
+    return number_types(facts.drop_nulls("rater").unique("rater", keep="first", maintain_order=True), keep=["rater"])

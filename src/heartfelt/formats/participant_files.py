@@ -12,16 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.formats.source_table import (
-    SYNONYMS,
-    TABLES,
-    SourceTable,
-    folded,
-    locate,
-    open_table,
-    prepared,
-    rows_of,
-)
+from heartfelt.formats.source_table import SYNONYMS, TABLES, SourceTable, folded, locate, open_table, prepared, rows_of
 
 PARTICIPANT = ("participant", "participant_file")
 """The column with the file's name, where a folder holds a file per participant and no column names the rater; the first
@@ -64,14 +55,10 @@ def participants_table(source: Path, frames: Mapping[Path, pl.DataFrame]) -> Sou
         names = [name for frame in frames.values() for name in frame[naming].drop_nulls().unique()]
         again = sorted({str(name) for name in names if names.count(name) > 1})
         note = f"{files}; the column '{naming}' names the rater." + (
-            f" {', '.join(again[:5])} {'is' if len(again) == 1 else 'are'} in more than one file."
-            if again
-            else ""
+            f" {', '.join(again[:5])} {'is' if len(again) == 1 else 'are'} in more than one file." if again else ""
         )
     all_rows = pl.concat(named, how="diagonal_relaxed")
-    return SourceTable(
-        path=source / source.name, rows=all_rows.lazy(), options={}, notes=(note,), reopens=False
-    )
+    return SourceTable(path=source / source.name, rows=all_rows.lazy(), options={}, notes=(note,), reopens=False)
 
 
 def _participant_files(source: Path, preferred: Sequence[str], suffixes: Set[str]) -> list[Path]:

@@ -51,13 +51,7 @@ VOCABULARY: Mapping[str, frozenset[str]] = {
 """The nouns that columns with each role are named after."""
 CONSTRUCTS = VOCABULARY["construct"]
 """What ratings are usually about: nouns of columns that hold answers."""
-_RATER_NAMES = {
-    ("response", "id"),
-    ("session", "id"),
-    ("prolific", "pid"),
-    ("prolific", "id"),
-    ("assignment", "id"),
-}
+_RATER_NAMES = {("response", "id"), ("session", "id"), ("prolific", "pid"), ("prolific", "id"), ("assignment", "id")}
 _COUNTED = {"n", "num", "number", "count", "total", "no"}
 """First words of names such as ``num_annotators``, which count people and name none."""
 _WEAK_NAMES = {"rater": {"id", "name", "code"}, "stimulus": {"id", "name", "key", "index"}}
@@ -159,9 +153,7 @@ def name_score(profile: ColumnProfile, role: str) -> float:
     return WEAK if not profile.noun and words and words[-1] in _WEAK_NAMES.get(role, ()) else 0.0
 
 
-def ranked(
-    candidates: Iterable[tuple[ColumnProfile, float]],
-) -> list[tuple[ColumnProfile, float]]:
+def ranked(candidates: Iterable[tuple[ColumnProfile, float]]) -> list[tuple[ColumnProfile, float]]:
     """Candidates for a role, the best first; equal scores in the order of the columns."""
     return sorted((pair for pair in candidates if pair[1] > 0), key=lambda pair: -pair[1])
 

@@ -70,24 +70,18 @@ def plan_sets(opened: OpenStudy) -> SetPlan | None:
         return None
     aside = study.set_aside
     sets = [
-        stimulus_set
-        for stimulus_set in opened.sets.sets
-        if not any(name in aside for name in stimulus_set.stimuli)
+        stimulus_set for stimulus_set in opened.sets.sets if not any(name in aside for name in stimulus_set.stimuli)
     ]
     names = opened.stimuli["stimulus"].to_list()
     of = "system" if "system" in opened.stimuli.columns else "stimulus"
     label = dict(zip(names, opened.stimuli[of].to_list(), strict=True))
     answers = study.design.ratings_per_item
     met = _met(sets, label)
-    nodes = sorted(
-        {label[name] for stimulus_set in sets for name in stimulus_set.stimuli if label[name] is not None}
-    )
+    nodes = sorted({label[name] for stimulus_set in sets for name in stimulus_set.stimuli if label[name] is not None})
     groups = _groups(nodes, met)
     per_rater = min(study.design.stimuli_per_rater or len(sets), len(sets))
     always = set(study.design.always)
-    common = sum(
-        stimulus_set.id in always or not always.isdisjoint(stimulus_set.stimuli) for stimulus_set in sets
-    )
+    common = sum(stimulus_set.id in always or not always.isdisjoint(stimulus_set.stimuli) for stimulus_set in sets)
     drawn_sets = max(1, per_rater - common)
     raters = max(answers, math.ceil((len(sets) - common) * answers / drawn_sets)) if sets else 0
     left_out = tuple(name for name in opened.sets.left_out if name not in aside)
@@ -124,9 +118,7 @@ def _groups(nodes: Iterable[str], met: Iterable[tuple[str, str]]) -> tuple[tuple
         if part[first] is not part[second]:
             joined = part[first] | part[second]
             part |= dict.fromkeys(joined, joined)
-    return tuple(
-        sorted({tuple(sorted(group)) for group in part.values()}, key=lambda group: (-len(group), group))
-    )
+    return tuple(sorted({tuple(sorted(group)) for group in part.values()}, key=lambda group: (-len(group), group)))
 
 
 def _warnings(

@@ -64,9 +64,7 @@ def usable(
     marked = marked.with_columns(reason.alias("\0reason"))
     bad = marked.filter(pl.col("\0reason").is_not_null())
     about = {name: pl.col(column).cast(pl.String) for name, column in (named or {}).items()}
-    ledger = bad.select(
-        what=pl.lit("row"), **about, reason=pl.col("\0reason"), stage=pl.lit("import"), row=pl.col(ROW)
-    )
+    ledger = bad.select(what=pl.lit("row"), **about, reason=pl.col("\0reason"), stage=pl.lit("import"), row=pl.col(ROW))
     good = marked.filter(pl.col("\0reason").is_null()).drop("\0reason")
     if not good.height:
         first = f": {ledger['reason'].mode().sort()[0]}" if ledger.height else ""
@@ -217,13 +215,10 @@ def further_answers(rows: pl.DataFrame, item: Sequence[str]) -> tuple[int, list[
         if name not in ours and not name.startswith("\0") and 2 * again[name].n_unique() <= again.height
     ]
     by_rater, by_answer = (
-        again.group_by(group).agg(pl.col(name).n_unique() for name in extras)
-        for group in (key, [*item, "value"])
+        again.group_by(group).agg(pl.col(name).n_unique() for name in extras) for group in (key, [*item, "value"])
     )
     many = again.height >= 5 * by_answer.height
-    differ = [
-        name for name in extras if (by_rater[name] > 1).any() and not (many and (by_answer[name] == 1).all())
-    ]
+    differ = [name for name in extras if (by_rater[name] > 1).any() and not (many and (by_answer[name] == 1).all())]
     return again.height - again.select(pl.struct(key).n_unique()).item(), differ
 
 

@@ -69,9 +69,7 @@ def set_type(scale: AnyScale, options: Mapping[str, str], where: str) -> SetType
     """The type of sets that the options state, or the usual one of the scale."""
     named = options.get("type")
     if named is None:
-        usual = next(
-            (kind for scale_class, kind in USUAL_TYPE.items() if isinstance(scale, scale_class)), None
-        )
+        usual = next((kind for scale_class, kind in USUAL_TYPE.items() if isinstance(scale, scale_class)), None)
         if usual is None:
             raise InputError(
                 f"{where}: the scale does not say what was done with the stimuli of a trial.",
@@ -87,9 +85,7 @@ def set_type(scale: AnyScale, options: Mapping[str, str], where: str) -> SetType
 def trial_sets(kind: SetType, options: Mapping[str, str]) -> Sets:
     """The sets of a table, with the systems that options name as reference and anchors."""
     anchors = [part.strip() for part in options.get("low_anchors", "").split(",") if part.strip()]
-    return table_sets(
-        kind, reference=options.get("hidden_reference"), anchors=anchors if kind == "mushra" else ()
-    )
+    return table_sets(kind, reference=options.get("hidden_reference"), anchors=anchors if kind == "mushra" else ())
 
 
 def with_roles(table: SourceTable, system: str | None, stimulus: str) -> pl.LazyFrame:
@@ -103,19 +99,13 @@ def with_roles(table: SourceTable, system: str | None, stimulus: str) -> pl.Lazy
             raise InputError(
                 f"{table.where}: nothing is called '{wanted}'.", suggestion(wanted, names[:200], "There are")
             )
-    role = (
-        pl.when(name == reference).then(pl.lit("hidden-reference")) if reference else pl.lit(None, pl.String)
-    )
+    role = pl.when(name == reference).then(pl.lit("hidden-reference")) if reference else pl.lit(None, pl.String)
     anchor = pl.when(name.is_in(anchors)).then(pl.lit("anchor"))
     return table.rows.with_columns(pl.coalesce(role, anchor, pl.lit("member")).alias("role"))
 
 
 def checked_trials(
-    ratings: pl.DataFrame,
-    scales: Mapping[str, AnyScale],
-    kind: SetType,
-    where: str,
-    options: Mapping[str, str],
+    ratings: pl.DataFrame, scales: Mapping[str, AnyScale], kind: SetType, where: str, options: Mapping[str, str]
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
     """The ratings of trials that can be used, a ledger of the others, and notes."""
     notes: list[str] = []
@@ -185,15 +175,10 @@ def read_members(format: str, table: SourceTable, source: Path, progress: Progre
     """The snapshot of a table with a row per trial and a column for each member."""
     options, where = table.options, table.where
     members, ranks = table.names_in("members"), table.names_in("ranks")
-    need(
-        table.columns,
-        [*members, *ranks, *(options[end] for end in ("best", "worst") if end in options)],
-        where,
-    )
+    need(table.columns, [*members, *ranks, *(options[end] for end in ("best", "worst") if end in options)], where)
     if len(members) < 2 or (ranks and len(ranks) != len(members)):
         raise InputError(
-            f"{where}: a set needs two members or more, and as many ranks.",
-            "Write members=a,b,c ranks=x,y,z.",
+            f"{where}: a set needs two members or more, and as many ranks.", "Write members=a,b,c ranks=x,y,z."
         )
     if ("best" in options) != ("worst" in options):
         raise InputError(f"{where}: best and worst belong together.", "Name both columns, or neither.")
@@ -231,23 +216,13 @@ def read_members(format: str, table: SourceTable, source: Path, progress: Progre
     )
 
 
-def _tall(
-    sheet: NamedTable, table: SourceTable, members: Sequence[str], ranks: Sequence[str]
-) -> pl.DataFrame:
+def _tall(sheet: NamedTable, table: SourceTable, members: Sequence[str], ranks: Sequence[str]) -> pl.DataFrame:
     """A row per member: ``rater, stimulus, place, value``, the number of the source row, and what else is known."""
     frame, options = sheet.frame, table.options
     rater = None if options.get("rater") == "none" else table.pick_optional("rater")
     ends = [options[end] for end in ("best", "worst") if end in options]
-    used_columns = {
-        rater,
-        *members,
-        *ranks,
-        *ends,
-        *(options[role] for role in ("trial", "set") if role in options),
-    }
-    extras = [
-        name for name in frame.columns if name not in used_columns and not frame.schema[name].is_nested()
-    ]
+    used_columns = {rater, *members, *ranks, *ends, *(options[role] for role in ("trial", "set") if role in options)}
+    extras = [name for name in frame.columns if name not in used_columns and not frame.schema[name].is_nested()]
     free = free_names(extras)
     raters = ids(frame[rater]) if rater is not None else pl.Series([None] * frame.height, dtype=pl.String)
     facts = [
@@ -276,11 +251,7 @@ def _tall(
                 pl.lit("member").alias("role"),
             )
         )
-    tall = (
-        pl.concat(parts)
-        .sort(ROW, "place")
-        .filter(pl.col("stimulus").is_not_null() & (pl.col("stimulus") != ""))
-    )
+    tall = pl.concat(parts).sort(ROW, "place").filter(pl.col("stimulus").is_not_null() & (pl.col("stimulus") != ""))
     return tall if ends or ranks else tall.with_columns(pl.lit(None, pl.Int64).alias("place"))
 
 

@@ -31,9 +31,7 @@ def companion_of(table: SourceTable, table_name: str, stem: str | None = "rating
     return companion if table_name in table.options or ours else None
 
 
-def own_columns(
-    table: SourceTable, names: Iterable[str], table_name: str, stem: str | None = "ratings."
-) -> list[str]:
+def own_columns(table: SourceTable, names: Iterable[str], table_name: str, stem: str | None = "ratings.") -> list[str]:
     """Those of the named columns that the table itself has; the others must be in its table of ``table_name``."""
     elsewhere = [name for name in names if name not in table.columns]
     companion = companion_of(table, table_name, stem) if elsewhere else None
@@ -41,9 +39,7 @@ def own_columns(
     for name in elsewhere:
         if name not in listed_columns:
             if companion is None:
-                raise InputError(
-                    f"{table.where} has no column '{name}'.", suggestion(name, table.columns, "It has")
-                )
+                raise InputError(f"{table.where} has no column '{name}'.", suggestion(name, table.columns, "It has"))
             fix = suggestion(name, [*table.columns, *listed_columns], "\0").partition("\0")[0]
             raise InputError(
                 f"Neither {table.where} nor {companion.name} has a column '{name}'.",
@@ -57,9 +53,7 @@ def roles_beside(table: SourceTable, stem: str | None = "ratings.") -> set[str]:
     listed_roles = {
         role for role in ABOUT_STIMULUS if role in table.options and table.options[role] not in table.columns
     }
-    own_columns(
-        table, [table.options[role] for role in ABOUT_STIMULUS if role in listed_roles], "stimuli", stem
-    )
+    own_columns(table, [table.options[role] for role in ABOUT_STIMULUS if role in listed_roles], "stimuli", stem)
     return listed_roles
 
 
@@ -72,8 +66,7 @@ def with_listed(
         return stimuli
     listed = _listed(table, companion, same_as)
     facts = stimuli.select(
-        "stimulus",
-        *(name for name in stimuli.columns[1:] if name in ABOUT_STIMULUS or name not in listed.columns),
+        "stimulus", *(name for name in stimuli.columns[1:] if name in ABOUT_STIMULUS or name not in listed.columns)
     )
     joined = listed.join(facts, on="stimulus", how="left", maintain_order="left", suffix="\0")
     doubled = [name for name in listed.columns if f"{name}\0" in joined.columns]
@@ -89,9 +82,7 @@ def with_listed_system(table: SourceTable, stimulus: str) -> SourceTable:
     assert companion is not None, "where the column of the system was found"
     systems = _listed(table, companion, stimulus).select("stimulus", pl.col("system").alias(LISTED_SYSTEM))
     key = pl.col(stimulus).cast(pl.String).str.strip_chars()
-    rows = table.rows.join(
-        systems.lazy(), left_on=key, right_on="stimulus", how="left", maintain_order="left"
-    )
+    rows = table.rows.join(systems.lazy(), left_on=key, right_on="stimulus", how="left", maintain_order="left")
     return replace(table, rows=rows, delimited=None)
 
 
@@ -126,9 +117,7 @@ def with_people(
     key = _matching_column(raters, people, path, source)
     shared_columns = set(raters.columns) & set(people.columns) - {"rater"}
     facts = people.rename({name: f"{name}_{path.stem}" for name in shared_columns}).rename({"rater": key})
-    joined = raters.join(
-        facts, on=key, how="left" if prolific else "full", coalesce=True, maintain_order="left"
-    )
+    joined = raters.join(facts, on=key, how="left" if prolific else "full", coalesce=True, maintain_order="left")
     notes = _mismatches(raters[key].drop_nulls().to_list(), people["rater"].to_list(), path)
     if key != "rater":
         joined = joined.filter(pl.col("rater").is_not_null()).drop(key)

@@ -117,9 +117,7 @@ class SourceTable:
         """All rows in memory, each a ``row``; an error where there is none."""
         frame = self.frame()
         if not frame.height:
-            raise InputError(
-                f"{self.path} has a header but no rows.", f"Point to a table with one row per {row}."
-            )
+            raise InputError(f"{self.path} has a header but no rows.", f"Point to a table with one row per {row}.")
         return NamedTable(frame, self.where, position=self.position)
 
     def refuse_nested(self, names: Iterable[str], *, lists: bool = False) -> None:
@@ -127,12 +125,7 @@ class SourceTable:
         schema = self.rows.collect_schema()
         for name in names:
             dtype = schema[name]
-            fine = (
-                lists
-                and isinstance(dtype, pl.List)
-                and not dtype.inner.is_nested()
-                and dtype.inner != pl.Null
-            )
+            fine = lists and isinstance(dtype, pl.List) and not dtype.inner.is_nested() and dtype.inner != pl.Null
             if dtype.is_nested() and not fine:
                 raise InputError(
                     f"{self.where}: the cells of '{name}' are lists or objects.",
@@ -144,9 +137,7 @@ class SourceTable:
         frame = collected(self.rows, self.path)
         nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
         return frame.with_columns(
-            pl.Series(
-                name, [None if cell is None else str(cell) for cell in frame[name].to_list()], pl.String
-            )
+            pl.Series(name, [None if cell is None else str(cell) for cell in frame[name].to_list()], pl.String)
             for name in nested
         )
 
@@ -154,9 +145,7 @@ class SourceTable:
         """Where a row of the table stands in its file, whichever rows were left out: ``line 12``, or ``row 11``."""
         if not self.reopens:
             return f"row {row + 1}"
-        table = open_table(
-            self.path, {**self.options, "personal": "keep"}, records=self.records, numbered=True
-        )
+        table = open_table(self.path, {**self.options, "personal": "keep"}, records=self.records, numbered=True)
         numbers = table.rows.select(ROW_NUMBER).slice(row, 1).collect().to_series()
         return self.place_of(int(numbers[0]) if numbers.len() else row)
 
@@ -188,26 +177,18 @@ def locate(source: Path, preferred: Sequence[str] = (), suffixes: Set[str] = TAB
         if (source / name).is_file():
             return source / name
     tables = sorted(
-        p
-        for p in source.iterdir()
-        if p.suffix.lower() in suffixes and p.is_file() and p.name != ADJUDICATIONS_FILE
+        p for p in source.iterdir() if p.suffix.lower() in suffixes and p.is_file() and p.name != ADJUDICATIONS_FILE
     )
     if len(tables) == 1:
         return tables[0]
     if not tables:
-        kinds = (
-            "CSV, TSV, Parquet, JSON, Excel or SPSS table"
-            if suffixes == TABLES
-            else " or ".join(sorted(suffixes))
-        )
+        kinds = "CSV, TSV, Parquet, JSON, Excel or SPSS table" if suffixes == TABLES else " or ".join(sorted(suffixes))
         raise InputError(f"{source} holds no {kinds}.", "Point to the table itself.")
     listed = ", ".join(p.name for p in tables[:6])
     raise InputError(f"{source} holds {len(tables)} tables ({listed}).", "Point to the one to read.")
 
 
-def open_table(
-    path: Path, options: Mapping[str, str], *, records: bool = False, numbered: bool = False
-) -> SourceTable:
+def open_table(path: Path, options: Mapping[str, str], *, records: bool = False, numbered: bool = False) -> SourceTable:
     """Open a table with the shared options; columns that options name are never taken for personal data.
 
     ``records``: one JSON record is one row, whatever lists it holds; otherwise a list of records inside it becomes rows.
@@ -217,9 +198,7 @@ def open_table(
     refuse_patterns(table.columns, str(path))
     if not numbered:
         return prepared(table, options)
-    return replace(
-        prepared(replace(table, rows=table.rows.with_row_index(ROW_NUMBER)), options), delimited=None
-    )
+    return replace(prepared(replace(table, rows=table.rows.with_row_index(ROW_NUMBER)), options), delimited=None)
 
 
 def rows_of(path: Path, options: Mapping[str, str], *, records: bool = False) -> pl.DataFrame:
@@ -273,8 +252,7 @@ def named_parts(table: SourceTable) -> SourceTable:
     duplicates = [part for part in parts if part in table.columns]
     if duplicates:
         raise InputError(
-            f"{table.where} has a column '{duplicates[0]}' already.",
-            f"Call that part of '{pattern}' something else.",
+            f"{table.where} has a column '{duplicates[0]}' already.", f"Call that part of '{pattern}' something else."
         )
     cell = pl.col(column).cast(pl.String).str.strip_chars()
     strange = table.rows.select(cell).filter(~pl.col(column).str.contains(expression)).head(1).collect()
@@ -285,9 +263,7 @@ def named_parts(table: SourceTable) -> SourceTable:
         )
     matched = cell.str.extract_groups(expression)
     part_columns = [matched.struct.field(part).alias(part) for part in parts]
-    rows = table.rows.with_columns(part_columns).with_columns(
-        pl.concat_str(parts, separator="/").alias(column)
-    )
+    rows = table.rows.with_columns(part_columns).with_columns(pl.concat_str(parts, separator="/").alias(column))
     listed = table.names_in("stimulus_columns")
     roles = {part: part for part in parts if part in ("system", "intent", "prompt")}
     facts = [*listed, *(part for part in parts if part not in roles)]
@@ -302,17 +278,13 @@ def _opened(path: Path, options: Mapping[str, str], *, records: bool) -> SourceT
         rows = scan_parquet(path)
         return SourceTable(path=path, rows=flat_columns(rows) if records else rows, options=options)
     if records and (kind in JSON or looks_like_json(path)):
-        return SourceTable(
-            path=path, rows=json_records(path, options.get("encoding")).lazy(), options=options
-        )
+        return SourceTable(path=path, rows=json_records(path, options.get("encoding")).lazy(), options=options)
     if kind in JSON or (kind == ".txt" and looks_like_json(path)):
         return SourceTable(path=path, rows=json_table(path, options.get("encoding")).lazy(), options=options)
     if kind in WORKBOOKS:
         return _in_memory(path, read_workbook(path, options.get("sheet"), options.get("header")), options)
     if kind in SPSS:
-        return replace(
-            _in_memory(path, read_spss(path, options.get("labels", LABELS[0])), options), first_line=None
-        )
+        return replace(_in_memory(path, read_spss(path, options.get("labels", LABELS[0])), options), first_line=None)
     opened = open_delimited(
         path, options.get("delimiter"), encoding=options.get("encoding"), header_lines=options.get("header")
     )
@@ -386,9 +358,7 @@ def _filtered(rows: pl.LazyFrame, text: str, where: str) -> tuple[pl.LazyFrame, 
 def _condition(text: str, rows: pl.LazyFrame, where: str) -> pl.Expr:
     match = _CONDITION.fullmatch(text)
     if match is None:
-        raise InputError(
-            f"'{text}' is not a condition.", "Write for example where=status=complete;age>=18;group=a|b."
-        )
+        raise InputError(f"'{text}' is not a condition.", "Write for example where=status=complete;age>=18;group=a|b.")
     name, sign, value = match.groups()
     need(rows.collect_schema().names(), [name], where)
     number = number_expr(name)
@@ -401,9 +371,7 @@ def _condition(text: str, rows: pl.LazyFrame, where: str) -> pl.Expr:
         same = same | (number.is_in(wanted).fill_null(False) if wanted else pl.lit(False))
         return same if sign == "=" else ~same
     if not _is_number(value):
-        raise InputError(
-            f"'{text}' compares with '{value}', which is not a number.", "Compare with a number."
-        )
+        raise InputError(f"'{text}' compares with '{value}', which is not a number.", "Compare with a number.")
     limit = float(value)
     compared = {"<": number < limit, "<=": number <= limit, ">": number > limit, ">=": number >= limit}[sign]
     return compared.fill_null(False)
@@ -475,9 +443,7 @@ def compile_pattern(pattern: str, allowed: Iterable[str]) -> re.Pattern[str]:
     names = re.findall(r"\{(\w+)\}", pattern)
     for name in names:
         if name not in allowed:
-            raise InputError(
-                f"The pattern '{pattern}' holds {{{name}}}.", suggestion(name, allowed, "It may hold")
-            )
+            raise InputError(f"The pattern '{pattern}' holds {{{name}}}.", suggestion(name, allowed, "It may hold"))
     if not names or len(set(names)) < len(names):
         raise InputError(
             f"The pattern '{pattern}' must hold each of its names once.",

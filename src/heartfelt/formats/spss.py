@@ -34,8 +34,7 @@ def read_spss(path: Path, labels: str = "nominal") -> TextTable:
         _, declared = read(path, metadataonly=True, output_format="dict", **missing_too)
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError) as error:
         raise InputError(
-            f"{path} cannot be read as an SPSS file: {error}.",
-            "Get a complete copy of the file, or save it as CSV.",
+            f"{path} cannot be read as an SPSS file: {error}.", "Get a complete copy of the file, or save it as CSV."
         ) from error
     frame = pl.DataFrame(
         {name: _column(name, list(cells), meta, labels) for name, cells in columns.items()}, strict=False
@@ -56,14 +55,10 @@ def read_spss(path: Path, labels: str = "nominal") -> TextTable:
 
 
 def _column(name: str, cells: list[Any], meta: Any, labels: str) -> pl.Series:
-    words = {
-        float(k): v for k, v in meta.variable_value_labels.get(name, {}).items() if isinstance(k, int | float)
-    }
+    words = {float(k): v for k, v in meta.variable_value_labels.get(name, {}).items() if isinstance(k, int | float)}
     nominal = meta.variable_measure.get(name) == "nominal"
     if words and (labels == "all" or (labels == "nominal" and nominal)):
         codes = (f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in cells)
-        texts = [
-            None if cell is None else words.get(cell, code) for cell, code in zip(cells, codes, strict=True)
-        ]
+        texts = [None if cell is None else words.get(cell, code) for cell, code in zip(cells, codes, strict=True)]
         return pl.Series(name, texts, dtype=pl.String)
     return pl.Series(name, cells, strict=False)

@@ -38,9 +38,7 @@ def snapshot_texts(snapshot: Snapshot, field: str) -> NamedTexts:
     study = snapshot.study
     questions = [q.id for q in study.asked if study.scale_of(q.id).level == "text"]
     fields = snapshot.fields["field"].unique(maintain_order=True).to_list() if snapshot.fields.height else []
-    columns = [
-        name for name, dtype in snapshot.stimuli.schema.items() if dtype == pl.String and name != "stimulus"
-    ]
+    columns = [name for name, dtype in snapshot.stimuli.schema.items() if dtype == pl.String and name != "stimulus"]
     name, _, which = field.rpartition(".")
     if field in questions:
         rows = _with(snapshot.scan_ratings(), "answer").filter(pl.col("question") == field)
@@ -88,9 +86,7 @@ def file_texts(path: Path, field: str | None, name: str = "") -> NamedTexts:
     if suffix in JSON and field not in table.columns and table.height == 1:
         table = _nested(path, table, field)
     need(table, [field], str(path))
-    frame = table.select(
-        pl.int_range(pl.len()).cast(pl.String).alias("stimulus"), pl.col(field).alias("text")
-    )
+    frame = table.select(pl.int_range(pl.len()).cast(pl.String).alias("stimulus"), pl.col(field).alias("text"))
     if frame["text"].dtype.is_nested():
         raise InputError(f"The column '{field}' of {path} holds lists or objects.", "Name a column of texts.")
     return _named(name or field, frame)
@@ -102,9 +98,7 @@ def _plain_list(path: Path) -> list[str] | None:
         content = json.loads(text_of(path))
     except ValueError:
         return None
-    is_text_list = (
-        isinstance(content, list) and bool(content) and all(isinstance(text, str) for text in content)
-    )
+    is_text_list = isinstance(content, list) and bool(content) and all(isinstance(text, str) for text in content)
     return content if is_text_list else None
 
 
@@ -113,11 +107,7 @@ def _nested(path: Path, table: pl.DataFrame, column: str) -> pl.DataFrame:
     content = json.loads(text_of(path))
     lists = content.values() if isinstance(content, dict) else ()
     for records in lists:
-        if (
-            isinstance(records, list)
-            and records
-            and all(isinstance(r, dict) and column in r for r in records)
-        ):
+        if isinstance(records, list) and records and all(isinstance(r, dict) and column in r for r in records):
             return pl.DataFrame({column: [r[column] for r in records]}, strict=False)
     return table
 
@@ -125,9 +115,7 @@ def _nested(path: Path, table: pl.DataFrame, column: str) -> pl.DataFrame:
 def _with(rows: pl.LazyFrame, *columns: str) -> pl.LazyFrame:
     """The table with columns that it may lack."""
     column_names = rows.collect_schema().names()
-    return rows.with_columns(
-        pl.lit(None, pl.String).alias(name) for name in columns if name not in column_names
-    )
+    return rows.with_columns(pl.lit(None, pl.String).alias(name) for name in columns if name not in column_names)
 
 
 def _named(name: str, frame: pl.DataFrame) -> NamedTexts:

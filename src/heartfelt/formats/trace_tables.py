@@ -92,9 +92,7 @@ def read_traces(format: str, table: SourceTable, source: Path, progress: Progres
         {"rater": "rater", "stimulus": "stimulus", "question": "question"},
     )
     good = good.select(columns)
-    scales = {
-        name: _scale(good, name, options, notes) for name in good["question"].unique(maintain_order=True)
-    }
+    scales = {name: _scale(good, name, options, notes) for name in good["question"].unique(maintain_order=True)}
     return build(
         format,
         table,
@@ -173,9 +171,7 @@ def _from_rows(base: pl.DataFrame, table: SourceTable) -> tuple[pl.DataFrame, li
     elif "question" in options:
         tall = tall.with_columns(pl.lit(options["question"]).alias("question"))
     tall = (
-        tall.drop("\0question", strict=False)
-        .filter(pl.col("\0time").is_not_null())
-        .sort("\0time", maintain_order=True)
+        tall.drop("\0question", strict=False).filter(pl.col("\0time").is_not_null()).sort("\0time", maintain_order=True)
     )
     grouped = tall.group_by(*key, "question", maintain_order=True).agg("\0time", "\0value")
     step = _step(grouped, options, table.where)
@@ -209,9 +205,7 @@ def _step(grouped: pl.DataFrame, options: Mapping[str, str], where: str) -> floa
     steps = grouped.select(pl.col("\0time").list.diff().explode()).to_series().drop_nulls()
     steps = steps.filter(steps > 0)
     if not steps.len():
-        raise InputError(
-            f"{where}: no trace has two moments.", "Check the column of the time, or state rate=SAMPLES."
-        )
+        raise InputError(f"{where}: no trace has two moments.", "Check the column of the time, or state rate=SAMPLES.")
     return max(_usual(steps.to_numpy()), 1 / HIGHEST_RATE)
 
 
@@ -220,9 +214,7 @@ def _usual(steps: NDArray[np.float64]) -> float:
     return float(np.quantile(steps, 0.5, method="lower"))
 
 
-def _on_grid(
-    times: NDArray[np.float64], values: NDArray[np.float64], step: float
-) -> tuple[NDArray[np.float64], bool]:
+def _on_grid(times: NDArray[np.float64], values: NDArray[np.float64], step: float) -> tuple[NDArray[np.float64], bool]:
     """The samples at every step from the first moment, and whether all lay on that grid."""
     positions = (times - times[0]) / step
     nearest = np.rint(positions).astype(int)
@@ -244,12 +236,7 @@ def _from_lists(base: pl.DataFrame, table: SourceTable) -> pl.DataFrame:
     for name in columns:
         cells = base[name]
         if not isinstance(cells.dtype, pl.List):
-            text = (
-                cells.cast(pl.String)
-                .str.strip_chars()
-                .str.strip_chars("[]()")
-                .str.replace_all(r"[;\s]+", ",")
-            )
+            text = cells.cast(pl.String).str.strip_chars().str.strip_chars("[]()").str.replace_all(r"[;\s]+", ",")
             parted = text.str.replace_all(",+", ",").str.split(",")
             cells = parted.list.eval(pl.element().str.strip_chars(" '\"").cast(pl.Float64, strict=False))
         cells = cells.cast(pl.List(pl.Float64), strict=False)
@@ -285,9 +272,7 @@ def _from_columns(base: pl.DataFrame, table: SourceTable) -> pl.DataFrame:
     listed = base.select(pl.concat_list(cells).alias("samples")).to_series()
     # A clip that ends early has empty cells to the end of its row.
     numbers = listed.to_frame().with_row_index("\0row")
-    longest = numbers.explode("samples").with_columns(
-        pl.int_range(1, pl.len() + 1).over("\0row").alias("\0place")
-    )
+    longest = numbers.explode("samples").with_columns(pl.int_range(1, pl.len() + 1).over("\0row").alias("\0place"))
     ends = longest.filter(pl.col("samples").is_not_null()).group_by("\0row").agg(pl.col("\0place").max())
     sized = numbers.join(ends, on="\0row", how="left", maintain_order="left")
     cut = sized.select(pl.col("samples").list.head(pl.col("\0place").fill_null(0))).to_series()
@@ -298,9 +283,7 @@ def _from_columns(base: pl.DataFrame, table: SourceTable) -> pl.DataFrame:
     return traces.with_columns(pl.lit(v).alias(n) for n, v in computed.items() if n not in stated_options)
 
 
-def _row_traces(
-    base: pl.DataFrame, table: SourceTable, samples: pl.Series, question: pl.Expr
-) -> pl.DataFrame:
+def _row_traces(base: pl.DataFrame, table: SourceTable, samples: pl.Series, question: pl.Expr) -> pl.DataFrame:
     options = table.options
     facts = []
     for name in ("rate", "start"):

@@ -62,9 +62,7 @@ class VoiceMosFormat(OpinionList):
                 pl.lit(None, pl.String).alias("rater"), sheet.numbers("score").alias("value"),
             )  # fmt: skip
             parts.append(
-                frame.filter(~pl.col("stimulus").is_in(list(clips))).select(
-                    parts[0].columns if parts else pl.all()
-                )
+                frame.filter(~pl.col("stimulus").is_in(list(clips))).select(parts[0].columns if parts else pl.all())
             )
         rows = pl.concat(parts).with_columns(pl.lit(question).alias("question"))
         notes = (
@@ -72,11 +70,7 @@ class VoiceMosFormat(OpinionList):
             if clips
             else []
         )
-        people = (
-            pl.concat(rated).group_by("rater", maintain_order=True).agg(pl.col(_INFO).first())
-            if rated
-            else None
-        )
+        people = pl.concat(rated).group_by("rater", maintain_order=True).agg(pl.col(_INFO).first()) if rated else None
         unread = {
             path.relative_to(sets.parent).as_posix(): "is no list of scores of the challenge"
             for path in every
@@ -85,9 +79,7 @@ class VoiceMosFormat(OpinionList):
         return self._snapshot(source, rows, options, progress, notes, people, unread)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        for part in (
-            snapshot.stimuli["split"].drop_nulls().unique() if "split" in snapshot.stimuli.columns else ()
-        ):
+        for part in snapshot.stimuli["split"].drop_nulls().unique() if "split" in snapshot.stimuli.columns else ():
             if part not in LISTENERS.values():
                 raise InputError(
                     f"The stimuli have the part '{part}', and voicemos has train, dev and test.",
@@ -100,9 +92,7 @@ class VoiceMosFormat(OpinionList):
             (data / "sets").mkdir(parents=True)
             named = rows.with_columns(
                 pl.Series(
-                    "clip",
-                    [_clip_name(*row) for row in rows.select("stimulus", "system").iter_rows()],
-                    dtype=pl.String,
+                    "clip", [_clip_name(*row) for row in rows.select("stimulus", "system").iter_rows()], dtype=pl.String
                 )
             )
             _refuse_shared_names(named)
@@ -115,18 +105,11 @@ class VoiceMosFormat(OpinionList):
                 if single.height:
                     info = [_info(str(name), people.get(str(name), {})) for name in single["rater"]]
                     listed = single.select(
-                        "system",
-                        "clip",
-                        pl.col("value").cast(pl.String).str.strip_suffix(".0"),
-                        pl.lit("1").alias("_"),
+                        "system", "clip", pl.col("value").cast(pl.String).str.strip_suffix(".0"), pl.lit("1").alias("_")
                     )
-                    lines = csv_text(
-                        listed.with_columns(pl.Series("info", info, dtype=pl.String)), header=False
-                    )
+                    lines = csv_text(listed.with_columns(pl.Series("info", info, dtype=pl.String)), header=False)
                     write_text(data / "sets" / f"{part.upper()}SET", lines)
-            system_rows = (
-                named.filter(pl.col("part") != "test").group_by("system").agg(pl.mean("value").alias("mean"))
-            )
+            system_rows = named.filter(pl.col("part") != "test").group_by("system").agg(pl.mean("value").alias("mean"))
             systems = system_rows.sort("system").rename({"system": "system_ID"})
             write_text(data / "mydata_system.csv", csv_text(systems))
 
@@ -140,9 +123,7 @@ class VoiceMosFormat(OpinionList):
 def _data(source: Path) -> Path:
     """The folder that holds ``sets``: the source, or DATA in it or in one of its folders."""
     folders = [
-        folder
-        for folder in (source, source / "DATA", *sorted(source.glob("*/DATA")))
-        if (folder / "sets").is_dir()
+        folder for folder in (source, source / "DATA", *sorted(source.glob("*/DATA"))) if (folder / "sets").is_dir()
     ]
     return folders[0] if folders else source
 
@@ -168,9 +149,7 @@ def _of_listeners(path: Path) -> pl.DataFrame:
 def _info(rater: str, facts: Mapping[str, object]) -> str:
     """What stands for a listener; a name that holds an underscore stands alone, since it could not be read back."""
     age, gender, hearing = (str(facts.get(name) or "na") for name in _INFO)
-    return (
-        rater if "_" in f"{rater}{age}{gender}{hearing}" else f"{{}}_{age}_{rater}_{gender}_na_na_{hearing}"
-    )
+    return rater if "_" in f"{rater}{age}{gender}{hearing}" else f"{{}}_{age}_{rater}_{gender}_na_na_{hearing}"
 
 
 def _refuse_shared_names(named: pl.DataFrame) -> None:

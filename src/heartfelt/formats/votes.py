@@ -59,9 +59,7 @@ class Votes(Format):
         key_columns = [key, question_column] if named else [key]
         columns = _columns(sheet, key_columns, table)
         sheet.unique(*key_columns, option="stimulus", answers=columns)
-        question = (
-            pl.col(question_column).cast(pl.String) if named else pl.lit(options.get("question", "category"))
-        )
+        question = pl.col(question_column).cast(pl.String) if named else pl.lit(options.get("question", "category"))
         further_columns = sheet.frame.select(pl.exclude(*key_columns, *columns)).columns
         items = sheet.frame.select(
             ids(sheet[key]).alias("stimulus"),
@@ -89,16 +87,12 @@ class Votes(Format):
     def write(self, snapshot: Snapshot, target: Path) -> None:
         ratings = snapshot.ratings.filter(pl.col("value").is_not_null())
         study = snapshot.study
-        order = list(
-            dict.fromkeys(name for q in study.asked for name in study.scale_of(q.id).labels().values())
-        )
+        order = list(dict.fromkeys(name for q in study.asked for name in study.scale_of(q.id).labels().values()))
         code = pl.col("value").cast(pl.String).str.strip_suffix(".0")
         answer = pl.coalesce("answer", code) if "answer" in ratings.columns else code
         ratings = ratings.with_columns(answer.alias("answer"))
         order = order or ratings["answer"].unique().sort().to_list()
-        wide = ratings.pivot(
-            "answer", index=ITEM, values="value", aggregate_function="len", maintain_order=True
-        )
+        wide = ratings.pivot("answer", index=ITEM, values="value", aggregate_function="len", maintain_order=True)
         wide = wide.with_columns(pl.lit(0).alias(name) for name in order if name not in wide.columns)
         listed = snapshot.table("items")
         if listed.height:
@@ -154,9 +148,7 @@ def _whole_columns(frame: pl.DataFrame, used_columns: Sequence[str]) -> list[str
     return list(integer_columns)
 
 
-def _ratings(
-    sheet: NamedTable, items: pl.DataFrame, columns: Mapping[str, str], scale: AnyScale
-) -> pl.DataFrame:
+def _ratings(sheet: NamedTable, items: pl.DataFrame, columns: Mapping[str, str], scale: AnyScale) -> pl.DataFrame:
     """One row per vote."""
     counts = [sheet.vote_counts(column).alias(f"\0{category}") for column, category in columns.items()]
     tall = (

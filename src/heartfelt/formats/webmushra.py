@@ -72,9 +72,7 @@ class WebMushra(Format):
             return False
         have = {name.casefold() for name in header_of(source)}
         ours = "session_test_id" in have and "trial_id" in have
-        like = have >= {"listener", "trial", "condition"} and bool(
-            have & {"ratingscore", "score", "grade", "rating"}
-        )
+        like = have >= {"listener", "trial", "condition"} and bool(have & {"ratingscore", "score", "grade", "rating"})
         return ours or like
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
@@ -160,18 +158,14 @@ def _listeners(
         order = listener_ranks.unique(maintain_order=True).to_list()
         names = {number: f"listener{position}" for position, number in enumerate(order, 1)}
         rater = listener_ranks.replace_strict(names, return_dtype=pl.String).alias("rater")
-        notes.append(
-            f"Listeners were distinguished by {', '.join(about)}; they are numbered in order of appearance."
-        )
+        notes.append(f"Listeners were distinguished by {', '.join(about)}; they are numbered in order of appearance.")
     else:
         key = [name for role in ("test", "trial", "condition") if (name := roles.get(role)) is not None]
         if len(key) < 2:
             key = [name for name in columns if name not in {roles.get("seconds"), roles.get("comment")}]
         session = occurrence(*key) + 1
         rater = frame.select(pl.format("listener{}", session).alias("rater")).to_series()
-        notes.append(
-            "No column names the listener: every time a trial and condition come again is another listener."
-        )
+        notes.append("No column names the listener: every time a trial and condition come again is another listener.")
     shown = [name for name in about if name not in personal]
     if personal:
         notes.append(f"Columns with personal data were dropped: {', '.join(personal)}.")
@@ -180,9 +174,7 @@ def _listeners(
     raters = frame.select(
         "rater", *(pl.col(name).alias(free.get(name, name)) for name in shown if name in frame.columns)
     )
-    raters = number_types(
-        raters.drop_nulls("rater").unique("rater", keep="first", maintain_order=True), keep=["rater"]
-    )
+    raters = number_types(raters.drop_nulls("rater").unique("rater", keep="first", maintain_order=True), keep=["rater"])
     return frame.drop(about, strict=False), raters, notes
 
 

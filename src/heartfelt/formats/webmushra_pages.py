@@ -42,12 +42,7 @@ PAIR = {
     "option": ("option_a", "option_b", "choice_answer"),
     "options": ("choice_option_a", "choice_option_b", "choice_answer"),
 }
-SCORED_PAIR = (
-    "rating_reference",
-    "rating_non_reference",
-    "rating_reference_score",
-    "rating_non_reference_score",
-)
+SCORED_PAIR = ("rating_reference", "rating_non_reference", "rating_reference_score", "rating_non_reference_score")
 LIKERT = ("stimuli", "stimuli_rating")
 
 
@@ -68,11 +63,7 @@ def read_page(sheet: NamedTable, roles: Mapping[str, str], options: Mapping[str,
     base = _base(sheet, roles)
     for kind, names in PAIR.items():
         if columns >= set(names):
-            return (
-                _recognised(base, names, sheet)
-                if kind == "reference"
-                else _preferred(base, names, sheet, options)
-            )
+            return _recognised(base, names, sheet) if kind == "reference" else _preferred(base, names, sheet, options)
     if columns >= set(SCORED_PAIR):
         return _scored_pairs(base, sheet)
     likert = [name for name in sheet.frame.columns if name.startswith(LIKERT[1])]
@@ -144,9 +135,7 @@ def _grades(
     )
     conditions = good["system"].unique(maintain_order=True).to_list()
     reference, anchors = _marked(conditions, options, sheet.where)
-    role = (
-        pl.when(pl.col("system") == reference).then(pl.lit("hidden-reference")) if reference else pl.lit(None)
-    )
+    role = pl.when(pl.col("system") == reference).then(pl.lit("hidden-reference")) if reference else pl.lit(None)
     anchor = pl.when(pl.col("system").is_in(anchors)).then(pl.lit("anchor"))
     good = _numbered(good, ["prompt", "system"])
     single = pl.len().over("rater", "trial") < 2
@@ -172,18 +161,14 @@ def number(cells: pl.Series) -> pl.Series:
     return text.cast(pl.Float64, strict=False).fill_nan(None)
 
 
-def _marked(
-    conditions: Sequence[str], options: Mapping[str, str], where: str
-) -> tuple[str | None, list[str]]:
+def _marked(conditions: Sequence[str], options: Mapping[str, str], where: str) -> tuple[str | None, list[str]]:
     """The condition that is the reference, and those that are anchors."""
     named = options.get("hidden_reference")
     usual = [name for word in REFERENCES for name in conditions if name.casefold() == word]
     anchors = [part.strip() for part in options.get("low_anchors", "").split(",") if part.strip()]
     for name in (*anchors, *([named] if named else [])):
         if name not in conditions:
-            raise InputError(
-                f"{where}: no condition is called '{name}'.", f"Conditions: {', '.join(conditions[:30])}."
-            )
+            raise InputError(f"{where}: no condition is called '{name}'.", f"Conditions: {', '.join(conditions[:30])}.")
     reference = named or (usual[0] if usual else None)
     if "low_anchors" not in options:
         anchors = [name for name in conditions if ANCHOR.fullmatch(name.casefold()) and name != reference]
@@ -268,12 +253,7 @@ def _scored_pairs(base: pl.DataFrame, sheet: NamedTable) -> WebmushraPage:
     for index, role in ((0, "hidden-reference"), (1, "member")):
         name, score = ids(sheet[SCORED_PAIR[index]]), number(sheet[SCORED_PAIR[index + 2]])
         compared = ids(sheet[SCORED_PAIR[1]])
-        columns = [
-            name.alias("system"),
-            score.alias("value"),
-            compared.alias("other"),
-            pl.lit(role).alias("role"),
-        ]
+        columns = [name.alias("system"), score.alias("value"), compared.alias("other"), pl.lit(role).alias("role")]
         sides.append(base.with_columns(columns))
     rows = pl.concat(sides).with_columns(_member("system").alias("stimulus"))
     good, ledger = usable(
@@ -281,8 +261,7 @@ def _scored_pairs(base: pl.DataFrame, sheet: NamedTable) -> WebmushraPage:
         {
             NAMELESS: unnamed("rater", "prompt", "system"),
             SELF_PAIR: (pl.col("system") == pl.col("other")) & (pl.col("role") != "member"),
-            "the grade is not a number from 1 to 5": pl.col("value").is_null()
-            | ~pl.col("value").is_between(1, 5),
+            "the grade is not a number from 1 to 5": pl.col("value").is_null() | ~pl.col("value").is_between(1, 5),
             REPEATED_ROW: repeated_rows(rows),
         },
         sheet.where,
@@ -302,9 +281,7 @@ def _scored_pairs(base: pl.DataFrame, sheet: NamedTable) -> WebmushraPage:
     return WebmushraPage(ratings=good.drop("other"), scales={"impairment": scale}, sets=sets, ledger=ledger)
 
 
-def _likert(
-    base: pl.DataFrame, columns: Sequence[str], sheet: NamedTable, options: Mapping[str, str]
-) -> WebmushraPage:
+def _likert(base: pl.DataFrame, columns: Sequence[str], sheet: NamedTable, options: Mapping[str, str]) -> WebmushraPage:
     parts = [
         base.with_columns(
             ids(sheet[LIKERT[0]]).alias("system"),

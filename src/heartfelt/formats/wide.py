@@ -17,26 +17,13 @@ import polars as pl
 
 from heartfelt.errors import InputError, RatingError, UnclearColumnError, as_option, suggestion
 from heartfelt.files import write_text
-from heartfelt.formats.columns import (
-    ABOUT_STIMULUS,
-    NamedTable,
-    id_notes,
-    need,
-    number_expr,
-    with_roles_named,
-)
+from heartfelt.formats.columns import ABOUT_STIMULUS, NamedTable, id_notes, need, number_expr, with_roles_named
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, new_names, stated_scale
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.participant_files import open_source
 from heartfelt.formats.side_tables import roles_beside, with_people
-from heartfelt.formats.source_table import (
-    SourceTable,
-    compile_pattern,
-    joined_columns,
-    pick_optional,
-    side_table,
-)
+from heartfelt.formats.source_table import SourceTable, compile_pattern, joined_columns, pick_optional, side_table
 from heartfelt.formats.wide_names import ColumnSubject, NamesReading, read_names, texts_of
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
@@ -97,9 +84,7 @@ def read_wide(format: str, table: SourceTable, source: Path, progress: Progress 
     options = table.options
     rows = options.get("rows", "rater")
     if rows not in {"rater", "stimulus"}:
-        raise InputError(
-            f"rows={rows} is not possible.", suggestion(rows, ["rater", "stimulus"], "A row is a")
-        )
+        raise InputError(f"rows={rows} is not possible.", suggestion(rows, ["rater", "stimulus"], "A row is a"))
     column_role = "stimulus" if rows == "rater" else "rater"
     listed_roles = roles_beside(table, None)
     named = {options[role]: role for role in ABOUT_STIMULUS if role in options and role not in listed_roles}
@@ -222,9 +207,7 @@ def _sentences(read: NamesReading, column_role: str, texts: Mapping[str, str]) -
 
 def _shortened(text: str) -> str:
     return (
-        text
-        if len(text) <= _LONGEST_TEXT
-        else f"{text[: _LONGEST_TEXT // 2 - 1]} … {text[-_LONGEST_TEXT // 2 + 2 :]}"
+        text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT // 2 - 1]} … {text[-_LONGEST_TEXT // 2 + 2 :]}"
     )
 
 

@@ -32,8 +32,7 @@ _DEFAULT_NAME = re.compile(r"Q(?:ID)?\d+(?:\.\d+)?(?:#\d+)?", re.IGNORECASE)
 _LOOP = re.compile(r"\d+_[^\d_].*")
 _PARTS = re.compile(r"(.+?)_(.+)")
 _QUESTION_WORDS = re.compile(
-    r"\?|^(?:how|is|are|do|does|did|to what|what|which|would|please indicate|i |it |this |the )",
-    re.IGNORECASE,
+    r"\?|^(?:how|is|are|do|does|did|to what|what|which|would|please indicate|i |it |this |the )", re.IGNORECASE
 )
 _SEPARATORS = ("_", ".", "-", " ", "/", "|", ": ")
 _COMPLETE = 0.8
@@ -79,17 +78,14 @@ def read_names(columns: Sequence[str], texts: Mapping[str, str], column_role: st
     first, last = QUESTION_FIRST.format(other=column_role), QUESTION_LAST.format(other=column_role)
     if column_role == "stimulus" and len(rounds) > 1:
         cells = [
-            ColumnSubject(column=name, question=name.partition("_")[2], other=name.partition("_")[0])
-            for name in loops
+            ColumnSubject(column=name, question=name.partition("_")[2], other=name.partition("_")[0]) for name in loops
         ]
         return _reading(cells, last, first, None, texts)
     split = [(name, match) for name in columns if name[-1:].isdigit() and (match := _PARTS.fullmatch(name))]
     times = Counter(match[1] for _, match in split)
     several = [(name, match) for name, match in split if times[match[1]] > 1]
     if several:
-        turned, doubt = (
-            (False, None) if column_role == "rater" else _orientation([m for _, m in several], texts)
-        )
+        turned, doubt = (False, None) if column_role == "rater" else _orientation([m for _, m in several], texts)
         split = several
     else:  # a slider per stimulus: Q3_1, Q4_1, Q5_1
         split = [(name, match) for name, match in split if _DEFAULT_NAME.fullmatch(match[1])]
@@ -109,9 +105,7 @@ def _reading(
 ) -> NamesReading | None:
     if not cells:
         return None
-    return NamesReading(
-        cells=tuple(cells), pattern=pattern, turned=turned, doubt=doubt, texts=texts_of(cells, texts)
-    )
+    return NamesReading(cells=tuple(cells), pattern=pattern, turned=turned, doubt=doubt, texts=texts_of(cells, texts))
 
 
 def texts_of(cells: Sequence[ColumnSubject], texts: Mapping[str, str]) -> ColumnTexts:
@@ -130,19 +124,12 @@ def texts_of(cells: Sequence[ColumnSubject], texts: Mapping[str, str]) -> Column
     # An instruction above all questions tells none of them apart.
     common = set.intersection(*map(set, shared.values())) if len(shared) > 1 else set()
     question_parts = {
-        name: [part for part in all_parts if part not in common] or all_parts
-        for name, all_parts in shared.items()
+        name: [part for part in all_parts if part not in common] or all_parts for name, all_parts in shared.items()
     }
-    questions = {
-        name: _STATED_BETWEEN.join(text_parts) for name, text_parts in question_parts.items() if text_parts
-    }
+    questions = {name: _STATED_BETWEEN.join(text_parts) for name, text_parts in question_parts.items() if text_parts}
     return ColumnTexts(
         questions,
-        {
-            name: subject_texts.pop()
-            for name, subject_texts in texts_of_subject.items()
-            if len(subject_texts) == 1
-        },
+        {name: subject_texts.pop() for name, subject_texts in texts_of_subject.items() if len(subject_texts) == 1},
     )
 
 
@@ -201,9 +188,7 @@ def wide_proposal(table: ProfiledTable) -> Proposal | None:
     columns = table.columns
     answers = [p for p in columns.values() if _is_answer(p)]
     if len(answers) < 2:  # answers in words, as surveys export them too
-        answers = [
-            p for p in columns.values() if p.repeats and p.distinct <= _MOST_WORDS and p.name[-1:].isdigit()
-        ]
+        answers = [p for p in columns.values() if p.repeats and p.distinct <= _MOST_WORDS and p.name[-1:].isdigit()]
     if len(answers) < 2:
         return None
     rows, key, doubts = _row(columns, answers)
@@ -223,12 +208,8 @@ def wide_proposal(table: ProfiledTable) -> Proposal | None:
             doubts["pattern"] = "the columns are only numbered; some may not be answers"
     settings = {"rows": rows, "pattern": pattern}
     # With a pattern of one name only, every other column fits it too.
-    remaining = [
-        p.name for p in columns.values() if p not in matched and (key is None or p.name != key.column)
-    ]
-    fits = (
-        remaining if pattern == f"{{{column_role}}}" else [name for name in remaining if _fits(pattern, name)]
-    )
+    remaining = [p.name for p in columns.values() if p not in matched and (key is None or p.name != key.column)]
+    fits = remaining if pattern == f"{{{column_role}}}" else [name for name in remaining if _fits(pattern, name)]
     if fits:
         settings[f"{rows}_columns"] = ",".join(fits)
     return Proposal(
@@ -263,8 +244,7 @@ def _row(
     by_rater = sum({*p.words} & VOCABULARY["rater"] != set() for p in answers)
     best = {
         role: max(
-            (name_score(p, role) + (0.5 if p.media and role == "stimulus" else 0.0) for p in candidates),
-            default=0.0,
+            (name_score(p, role) + (0.5 if p.media and role == "stimulus" else 0.0) for p in candidates), default=0.0
         )
         for role, candidates in (("rater", raters), ("stimulus", stimuli))
     }
@@ -316,11 +296,7 @@ def _numbered(answers: Sequence[ColumnProfile]) -> list[ColumnProfile]:
     """The largest group of columns whose names differ in a number only, or that are called like media files."""
     groups: dict[str, list[ColumnProfile]] = {}
     for profile in answers:
-        stem = (
-            "file"
-            if PurePath(profile.name).suffix.lower() in {".wav", ".mp3", ".png", ".jpg", ".jpeg"}
-            else ""
-        )
+        stem = "file" if PurePath(profile.name).suffix.lower() in {".wav", ".mp3", ".png", ".jpg", ".jpeg"} else ""
         groups.setdefault(stem or re.sub(r"\d+", "#", profile.name), []).append(profile)
     return max(groups.values(), key=len)
 

@@ -42,8 +42,7 @@ def read_workbook(path: Path, sheet: str | None = None, header: str | None = Non
         names = list(book.sheet_names)
         chosen = names if sheet is None else [_sheet(sheet, names, path)]
         loaded = {
-            name: book.load_sheet(name, header_row=None, skip_rows=0, dtypes="string").to_polars()
-            for name in chosen
+            name: book.load_sheet(name, header_row=None, skip_rows=0, dtypes="string").to_polars() for name in chosen
         }
     except fastexcel.FastExcelError as error:
         raise InputError(
@@ -79,11 +78,7 @@ def _table(frame: pl.DataFrame, stated: str | None, where: str, notes: list[str]
     header = find_header(frame.head(ROWS_SAMPLED).rows(), stated, where)
     rows = frame.slice(header.body)
     rows = rows.filter(pl.any_horizontal(pl.all().is_not_null()))
-    empty = [
-        at
-        for at, c in enumerate(rows)
-        if c.null_count() == c.len() and header.names[at] == f"column_{at + 1}"
-    ]
+    empty = [at for at, c in enumerate(rows) if c.null_count() == c.len() and header.names[at] == f"column_{at + 1}"]
     named = [at for at in range(rows.width) if at not in empty]
     columns = unique_names([header.names[at] for at in named], where)
     rows = rows.select(pl.nth(at).alias(name) for at, name in zip(named, columns, strict=True))

@@ -24,11 +24,7 @@ _ITEM = ["stimulus", "question"]
 
 
 def with_decisions(
-    table: pl.DataFrame,
-    snapshot: Snapshot,
-    questions: Sequence[str],
-    which: Adjudicated,
-    answers: pl.DataFrame,
+    table: pl.DataFrame, snapshot: Snapshot, questions: Sequence[str], which: Adjudicated, answers: pl.DataFrame
 ) -> pl.DataFrame:
     """The labels of ``questions``, replaced by decisions where there are such and ``which`` wants them.
 
@@ -42,9 +38,7 @@ def with_decisions(
     decided = decided.select(
         *_ITEM, "value", "answer" if "answer" in adjudications.columns else pl.lit(None).alias("answer")
     )
-    both = answers.join(
-        decided.select(*_ITEM, pl.col("value").alias("final")), on=_ITEM, maintain_order="left"
-    )
+    both = answers.join(decided.select(*_ITEM, pl.col("value").alias("final")), on=_ITEM, maintain_order="left")
     votes = both.group_by(_ITEM).agg(
         pl.len().cast(pl.Int64).alias("n"), (pl.col("value") == pl.col("final")).mean().alias("share")
     )

@@ -73,9 +73,7 @@ CHOICES = Contract(
             dtype=pl.Float64,
             about="1 where the first was preferred, 0 where the second was, 0.5 for a tie",
         ),
-        Column(
-            name="grade", dtype=pl.Float64, about="of a preference, in favour of the first", nullable=True
-        ),
+        Column(name="grade", dtype=pl.Float64, about="of a preference, in favour of the first", nullable=True),
         Column(
             name="split",
             dtype=pl.String,
@@ -121,9 +119,7 @@ class Benchmark(ShortRepr):
         tables |= {contract.name: getattr(self, contract.name) for contract in _IF_COMPARED}
         optional = {contract.name for contract in _IF_COMPARED}
         hashes = {
-            name: table_hash(name, frame)
-            for name, frame in tables.items()
-            if frame.height or name not in optional
+            name: table_hash(name, frame) for name, frame in tables.items() if frame.height or name not in optional
         }
         lines = [f"heartfelt-benchmark {SCHEMA_VERSION}", f"study {self.study.hash}"]
         lines.append(f"split {json.dumps(self.split.to_json(), sort_keys=True)}")
@@ -149,9 +145,7 @@ class Benchmark(ShortRepr):
         names = ("items", "stimuli", "groups")
         out = {part: dict.fromkeys(names, 0) for part in self.parts}
         counted = self.items.group_by("split").agg(
-            pl.len().alias("items"),
-            pl.n_unique("stimulus").alias("stimuli"),
-            pl.n_unique("group").alias("groups"),
+            pl.len().alias("items"), pl.n_unique("stimulus").alias("stimuli"), pl.n_unique("group").alias("groups")
         )
         for row in counted.iter_rows(named=True):
             out[row["split"]] = {name: int(row[name]) for name in names}
@@ -171,8 +165,7 @@ class Benchmark(ShortRepr):
                 root = os.path.relpath(self.media_root.resolve(), folder.resolve())
                 write_json(scratch / MEDIA, {"root": root})
             tables = {
-                name: TableEntry(getattr(self, name).height, value)
-                for name, value in sorted(self.table_hashes.items())
+                name: TableEntry(getattr(self, name).height, value) for name, value in sorted(self.table_hashes.items())
             }
             study = {"name": self.study.name, "hash": self.study.hash}
             manifest = Manifest(
@@ -239,9 +232,7 @@ def freeze(
             *(compared[side].alias("stimulus") for side in ("first", "second")),
         ]
     )
-    stimuli = snapshot.stimuli.join(
-        used.unique().to_frame(), on="stimulus", how="semi", maintain_order="left"
-    )
+    stimuli = snapshot.stimuli.join(used.unique().to_frame(), on="stimulus", how="semi", maintain_order="left")
     placed = assigned(groups_of(stimuli, split.by), split)
     items = table.rename({"value": "label"}).join(placed, on="stimulus", how="left", maintain_order="left")
     compared = _placed_choices(compared, placed)
@@ -289,9 +280,7 @@ def _placed_choices(table: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
     return CHOICES.check(table.with_columns(same).drop("_first", "_second"), "benchmark")
 
 
-def _notes(
-    placed: pl.DataFrame, split: SplitOptions, labels: Labels, compared: pl.DataFrame
-) -> tuple[str, ...]:
+def _notes(placed: pl.DataFrame, split: SplitOptions, labels: Labels, compared: pl.DataFrame) -> tuple[str, ...]:
     notes = list(labels.notes)
     alone = placed.filter(pl.col("group").str.starts_with("\x00stimulus ")).height
     if alone:
@@ -310,9 +299,7 @@ def _notes(
         )
     unlabelled = labels.ledger.filter(pl.col("what") == "item").height
     if unlabelled:
-        notes.append(
-            f"{unlabelled:,} items have no label and are left out of the benchmark; the ledger says why."
-        )
+        notes.append(f"{unlabelled:,} items have no label and are left out of the benchmark; the ledger says why.")
     return tuple(notes)
 
 
@@ -349,9 +336,7 @@ def load_benchmark(folder: Path | str) -> Benchmark:
         courses=courses,
         salt=manifest.salt,
     )
-    wrong = [
-        name for name, entry in manifest.tables.items() if benchmark.table_hashes.get(name) != entry.hash
-    ]
+    wrong = [name for name, entry in manifest.tables.items() if benchmark.table_hashes.get(name) != entry.hash]
     if wrong or benchmark.hash != manifest.hash:
         damaged = f"table of {wrong[0]}" if wrong else "study or its split"
         raise DamagedError(f"{folder} is damaged: its {damaged} is not the one its manifest describes.", _FIX)
@@ -362,9 +347,7 @@ def load_benchmark(folder: Path | str) -> Benchmark:
     misplaced = both.filter(~same.fill_null(False))
     if misplaced.height:
         name = misplaced["stimulus"][0]
-        raise DamagedError(
-            f"{folder} is damaged: the stimulus '{name}' is not in the part its group belongs to.", _FIX
-        )
+        raise DamagedError(f"{folder} is damaged: the stimulus '{name}' is not in the part its group belongs to.", _FIX)
     return benchmark
 
 

@@ -24,49 +24,28 @@ COURSES = Contract(
     (
         Column(name="stimulus", dtype=pl.String, about="the stimulus id"),
         Column(name="question", dtype=pl.String, about="the question id"),
-        Column(
-            name="samples", dtype=pl.List(pl.Float64), about="the mean of the raters' traces", nullable=True
-        ),
-        Column(
-            name="low", dtype=pl.List(pl.Float64), about="lower edge of the band over raters", nullable=True
-        ),
-        Column(
-            name="high", dtype=pl.List(pl.Float64), about="upper edge of the band over raters", nullable=True
-        ),
+        Column(name="samples", dtype=pl.List(pl.Float64), about="the mean of the raters' traces", nullable=True),
+        Column(name="low", dtype=pl.List(pl.Float64), about="lower edge of the band over raters", nullable=True),
+        Column(name="high", dtype=pl.List(pl.Float64), about="upper edge of the band over raters", nullable=True),
         Column(
             name="rate",
             dtype=pl.Float64,
             about="samples per second; empty where samples are per beat or bar",
             nullable=True,
         ),
-        Column(
-            name="start", dtype=pl.Float64, about="seconds from the start of the clip to the first sample"
-        ),
+        Column(name="start", dtype=pl.Float64, about="seconds from the start of the clip to the first sample"),
         Column(name="n", dtype=pl.Int64, about="raters"),
         Column(name="method", dtype=pl.String, about="how the course was made"),
+        Column(name="agreement", dtype=pl.Float64, about="mean concordance (CCC) of two raters", nullable=True),
         Column(
-            name="agreement", dtype=pl.Float64, about="mean concordance (CCC) of two raters", nullable=True
-        ),
-        Column(
-            name="ceiling",
-            dtype=pl.Float64,
-            about="CCC a perfect predictor can expect with this course",
-            nullable=True,
+            name="ceiling", dtype=pl.Float64, about="CCC a perfect predictor can expect with this course", nullable=True
         ),
         Column(name="ceiling_low", dtype=pl.Float64, about="lower bound of the ceiling", nullable=True),
         Column(name="ceiling_high", dtype=pl.Float64, about="upper bound of the ceiling", nullable=True),
         Column(
-            name="one_rater",
-            dtype=pl.Float64,
-            about="CCC a perfect predictor can expect with one rater",
-            nullable=True,
+            name="one_rater", dtype=pl.Float64, about="CCC a perfect predictor can expect with one rater", nullable=True
         ),
-        Column(
-            name="why_missing",
-            dtype=pl.String,
-            about="why there is no course, band or ceiling",
-            nullable=True,
-        ),
+        Column(name="why_missing", dtype=pl.String, about="why there is no course, band or ceiling", nullable=True),
     ),
     key=("stimulus", "question"),
 )

@@ -73,14 +73,10 @@ LABELS = Contract(
         Column(name="sd", dtype=pl.Float64, about="standard deviation of the ratings", nullable=True),
         Column(name="method", dtype=pl.String, about="how the label was made"),
         Column(name="answer", dtype=pl.String, about="the category in words", nullable=True),
-        Column(
-            name="share", dtype=pl.Float64, about="votes for, or probability of, the category", nullable=True
-        ),
+        Column(name="share", dtype=pl.Float64, about="votes for, or probability of, the category", nullable=True),
         Column(name="share_low", dtype=pl.Float64, about="lower bound of the share", nullable=True),
         Column(name="share_high", dtype=pl.Float64, about="upper bound of the share", nullable=True),
-        Column(
-            name="why_missing", dtype=pl.String, about="why there is no label or no interval", nullable=True
-        ),
+        Column(name="why_missing", dtype=pl.String, about="why there is no label or no interval", nullable=True),
     ),
     key=("stimulus", "question"),
 )
@@ -96,8 +92,7 @@ class LabelOptions:
     """How labels are made; what is None is taken from the scale and the study."""
 
     method: Annotated[
-        Method | None,
-        Option(help="How labels are made; the mean of numbers and the mode of categories if left out."),
+        Method | None, Option(help="How labels are made; the mean of numbers and the mode of categories if left out.")
     ] = None
     minimum_ratings: Annotated[
         int | None,
@@ -107,15 +102,12 @@ class LabelOptions:
         ),
     ] = None
     ties: Annotated[
-        Literal["missing", "lowest", "highest"],
-        Option(help="What to do where the most frequent categories are tied."),
+        Literal["missing", "lowest", "highest"], Option(help="What to do where the most frequent categories are tied.")
     ] = "missing"
     confidence: Annotated[float, Option(help="Confidence of the intervals.")] = 0.95
     adjudicated: Annotated[
         Adjudicated,
-        Option(
-            help="Which labels are those that senior raters decided: of questions with categories, all, or none."
-        ),
+        Option(help="Which labels are those that senior raters decided: of questions with categories, all, or none."),
     ] = "categories"
 
     def __post_init__(self) -> None:
@@ -123,8 +115,7 @@ class LabelOptions:
             raise InputError(f"No label method is called '{self.method}'.", suggestion(self.method, METHODS))
         if not 0 < self.confidence < 1 or (self.minimum_ratings is not None and self.minimum_ratings < 1):
             raise InputError(
-                "Labels need a confidence between 0 and 1 and at least one rating.",
-                "Leave both out for the defaults.",
+                "Labels need a confidence between 0 and 1 and at least one rating.", "Leave both out for the defaults."
             )
         check(self)
 
@@ -195,9 +186,7 @@ def counted_presentations(ratings: pl.LazyFrame, study: Study) -> pl.LazyFrame:
     return ratings.filter(first | ~pl.col("question").is_in(categories)) if categories else ratings
 
 
-def labels(
-    snapshot: Snapshot, options: LabelOptions | None = None, *, answers: pl.DataFrame | None = None
-) -> Labels:
+def labels(snapshot: Snapshot, options: LabelOptions | None = None, *, answers: pl.DataFrame | None = None) -> Labels:
     """Make a label for every item with enough ratings; ``answers`` are those of ``first_answers``, if at hand.
 
     Stimuli that the study sets aside as probes get none.
@@ -279,8 +268,7 @@ def _check(question: str, method: str, scale: Scale, answers: pl.DataFrame) -> N
         )
     if scale.level == "interval" and method == "dawid-skene":
         raise InputError(
-            f"The question '{question}' is answered with numbers, not with categories.",
-            "Use mean, median or p910.",
+            f"The question '{question}' is answered with numbers, not with categories.", "Use mean, median or p910."
         )
     if method in ("p910", "dawid-skene") and not answers["known"].all():
         raise InputError(
@@ -340,9 +328,7 @@ def _numbers(consensus: Aggregate, scale: Scale, confidence: float) -> pl.DataFr
 def _categories(consensus: CategoryConsensus, scale: Scale, confidence: float) -> pl.DataFrame:
     words = scale.labels()
     low, high = consensus.share_bounds(confidence)
-    values = pl.Series(
-        [None if value is None else float(value) for value in consensus.values], dtype=pl.Float64
-    )
+    values = pl.Series([None if value is None else float(value) for value in consensus.values], dtype=pl.Float64)
     answers = [None if value is None else words.get(value) for value in values]
     return pl.DataFrame(
         {
@@ -411,12 +397,9 @@ def _ledger(
     silent = pl.DataFrame(
         {"question": [name for name in usable if name not in answered]}, schema={"question": pl.String}
     )
-    ledgered = (
-        snapshot.ledger["stimulus"].drop_nulls() if "stimulus" in snapshot.ledger.columns else pl.Series([])
-    )
+    ledgered = snapshot.ledger["stimulus"].drop_nulls() if "stimulus" in snapshot.ledger.columns else pl.Series([])
     unrated = snapshot.items.select(ITEM).filter(
-        pl.col("question").is_in(sorted(answered))
-        & ~pl.col("stimulus").is_in(ledgered.cast(pl.String).to_list())
+        pl.col("question").is_in(sorted(answered)) & ~pl.col("stimulus").is_in(ledgered.cast(pl.String).to_list())
     )
     for part in (table, short):
         unrated = unrated.join(part.select(ITEM), on=ITEM, how="anti", maintain_order="left")
@@ -430,9 +413,7 @@ def _ledger(
         how="diagonal",
     )
     kind = pl.when(pl.col("stimulus").is_null()).then(pl.lit("question")).otherwise(pl.lit("item"))
-    rows = rows.with_columns(
-        kind.alias("what"), pl.lit(None, pl.String).alias("rater"), pl.lit(STAGE).alias("stage")
-    )
+    rows = rows.with_columns(kind.alias("what"), pl.lit(None, pl.String).alias("rater"), pl.lit(STAGE).alias("stage"))
     return LEDGER.check(rows.select(LEDGER.names), "labels")
 
 

@@ -28,9 +28,7 @@ def mostly_none(snapshot: Snapshot, answers: pl.DataFrame) -> pl.DataFrame:
     if "repeat" in table.collect_schema():
         table = table.filter(pl.col("repeat").fill_null(0) == 0)
     answered_none = pl.col("question").is_in(allowed) & pl.col("value").is_null() & (pl.col("answer") == NONE)
-    none = (
-        table.filter(answered_none).group_by(_ITEM, maintain_order=True).agg(pl.len().alias("none")).collect()
-    )
+    none = table.filter(answered_none).group_by(_ITEM, maintain_order=True).agg(pl.len().alias("none")).collect()
     valued = answers.group_by(_ITEM).agg(pl.len().alias("others"))
     counts = none.join(valued, on=_ITEM, how="left", maintain_order="left")
     counts = counts.with_columns(pl.col("others").fill_null(0)).filter(pl.col("none") >= pl.col("others"))

@@ -40,9 +40,7 @@ class SplitOptions:
     def __post_init__(self) -> None:
         if self.folds is not None:
             if self.folds < 2:
-                raise InputError(
-                    f"A split needs at least two folds, not {self.folds}.", "Ask for two or more folds."
-                )
+                raise InputError(f"A split needs at least two folds, not {self.folds}.", "Ask for two or more folds.")
             names = [f"fold_{at}" for at in range(1, self.folds + 1)]
             object.__setattr__(self, "shares", dict.fromkeys(names, 1 / self.folds))
         shares = {str(name): float(share) for name, share in self.shares.items()}
@@ -54,9 +52,7 @@ class SplitOptions:
             )
         unknown = sorted(set(self.fixed.values()) - shares.keys())
         if unknown:
-            raise InputError(
-                f"The split has no part '{unknown[0]}'.", suggestion(unknown[0], shares, "Parts")
-            )
+            raise InputError(f"The split has no part '{unknown[0]}'.", suggestion(unknown[0], shares, "Parts"))
         object.__setattr__(self, "shares", MappingProxyType(shares))
         object.__setattr__(self, "fixed", MappingProxyType(dict(self.fixed)))
 

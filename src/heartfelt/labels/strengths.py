@@ -45,15 +45,8 @@ STRENGTHS = Contract(
         Column(name="question", dtype=pl.String, about="the question id"),
         Column(name="of", dtype=pl.String, about="system or stimulus"),
         Column(name="name", dtype=pl.String, about="the system or stimulus"),
-        Column(
-            name="value",
-            dtype=pl.Float64,
-            about="its strength, mean zero over all that have one",
-            nullable=True,
-        ),
-        Column(
-            name="standard_error", dtype=pl.Float64, about="standard error of the strength", nullable=True
-        ),
+        Column(name="value", dtype=pl.Float64, about="its strength, mean zero over all that have one", nullable=True),
+        Column(name="standard_error", dtype=pl.Float64, about="standard error of the strength", nullable=True),
         Column(name="low", dtype=pl.Float64, about="lower bound of the strength's interval", nullable=True),
         Column(name="high", dtype=pl.Float64, about="upper bound of the strength's interval", nullable=True),
         Column(name="n", dtype=pl.Int64, about="answers it took part in"),
@@ -62,12 +55,7 @@ STRENGTHS = Contract(
         Column(name="rank_low", dtype=pl.Int64, about="best rank it may plausibly have", nullable=True),
         Column(name="rank_high", dtype=pl.Int64, about="worst rank it may plausibly have", nullable=True),
         Column(name="best", dtype=pl.Float64, about="probability of being the strongest", nullable=True),
-        Column(
-            name="why_missing",
-            dtype=pl.String,
-            about="why there is no strength or no interval",
-            nullable=True,
-        ),
+        Column(name="why_missing", dtype=pl.String, about="why there is no strength or no interval", nullable=True),
     ),
     key=("question", "of", "name"),
 )
@@ -113,9 +101,7 @@ def contest(snapshot: Snapshot, question: str, of: Of, confidence: float = 0.95)
     ratings = first_presentations(snapshot)
     names = stimuli.select("stimulus", pl.col(of).cast(pl.String).alias("name"))
     pairs = contests(choices(ratings, question, scale), stimuli, of)
-    rows = (
-        _sets(members(ratings, question), names) if isinstance(scale, Ranking | BestWorst) else pl.DataFrame()
-    )
+    rows = _sets(members(ratings, question), names) if isinstance(scale, Ranking | BestWorst) else pl.DataFrame()
     if not pairs.height:
         return None
     unconnected = _groups(pairs) if of == "stimulus" else None
@@ -124,10 +110,7 @@ def contest(snapshot: Snapshot, question: str, of: Of, confidence: float = 0.95)
     result, notes = _fitted(scale, pairs, rows, of, confidence)
     if of == "system":
         result = _with_all(result, names["name"].drop_nulls().unique().sort().to_list())
-    elif (
-        2 * len(result.core) < len(result.names)
-        and len({strength.why_missing for strength in result.strengths}) > 1
-    ):
+    elif 2 * len(result.core) < len(result.names) and len({strength.why_missing for strength in result.strengths}) > 1:
         linked = f"at most {len(result.core)}" if result.core else "none"
         reason = f"wins and losses connect {linked} of the {len(result.names):,} stimuli both ways"
         result = no_strengths(result.model, result.model, result.names, result.counts, reason)
@@ -197,10 +180,7 @@ def _fitted(
         return model(*columns, stimulus=sets, confidence=confidence), ()
     graded = isinstance(scale, Preference)
     value = pairs["grade" if graded else "value"]
-    options: dict[str, Any] = {
-        "confidence": confidence,
-        "stimulus": unit_of(pairs) if of == "system" else None,
-    }
+    options: dict[str, Any] = {"confidence": confidence, "stimulus": unit_of(pairs) if of == "system" else None}
     paired = stats.cmos if graded else stats.davidson if (value == 0.5).any() else stats.bradley_terry
     arguments = (rater_of(pairs), pairs["first"], pairs["second"], value)
     unknown = why_no_order(pairs)
@@ -243,16 +223,12 @@ def unit_of(pairs: pl.DataFrame) -> pl.Series | None:
     """
     if pairs["unit"].n_unique() == pairs.height:
         return None
-    both = pl.concat_str(
-        pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second"), separator="\x1f"
-    )
+    both = pl.concat_str(pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second"), separator="\x1f")
     units = pairs.group_by(both.alias("systems")).agg(pl.n_unique("unit"))["unit"]
     return pairs["unit"] if bool((units > 1).any()) else None
 
 
-def ranks(
-    result: Strengths, confidence: float = 0.95
-) -> list[tuple[int | None, int | None, int | None, float | None]]:
+def ranks(result: Strengths, confidence: float = 0.95) -> list[tuple[int | None, int | None, int | None, float | None]]:
     """For each contestant its rank, the bounds of its rank, and the probability of being the strongest."""
     values = np.array([math.nan if strength.is_missing else float(strength) for strength in result.strengths])
     out: list[tuple[int | None, int | None, int | None, float | None]] = []
@@ -278,9 +254,7 @@ def ranks(
             out.append((rank, None, None, None))
             continue
         reached = np.cumsum(row)
-        low, high = (
-            int(np.searchsorted(reached, share, side="right")) + 1 for share in (tail, 1.0 - tail - 1e-12)
-        )
+        low, high = (int(np.searchsorted(reached, share, side="right")) + 1 for share in (tail, 1.0 - tail - 1e-12))
         out.append((rank, min(low, rank), max(min(high, len(row)), rank), float(row[0])))
     return out
 
@@ -290,9 +264,7 @@ def strengths_table(contests: Sequence[Contest], least: int = 1) -> pl.DataFrame
     rows: list[dict[str, Any]] = []
     for contest in contests:
         result, answers = contest.result, contest.answers
-        for index, (name, strength, rank) in enumerate(
-            zip(result.names, result.strengths, ranks(result), strict=True)
-        ):
+        for index, (name, strength, rank) in enumerate(zip(result.names, result.strengths, ranks(result), strict=True)):
             n = answers.get(str(name), 0)
             row: dict[str, Any] = {"question": contest.question, "of": contest.of, "name": str(name), "n": n}
             row |= {"method": result.model, "why_missing": strength.why_missing or strength.why_no_interval}

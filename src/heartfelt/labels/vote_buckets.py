@@ -41,10 +41,7 @@ BUCKETS = Contract(
         Column(name="present_votes", dtype=pl.Int64, about="votes above the lowest category"),
         Column(name="absent_votes", dtype=pl.Int64, about="votes for the lowest category"),
         Column(
-            name="majority_present",
-            dtype=pl.Boolean,
-            about="the side with more votes; empty when tied",
-            nullable=True,
+            name="majority_present", dtype=pl.Boolean, about="the side with more votes; empty when tied", nullable=True
         ),
         Column(name="present_tie", dtype=pl.Boolean, about="equally many votes on both sides"),
         Column(
@@ -54,17 +51,10 @@ BUCKETS = Contract(
             nullable=True,
         ),
         Column(
-            name="majority_votes",
-            dtype=pl.Int64,
-            about="votes for the most frequent category, or for each of the tied",
+            name="majority_votes", dtype=pl.Int64, about="votes for the most frequent category, or for each of the tied"
         ),
         Column(name="value_tie", dtype=pl.Boolean, about="two or more categories are the most frequent"),
-        Column(
-            name="unanimous",
-            dtype=pl.Boolean,
-            about="all votes on one side; empty for one vote",
-            nullable=True,
-        ),
+        Column(name="unanimous", dtype=pl.Boolean, about="all votes on one side; empty for one vote", nullable=True),
         Column(
             name="unanimous_value",
             dtype=pl.Boolean,
@@ -128,9 +118,7 @@ def buckets(snapshot: Snapshot, *, answers: pl.DataFrame | None = None) -> Bucke
     rows = [(name, min(scale.labels()), *sides(scale)) for name, scale in scales.items()]
     schema = {"question": pl.String, "_lowest": pl.Float64, "_low": pl.String, "_high": pl.String}
     votes = (
-        answers.join(
-            pl.DataFrame(rows, schema=schema, orient="row"), on="question", how="inner", maintain_order="left"
-        )
+        answers.join(pl.DataFrame(rows, schema=schema, orient="row"), on="question", how="inner", maintain_order="left")
         .group_by(*ITEM, "value", "_lowest", "_low", "_high")
         .agg(pl.len().cast(pl.Int64).alias("votes"))
         .sort(*ITEM, "value")

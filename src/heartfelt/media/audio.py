@@ -140,9 +140,7 @@ def content_hash(path: Path | str) -> str:
     try:
         return sha256_of(path)
     except OSError as error:
-        raise InputError(
-            f"Cannot read {path}: {error.strerror}.", "Check the path and its permissions."
-        ) from error
+        raise InputError(f"Cannot read {path}: {error.strerror}.", "Check the path and its permissions.") from error
 
 
 def crop(
@@ -168,9 +166,7 @@ def crop(
 def crop_length(frames: int, rate: int, seconds: float, name: str = "") -> int:
     """How many frames a crop has; an error where the clip has fewer."""
     if not (math.isfinite(seconds) and seconds > 0 and rate > 0):
-        raise InputError(
-            f"Cannot crop {seconds} s at {rate} Hz.", "Give a positive length and a positive rate."
-        )
+        raise InputError(f"Cannot crop {seconds} s at {rate} Hz.", "Give a positive length and a positive rate.")
     length = round(seconds * rate)
     if length > frames:
         raise InputError(
@@ -243,9 +239,7 @@ def true_peak(samples: Samples, rate: int) -> float:
     return float(max(between.max(initial=0.0), -between.min(initial=0.0), np.abs(samples).max()))
 
 
-def normalise_loudness(
-    samples: Samples, rate: int, target: float = -23.0, *, peak_db: float = -1.0
-) -> Levelled:
+def normalise_loudness(samples: Samples, rate: int, target: float = -23.0, *, peak_db: float = -1.0) -> Levelled:
     """Bring a clip to ``target`` LUFS by one gain, held back where its true peak would pass ``peak_db``.
 
     A clip without a loudness comes back as it was, with the reason.
@@ -265,17 +259,11 @@ def normalise_loudness(
     headroom = peak_db - 20.0 * math.log10(peak)
     held_back = None
     if gain > headroom:
-        held_back = (
-            f"its peaks would pass {peak_db:g} dB; it stays {gain - headroom:.1f} LU below {target:g} LUFS"
-        )
+        held_back = f"its peaks would pass {peak_db:g} dB; it stays {gain - headroom:.1f} LU below {target:g} LUFS"
         gain = headroom
     factor = 10.0 ** (gain / 20.0)
     return Levelled(
-        samples=samples * np.float32(factor),
-        gain_db=gain,
-        before=before,
-        true_peak=peak * factor,
-        held_back=held_back,
+        samples=samples * np.float32(factor), gain_db=gain, before=before, true_peak=peak * factor, held_back=held_back
     )
 
 

@@ -71,9 +71,7 @@ def check_sound(samples: Samples, rate: int) -> SoundChecks:
         problems.append(f"a DC offset of {offset:.1%} of full scale")
     jump = _EDGE * math.sqrt(float(power.mean()))
     ends = {"begins": columns[0], "ends": columns[-1]}
-    problems += [
-        f"{name} abruptly" for name, sample in ends.items() if float(np.abs(sample).max()) > jump > 0.0
-    ]
+    problems += [f"{name} abruptly" for name, sample in ends.items() if float(np.abs(sample).max()) > jump > 0.0]
     return SoundChecks(
         seconds=seconds,
         channels=columns.shape[1],

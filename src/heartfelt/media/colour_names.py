@@ -170,9 +170,7 @@ def ciede2000(first: Floats, second: Floats) -> Floats:
         hue_difference - 360,
         np.where(hue_difference < -180, hue_difference + 360, hue_difference),
     )
-    turned = (
-        np.where(np.abs(hue_difference) <= 180, total, np.where(total < 360, total + 360, total - 360)) / 2
-    )
+    turned = np.where(np.abs(hue_difference) <= 180, total, np.where(total < 360, total + 360, total - 360)) / 2
     hue = np.where(grey, total, turned)
     light, chroma = (light1 + light2) / 2, (chroma1 + chroma2) / 2
     wave = (

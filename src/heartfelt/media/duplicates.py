@@ -85,10 +85,7 @@ def duplicate_groups(hashes: Sequence[Bits | None]) -> Ints:
     from heartfelt.media._kernels_pixels import join_close
 
     unique, first, inverse = np.unique(
-        np.stack([bits for bits in hashes if bits is not None]),
-        axis=0,
-        return_index=True,
-        return_inverse=True,
+        np.stack([bits for bits in hashes if bits is not None]), axis=0, return_index=True, return_inverse=True
     )
     # In the order given, so that the lowest place is the first of a group.
     order = np.argsort(first)
@@ -150,9 +147,7 @@ def _measured_and_hashed(path: Path) -> tuple[MeasuredImage, Bits | str]:
 def _grouped(files: Sequence[Path], results: Sequence[Bits | str]) -> NearDuplicates:
     """The groups by the hashes of files, or the reasons why there are none."""
     hashes = [None if isinstance(result, str) else result for result in results]
-    problems = [
-        (path, result) for path, result in zip(files, results, strict=True) if isinstance(result, str)
-    ]
+    problems = [(path, result) for path, result in zip(files, results, strict=True) if isinstance(result, str)]
     members: dict[int, list[int]] = {}
     for at, first in enumerate(duplicate_groups(hashes).tolist()):
         members.setdefault(first, []).append(at)

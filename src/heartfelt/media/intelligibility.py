@@ -39,9 +39,7 @@ def stoi(clean: npt.ArrayLike, processed: npt.ArrayLike, *, extended: bool = Fal
     ours, theirs = _stretches(first), _stretches(second)
     if extended:
         return float(np.sum(_normalised(ours) * _normalised(theirs)) / _STRETCH / len(ours))
-    level = np.linalg.norm(ours, axis=2, keepdims=True) / (
-        np.linalg.norm(theirs, axis=2, keepdims=True) + _TINY
-    )
+    level = np.linalg.norm(ours, axis=2, keepdims=True) / (np.linalg.norm(theirs, axis=2, keepdims=True) + _TINY)
     theirs = np.minimum(theirs * level, ours * (1 + _CUT))
     return float(np.mean(np.sum(_centred(ours, 2) * _centred(theirs, 2), axis=2)))
 
@@ -55,8 +53,7 @@ def _voiced(clean: Floats, processed: Floats) -> tuple[Floats, Floats]:
     """Both signals without the frames in which the clean one is quiet, put together again."""
     if clean.shape != processed.shape or clean.ndim != 1:
         raise InputError(
-            f"Signals of {clean.shape} and {processed.shape} samples cannot be compared.",
-            "Cut them to one length.",
+            f"Signals of {clean.shape} and {processed.shape} samples cannot be compared.", "Cut them to one length."
         )
     if len(clean) < _FRAME + _STRETCH * _HOP:
         raise InputError("The clip is shorter than half a second.", "Give a longer one.")
@@ -78,8 +75,7 @@ def _stretches(samples: Floats) -> Floats:
     bands = np.sqrt(power @ _band_matrix())
     if len(bands) < _STRETCH:
         raise InputError(
-            "Less than half a second of the reference is loud enough to compare.",
-            "Give a reference with speech in it.",
+            "Less than half a second of the reference is loud enough to compare.", "Give a reference with speech in it."
         )
     return np.lib.stride_tricks.sliding_window_view(bands, _STRETCH, axis=0)
 

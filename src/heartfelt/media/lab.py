@@ -8,9 +8,7 @@ import numpy.typing as npt
 from heartfelt.stats.triples import Floats
 
 # ITU-R BT.709 primaries; the white point is the sum of each row, so that greys are exactly neutral.
-TO_XYZ = np.array(
-    [[0.412453, 0.357580, 0.180423], [0.212671, 0.715160, 0.072169], [0.019334, 0.119193, 0.950227]]
-)
+TO_XYZ = np.array([[0.412453, 0.357580, 0.180423], [0.212671, 0.715160, 0.072169], [0.019334, 0.119193, 0.950227]])
 
 
 def lab_of(rgb: npt.ArrayLike) -> Floats:

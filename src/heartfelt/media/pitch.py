@@ -46,9 +46,7 @@ def _differences(frames: Floats, window: int, longest: int) -> Floats:
 
     size = scipy.fft.next_fast_len(frames.shape[1] + window, real=True)
     first = scipy.fft.rfft(frames[:, :window], size, axis=1)
-    product = scipy.fft.irfft(np.conj(first) * scipy.fft.rfft(frames, size, axis=1), size, axis=1)[
-        :, : longest + 1
-    ]
+    product = scipy.fft.irfft(np.conj(first) * scipy.fft.rfft(frames, size, axis=1), size, axis=1)[:, : longest + 1]
     energy = np.cumsum(np.pad(frames**2, ((0, 0), (1, 0))), axis=1)
     later = energy[:, window : window + longest + 1] - energy[:, : longest + 1]
     difference = np.maximum(later[:, :1] + later - 2 * product, 0)
@@ -59,11 +57,7 @@ def _differences(frames: Floats, window: int, longest: int) -> Floats:
 
 
 def _pitches(difference: Floats, shortest: int, rate: int) -> Floats:
-    before, now, after = (
-        difference[:, shortest - 1 : -2],
-        difference[:, shortest:-1],
-        difference[:, shortest + 1 :],
-    )
+    before, now, after = (difference[:, shortest - 1 : -2], difference[:, shortest:-1], difference[:, shortest + 1 :])
     dips = (now <= before) & (now < after) & (now < _DIP)
     dip = dips.argmax(axis=1)
     rows = np.arange(len(difference))

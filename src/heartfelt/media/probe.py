@@ -102,11 +102,7 @@ def probe(path: Path) -> MediaFacts:
 
 
 def probe_stimuli(
-    stimuli: pl.DataFrame,
-    root: Path,
-    where: str,
-    progress: Progress | None = None,
-    home: Path | None = None,
+    stimuli: pl.DataFrame, root: Path, where: str, progress: Progress | None = None, home: Path | None = None
 ) -> pl.DataFrame:
     """Return the stimuli with what their media files are. A missing file is a row with a reason.
 
@@ -191,9 +187,7 @@ class _Probes:
             for path, size, modified, changed, digest, _, *facts in frame.iter_rows()
         }
 
-    def facts(
-        self, paths: Sequence[str | None], locate: Callable[[str], Path], report: Progress | None
-    ) -> list[_Row]:
+    def facts(self, paths: Sequence[str | None], locate: Callable[[str], Path], report: Progress | None) -> list[_Row]:
         """The facts of every path in order; only those not known are located and probed, several at a time."""
         rows = [None if path is None else self._remembered(path) for path in paths]
         missing = [index for index, row in enumerate(rows) if row is None]

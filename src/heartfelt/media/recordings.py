@@ -119,9 +119,7 @@ def _peaks(mono: Samples) -> tuple[Ints, Ints]:
     return frames, bands
 
 
-def same_recordings(
-    paths: Sequence[Path | str], progress: Progress | None = None, workers: int | None = None
-) -> Ints:
+def same_recordings(paths: Sequence[Path | str], progress: Progress | None = None, workers: int | None = None) -> Ints:
     """For each audio file, the position of the first with the same recording; one that cannot be read is its own."""
     files = [Path(path) for path in paths]
     clips: list[Landmarks] = []

@@ -49,9 +49,7 @@ def open_sound(source: Source, *, reads_all: bool = True) -> Iterator[Any]:
     if not isinstance(source, bytes):
         source = Path(source)
         if not source.is_file():
-            raise InputError(
-                f"There is no audio file at {source}.", "Check the path, and that the media were fetched."
-            )
+            raise InputError(f"There is no audio file at {source}.", "Check the path, and that the media were fetched.")
     if (len(source) if isinstance(source, bytes) else source.stat().st_size) == 0:
         raise InputError(f"{_name(source)} is empty (0 bytes).", _REFETCH)
     try:
@@ -70,9 +68,7 @@ def open_sound(source: Source, *, reads_all: bool = True) -> Iterator[Any]:
         with _opened(source) as file:
             yield file
     except (soundfile.LibsndfileError, OSError) as error:
-        raise InputError(
-            f"{_name(source)} cannot be read as audio: {_reason(source, error)}.", _fix(source)
-        ) from error
+        raise InputError(f"{_name(source)} cannot be read as audio: {_reason(source, error)}.", _fix(source)) from error
 
 
 def _opened(source: Source) -> Any:
@@ -279,8 +275,7 @@ def _blocks(file: Any) -> Iterator[Samples]:
 def _check_count(source: Source, promised: int, count: int) -> None:
     if count < promised:
         raise InputError(
-            f"{_name(source)} is cut off: its header promises {promised} frames and {count} can be read.",
-            _REFETCH,
+            f"{_name(source)} is cut off: its header promises {promised} frames and {count} can be read.", _REFETCH
         )
     if count == 0:
         raise InputError(f"{_name(source)} holds no sound (0 frames).", _REFETCH)

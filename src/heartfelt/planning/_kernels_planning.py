@@ -91,9 +91,7 @@ def label_statistics(
         head[3] = (mean_between - mean_within) / (mean_between + (n0 - 1.0) * mean_within)
         head[4] = n0 * head[3] / (1.0 + (n0 - 1.0) * head[3])
         head[5] = np.sqrt(mean_within * inverse_n / labelled)
-    _jackknife(
-        rater, stimulus, value, dropped, n, mean, system, intent, systems, intents, raters, parts, moves
-    )
+    _jackknife(rater, stimulus, value, dropped, n, mean, system, intent, systems, intents, raters, parts, moves)
     return head, parts, n, mean, moves
 
 
@@ -156,9 +154,7 @@ def _jackknife(
         parts[s, 1], parts[s, 2] = _cells(n, mean, system, intent, intents, s, size[s], value_of)
         parts[s, 3] = (people - 1.0) / people * (second - first * first / people) if people > 1 else 0.0
         ratings = single[s, 0]
-        parts[s, 4] = (
-            (ratings - 1.0) / ratings * (single[s, 2] - single[s, 1] ** 2 / ratings) if ratings > 1 else 0.0
-        )
+        parts[s, 4] = (ratings - 1.0) / ratings * (single[s, 2] - single[s, 1] ** 2 / ratings) if ratings > 1 else 0.0
         parts[s, 5] = people
 
 

@@ -34,14 +34,7 @@ _NINE = tuple(float(point) for point in range(1, 10))
 VALENCE = QuestionPilot(
     question="valence",
     components=Components(
-        system=1.129,
-        intent=0.460,
-        cell=0.247,
-        stimulus=0.351,
-        rater=0.508,
-        residual=2.350,
-        gain=0.092,
-        taste=0.152,
+        system=1.129, intent=0.460, cell=0.247, stimulus=0.351, rater=0.508, residual=2.350, gain=0.092, taste=0.152
     ),
     scale=ScaleUse(_NINE, (0.103, 0.094, 0.132, 0.110, 0.153, 0.162, 0.138, 0.067, 0.041)),
     bounds=(1.0, 9.0),
@@ -49,14 +42,7 @@ VALENCE = QuestionPilot(
 AROUSAL = QuestionPilot(
     question="arousal",
     components=Components(
-        system=0.328,
-        intent=1.518,
-        cell=0.484,
-        stimulus=0.304,
-        rater=0.584,
-        residual=2.299,
-        gain=0.083,
-        taste=0.161,
+        system=0.328, intent=1.518, cell=0.484, stimulus=0.304, rater=0.584, residual=2.299, gain=0.083, taste=0.161
     ),
     scale=ScaleUse(_NINE, (0.093, 0.121, 0.145, 0.113, 0.122, 0.148, 0.127, 0.073, 0.058)),
     bounds=(1.0, 9.0),
@@ -64,14 +50,7 @@ AROUSAL = QuestionPilot(
 MOS = QuestionPilot(
     question="quality",
     components=Components(
-        system=0.289,
-        intent=0.0,
-        cell=0.0,
-        stimulus=0.207,
-        rater=0.469,
-        residual=0.582,
-        gain=0.136,
-        taste=0.110,
+        system=0.289, intent=0.0, cell=0.0, stimulus=0.207, rater=0.469, residual=0.582, gain=0.136, taste=0.110
     ),
     scale=ScaleUse((1.0, 2.0, 3.0, 4.0, 5.0), (0.166, 0.249, 0.224, 0.226, 0.135)),
     bounds=(1.0, 5.0),
@@ -183,9 +162,5 @@ def _on_scale(question: str, model: QuestionPilot, scale: Scale) -> QuestionPilo
     stretch = ((bounds[1] - bounds[0]) / (model.bounds[1] - model.bounds[0])) ** 2
     parts = Components.scaled(model.components, stretch)
     return QuestionPilot(
-        question=question,
-        components=parts,
-        scale=use,
-        bounds=bounds,
-        careless_variance=model.careless_variance,
+        question=question, components=parts, scale=use, bounds=bounds, careless_variance=model.careless_variance
     )

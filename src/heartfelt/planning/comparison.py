@@ -22,14 +22,7 @@ from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.parameters import keeps_effects, system_effects
 from heartfelt.planning.pilot import LEAST_RATERS, Pilot, QuestionPilot
 from heartfelt.planning.power import expected_errors, power_draws
-from heartfelt.planning.simulation import (
-    SimulatedDesign,
-    Studies,
-    assign_often,
-    mean_where,
-    settles,
-    wanted_pairs,
-)
+from heartfelt.planning.simulation import SimulatedDesign, Studies, assign_often, mean_where, settles, wanted_pairs
 from heartfelt.planning.uncertainty import Freedom
 from heartfelt.screening.panel import screen
 from heartfelt.snapshot import Snapshot
@@ -72,12 +65,7 @@ def comparison_pilot(study: Study, snapshot: Snapshot | None, seed: int = 0) -> 
     use = ScaleUse((0.0, 0.5, 1.0), (0.4, 0.2, 0.4)) if ties else ScaleUse((0.0, 1.0), (0.5, 0.5))
     if snapshot is None:
         parts = Components(
-            system=SYSTEM_VARIANCE,
-            intent=0.0,
-            cell=0.0,
-            stimulus=STIMULUS_VARIANCE,
-            rater=0.0,
-            residual=np.pi**2 / 3,
+            system=SYSTEM_VARIANCE, intent=0.0, cell=0.0, stimulus=STIMULUS_VARIANCE, rater=0.0, residual=np.pi**2 / 3
         )
         model = QuestionPilot(question=question, components=parts, scale=use, bounds=(0.0, 1.0))
         return Pilot(
@@ -114,10 +102,7 @@ def comparison_pilot(study: Study, snapshot: Snapshot | None, seed: int = 0) -> 
         components=parts,
         scale=use,
         bounds=(0.0, 1.0),
-        systems={
-            str(result.names[index]): float(value)
-            for index, value in zip(result.core, strengths, strict=True)
-        },
+        systems={str(result.names[index]): float(value) for index, value in zip(result.core, strengths, strict=True)},
         system_noise=tuple(tuple(row) for row in noise.tolist()),
         careless_variance=1.0,
         freedom=pairs_freedom(fitted.pairs["rater"].n_unique(), fitted.pairs["unit"].n_unique()),
@@ -177,12 +162,7 @@ def tie_widths(question_pilot: QuestionPilot, count: int, rng: np.random.Generat
 
 
 def simulate_comparisons(
-    material: StudyContents,
-    design: PlannedDesign,
-    pilot: Pilot,
-    dropout: float,
-    options: PlanOptions,
-    studies: int,
+    material: StudyContents, design: PlannedDesign, pilot: Pilot, dropout: float, options: PlanOptions, studies: int
 ) -> SimulatedDesign:
     layout = layout_of(material, design, options.seed)
     name = (str(design.sets), str(design.ratings), str(design.per_rater), str(design.raters))
@@ -190,9 +170,7 @@ def simulate_comparisons(
     incidences = assign_often(layout.units, design, dropout, options.seed, name, times)
     rng = stream(options.seed, "planning", "comparisons", *name)
     [(question, question_pilot)] = pilot.questions.items()
-    simulated = _studies(
-        layout, incidences, question_pilot, material, options, pilot.shares(studies, rng), rng
-    )
+    simulated = _studies(layout, incidences, question_pilot, material, options, pilot.shares(studies, rng), rng)
     return SimulatedDesign.of(design, incidences, layout.units.count, {question: simulated})
 
 
@@ -206,9 +184,7 @@ def _studies(
     rng: np.random.Generator,
 ) -> Studies:
     names, most = material.systems, shares.size
-    effects = system_effects(
-        question_pilot, names, options, np.full(most, question_pilot.components.system), rng
-    )
+    effects = system_effects(question_pilot, names, options, np.full(most, question_pilot.components.system), rng)
     first, second = np.triu_indices(len(names), 1)
     planted = effects[:, first] - effects[:, second]
     wanted = wanted_pairs(planted, options)
@@ -222,9 +198,7 @@ def _studies(
         incidence = incidences[number % len(incidences)]
         strength = effects[number][layout.system]
         strength = strength + np.sqrt(stimulus[number]) * rng.standard_normal(layout.system.size)
-        choices = drawn_choices(
-            layout, incidence, question_pilot, strength, shares[number], rng, ties[number]
-        )
+        choices = drawn_choices(layout, incidence, question_pilot, strength, shares[number], rng, ties[number])
         fitted = fit_choices(layout, incidence, choices)
         tested = [_difference(fitted, a, b) for a, b in zip(first.tolist(), second.tolist(), strict=True)]
         corrected = stats.holm([p for p, _ in tested])
@@ -261,9 +235,7 @@ def _variances(stimulus: Floats, widths: Floats) -> Floats:
     if not finite.any():
         return np.full(widths.shape, np.nan)
     centred = stimulus - stimulus[finite].mean()
-    slope = max(
-        float(centred[finite] @ squares[finite]) / max(float(centred[finite] @ centred[finite]), 1e-12), 0.0
-    )
+    slope = max(float(centred[finite] @ squares[finite]) / max(float(centred[finite] @ centred[finite]), 1e-12), 0.0)
     level = float(squares[finite].mean())
     return np.asarray(np.maximum(level + slope * centred, 0.05 * level)[:, None] + np.zeros(widths.shape))
 

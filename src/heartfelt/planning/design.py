@@ -90,11 +90,7 @@ def material_of(opened: OpenStudy) -> StudyContents:
     study, stimuli = opened.study, opened.stimuli
 
     def names(column: str, listed: Sequence[str]) -> list[str]:
-        used = (
-            stimuli[column].drop_nulls().cast(pl.String).unique().to_list()
-            if column in stimuli.columns
-            else []
-        )
+        used = stimuli[column].drop_nulls().cast(pl.String).unique().to_list() if column in stimuli.columns else []
         # What the manifest does not use is not planned for; without a manifest, what the study lists is.
         return [name for name in listed if name in used or not used] or sorted(used) or [""]
 
@@ -128,8 +124,7 @@ def material_of(opened: OpenStudy) -> StudyContents:
 def _own_sets(opened: OpenStudy, system: Ints) -> tuple[tuple[int, int], ...]:
     row_of = {name: number for number, name in enumerate(opened.stimuli["stimulus"].to_list())}
     members = [
-        [row_of[name] for name in stimulus_set.stimuli]
-        for stimulus_set in (opened.sets.sets if opened.sets else ())
+        [row_of[name] for name in stimulus_set.stimuli] for stimulus_set in (opened.sets.sets if opened.sets else ())
     ]
     return tuple((m[0], m[1]) for m in members if len(m) == 2 and system[m[0]] != system[m[1]])
 
@@ -146,28 +141,19 @@ def layout_of(material: StudyContents, design: PlannedDesign, seed: int = 0) -> 
         intent = np.tile(np.repeat(np.arange(kinds[1]), per_cell), kinds[0])
     count = system.size
     if not design.sets:
-        columns = [
-            {"system": system, "intent": intent, "prompt": np.arange(count)}[name]
-            for name in material.distinct
-        ]
+        columns = [{"system": system, "intent": intent, "prompt": np.arange(count)}[name] for name in material.distinct]
         cells: Sequence[int] = ()
         if columns:
             cells = np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].ravel().tolist()
         none = np.zeros(0, np.int64)
-        return StimulusTable(
-            system=system, intent=intent, units=AssignedUnits(cells, count), first=none, second=none
-        )
+        return StimulusTable(system=system, intent=intent, units=AssignedUnits(cells, count), first=none, second=none)
     if as_listed and material.sets:
         first, second = np.array(material.sets, np.int64).T
     else:
         first, second = _pairs(system, intent, design.sets, seed)
     contestants = list(zip(system[first].tolist(), system[second].tolist(), strict=True))
     return StimulusTable(
-        system=system,
-        intent=intent,
-        units=AssignedUnits((), first.size, contestants),
-        first=first,
-        second=second,
+        system=system, intent=intent, units=AssignedUnits((), first.size, contestants), first=first, second=second
     )
 
 
@@ -204,9 +190,7 @@ def pairs_available(material: StudyContents, clips: float) -> int:
     return round(systems * (systems - 1) / 2 * clips * clips * intents)
 
 
-def grid(
-    material: StudyContents, options: PlanOptions, dropout: float
-) -> tuple[list[PlannedDesign], list[str]]:
+def grid(material: StudyContents, options: PlanOptions, dropout: float) -> tuple[list[PlannedDesign], list[str]]:
     """The designs to simulate, the study's own first, and notes on what cannot be as asked."""
     notes: list[str] = []
     cells = len(material.systems) * len(material.intents)
@@ -226,9 +210,7 @@ def grid(
     designs: list[PlannedDesign] = []
     combinations = itertools.product(clips, ratings, options.per_rater or (0,), options.raters or (0,))
     for sizes in [(listed_clips, material.ratings, 0, 0), *combinations] if listed_clips else combinations:
-        candidate = design_of(
-            material, *sizes, dropout, is_own=not designs and bool(listed_clips), notes=notes
-        )
+        candidate = design_of(material, *sizes, dropout, is_own=not designs and bool(listed_clips), notes=notes)
         if not any(replace(candidate, own=False) == replace(design, own=False) for design in designs):
             designs.append(candidate)
     short = [design.ratings for design in designs if design.ratings < material.minimum]

@@ -63,9 +63,7 @@ def forecast(values: Floats, method: str) -> StudyForecast:
     return StudyForecast(estimate, error)
 
 
-def question_forecast(
-    name: str, studies: Studies, design: PlannedDesign, options: PlanOptions
-) -> QuestionForecast:
+def question_forecast(name: str, studies: Studies, design: PlannedDesign, options: PlanOptions) -> QuestionForecast:
     detected, planted = studies.detected, studies.planted
     differ = np.abs(planted) > 1e-9
     wanted = wanted_pairs(planted, options)
@@ -98,15 +96,11 @@ def question_forecast(
         pairs_found=forecast(detected.sum(axis=1), "pairs of systems detected, corrected for all pairs"),
         power_systems=_omnibus(detected, "any pair of systems detected, corrected for all pairs"),
         power_equivalence=_equivalence(studies, options),
-        power_intents=mean_share(
-            studies.found_intents, "share of pairs of intents detected, corrected for all pairs"
-        ),
+        power_intents=mean_share(studies.found_intents, "share of pairs of intents detected, corrected for all pairs"),
         false_alarms=share_estimate(
             float(alarms.sum()), alarms.size, "studies with a false alarm among systems that do not differ"
         ),
-        difference_width=forecast(
-            studies.difference_width, "width of the 95% interval of a difference of systems"
-        ),
+        difference_width=forecast(studies.difference_width, "width of the 95% interval of a difference of systems"),
         mean_width=forecast(studies.mean_width, "width of the 95% interval of a system's mean"),
         label_error=of_all("label_error", "standard error of a stimulus's mean rating"),
         alpha=of_all("alpha", "Krippendorff's alpha, interval"),

@@ -54,9 +54,7 @@ class AssignedUnits:
     """For sets of two: the systems of the members."""
 
 
-def assign(
-    units: AssignedUnits, quota: int, per_rater: int, raters: int, dropout: float, seed: int
-) -> Incidence:
+def assign(units: AssignedUnits, quota: int, per_rater: int, raters: int, dropout: float, seed: int) -> Incidence:
     """Run the assignment for ``raters`` people who are to do ``per_rater`` trials each and leave early with chance ``dropout``."""
     rng = Random(seed)
     layout = AssignmentUnits(

@@ -143,10 +143,7 @@ class Components:
     @property
     def as_array(self) -> Floats:
         return np.array(
-            [
-                *(self.system, self.intent, self.cell, self.stimulus, self.rater, self.residual),
-                *(self.gain, self.taste),
-            ]
+            [*(self.system, self.intent, self.cell, self.stimulus, self.rater, self.residual), *(self.gain, self.taste)]
         )
 
     @classmethod

@@ -18,9 +18,7 @@ class PlanOptions:
     Without ``effect`` or ``effects``, effects are as large as in the pilot. Prices are in any currency.
     """
 
-    raters: Annotated[
-        tuple[int, ...], Option(help="Numbers of raters to try, such as 20,40,80.", separator=",")
-    ] = ()
+    raters: Annotated[tuple[int, ...], Option(help="Numbers of raters to try, such as 20,40,80.", separator=",")] = ()
     ratings: Annotated[tuple[int, ...], Option(help="Ratings per clip (or set) to try.", separator=",")] = ()
     clips: Annotated[tuple[int, ...], Option(help="Clips per system and intent to try.", separator=",")] = ()
     per_rater: Annotated[tuple[int, ...], Option(help="Trials per rater to try.", separator=",")] = ()
@@ -48,16 +46,10 @@ class PlanOptions:
     ] = None
     tastes: Annotated[
         float | None,
-        Option(
-            help="Spread of raters' tastes for systems, in points; the pilot's if left out.", metavar="SD"
-        ),
+        Option(help="Spread of raters' tastes for systems, in points; the pilot's if left out.", metavar="SD"),
     ] = None
-    careless: Annotated[float | None, Option(help="Share of careless raters; the pilot's if left out.")] = (
-        None
-    )
-    dropout: Annotated[
-        float | None, Option(help="Share of raters who leave early; the pilot's if left out.")
-    ] = None
+    careless: Annotated[float | None, Option(help="Share of careless raters; the pilot's if left out.")] = None
+    dropout: Annotated[float | None, Option(help="Share of raters who leave early; the pilot's if left out.")] = None
     seconds: Annotated[float | None, Option(help="Seconds one trial takes; the pilot's if left out.")] = None
     overhead_minutes: Annotated[
         float, Option(help="Minutes a rater spends on consent, instructions and questions about themselves.")
@@ -71,8 +63,7 @@ class PlanOptions:
         Literal["default", "flag-only", "strict"], Option(help="What screening does with careless raters.")
     ] = "default"
     studies: Annotated[
-        int,
-        Option(help="Simulated studies per design, at most: fewer where the power is certain sooner."),
+        int, Option(help="Simulated studies per design, at most: fewer where the power is certain sooner.")
     ] = 1000
     assignments: int = 2
     seed: Annotated[int, Option(help="Seed of the simulation.")] = 0
@@ -109,9 +100,7 @@ class PlanOptions:
             )
         prices = (self.pay_per_hour, self.pay_per_rating, self.afford, self.seconds)
         require(
-            all(price is None or price > 0 for price in prices)
-            and self.fee >= 0
-            and self.overhead_minutes >= 0,
+            all(price is None or price > 0 for price in prices) and self.fee >= 0 and self.overhead_minutes >= 0,
             "Prices, times and budgets must be positive.",
             "Leave out what is not known.",
         )

@@ -56,11 +56,7 @@ class SampledParameters:
 
 
 def draw_parameters(
-    question_pilot: QuestionPilot,
-    names: tuple[str, ...],
-    options: PlanOptions,
-    studies: int,
-    rng: np.random.Generator,
+    question_pilot: QuestionPilot, names: tuple[str, ...], options: PlanOptions, studies: int, rng: np.random.Generator
 ) -> SampledParameters:
     components = question_pilot.draws(studies, rng)
     parts = latent_parts(question_pilot.scale, components)
@@ -68,19 +64,12 @@ def draw_parameters(
     total = latent_total(parts)
     level = np.zeros(studies)
     if question_pilot.freedom is not None:
-        level = level_draws(components, question_pilot.freedom, rng) / np.sqrt(
-            question_pilot.components.total
-        )
+        level = level_draws(components, question_pilot.freedom, rng) / np.sqrt(question_pilot.components.total)
     typical = float(np.mean(total - parts[:, 0]))
     shifts = question_pilot.scale.shift_for(effects, max(typical, 0.05))
     careless = np.sqrt(question_pilot.careless_variance * np.maximum(total - parts[:, 4], 0.0))
     return SampledParameters(
-        parts=parts,
-        effects=effects,
-        shifts=shifts,
-        careless_spread=careless,
-        components=components,
-        level=level,
+        parts=parts, effects=effects, shifts=shifts, careless_spread=careless, components=components, level=level
     )
 
 

@@ -165,9 +165,7 @@ def rating_table(snapshot: Snapshot, question: str) -> pl.DataFrame:
     columns = [name for name in ("system", "intent") if name in snapshot.stimuli.columns]
     facts = snapshot.stimuli.select("stimulus", *(pl.col(name).cast(pl.String) for name in columns))
     facts = facts.with_columns(pl.lit("").alias(name) for name in ("system", "intent") if name not in columns)
-    table = ratings.select("rater", "stimulus", "value").join(
-        facts, on="stimulus", how="inner", maintain_order="left"
-    )
+    table = ratings.select("rater", "stimulus", "value").join(facts, on="stimulus", how="inner", maintain_order="left")
     return table.with_columns(pl.col("system", "intent").fill_null(""))
 
 
@@ -242,9 +240,7 @@ def fit_components(table: pl.DataFrame) -> PilotFit | str:
     cells = of_system * intent.count + of_intent
     between_cells, nested = _interaction(table, stimulus_ids, cells, float(head[6] * head[7]), head[7])
     expected = effects[system.codes] + effects[system.count + intent.codes]
-    gain = min(
-        _gain_variance(expected, table["value"].to_numpy(), rater_ids.codes, rater_ids.count), MOST_GAIN
-    )
+    gain = min(_gain_variance(expected, table["value"].to_numpy(), rater_ids.codes, rater_ids.count), MOST_GAIN)
     components = Components(
         system=between[0],
         intent=between[1],
@@ -279,9 +275,7 @@ def fit_components(table: pl.DataFrame) -> PilotFit | str:
     )
 
 
-def _within_cells(
-    table: pl.DataFrame, system: IdCodes, intent: IdCodes
-) -> tuple[float, float, float, float] | str:
+def _within_cells(table: pl.DataFrame, system: IdCodes, intent: IdCodes) -> tuple[float, float, float, float] | str:
     """Stimulus, rater, residual and taste variance within cells; where every cell holds one stimulus, cells are part of the
     stimuli, and system and intent are held constant one by one.
     """

@@ -18,13 +18,7 @@ from heartfelt.planning.design import PlannedDesign, StudyContents, grid, materi
 from heartfelt.planning.forecasts import question_forecast, share_estimate
 from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.pilot import Pilot, QuestionPilot, estimate_pilot
-from heartfelt.planning.results import (
-    DesignForecast,
-    PilotSummary,
-    PlainAnswers,
-    ScreeningForecast,
-    StudyPlan,
-)
+from heartfelt.planning.results import DesignForecast, PilotSummary, PlainAnswers, ScreeningForecast, StudyPlan
 from heartfelt.planning.search import affordable, first_reaching, price
 from heartfelt.planning.simulation import SimulatedDesign
 from heartfelt.planning.words import answers, open_words
@@ -85,12 +79,8 @@ def plan_study(
         careless=study_pilot.careless,
         dropout=dropout,
         seconds=seconds,
-        components={
-            name: question_pilot.components for name, question_pilot in study_pilot.questions.items()
-        },
-        from_pilot=any(
-            question_pilot.freedom is not None for question_pilot in study_pilot.questions.values()
-        ),
+        components={name: question_pilot.components for name, question_pilot in study_pilot.questions.items()},
+        from_pilot=any(question_pilot.freedom is not None for question_pilot in study_pilot.questions.values()),
         credit=study_pilot.credit,
     )
     nothing = PlainAnswers("", "", "")
@@ -106,12 +96,7 @@ def plan_study(
         answers=nothing,
         notes=tuple(
             dict.fromkeys(
-                [
-                    *notes,
-                    *study_pilot.notes,
-                    *open_words(study_pilot),
-                    *_zero_effects(study_pilot, material, options),
-                ]
+                [*notes, *study_pilot.notes, *open_words(study_pilot), *_zero_effects(study_pilot, material, options)]
             )
         ),
         listed=material.system.size,
@@ -135,9 +120,7 @@ def _pilot(opened: OpenStudy, pilot: Snapshot | Pilot | None, options: PlanOptio
     if opened.sets is None:
         question_ids = [question.id for question in opened.study.asked]
         shared = {
-            name: question_pilot
-            for name, question_pilot in study_pilot.questions.items()
-            if name in question_ids
+            name: question_pilot for name, question_pilot in study_pilot.questions.items() if name in question_ids
         }
         if not shared:
             raise InputError(
@@ -148,9 +131,7 @@ def _pilot(opened: OpenStudy, pilot: Snapshot | Pilot | None, options: PlanOptio
         study_pilot = replace(study_pilot, questions=shared)
     if options.tastes is not None and opened.sets is None:
         taste = options.tastes**2
-        questions = {
-            name: with_taste(question_pilot, taste) for name, question_pilot in study_pilot.questions.items()
-        }
+        questions = {name: with_taste(question_pilot, taste) for name, question_pilot in study_pilot.questions.items()}
         study_pilot = replace(study_pilot, questions=questions)
     if options.careless is not None:
         study_pilot = replace(study_pilot, careless=options.careless, careless_raters=None)
@@ -169,18 +150,14 @@ def with_taste(question_pilot: QuestionPilot, taste: float) -> QuestionPilot:
         # Stated, so not open.
         freedom = replace(freedom, tastes=math.inf, ratings_per_taste=math.inf)
     return replace(
-        question_pilot,
-        components=replace(question_pilot.components, residual=residual, taste=taste),
-        freedom=freedom,
+        question_pilot, components=replace(question_pilot.components, residual=residual, taste=taste), freedom=freedom
     )
 
 
 def _check_systems(material: StudyContents, options: PlanOptions) -> None:
     for name in options.effects:
         if name not in material.systems:
-            raise InputError(
-                f"The study has no system '{name}'.", suggestion(name, material.systems, "Its systems")
-            )
+            raise InputError(f"The study has no system '{name}'.", suggestion(name, material.systems, "Its systems"))
     if options.effects and len({options.effects.get(name, 0.0) for name in material.systems}) < 2:
         raise InputError(
             "All expected effects are equal, so there is no difference to find.",
@@ -238,8 +215,7 @@ def _forecast(
             ratings_lost=simulated.lost,
         )
     questions = {
-        name: question_forecast(name, studies, design, options)
-        for name, studies in simulated.questions.items()
+        name: question_forecast(name, studies, design, options) for name, studies in simulated.questions.items()
     }
     return DesignForecast(
         design=design,

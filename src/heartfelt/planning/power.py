@@ -71,9 +71,7 @@ def power_draws(ratio: Floats, detected: Floats, wanted: Bools, rng: np.random.G
     share = float(np.clip(detected[counted].mean(), 0.5 / (size + 1), 1.0 - 0.5 / (size + 1)))
     bar = bar_for(ratio[counted], share)
     low, high = (float(chances(ratio[counted], bar + step).mean()) for step in (0.05, -0.05))
-    per_study = [
-        float(row[chosen].mean()) for row, chosen in zip(detected, counted, strict=True) if chosen.any()
-    ]
+    per_study = [float(row[chosen].mean()) for row, chosen in zip(detected, counted, strict=True) if chosen.any()]
     # Where all studies found the same, their share still has the spread of a share.
     spread = float(np.var(per_study)) or share * (1.0 - share)
     error = np.sqrt(spread / size) / max((high - low) / 0.1, 1e-3)

@@ -49,9 +49,7 @@ COMPARISONS = (
 def registered_design(plan: StudyPlan) -> DesignForecast:
     """The cheapest design that can be registered: the study's own stimuli, within the budget, with the wanted power."""
     wanted, limit = plan.options.power, plan.options.afford
-    with_listed = [
-        forecast for forecast in plan.designs if not plan.listed or forecast.design.stimuli == plan.listed
-    ]
+    with_listed = [forecast for forecast in plan.designs if not plan.listed or forecast.design.stimuli == plan.listed]
     within = [forecast for forecast in plan.affordable if forecast in with_listed]
     several = len(plan.designs[0].design.systems) > 1
     if several and plan.options.effect is None and not plan.options.effects:
@@ -72,10 +70,7 @@ def registered_design(plan: StudyPlan) -> DesignForecast:
     able = [forecast for forecast in within if not several or forecast.power >= wanted]
     if able:
         return min(
-            able,
-            key=lambda forecast: (
-                forecast.cost_at_most if forecast.cost_at_most is not None else forecast.hours
-            ),
+            able, key=lambda forecast: forecast.cost_at_most if forecast.cost_at_most is not None else forecast.hours
         )
     best, first = max(within, key=lambda forecast: forecast.power), plan.first_reaching
     more = "No design that was tried reaches it, so plan for a larger --effect or more stimuli"
@@ -154,18 +149,13 @@ def _models(study: Study, intents: tuple[str, ...]) -> tuple[str, ...]:
     """The exact model of each question's ratings."""
 
     def outcome(question: Question) -> str:
-        if (
-            question.axis
-            and study.scale_of(question.id).level == "interval"
-            and study.reference(question.axis)
-        ):
+        if question.axis and study.scale_of(question.id).level == "interval" and study.reference(question.axis):
             return f"{question.id} less its intent's reference"
         return question.id
 
     fixed = "system + intent" if len(intents) > 1 else "system"
     return tuple(
-        f"{outcome(question)} ~ {fixed} + (1 | rater) + (1 | stimulus) + (1 | rater:system)"
-        for question in study.asked
+        f"{outcome(question)} ~ {fixed} + (1 | rater) + (1 | stimulus) + (1 | rater:system)" for question in study.asked
     )
 
 

@@ -46,9 +46,7 @@ def rehearse(
         parameters = draw_parameters(question_pilot, material.systems, options, 1, rng)
         of_intents = standardised(1, intents, rng)[0]
         sizes = (len(material.systems), intents)
-        values[name] = draw_answers(
-            layout, incidence, question_pilot, parameters, 0, of_intents, sizes, careless, rng
-        )
+        values[name] = draw_answers(layout, incidence, question_pilot, parameters, 0, of_intents, sizes, careless, rng)
     names = [f"rater{number:04d}" for number in range(incidence.raters)]
     snapshot = simulated_snapshot(layout, incidence, pilot, material, names, values)
     return Rehearsed(snapshot, names, careless, values)
@@ -65,9 +63,7 @@ def simulated_snapshot(
     """Simulated answers with the stimuli they are about."""
     scales, questions = {}, []
     for index, (name, question_pilot) in enumerate(pilot.questions.items()):
-        scales[f"scale{index}"] = Numeric(
-            type="numeric", low=question_pilot.bounds[0], high=question_pilot.bounds[1]
-        )
+        scales[f"scale{index}"] = Numeric(type="numeric", low=question_pilot.bounds[0], high=question_pilot.bounds[1])
         questions.append(Question(id=name, text=name, scale=f"scale{index}"))
     design = Design(minimum_ratings=material.minimum)
     study = Study(name="simulated", scales=scales, questions=questions, design=design)

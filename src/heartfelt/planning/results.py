@@ -171,9 +171,7 @@ class StudyPlan:
     def affordable(self) -> tuple[DesignForecast, ...]:
         """The designs that the budget pays; all without one."""
         limit = self.options.afford
-        return tuple(
-            forecast for forecast in self.designs if limit is None or (forecast.cost_at_most or 0.0) <= limit
-        )
+        return tuple(forecast for forecast in self.designs if limit is None or (forecast.cost_at_most or 0.0) <= limit)
 
     @property
     def first_reaching(self) -> DesignForecast | None:
@@ -181,9 +179,6 @@ class StudyPlan:
         able = [forecast for forecast in self.designs if forecast.power >= self.options.power]
         return min(
             able,
-            key=lambda forecast: (
-                forecast.design.stimuli != self.listed,
-                forecast.cost_at_most or forecast.hours,
-            ),
+            key=lambda forecast: (forecast.design.stimuli != self.listed, forecast.cost_at_most or forecast.hours),
             default=None,
         )

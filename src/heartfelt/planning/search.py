@@ -43,18 +43,14 @@ def price(design: PlannedDesign, options: PlanOptions, seconds: float, answered:
     return Price(minutes, hours, min(cost(hours, answered), every), every)
 
 
-def with_ratings(
-    material: StudyContents, options: PlanOptions, dropout: float, ratings: int
-) -> PlannedDesign:
+def with_ratings(material: StudyContents, options: PlanOptions, dropout: float, ratings: int) -> PlannedDesign:
     """The study's own clips with other ratings per clip."""
     clips = material.system.size / (len(material.systems) * len(material.intents))
     per_rater = options.per_rater[0] if options.per_rater else 0
     return design_of(material, clips, ratings, per_rater, 0, dropout, is_own=False, notes=[])
 
 
-def affordable(
-    material: StudyContents, options: PlanOptions, dropout: float, seconds: float
-) -> PlannedDesign | None:
+def affordable(material: StudyContents, options: PlanOptions, dropout: float, seconds: float) -> PlannedDesign | None:
     """The most ratings per clip of the study's own clips that the budget pays; None where it pays none."""
     limit = options.afford
     if limit is None or not material.system.size:
@@ -89,11 +85,7 @@ def first_reaching(
     """
     listed = material.system.size
     with_listed = [attempt for attempt in tried if attempt.design.stimuli == listed]
-    if (
-        not with_listed
-        or len(material.systems) < 2
-        or any(attempt.power >= options.power for attempt in with_listed)
-    ):
+    if not with_listed or len(material.systems) < 2 or any(attempt.power >= options.power for attempt in with_listed):
         return []
     low = max(attempt.design.ratings for attempt in with_listed)
     high = max(FURTHEST * material.ratings, 2 * low)

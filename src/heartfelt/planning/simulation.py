@@ -154,12 +154,7 @@ def assign_often(
 
 
 def simulate_design(
-    material: StudyContents,
-    design: PlannedDesign,
-    pilot: Pilot,
-    dropout: float,
-    options: PlanOptions,
-    studies: int,
+    material: StudyContents, design: PlannedDesign, pilot: Pilot, dropout: float, options: PlanOptions, studies: int
 ) -> SimulatedDesign:
     layout = layout_of(material, design)
     name = (str(design.stimuli), str(design.ratings), str(design.per_rater), str(design.raters))
@@ -224,20 +219,9 @@ def simulate_question(
     real: dict[str, list[float]] = {}
     settled = False
     for number in range(most):
-        incidence, (careless, dropped) = (
-            incidences[number % len(incidences)],
-            (people[0][number], people[1][number]),
-        )
+        incidence, (careless, dropped) = (incidences[number % len(incidences)], (people[0][number], people[1][number]))
         value = draw_answers(
-            layout,
-            incidence,
-            question_pilot,
-            parameters,
-            number,
-            of_intents[number],
-            (systems, intents),
-            careless,
-            rng,
+            layout, incidence, question_pilot, parameters, number, of_intents[number], (systems, intents), careless, rng
         )
         head, jackknife, effects, system_cover, intent_cover, moves = statistics(
             incidence.rater, incidence.unit, value, dropped,
@@ -394,8 +378,5 @@ def screen_once(
     dropped = np.isin(rehearsed.raters, list(panel.dropped))
     careless = rehearsed.careless
     return Screened(
-        int(careless.sum()),
-        int((careless & dropped).sum()),
-        int((~careless).sum()),
-        int((~careless & dropped).sum()),
+        int(careless.sum()), int((careless & dropped).sum()), int((~careless).sum()), int((~careless & dropped).sum())
     )

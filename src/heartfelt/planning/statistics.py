@@ -35,9 +35,7 @@ def statistics(
     """
     kernel: Any = label_statistics
     run = kernel.interpreted if studies * rater.size < COMPILED_FROM else kernel
-    head, parts, n, mean, moves = run(
-        rater, stimulus, value, dropped, system, intent, systems, intents, minimum
-    )
+    head, parts, n, mean, moves = run(rater, stimulus, value, dropped, system, intent, systems, intents, minimum)
     effects = np.full(systems + intents, np.nan)
     covers = np.full((systems, systems), np.nan), np.full((intents, intents), np.nan)
     if head[1] >= 3:

@@ -45,8 +45,7 @@ class Freedom:
 def freedom_of(table: pl.DataFrame, fixed: tuple[tuple[int, float], ...]) -> Freedom:
     """What a table of ratings (rater, stimulus, system) leaves open; ``fixed`` as in ``Freedom``."""
     per_stimulus, per_rater, per_taste = (
-        table.group_by(*columns).len()["len"].to_numpy()
-        for columns in (("stimulus",), ("rater",), ("rater", "system"))
+        table.group_by(*columns).len()["len"].to_numpy() for columns in (("stimulus",), ("rater",), ("rater", "system"))
     )
     (systems, _), _, (cells, _) = fixed
     stimuli = max(per_stimulus.size - cells, 1)
@@ -139,9 +138,7 @@ def effect_draws(effects: Floats, noise: Floats, df: float, count: int, rng: np.
     spread = np.maximum(sizes, 0.0)
     turned = (effects - effects.mean()) @ turns
     squares = float(turned @ turned)
-    shrinkage = (
-        min(max(size - 3, 0) * float(spread.sum()) / (size - 1) / squares, 1.0) if squares > 0.0 else 0.0
-    )
+    shrinkage = min(max(size - 3, 0) * float(spread.sum()) / (size - 1) / squares, 1.0) if squares > 0.0 else 0.0
     variance = spread * (1.0 - shrinkage * (size - 2) / size) + 2.0 * (shrinkage * turned) ** 2 / (size - 1)
     tails = np.sqrt(df / rng.chisquare(df, (count, 1)))
     shrunk = (1.0 - shrinkage) * turned + tails * np.sqrt(variance) * rng.standard_normal((count, size))

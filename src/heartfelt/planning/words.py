@@ -33,9 +33,7 @@ def target(plan: StudyPlan) -> str:
 
 def _power_words(forecast: DesignForecast) -> str:
     parts = [
-        f"{_percent_with_range(q.power)} ({q.question})"
-        for q in forecast.questions.values()
-        if not q.power.is_missing
+        f"{_percent_with_range(q.power)} ({q.question})" for q in forecast.questions.values() if not q.power.is_missing
     ]
     return listed(parts) if parts else "no power (a single system)"
 
@@ -92,13 +90,13 @@ def _equivalence(plan: StudyPlan) -> str:
         return ""
     parts = [f"{percent(q.power_equivalence.value)} ({q.question})" for q in forecasts]
     margin = f"{plan.options.smallest_effect:g}"
-    return f" Two systems that do not differ are shown to be equivalent within {margin} points with {listed(parts)} power."
+    return (
+        f" Two systems that do not differ are shown to be equivalent within {margin} points with {listed(parts)} power."
+    )
 
 
 def _reliability_words(best: DesignForecast) -> str:
-    parts = [
-        f"{share(q.icc1k.value)} ({q.question})" for q in best.questions.values() if q.icc1k.value is not None
-    ]
+    parts = [f"{share(q.icc1k.value)} ({q.question})" for q in best.questions.values() if q.icc1k.value is not None]
     return f"How many raters: with one system there is no pair to find; {best.words} give a reliability of {listed(parts)}."
 
 
@@ -161,9 +159,7 @@ def _clips_or_ratings(plan: StudyPlan) -> str:
 
 def _percent_change(ratio: float) -> str:
     change = round(100 * abs(ratio - 1))
-    return (
-        "equally wide" if change < 1 else f"{change}% {'narrower' if ratio < 1 else 'wider'} with more clips"
-    )
+    return "equally wide" if change < 1 else f"{change}% {'narrower' if ratio < 1 else 'wider'} with more clips"
 
 
 def _reliability(forecast: DesignForecast) -> str:

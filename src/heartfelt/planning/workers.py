@@ -71,9 +71,7 @@ def simulate_all(
     return out
 
 
-def _start(
-    work: DesignWork, designs: Sequence[PlannedDesign], results: Path
-) -> subprocess.Popen[bytes] | None:
+def _start(work: DesignWork, designs: Sequence[PlannedDesign], results: Path) -> subprocess.Popen[bytes] | None:
     command = [sys.executable, "-P", "-m", "heartfelt.planning.workers", str(results)]
     with tempfile.TemporaryFile() as task:
         pickle.dump((work, list(designs)), task)

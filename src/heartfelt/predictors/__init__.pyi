@@ -5,17 +5,7 @@ from .execution.store import user_cache
 from .execution.work import Retry
 from .files.media_files import FILE_PREDICTIONS, FileRun, predict_files
 from .options import FileOptions, RunOptions
-from .predictor import (
-    PREDICTIONS,
-    PREDICTORS,
-    Ask,
-    Case,
-    Media,
-    Prediction,
-    Predictor,
-    PredictorInfo,
-    TransientError,
-)
+from .predictor import PREDICTIONS, PREDICTORS, Ask, Case, Media, Prediction, Predictor, PredictorInfo, TransientError
 from .spec import parse_spec, predictor_from
 from .task import cases
 

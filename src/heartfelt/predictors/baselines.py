@@ -47,9 +47,7 @@ class Group:
     def share(self, code: float) -> float:
         return self.codes.get(code, 0) / self.n
 
-    def prediction(
-        self, scale: Scale, note: str, among: Group | None = None, of: Group | None = None
-    ) -> Prediction:
+    def prediction(self, scale: Scale, note: str, among: Group | None = None, of: Group | None = None) -> Prediction:
         """The mean of numbers; the most frequent category (the smaller code if tied) with the shares of all.
 
         With ``among`` and ``of``: how far this group is from ``among``, which it is part of, added to ``of``.
@@ -82,9 +80,7 @@ class GroupedLabels:
         # Strengths are fitted to all answers at once; how often a stimulus was chosen says nothing of the other pairs.
         self.compared = [name for name in self._families if isinstance(source.study.scale_of(name), COMPARED)]
         if self.compared:
-            finite_labels = finite_labels.filter(~pl.col("question").is_in(self.compared)).rename(
-                {value: "value"}
-            )
+            finite_labels = finite_labels.filter(~pl.col("question").is_in(self.compared)).rename({value: "value"})
             finite_labels = pl.concat([finite_labels, win_shares(source, self.compared)])
         columns = [name for name in ("stimulus", "system", "intent") if name in stimuli.columns]
         self._facts = {row["stimulus"]: row for row in stimuli.select(columns).iter_rows(named=True)}
@@ -349,17 +345,10 @@ class Human(Predictor):
         for name, question, raters, values in grouped.agg(pl.col("rater"), pl.col("value")).rows():
             chosen = self._chosen(name, question, raters, values)
             if chosen is not None:
-                other_values = [
-                    value for rater, value in zip(raters, values, strict=True) if rater != chosen[2]
-                ]
+                other_values = [value for rater, value in zip(raters, values, strict=True) if rater != chosen[2]]
                 mean = sum(other_values) / len(other_values) if other_values else None
                 rows.append((name, question, chosen[3], mean, len(other_values)))
-        schema = {
-            **dict.fromkeys(_PAIR, pl.String),
-            "value": pl.Float64,
-            "against": pl.Float64,
-            "n": pl.Int64,
-        }
+        schema = {**dict.fromkeys(_PAIR, pl.String), "value": pl.Float64, "against": pl.Float64, "n": pl.Int64}
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def _chosen(
@@ -388,9 +377,7 @@ class Human(Predictor):
         note = f"one rater against {n} others"
         if case.members:
             first, second = sorted(member.stimulus for member in case.members)
-            return Prediction(
-                members={first: value or 0.0, second: 1.0 - (value or 0.0)}, against=against, note=note
-            )
+            return Prediction(members={first: value or 0.0, second: 1.0 - (value or 0.0)}, against=against, note=note)
         return Prediction(value=value, against=against, note=note)
 
 

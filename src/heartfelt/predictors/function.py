@@ -28,17 +28,7 @@ _FIELDS = frozenset(
     field.name
     for field in fields(Prediction)
     if field.name
-    not in {
-        "retry_after",
-        "call",
-        "second_call",
-        "lost_calls",
-        "errors",
-        "boxes",
-        "repeats",
-        "spread",
-        "agreement",
-    }
+    not in {"retry_after", "call", "second_call", "lost_calls", "errors", "boxes", "repeats", "spread", "agreement"}
 )
 
 
@@ -54,14 +44,10 @@ class Function(Predictor):
     }
     cacheable = False
 
-    def __init__(
-        self, address: str, options: Mapping[str, str], function: Callable[..., Any] | None = None
-    ) -> None:
+    def __init__(self, address: str, options: Mapping[str, str], function: Callable[..., Any] | None = None) -> None:
         at_once = options.get("at_once", "1")
         if not at_once.isdecimal() or int(at_once) < 1:
-            raise InputError(
-                f"at_once must be a whole number from 1, not '{at_once}'.", "Give a whole number from 1."
-            )
+            raise InputError(f"at_once must be a whole number from 1, not '{at_once}'.", "Give a whole number from 1.")
         self._place = address
         self.at_once = int(at_once)
         self._given = function
@@ -134,9 +120,7 @@ def imported(address: str) -> Callable[..., Any]:
     """The function or class at ``module:name``; the working folder is searched too."""
     module, _, name = address.partition(":")
     if not module or not name:
-        raise InputError(
-            f"'{address}' does not name a function.", "Write module:function, such as my_model:predict."
-        )
+        raise InputError(f"'{address}' does not name a function.", "Write module:function, such as my_model:predict.")
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -145,22 +129,18 @@ def imported(address: str) -> Callable[..., Any]:
     except ModuleNotFoundError as error:
         if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
             raise InputError(
-                f"The module '{module}' needs '{error.name}', which is not installed.",
-                "Install it, and try again.",
+                f"The module '{module}' needs '{error.name}', which is not installed.", "Install it, and try again."
             ) from error
         raise UnknownNameError(
             f"No module is called '{module}'.", "Give a module that can be imported from the working folder."
         ) from error
     except Exception as error:  # somebody else's module may raise anything while it loads
         raise InputError(
-            f"The module '{module}' does not load: {type(error).__name__}: {error}.",
-            "Correct it, and try again.",
+            f"The module '{module}' does not load: {type(error).__name__}: {error}.", "Correct it, and try again."
         ) from error
     function = getattr(home, name, None)
     if not callable(function):
-        functions = [
-            name for name, member in vars(home).items() if callable(member) and not name.startswith("_")
-        ]
+        functions = [name for name, member in vars(home).items() if callable(member) and not name.startswith("_")]
         raise UnknownNameError(
             f"The module '{module}' has no function '{name}'.", suggestion(name, functions, "Its functions")
         )
@@ -173,8 +153,7 @@ def _parameters(function: Callable[..., Any], address: str) -> tuple[str, ...]:
         signature = inspect.signature(function)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"The parameters of {address} are not known.",
-            "Give a Python function, such as one that calls it.",
+            f"The parameters of {address} are not known.", "Give a Python function, such as one that calls it."
         ) from error
     for parameter in signature.parameters.values():
         if parameter.kind in _VARIADIC or parameter.default is not parameter.empty:

@@ -40,15 +40,13 @@ def parse_cache(file: bool | Path | str) -> Path | None:
 class EngineOptions:
     """Where the work is done: here, or on the machines of a Ray cluster."""
 
-    engine: Annotated[
-        str | Engine, _asking("Where the work is done: local or ray.", flags=("--engine", "--on"))
-    ] = "local"
+    engine: Annotated[str | Engine, _asking("Where the work is done: local or ray.", flags=("--engine", "--on"))] = (
+        "local"
+    )
     engine_options: Mapping[str, str] = field(default_factory=dict)
     """Options of the engine as text; those below are Ray's."""
     address: Annotated[str | None, _asking("The Ray cluster's address.")] = None
-    workers: Annotated[int | None, _asking("Ray: how many workers; as many as fit if left out.", low=1)] = (
-        None
-    )
+    workers: Annotated[int | None, _asking("Ray: how many workers; as many as fit if left out.", low=1)] = None
     cpus: Annotated[float | None, _asking("Ray: CPUs a worker takes, 1 if left out.", low=0)] = None
     gpus: Annotated[float | None, _asking("Ray: GPUs a worker takes, 0 if left out.", low=0)] = None
 
@@ -89,12 +87,9 @@ class EngineOptions:
 class RunOptions(EngineOptions):
     """How a predictor is run; what is None is left to the predictor."""
 
-    send_media: Annotated[bool, _asking("Ray: send media to the workers, where machines share no disk.")] = (
-        False
-    )
+    send_media: Annotated[bool, _asking("Ray: send media to the workers, where machines share no disk.")] = False
     at_once: Annotated[
-        int | None,
-        _asking("Batches under way at the same time, of predictors that wait for a network.", low=1),
+        int | None, _asking("Batches under way at the same time, of predictors that wait for a network.", low=1)
     ] = None
     batch: Annotated[int | None, _asking("Stimuli in a batch.", low=1)] = None
     retry: Retry | None = None
@@ -106,8 +101,7 @@ class RunOptions(EngineOptions):
         ),
     ] = None
     cache: Annotated[
-        Path | None,
-        _asking("Keep answers between runs, by content.", flags=("--cache/--no-cache",), parse=parse_cache),
+        Path | None, _asking("Keep answers between runs, by content.", flags=("--cache/--no-cache",), parse=parse_cache)
     ] = None
     give_up_after: int | None = 50
     """Stop when this many cases in a row were lost to transient errors, or a server has refused as many and answered none."""
@@ -121,8 +115,7 @@ class RunOptions(EngineOptions):
         ),
     ] = None
     repeats: Annotated[
-        int,
-        _asking("Ask servers and functions N times per question; combine the answers.", low=1, metavar="N"),
+        int, _asking("Ask servers and functions N times per question; combine the answers.", low=1, metavar="N")
     ] = 1
 
     def __post_init__(self) -> None:
@@ -139,21 +132,18 @@ class FileOptions:
     """What is asked about files, and how."""
 
     questions: Annotated[
-        tuple[str, ...] | None,
-        Option(help="Only this question of the predictor or the study.", flags=("--question",)),
+        tuple[str, ...] | None, Option(help="Only this question of the predictor or the study.", flags=("--question",))
     ] = None
     study: Annotated[
         str | Path | None,
         Option(help="A study or recipe whose questions are asked; else the model's own.", metavar="STUDY"),
     ] = None
     prompt: Annotated[
-        str | Mapping[str, str] | None,
-        Option(help="The text the files were made from, or are compared with."),
+        str | Mapping[str, str] | None, Option(help="The text the files were made from, or are compared with.")
     ] = None
     """One by file (path, name or stem) as a mapping."""
     reference: Annotated[
-        Path | None,
-        Option(help="The undistorted original, or a folder of originals by name.", metavar="PATH"),
+        Path | None, Option(help="The undistorted original, or a folder of originals by name.", metavar="PATH")
     ] = None
     folder: Path | None = None
     """Where answers are stored as they arrive, to be continued."""
@@ -176,14 +166,10 @@ class ServerOptions:
     batch: Annotated[
         int | None, Option(help="Requests asked together; by default what the predictor prefers.", low=1)
     ] = None
-    wait: Annotated[
-        float, Option(help="Milliseconds a request waits for others to join it.", low=0, high=10_000)
-    ] = 5.0
+    wait: Annotated[float, Option(help="Milliseconds a request waits for others to join it.", low=0, high=10_000)] = 5.0
     waiting: int = 512
     """This many requests may wait; more are asked to come back."""
-    megabytes: Annotated[
-        float, Option(help="How large a request may be, in MB.", flags=("--max-mb",), low=0.001)
-    ] = 64.0
-    media: Annotated[
-        Path | None, Option(help="Media that requests name without sending them.", metavar="DIR")
-    ] = None
+    megabytes: Annotated[float, Option(help="How large a request may be, in MB.", flags=("--max-mb",), low=0.001)] = (
+        64.0
+    )
+    media: Annotated[Path | None, Option(help="Media that requests name without sending them.", metavar="DIR")] = None

@@ -62,9 +62,7 @@ PREDICTIONS = Contract(
         _column("against", "the label to compare it with, where it is not the item's own", pl.Float64),
         Column(name="ok", dtype=pl.Boolean, about="whether there is a prediction"),
         _column("problem", "why there is none"),
-        _column(
-            "flag", "what makes it doubtful, such as 'unlike training'; empty if nothing", required=False
-        ),
+        _column("flag", "what makes it doubtful, such as 'unlike training'; empty if nothing", required=False),
         _column("call", "the id of the request it was read from, in calls.parquet", required=False),
         _column("members", "of a set: the value of each stimulus, as JSON", required=False),
         _column(
@@ -119,13 +117,7 @@ class Ask:
 
     @classmethod
     def number(
-        cls,
-        question: str,
-        low: float | None = None,
-        high: float | None = None,
-        *,
-        text: str = "",
-        media: str = "",
+        cls, question: str, low: float | None = None, high: float | None = None, *, text: str = "", media: str = ""
     ) -> Ask:
         """A number between two ends, or any number, as a predictor answers it about files that belong to no study."""
         from heartfelt.study.scale import Numeric
@@ -507,17 +499,12 @@ _REFUSED = {
         "Q-Align (OneAlign) runs only with Python code from the hub, and heartfelt never runs such code.",
         _INSTEAD,
     ),
-    "utmosv2": (
-        "UTMOSv2 is on no package index: its code is only on GitHub (sarulab-speech/UTMOSv2).",
-        _INSTEAD,
-    ),
+    "utmosv2": ("UTMOSv2 is on no package index: its code is only on GitHub (sarulab-speech/UTMOSv2).", _INSTEAD),
     "aesthetic-v2-5": (
         "The code of aesthetic-predictor-v2-5 is under the AGPL, which heartfelt (Apache-2.0) does not build on.",
         f"Use 'aesthetic', LAION's predictor. {_INSTEAD}",
     ),
 }
 PREDICTORS: Registry[type[Predictor]] = Registry(
-    "predictor",
-    homes={name: f"heartfelt.predictors.{home}" for name, home in _HOMES.items()},
-    refused=_REFUSED,
+    "predictor", homes={name: f"heartfelt.predictors.{home}" for name, home in _HOMES.items()}, refused=_REFUSED
 )

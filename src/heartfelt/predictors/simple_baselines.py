@@ -60,9 +60,7 @@ class SoundMeasure(Predictor):
     def predict_one(self, case: Case, ask: Ask) -> Prediction:
         measure = self._what or ask.question
         if measure not in MEASURES:
-            return Prediction.failed(
-                f"'{measure}' names no measure; ask measure:NAME, one of {', '.join(MEASURES)}"
-            )
+            return Prediction.failed(f"'{measure}' names no measure; ask measure:NAME, one of {', '.join(MEASURES)}")
         if ask.scale.level == "text" or (ask.scale.labels() and ask.scale.level == "nominal"):
             return Prediction.failed("a measurement names no category and writes no text")
         samples, rate = read_samples(case.media_file.content)

@@ -70,9 +70,7 @@ def parse_spec(text: str) -> Spec:
     for part in listed:
         key, equals, value = part.partition("=")
         if part.strip() and not equals:
-            raise InputError(
-                f"'{part}' in '{text}' is not an option.", "Write options as name[option=value]:ARG."
-            )
+            raise InputError(f"'{part}' in '{text}' is not an option.", "Write options as name[option=value]:ARG.")
         if part.strip():
             options[key.strip()] = value.strip()
     return Spec(name, argument, label, options)
@@ -113,8 +111,7 @@ def predictor_from(spec: PredictorLike, options: Mapping[str, str] | None = None
     for option in merged:
         if option not in kind.options:
             raise InputError(
-                f"The predictor '{kind.name}' has no option '{option}'.",
-                suggestion(option, kind.options, "Options"),
+                f"The predictor '{kind.name}' has no option '{option}'.", suggestion(option, kind.options, "Options")
             )
     if parsed.argument and not kind.argument:
         raise InputError(
@@ -167,13 +164,7 @@ def check_extras(specs: Iterable[str]) -> None:
 
 
 def number_option(
-    options: Mapping[str, str],
-    name: str,
-    usual: float,
-    low: float,
-    high: float = math.inf,
-    *,
-    above: bool = False,
+    options: Mapping[str, str], name: str, usual: float, low: float, high: float = math.inf, *, above: bool = False
 ) -> float:
     """A number given as an option, from ``low`` to ``high``; with ``above`` it must be larger than ``low``."""
     text = options.get(name, str(usual))

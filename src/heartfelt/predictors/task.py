@@ -77,9 +77,7 @@ def cases(
     if items is not None:
         judged = holding(judged, items)
     if limit is not None and judged.height:
-        judged = judged.join(
-            balanced_sample(judged, limit, seed), on=_PAIR, how="semi", maintain_order="left"
-        )
+        judged = judged.join(balanced_sample(judged, limit, seed), on=_PAIR, how="semi", maintain_order="left")
     pairs = (
         _pairs(source, items, labelled)
         .filter(~pl.col("question").is_in(judged["question"].unique().to_list()))
@@ -108,32 +106,17 @@ def _together(source: Snapshot | Benchmark, judged: pl.DataFrame, visible: Seque
     study, out = source.study, []
     asks = {name: ask_of(study, study.question(name)) for name in judged["question"].unique()}
     fits = {question.id for question in study.asked if "prompt" in question.shows}
-    sets = judged.group_by("stimulus", maintain_order=True).agg(
-        pl.first("members"), pl.first("set"), "question"
-    )
+    sets = judged.group_by("stimulus", maintain_order=True).agg(pl.first("members"), pl.first("set"), "question")
     for name, stimuli, set_id, questions in sets.iter_rows():
         members = tuple(alone[stimulus] for stimulus in stimuli)
-        prompts, intents = (
-            {getattr(part, attribute) for part in members} for attribute in ("prompt", "intent")
-        )
+        prompts, intents = ({getattr(part, attribute) for part in members} for attribute in ("prompt", "intent"))
         prompt, intent = (only.pop() if len(only) == 1 else None for only in (prompts, intents))
         asked = tuple(
-            replace(asks[question], text=prompt, shown=prompt)
-            if question in fits and prompt
-            else asks[question]
+            replace(asks[question], text=prompt, shown=prompt) if question in fits and prompt else asks[question]
             for question in questions
         )
         facts = {} if set_id is None else {"set": set_id}
-        out.append(
-            Case(
-                stimulus=name,
-                asks=asked,
-                intent=intent,
-                prompt=prompt,
-                facts=facts,
-                members=members,
-            )
-        )
+        out.append(Case(stimulus=name, asks=asked, intent=intent, prompt=prompt, facts=facts, members=members))
     return out
 
 
@@ -154,9 +137,7 @@ def _pairs(source: Snapshot | Benchmark, items: pl.DataFrame | None, labelled: b
     return pl.concat([have, answered.select(_PAIR).unique().collect()])
 
 
-def _made(
-    source: Snapshot | Benchmark, by_stimulus: Mapping[str, list[str]], visible: Sequence[str]
-) -> list[Case]:
+def _made(source: Snapshot | Benchmark, by_stimulus: Mapping[str, list[str]], visible: Sequence[str]) -> list[Case]:
     root = source.media_root if isinstance(source, Benchmark) else source.source.media_root
     study = source.study
     shared = {question.id: _about_one(ask_of(study, question)) for question in study.asked}
@@ -169,9 +150,7 @@ def _made(
     for row in wanted.iter_rows(named=True):
         prompt = prompt_of(row, prompts)
         asks = tuple(
-            replace(shared[question], text=prompt, shown=prompt)
-            if question in fits and prompt
-            else shared[question]
+            replace(shared[question], text=prompt, shown=prompt) if question in fits and prompt else shared[question]
             for question in by_stimulus[row["stimulus"]]
         )
         facts = {column: str(row[column]) for column in columns if row[column] is not None}
@@ -195,11 +174,7 @@ def _made(
 def prompt_of(row: Mapping[str, object], prompts: Mapping[str, str]) -> str | None:
     """The text a stimulus was made from: that of the study's prompt it names, or its own."""
     name = row.get("prompt")
-    return (
-        None
-        if name is None
-        else prompts.get(str(name), str(name)).replace("{intent}", str(row.get("intent") or ""))
-    )
+    return None if name is None else prompts.get(str(name), str(name)).replace("{intent}", str(row.get("intent") or ""))
 
 
 def media_of(root: Path | None, path: str | None) -> Media | None:

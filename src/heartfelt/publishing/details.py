@@ -127,11 +127,7 @@ def details_template(details: Details | None = None) -> str:
         elif key == "columns":
             lines += ["columns:", "#  stimuli.theme: the theme of the prompt, chosen by the authors"]
         else:
-            line = (
-                yaml.safe_dump({key: title}, allow_unicode=True).rstrip()
-                if key == "title" and title
-                else f"{key}:"
-            )
+            line = yaml.safe_dump({key: title}, allow_unicode=True).rstrip() if key == "title" and title else f"{key}:"
             lines.append(line)
     return "\n".join(lines) + "\n"
 
@@ -194,9 +190,7 @@ def _value(key: str, raw: object, document: Document, where: str) -> Value:
             words = tuple(_text(element) for element in (raw if isinstance(raw, list) else [raw]))
             wrong = [word for word in words if key == "language" and not is_language(word)]
             if wrong:
-                raise InputError(
-                    f"'{wrong[0][:40]}' is not a language tag.", "Write tags such as en or zh-Hans."
-                )
+                raise InputError(f"'{wrong[0][:40]}' is not a language tag.", "Write tags such as en or zh-Hans.")
             return words
         return _checked(key, _text(raw))
     except InputError as error:

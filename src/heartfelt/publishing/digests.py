@@ -81,9 +81,7 @@ def with_keyed_hashes(draft: Draft, media: Mapping[str, PublishedMedium], key: b
             changed = _keyed(frame[column], OVER.get(column, column), public, key)
             if not changed.equals(frame[column]):
                 about = "Hashes of what is not published are keyed (HMAC-SHA256)."
-                steps.append(
-                    ReleaseStep(kind="hashes", table=table, column=column, about=about, rows=frame.height)
-                )
+                steps.append(ReleaseStep(kind="hashes", table=table, column=column, about=about, rows=frame.height))
                 frame = frame.with_columns(changed)
         tables[table] = frame
     return replace(draft.changed(*steps, **tables), source=replace(draft.source, versions=versions))
@@ -106,10 +104,7 @@ def _keyed(column: pl.Series, purpose: str, public: set[str], key: bytes) -> pl.
 
 def write_digests(release: Release, folder: Path) -> Path:
     """Write ``digests.csv``; call it when all but the checksums is written."""
-    digests, stated = (
-        _known_digests(release, folder),
-        study_text(release.snapshot.study) + dumps(release.details),
-    )
+    digests, stated = (_known_digests(release, folder), study_text(release.snapshot.study) + dumps(release.details))
     stated += "".join(release.snapshot.source.versions.values())
     counted: Counter[tuple[str, str, str, bool, str]] = Counter()
     paths = [path for path in folder.rglob("*") if path.is_file()]
@@ -163,9 +158,7 @@ def _known_digests(release: Release, folder: Path) -> dict[str, Digest]:
         hashes[release.benchmark.hash] = "published benchmark"
         tables = release.benchmark.table_hashes.items()
         hashes |= {value: f"published benchmark's {name}" for name, value in tables}
-    hashes |= {
-        step.settings["hash"]: "published split" for step in release.record.steps if step.kind == "split"
-    }
+    hashes |= {step.settings["hash"]: "published split" for step in release.record.steps if step.kind == "split"}
     media = {medium.path for medium in release.media.values()}
     for medium in sorted(release.media.values(), key=lambda medium: medium.path is not None):
         over = "published media file" if medium.path else "linked media file without metadata"
@@ -173,9 +166,7 @@ def _known_digests(release: Release, folder: Path) -> dict[str, Digest]:
     for path in folder.rglob("*"):
         if path.is_file() and path.relative_to(folder).as_posix() not in media:
             hashes.setdefault(sha256_of(path), "published file")
-    return {
-        value[:_PREFIX]: Digest(algorithm="SHA-256", keyed=False, over=over) for value, over in hashes.items()
-    }
+    return {value[:_PREFIX]: Digest(algorithm="SHA-256", keyed=False, over=over) for value, over in hashes.items()}
 
 
 def _accounted(value: str, digests: Mapping[str, Digest], stated: str, field: str) -> Digest | None:

@@ -21,13 +21,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.labels import Benchmark, LabelOptions, SplitOptions, freeze
-from heartfelt.publishing.hiding.columns import (
-    BY_PEOPLE,
-    HAS_FILE,
-    OF_THE_FILE,
-    HiddenColumns,
-    hidden_columns,
-)
+from heartfelt.publishing.hiding.columns import BY_PEOPLE, HAS_FILE, OF_THE_FILE, HiddenColumns, hidden_columns
 from heartfelt.publishing.release import ReleaseStep
 from heartfelt.publishing.splits import placed_by
 from heartfelt.snapshot import Snapshot
@@ -82,9 +76,7 @@ def hold_out(
     """
     split = split or SplitOptions()
     if part not in split.shares:
-        raise InputError(
-            f"The split has no part '{part}' to hold out.", suggestion(part, split.shares, "Parts")
-        )
+        raise InputError(f"The split has no part '{part}' to hold out.", suggestion(part, split.shares, "Parts"))
     private = freeze(snapshot, labels, split)
     placed = placed_by(snapshot.without_probes.stimuli, split)
     hidden = placed.filter(pl.col("split") == part)["stimulus"].to_list()
@@ -118,10 +110,7 @@ def _public(snapshot: Snapshot, hidden: list[str], chosen: HiddenColumns) -> Sna
         trials = snapshot.scan_ratings().filter(is_hidden).select(*TRIAL).drop_nulls("trial").unique()
         ratings = ratings.join(trials, on=TRIAL, how="anti", nulls_equal=True, maintain_order="left")
     tables = {name: snapshot.table(name).filter(~is_hidden) for name in ("traces", "means", "adjudications")}
-    tables |= {
-        "fields": _fields(snapshot.fields, is_hidden, chosen),
-        "ledger": _ledger(snapshot.ledger, is_hidden),
-    }
+    tables |= {"fields": _fields(snapshot.fields, is_hidden, chosen), "ledger": _ledger(snapshot.ledger, is_hidden)}
     stimuli, items = snapshot.stimuli, snapshot.table("items")
     shown = pl.lit(False)
     if snapshot.source.media_root is not None and {"path", HAS_FILE} <= set(stimuli.columns):
@@ -182,12 +171,7 @@ def _named_after(columns: Sequence[str], hidden: Sequence[str]) -> list[str]:
 
 
 def _steps(
-    snapshot: Snapshot,
-    public: Snapshot,
-    part: str,
-    hidden: Sequence[str],
-    private: Benchmark,
-    chosen: HiddenColumns,
+    snapshot: Snapshot, public: Snapshot, part: str, hidden: Sequence[str], private: Benchmark, chosen: HiddenColumns
 ) -> list[ReleaseStep]:
     """What was done, without counts of what people said: they may tell what it was."""
     stimuli = f"the {plural(len(hidden), 'stimulus', 'stimuli')} in the part '{part}'"
@@ -195,13 +179,7 @@ def _steps(
 
     def step(table: str, column: str | None, about: str) -> ReleaseStep:
         return ReleaseStep(
-            kind="hold-out",
-            table=table,
-            column=column,
-            about=about,
-            rows=len(hidden),
-            lost=None,
-            settings=settings,
+            kind="hold-out", table=table, column=column, about=about, rows=len(hidden), lost=None, settings=settings
         )
 
     steps = [
@@ -209,24 +187,18 @@ def _steps(
         for table, subject in _ABOUT.items()
         if table == "ledger" or snapshot.table(table).height
     ]
-    steps.append(
-        step("ledger", "reason", "Figures about raters are left out: held-out answers went into them.")
-    )
+    steps.append(step("ledger", "reason", "Figures about raters are left out: held-out answers went into them."))
     figures = [name for name in snapshot.ledger.columns if name not in {*LEDGER.names, "rule"}]
     steps += [step("ledger", name, "Left out for raters: held-out answers went into it.") for name in figures]
     gone = set(snapshot.raters.columns) - set(public.raters.columns)
-    steps += [
-        step("raters", name, "Left out: it is named after a held-out stimulus.") for name in sorted(gone)
-    ]
+    steps += [step("raters", name, "Left out: it is named after a held-out stimulus.") for name in sorted(gone)]
     for table in ("stimuli", "items", "fields"):
         before, after = snapshot.table(table), public.table(table)
         for name in before.columns:
             if after[name].null_count() > before[name].null_count():
                 steps.append(step(table, name, f"The column '{name}' is emptied for {stimuli}."))
     about = f"Only these columns are published about {stimuli}: {listed(_published(public, hidden, chosen), 100)}."
-    steps.append(
-        replace(step("stimuli", None, about), settings={**settings, COLUMNS: ",".join(chosen.names)})
-    )
+    steps.append(replace(step("stimuli", None, about), settings={**settings, COLUMNS: ",".join(chosen.names)}))
     for text in _findings(chosen):
         steps.append(replace(step("stimuli", None, text), settings={**settings, LIMIT: "yes"}))
     return steps
@@ -234,13 +206,8 @@ def _steps(
 
 def _published(public: Snapshot, hidden: Sequence[str], chosen: HiddenColumns) -> list[str]:
     hidden_stimuli = public.stimuli.filter(pl.col("stimulus").is_in(hidden))
-    of_file = [
-        name for name in OF_THE_FILE if name in hidden_stimuli.columns and hidden_stimuli[name].count()
-    ]
-    return [
-        *chosen.names,
-        *(f"{name} (of the published file)" for name in of_file if name not in chosen.stimuli),
-    ]
+    of_file = [name for name in OF_THE_FILE if name in hidden_stimuli.columns and hidden_stimuli[name].count()]
+    return [*chosen.names, *(f"{name} (of the published file)" for name in of_file if name not in chosen.stimuli)]
 
 
 def _findings(chosen: HiddenColumns) -> list[str]:
@@ -277,6 +244,4 @@ def _public_benchmark(
     listed = pl.concat([public_benchmark.stimuli["stimulus"], private.stimuli["stimulus"]]).unique().to_list()
     stimuli = public.stimuli.filter(pl.col("stimulus").is_in(listed))
     note = f"The labels of the part '{part}' are held out: its stimuli are listed without labels."
-    return replace(
-        public_benchmark, stimuli=stimuli, split=split, notes=(*public_benchmark.notes, note)
-    ), None
+    return replace(public_benchmark, stimuli=stimuli, split=split, notes=(*public_benchmark.notes, note)), None

@@ -28,9 +28,7 @@ class LicenceText:
 
 LICENCES = {
     spdx: LicenceText(spdx=spdx, **terms)
-    for spdx, terms in tomllib.loads(
-        files("heartfelt.publishing").joinpath("licences.toml").read_text("utf-8")
-    ).items()
+    for spdx, terms in tomllib.loads(files("heartfelt.publishing").joinpath("licences.toml").read_text("utf-8")).items()
 }
 
 
@@ -47,10 +45,7 @@ def licence(name: str) -> LicenceText:
     ):
         words = name.removeprefix(CUSTOM_PREFIX).replace("-", " ")
         return LicenceText(
-            spdx=name,
-            name=words,
-            url="",
-            about="The terms are the authors' own; ask them before you use the material.",
+            spdx=name, name=words, url="", about="The terms are the authors' own; ask them before you use the material."
         )
     raise InputError(
         f"'{name[:80]}' is not an SPDX identifier that heartfelt knows.",
@@ -73,9 +68,8 @@ def licence_file(name: str | None, subject: str, holders: str, contact: str | No
     head += f"\nRights holders: {holders}\n{ask}\n{terms.about}\n"
     path = files("heartfelt.publishing.papers") / "legal" / f"{terms.spdx}.txt"
     if path.is_file():
-        return (
-            f"{head}\nThe text of the licence follows; it applies, not the summary above.\n\n{'-' * 78}\n\n"
-            + (path.read_text(encoding="utf-8").strip("\n") + "\n")
+        return f"{head}\nThe text of the licence follows; it applies, not the summary above.\n\n{'-' * 78}\n\n" + (
+            path.read_text(encoding="utf-8").strip("\n") + "\n"
         )
     where = f"The full text at {terms.url} applies" if terms.url else "The terms that the authors give apply"
     return f"{head}\n{where}, not this summary.\n"

@@ -31,9 +31,7 @@ class PublishOptions:
     ] = 2
     sensitive: Annotated[
         tuple[str, ...],
-        _columns(
-            "A column of the raters that nobody should learn about a person who is known to have taken part."
-        ),
+        _columns("A column of the raters that nobody should learn about a person who is known to have taken part."),
     ] = ()
     open: Annotated[
         tuple[str, ...],
@@ -58,16 +56,11 @@ class PublishOptions:
     ] = ()
     people: Annotated[
         People,
-        Option(
-            help="Who is published: all, only people of an earlier release (earlier), or only new ones (new)."
-        ),
+        Option(help="Who is published: all, only people of an earlier release (earlier), or only new ones (new)."),
     ] = "all"
     without_demographics: Annotated[bool, Option(help="Publish nothing that is known of raters.")] = False
     times: Annotated[
-        Times,
-        Option(
-            help="The finest period to date ratings by: day, week, month or none; coarser where k needs it."
-        ),
+        Times, Option(help="The finest period to date ratings by: day, week, month or none; coarser where k needs it.")
     ] = "day"
     seconds: Annotated[
         float,
@@ -93,19 +86,14 @@ class PublishOptions:
     ] = field(default_factory=dict)
     decisions: Annotated[
         Path | None,
-        Option(
-            help="quarantine.csv with decisions; the one in the private folder if left out.", metavar="FILE"
-        ),
+        Option(help="quarantine.csv with decisions; the one in the private folder if left out.", metavar="FILE"),
     ] = None
     private: Annotated[
         Path | None,
-        Option(
-            help="Where key, quarantine and pseudonyms are stored; OUT-private if left out.", metavar="DIR"
-        ),
+        Option(help="Where key, quarantine and pseudonyms are stored; OUT-private if left out.", metavar="DIR"),
     ] = None
     key: Annotated[
-        Path | None,
-        Option(help="The key of the pseudonyms; made in the private folder if left out.", metavar="FILE"),
+        Path | None, Option(help="The key of the pseudonyms; made in the private folder if left out.", metavar="FILE")
     ] = None
     private_texts: tuple[str, ...] = ()
     """Further texts that must not be published, such as the recruiter's ids of raters."""
@@ -132,12 +120,10 @@ class PublishOptions:
         str | None, Option(help="A part of the split whose ratings and labels stay private.", metavar="PART")
     ] = None
     hold_out_columns: Annotated[
-        tuple[str, ...],
-        _columns("A column to publish about held-out stimuli too, unless it predicts their labels."),
+        tuple[str, ...], _columns("A column to publish about held-out stimuli too, unless it predicts their labels.")
     ] = ()
     hold_out_anyway: Annotated[
-        tuple[str, ...],
-        _columns("A column to publish about held-out stimuli even if it predicts their labels."),
+        tuple[str, ...], _columns("A column to publish about held-out stimuli even if it predicts their labels.")
     ] = ()
     analysis: Annotated[
         bool, Option(help="Analyse the published ratings, for the card, the tables and the figures.")
@@ -155,16 +141,10 @@ class PublishOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        require(self.k >= 2, f"k must be at least 2, not {self.k}.", "Use 5, or what your ethics board asks for.")
+        require(self.l >= 1, f"l must be at least 1, not {self.l}.", "Use 2 or more; 1 asks for no diversity.")
         require(
-            self.k >= 2, f"k must be at least 2, not {self.k}.", "Use 5, or what your ethics board asks for."
-        )
-        require(
-            self.l >= 1, f"l must be at least 1, not {self.l}.", "Use 2 or more; 1 asks for no diversity."
-        )
-        require(
-            self.l <= self.k,
-            f"l = {self.l} needs groups of at least {self.l} raters.",
-            f"Use k = {self.l} or more.",
+            self.l <= self.k, f"l = {self.l} needs groups of at least {self.l} raters.", f"Use k = {self.l} or more."
         )
         require(
             self.hold_out is not None or not (self.hold_out_columns or self.hold_out_anyway),
@@ -191,8 +171,7 @@ class DepositOptions:
     """How a release is sent."""
 
     dry_run: Annotated[
-        bool,
-        Option(help="List what would be sent, and its size; send nothing, for which no token is needed."),
+        bool, Option(help="List what would be sent, and its size; send nothing, for which no token is needed.")
     ] = False
     make_public: Annotated[
         bool, Option(help="Show it to everybody; if left out, it stays private (hub) or a draft (Zenodo).")

@@ -22,12 +22,7 @@ from heartfelt.publishing.anonymity.columns import leave_out_columns
 from heartfelt.publishing.anonymity.draft import Draft
 from heartfelt.publishing.anonymity.durations import answer_times
 from heartfelt.publishing.anonymity.earlier import with_earlier
-from heartfelt.publishing.anonymity.in_release import (
-    check_release,
-    decided_in_release,
-    take_out,
-    with_allowed,
-)
+from heartfelt.publishing.anonymity.in_release import check_release, decided_in_release, take_out, with_allowed
 from heartfelt.publishing.anonymity.key import KEYED, keyed_hash, private_folder, refuse_inside, secret_key
 from heartfelt.publishing.anonymity.media import media_table, publish_media
 from heartfelt.publishing.anonymity.people import coarsen, facts_of
@@ -157,9 +152,7 @@ def publish(
         make_public(folder)
         _same_moment(folder)
         _write_private(people, private)
-    return PublishedStudy(
-        folder=out, private=private, release=release, papers=papers, quarantined=quarantined
-    )
+    return PublishedStudy(folder=out, private=private, release=release, papers=papers, quarantined=quarantined)
 
 
 def _source(draft: Draft) -> Source:
@@ -168,9 +161,7 @@ def _source(draft: Draft) -> Source:
     for name, text in draft.source.versions.items():
         with suppress(StudyError):  # a text that this version cannot read
             versions[name] = study_text(parse_study(text))
-    return Source(
-        format="published", name=draft.study.name, media_root=draft.source.media_root, versions=versions
-    )
+    return Source(format="published", name=draft.study.name, media_root=draft.source.media_root, versions=versions)
 
 
 def _divided(

@@ -59,8 +59,7 @@ class ReadBack:
             for difference in self.differences
         ]
         lines += [
-            f"Not explained by any step: {difference.table} {difference.change}"
-            for difference in self.unexplained
+            f"Not explained by any step: {difference.table} {difference.change}" for difference in self.unexplained
         ]
         return lines
 
@@ -91,10 +90,7 @@ def _compared(
     table: str, before: pl.DataFrame, after: pl.DataFrame, names: tuple[str, ...]
 ) -> tuple[list[ReadBackDifference], int]:
     out: list[ReadBackDifference] = []
-    for first, second, change in (
-        (before, after, "the column is not published"),
-        (after, before, "the column is new"),
-    ):
+    for first, second, change in ((before, after, "the column is not published"), (after, before, "the column is new")):
         absent = [name for name in first.columns if name not in second.columns and first[name].count()]
         out += [
             ReadBackDifference(table=table, column=name, change=change, rows=first.height, reasons=())
@@ -115,9 +111,7 @@ def _compared(
     added = after.height - both.height
     if added > 0:
         out.append(
-            ReadBackDifference(
-                table=table, column=None, change=f"{plural(added, 'row')} added", rows=added, reasons=()
-            )
+            ReadBackDifference(table=table, column=None, change=f"{plural(added, 'row')} added", rows=added, reasons=())
         )
     equal = both.height * len(key)
     for name in before.columns:
@@ -125,16 +119,12 @@ def _compared(
             continue
         after_values = both[f"_{name}"]
         before_values = both[name] if both[name].dtype == after_values.dtype else both[name].cast(pl.String)
-        after_values = (
-            after_values if before_values.dtype == after_values.dtype else after_values.cast(pl.String)
-        )
+        after_values = after_values if before_values.dtype == after_values.dtype else after_values.cast(pl.String)
         changed = int(before_values.ne_missing(after_values).sum())
         equal += both.height - changed
         if changed:
             emptied = int((before_values.is_not_null() & after_values.is_null()).sum())
-            change = f"{plural(changed, 'value')} changed" + (
-                f", {emptied:,} of them left out" if emptied else ""
-            )
+            change = f"{plural(changed, 'value')} changed" + (f", {emptied:,} of them left out" if emptied else "")
             out.append(ReadBackDifference(table=table, column=name, change=change, rows=changed, reasons=()))
     return out, equal
 

@@ -58,9 +58,7 @@ def split_options(stimuli: pl.DataFrame, settings: Mapping[str, str] | None = No
     if folds and shares:
         raise InputError("A split has folds or named shares, not both.", "Leave one of them out.")
     count = int(_number("folds", folds)) if folds else None
-    chosen = SplitOptions(
-        by="stimulus", shares=shares or SHARES, folds=count, seed=int(_number("seed", seed or "0"))
-    )
+    chosen = SplitOptions(by="stimulus", shares=shares or SHARES, folds=count, seed=int(_number("seed", seed or "0")))
     chosen = replace(chosen, by=by or _grouping(stimuli, len(chosen.shares)))
     groups = groups_of(stimuli, chosen.by)["group"].unique().sort().to_list()
     if seed is None and len(groups) >= len(chosen.shares):
@@ -99,18 +97,14 @@ def _published(stimuli: pl.DataFrame) -> SplitOptions:
 
 
 def release_split(
-    snapshot: Snapshot,
-    labels: Labels | LabelOptions | None = None,
-    settings: Mapping[str, str] | None = None,
+    snapshot: Snapshot, labels: Labels | LabelOptions | None = None, settings: Mapping[str, str] | None = None
 ) -> SplitOptions:
     """How to divide the stimuli that have labels, as ``split_options`` decides; an error where none has."""
     return split_options(freeze(snapshot, labels).stimuli, settings)
 
 
 def freeze_release(
-    snapshot: Snapshot,
-    labels: Labels | LabelOptions | None = None,
-    settings: Mapping[str, str] | None = None,
+    snapshot: Snapshot, labels: Labels | LabelOptions | None = None, settings: Mapping[str, str] | None = None
 ) -> Benchmark:
     """Freeze the labels of what is published, divided as ``split_options`` decides."""
     frozen = labels if isinstance(labels, Labels) else frozen_labels(snapshot, labels)
@@ -195,12 +189,7 @@ class SplitCheck:
         about += f" There are {listed(crossing)}." if crossing else ""
         settings = {"by": self.by, "seed": str(self.seed), "hash": self.hash}
         split = ReleaseStep(
-            kind="split",
-            table="stimuli",
-            column=SPLIT,
-            about=about,
-            rows=sum(self.stimuli.values()),
-            settings=settings,
+            kind="split", table="stimuli", column=SPLIT, about=about, rows=sum(self.stimuli.values()), settings=settings
         )
         return split, ReleaseStep(
             kind="check", table="stimuli", column=SPLIT, about=self._media(), rows=len(self.crossings)
@@ -228,9 +217,7 @@ def check_split(release: Release, folder: Path | None = None, progress: Progress
     """
     split, placed = split_of(release), placement(release)
     divided = {split.by: _divided(placed, "group")}
-    facts = placed.join(
-        release.snapshot.stimuli.drop("split", strict=False), on="stimulus", maintain_order="left"
-    )
+    facts = placed.join(release.snapshot.stimuli.drop("split", strict=False), on="stimulus", maintain_order="left")
     for name in _GROUPINGS:
         if name != split.by and name in facts.columns:
             divided[name] = _divided(facts.drop_nulls(name), name)
@@ -275,18 +262,13 @@ def _alike(files: Mapping[str, Path], stimuli: pl.DataFrame, progress: Progress 
     """Groups of stimuli whose media show nearly the same picture, or hold the same recording."""
     pictures = {path: name for name, path in files.items() if path.suffix.lower() in IMAGES}
     sounds = {path: name for name, path in files.items() if path.suffix.lower() in AUDIO}
-    out = [
-        [pictures[path] for path in group.paths]
-        for group in find_near_duplicates(list(pictures), progress).groups
-    ]
+    out = [[pictures[path] for path in group.paths] for group in find_near_duplicates(list(pictures), progress).groups]
     recordings: dict[str, list[str]] = {}
     names = list(sounds.values())
     for name, first in zip(names, same_recordings(list(sounds), progress).tolist(), strict=True):
         recordings.setdefault(names[first], []).append(name)
     if "duplicate_of" in stimuli.columns:
-        for name, first in (
-            stimuli.select("stimulus", pl.col("duplicate_of").cast(pl.String)).drop_nulls().iter_rows()
-        ):
+        for name, first in stimuli.select("stimulus", pl.col("duplicate_of").cast(pl.String)).drop_nulls().iter_rows():
             recordings.setdefault(first, [first]).append(name)
     return [*out, *(list(dict.fromkeys(group)) for group in recordings.values() if len(group) > 1)]
 
@@ -296,9 +278,7 @@ def _divided(placed: pl.DataFrame, group: str) -> int:
     return int((parts["parts"] > 1).sum())
 
 
-def _crossings(
-    groups: Sequence[Sequence[str]], part: Mapping[str, str], *, identical: bool
-) -> tuple[Crossing, ...]:
+def _crossings(groups: Sequence[Sequence[str]], part: Mapping[str, str], *, identical: bool) -> tuple[Crossing, ...]:
     out = []
     for names in groups:
         parts = tuple(dict.fromkeys(part[name] for name in names))

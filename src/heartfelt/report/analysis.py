@@ -42,10 +42,7 @@ SYSTEMS: Mapping[str, tuple[Callable[[Analysis, Charts], Section], ...]] = {
     "opinion": (systems.ranking,),
 }
 """What a report says of systems, by kind of study."""
-RELATED_FIGURES = (
-    *("strengths", "win-matrix", "system-ranking"),
-    *("category-map", "draft-effects", "planted-errors"),
-)
+RELATED_FIGURES = (*("strengths", "win-matrix", "system-ranking"), *("category-map", "draft-effects", "planted-errors"))
 """What a page shows of a study that is related to its own, as far as that has it."""
 
 
@@ -73,10 +70,7 @@ def write_analysis(
     compared = {"strengths": analysis.strengths, "pairs": analysis.pairs, "courses": analysis.courses}
     compared["adjudications"] = analysis.snapshot.adjudications
     tables |= {name: table for name, table in compared.items() if table.height}
-    with (
-        whole_folder(target, replace=replace) as staging,
-        drawing(charts, staging / "figures", progress, helper),
-    ):
+    with whole_folder(target, replace=replace) as staging, drawing(charts, staging / "figures", progress, helper):
         write_json(staging / "summary.json", analysis.summary)
         for name, table in tables.items():
             write_text(staging / f"{name}.csv", csv_text(flat(table)))
@@ -89,18 +83,14 @@ def charts_of(analysis: Analysis, *, pictures: bool = True) -> dict[str, Chart |
     out: dict[str, Chart | Absent] = {}
     for name in FIGURES:
         chart = chart_or_reason(name, FIGURES[name].chart, analysis)
-        out[name] = (
-            dataclasses.replace(chart, pictures=False) if isinstance(chart, Chart) and not pictures else chart
-        )
+        out[name] = dataclasses.replace(chart, pictures=False) if isinstance(chart, Chart) and not pictures else chart
     return out
 
 
 def flat(table: pl.DataFrame) -> pl.DataFrame:
     """Lists become words separated by semicolons, so that the table can be a CSV file."""
     lists = [name for name, kind in table.schema.items() if isinstance(kind, pl.List)]
-    return table.with_columns(
-        pl.col(name).list.eval(pl.element().cast(pl.String)).list.join("; ") for name in lists
-    )
+    return table.with_columns(pl.col(name).list.eval(pl.element().cast(pl.String)).list.join("; ") for name in lists)
 
 
 def full_ledger(analysis: Analysis) -> pl.DataFrame:

@@ -417,9 +417,7 @@ def bounds(estimate: Estimate | None) -> tuple[float | None, float | None]:
     return estimate.low, estimate.high
 
 
-def estimated_point(
-    x: Estimate | float, y: Estimate, *, label: str, colour: str, shape: str, words: str
-) -> Point:
+def estimated_point(x: Estimate | float, y: Estimate, *, label: str, colour: str, shape: str, words: str) -> Point:
     """A point at two estimates, with their intervals; ``x`` may be a number without one."""
     (xl, xh), (yl, yh) = bounds(x) if isinstance(x, Estimate) else (None, None), bounds(y)
     look = {"label": label, "colour": colour, "shape": shape, "words": words}
@@ -508,9 +506,7 @@ class IntervalPanels(Panels):
         ``label`` is its axis, or the label of an axis wide enough for the items, the lines and ``reach``.
         """
         estimated = [item for item in items if item.estimate.value is not None]
-        self.table += [
-            {**item.cells, **numbers(item.estimate, self.value), **item.after} for item in estimated
-        ]
+        self.table += [{**item.cells, **numbers(item.estimate, self.value), **item.after} for item in estimated]
         if not estimated or not visible:
             return
         rows = tuple(interval_row(item.label, item.estimate, item.colour, item.note) for item in estimated)
@@ -518,9 +514,7 @@ class IntervalPanels(Panels):
             label = axis(label, [*extent(rows), *(line.at for line in lines), *reach], include=include)
         title = lettered(len(self.panels), title) if self.letters else title
         self.panels.append(
-            Intervals(
-                title=title, rows=rows, value=label, bars=bars, lines=lines, brackets=brackets, ties=ties
-            )
+            Intervals(title=title, rows=rows, value=label, bars=bars, lines=lines, brackets=brackets, ties=ties)
         )
 
 

@@ -63,10 +63,7 @@ def one_line(text: str, most: int = MAX_LENGTH) -> str:
 
 def _invisible(letter: str) -> bool:
     """Control characters, surrogates, and marks that change the direction of what follows."""
-    return (
-        unicodedata.category(letter) in {"Cc", "Cs", "Zl", "Zp"}
-        or letter in "\u202a\u202b\u202c\u202d\u202e\ufeff"
-    )
+    return unicodedata.category(letter) in {"Cc", "Cs", "Zl", "Zp"} or letter in "\u202a\u202b\u202c\u202d\u202e\ufeff"
 
 
 def markdown(text: str, most: int = MAX_LENGTH) -> str:

@@ -18,13 +18,7 @@ from heartfelt.snapshot import Snapshot
 
 EMBED_AT_MOST = 24 * 2**20
 THUMBNAILS_AT_MOST = 2 * 2**20
-_TYPES = {
-    ".opus": "audio/ogg",
-    ".ogg": "audio/ogg",
-    ".flac": "audio/flac",
-    ".wav": "audio/wav",
-    ".mp3": "audio/mpeg",
-}
+_TYPES = {".opus": "audio/ogg", ".ogg": "audio/ogg", ".flac": "audio/flac", ".wav": "audio/wav", ".mp3": "audio/mpeg"}
 
 
 def media_sources(snapshot: Snapshot, page: Path) -> dict[str, str]:

@@ -37,11 +37,7 @@ class DisplayNames(dict[str, str]):
 
 def system_names(snapshot: Snapshot) -> DisplayNames:
     """What each system is called, by id; ``all`` is all systems."""
-    unnamed = (
-        snapshot.stimuli["system"].drop_nulls().unique().sort()
-        if "system" in snapshot.stimuli.columns
-        else ()
-    )
+    unnamed = snapshot.stimuli["system"].drop_nulls().unique().sort() if "system" in snapshot.stimuli.columns else ()
     named = {system.id: system.name or system.id for system in snapshot.study.systems}
     return DisplayNames({"all": "all systems"} | {name: name for name in unnamed} | named)
 

@@ -12,10 +12,7 @@ from heartfelt.options import Option
 class ReportOptions:
     """What is written beside the report of an analysis."""
 
-    figures: Annotated[
-        bool, Option(help="Write the figures as PDF, SVG and PNG; the report draws its own.")
-    ] = True
+    figures: Annotated[bool, Option(help="Write the figures as PDF, SVG and PNG; the report draws its own.")] = True
     layout: Annotated[
-        str | None,
-        Option(help="Also write the files of a published system.", flags=("--as",), metavar="LAYOUT"),
+        str | None, Option(help="Also write the files of a published system.", flags=("--as",), metavar="LAYOUT")
     ] = None

@@ -74,9 +74,7 @@ def environment() -> Environment:
     """What renders every template of reports and sites."""
     folders = (("report", "site/assets"), ("report", "assets"), ("report", ""), ("", ""))
     environment = Environment(
-        loader=ChoiceLoader(
-            [PackageLoader(f"heartfelt.{package}".rstrip("."), folder) for package, folder in folders]
-        ),
+        loader=ChoiceLoader([PackageLoader(f"heartfelt.{package}".rstrip("."), folder) for package, folder in folders]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -108,9 +106,7 @@ def render(page: ReportPage) -> str:
     return template.render(page=page, style=Markup(asset("report.css")), script=script, data=data)
 
 
-def figure_block(
-    name: str, charts: Charts, *, look: str = "", files: bool = True, numbers: bool = True
-) -> Markup:
+def figure_block(name: str, charts: Charts, *, look: str = "", files: bool = True, numbers: bool = True) -> Markup:
     """A figure that the script draws, with its caption, files and numbers; the reason where it is absent.
 
     ``look`` is a class of its own, such as ``flow`` for panels in two streams. Without ``files`` the folder has no
@@ -158,9 +154,7 @@ def opening_figure(name: str, charts: Charts, about: str, *, panels: int) -> Mar
         '<figure class="opening-figure">\n<h3>{title}</h3>\n'
         '<div class="figure" data-figure="{name}" data-opening="{panels}">{picture}</div>\n'
         '<figcaption>{about} <a href="#figure-{name}">Details</a></figcaption>\n</figure>'
-    ).format(
-        name=name, title=chart.title, panels=panels, about=about, picture=picture if chart.pictures else ""
-    )
+    ).format(name=name, title=chart.title, panels=panels, about=about, picture=picture if chart.pictures else "")
 
 
 def figure_blocks(charts: Charts, *names: str) -> Markup:

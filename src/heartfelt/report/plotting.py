@@ -83,9 +83,7 @@ def _analysis_chart(analysis: Analysis, figure: str | None) -> Chart | Absent:
 def _bench_chart(scores: Scores, figure: str | None, task: str | None) -> Chart | Absent:
     name = figure or "leaderboard"
     if name not in BENCH_FIGURES:
-        raise UnknownNameError(
-            f"No figure of a bench is called '{name}'.", suggestion(name, BENCH_FIGURES, "Figures")
-        )
+        raise UnknownNameError(f"No figure of a bench is called '{name}'.", suggestion(name, BENCH_FIGURES, "Figures"))
     tasks = {known_task.id: known_task for known_task in scores.tasks}
     if task is not None and task not in tasks:
         raise UnknownNameError(f"The bench has no task called '{task}'.", suggestion(task, tasks, "Tasks"))
@@ -94,7 +92,5 @@ def _bench_chart(scores: Scores, figure: str | None, task: str | None) -> Chart 
     chosen = tasks[task] if task is not None else scores.tasks[0]
     kinds = BENCH_FIGURES[name].kinds
     if chosen.kind not in kinds:
-        return Absent(
-            f"it is drawn for tasks of kind {' or '.join(kinds)}, and '{chosen.id}' is of kind {chosen.kind}"
-        )
+        return Absent(f"it is drawn for tasks of kind {' or '.join(kinds)}, and '{chosen.id}' is of kind {chosen.kind}")
     return BENCH_FIGURES[name].chart(scores, chosen)

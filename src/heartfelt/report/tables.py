@@ -74,9 +74,7 @@ def table(
 
 def table_of(caption: str, rows: Sequence[T] | None, columns: Columns[T], *, most: int = MOST_ROWS) -> Markup:
     """A table of results, one per row; nothing where there are none."""
-    return table(
-        caption, list(columns), [[show(row) for show in columns.values()] for row in rows or ()], most=most
-    )
+    return table(caption, list(columns), [[show(row) for show in columns.values()] for row in rows or ()], most=most)
 
 
 def pairs_table(caption: str, rows: Sequence[Mapping[str, CellValue]], *, most: int, more: str) -> Markup:

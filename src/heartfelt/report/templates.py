@@ -27,9 +27,7 @@ _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 
 def section(template: str, id: str, charts: Charts | None = None, **values: object) -> Section:
     """A section from ``template``, a path below this package, or below heartfelt, without its suffix."""
-    filled = (
-        _environment().get_template(f"{template}.html.j2").make_module({"charts": charts or {}, **values})
-    )
+    filled = _environment().get_template(f"{template}.html.j2").make_module({"charts": charts or {}, **values})
     words = {name: str(getattr(filled, name, "")) for name in ("title", "lead", "short", "fact")}
     return Section(id=id, html=_compact(str(filled)), **words)
 
@@ -71,9 +69,7 @@ def _expression(source: str) -> TemplateExpression:
 
 
 @pass_context
-def _figure(
-    context: Context, name: str, *, look: str = "", files: bool = True, numbers: bool = True
-) -> Markup:
+def _figure(context: Context, name: str, *, look: str = "", files: bool = True, numbers: bool = True) -> Markup:
     return page.figure_block(name, context["charts"], look=look, files=files, numbers=numbers)
 
 

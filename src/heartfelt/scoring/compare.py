@@ -107,9 +107,7 @@ class Entrant:
         return rows.filter(pl.col("counted").is_not_null())
 
 
-def compare(
-    entrants: Sequence[Entrant], task: ScoringTask, confidence: float = 0.95
-) -> list[ModelComparison]:
+def compare(entrants: Sequence[Entrant], task: ScoringTask, confidence: float = 0.95) -> list[ModelComparison]:
     """Every pair of models that can be ranked, by the task's headline."""
     pairs = list(combinations([entrant for entrant in entrants if entrant.why_unranked is None], 2))
     differences = [_differences(first, second, task, confidence) for first, second in pairs]
@@ -146,15 +144,11 @@ def _corrected(differences: Sequence[MetricDifference], confidence: float) -> li
     corrected = holm([difference.p.value for difference in differences], confidence=confidence)
     return [
         SystemComparison(difference.estimate, difference.p, p, bool(significant))
-        for difference, p, significant in zip(
-            differences, corrected.adjusted, corrected.significant, strict=True
-        )
+        for difference, p, significant in zip(differences, corrected.adjusted, corrected.significant, strict=True)
     ]
 
 
-def _adjusted(
-    difference: MetricDifference, adjusted: float | None, pairs: int, confidence: float
-) -> Estimate:
+def _adjusted(difference: MetricDifference, adjusted: float | None, pairs: int, confidence: float) -> Estimate:
     """The interval at the confidence that Holm's correction leaves this pair: it excludes 0 where the adjusted p is small."""
     if adjusted is None or difference.p.value is None or pairs == 1:
         return difference.estimate
@@ -208,9 +202,7 @@ def _differences(
         over_stimuli = mean_hits(rater_of(shared), *sides, first_hits, rival, confidence=confidence)
     both_answered = both.filter(pl.col("said").is_not_null() & pl.col("said_other").is_not_null())
     complete = both_answered.height == both.height
-    answered = (
-        over_stimuli.estimate if complete else difference(both_answered, ("said", "said_other")).estimate
-    )
+    answered = over_stimuli.estimate if complete else difference(both_answered, ("said", "said_other")).estimate
     named = both.filter(pl.col("system").is_not_null())
     count = named["system"].n_unique()
     if count < LEAST_SYSTEMS:
@@ -243,16 +235,12 @@ def ranks(
     sign = METRICS[task.headline].sign
     able = [entrant for entrant in entrants if entrant.why_unranked is None and entrant.value is not None]
     beats, chance = _gate(able, [entrant.p_chance for entrant in able], confidence)
-    in_others, chance_in_others = _gate(
-        able, [entrant.p_chance_over_systems.value for entrant in able], confidence
-    )
+    in_others, chance_in_others = _gate(able, [entrant.p_chance_over_systems.value for entrant in able], confidence)
     ordered = sorted(able, key=lambda entrant: -sign * (entrant.value or 0.0))
     order = [entrant.model for entrant in ordered if _ranked(entrant, beats)]
     over_stimuli = _ranges(order, [(pair, pair.difference, pair.apart) for pair in pairs], sign)
     over = [(pair, pair.over_systems.difference, pair.over_systems.apart) for pair in pairs]
-    among = [
-        entrant.model for entrant in ordered if entrant.model in over_stimuli and _ranked(entrant, in_others)
-    ]
+    among = [entrant.model for entrant in ordered if entrant.model in over_stimuli and _ranked(entrant, in_others)]
     wide, why_not_over_systems = _ranges(among, over, sign), _why_not_over_systems(entrants, pairs)
     named = any(entrant.all_items["system"].is_not_null().any() for entrant in able)
     reach = OTHER_CLIPS if named else _REACH.get(task.kind, OTHER_STIMULI)
@@ -355,9 +343,7 @@ def _ranges(
 def _why_not_over_systems(entrants: Sequence[Entrant], pairs: Sequence[ModelComparison]) -> str | None:
     """Why there are no ranks over systems; None where there are."""
     counts = [
-        entrant.all_items["system"].drop_nulls().n_unique()
-        for entrant in entrants
-        if entrant.why_unranked is None
+        entrant.all_items["system"].drop_nulls().n_unique() for entrant in entrants if entrant.why_unranked is None
     ]
     if not counts:
         return NO_SYSTEMS

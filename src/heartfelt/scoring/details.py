@@ -90,13 +90,7 @@ class TraceDetails:
 
 
 ModelDetails = (
-    BinaryDetails
-    | NumberDetails
-    | TextDetails
-    | CategoryDetails
-    | ChoiceDetails
-    | TraceDetails
-    | OrdinalDetails
+    BinaryDetails | NumberDetails | TextDetails | CategoryDetails | ChoiceDetails | TraceDetails | OrdinalDetails
 )
 
 

@@ -104,9 +104,7 @@ def grouping_of(
         group_codes = connected(
             group_codes.size, [*enumerate(first_of_group(group_codes).tolist()), *enumerate(alike.tolist())]
         )
-    return StimulusGrouping(
-        groups=group_codes, by=label, duplicates=duplicates, chosen=by != AUTO, names=names
-    )
+    return StimulusGrouping(groups=group_codes, by=label, duplicates=duplicates, chosen=by != AUTO, names=names)
 
 
 def first_of_group(groups: Ints) -> Ints:
@@ -131,8 +129,7 @@ def _named(stimuli: pl.DataFrame, by: str) -> tuple[str, list[str]] | None:
     if by != AUTO:
         if by not in stimuli.columns:
             raise InputError(
-                f"The stimuli have no column '{by}' to group by.",
-                suggestion(by, stimuli.columns, "They have"),
+                f"The stimuli have no column '{by}' to group by.", suggestion(by, stimuli.columns, "They have")
             )
         return by, group_names(stimuli, by)
     return detected_groups(stimuli)

@@ -27,9 +27,7 @@ class OutputLayout:
     def write_analysis(self, snapshots: Sequence[Snapshot], folder: Path) -> None:
         """Write the files of an analysis into ``folder``, which is there and empty."""
         del snapshots, folder
-        raise InputError(
-            f"The layout '{self.name}' has no files for an analysis.", "Use it with 'heartfelt bench'."
-        )
+        raise InputError(f"The layout '{self.name}' has no files for an analysis.", "Use it with 'heartfelt bench'.")
 
     def check(self, source: Snapshot | Benchmark) -> None:
         """Refuse a study whose scores the layout cannot hold, before any model is asked."""
@@ -45,9 +43,7 @@ class OutputLayout:
     ) -> list[Path]:
         """Write the files of a benchmark into ``folder``; return the files and folders made. ``calls`` are requests to models."""
         del source, predictions, scores, folder, options, calls
-        raise InputError(
-            f"The layout '{self.name}' has no files for a benchmark.", "Use it with 'heartfelt analyze'."
-        )
+        raise InputError(f"The layout '{self.name}' has no files for a benchmark.", "Use it with 'heartfelt analyze'.")
 
     def formats_of(self, candidates: Sequence[str]) -> tuple[str, ...]:
         """The formats to read one after the other, where a source is in all of this layout's."""

@@ -79,9 +79,7 @@ def _board(runs: Sequence[ScoredRun]) -> Leaderboard:
     for task in tasks.values():
         having = [run for run in runs if any(task.id == scored_task.id for scored_task in run.scores.tasks)]
         entrants, ceilings = [], set()
-        for run, rank in (
-            (board_run, rank) for board_run in having for rank in board_run.scores.ranked(task.id)
-        ):
+        for run, rank in ((board_run, rank) for board_run in having for rank in board_run.scores.ranked(task.id)):
             model, score = rank.model, run.scores.find(task.id, rank.model)
             if score is None:
                 continue
@@ -110,9 +108,7 @@ def _board(runs: Sequence[ScoredRun]) -> Leaderboard:
         comparisons += pairs
         board_ranks += ranks(entrants, pairs, task)
         if len(ceilings - {None}) > 1:
-            notes.append(
-                f"{task.id}: runs scored different items, so their ceilings differ; the first is drawn."
-            )
+            notes.append(f"{task.id}: runs scored different items, so their ceilings differ; the first is drawn.")
     joined = replace(
         first,
         heartfelt_version=__version__,

@@ -55,9 +55,7 @@ _CATEGORIES = ("accuracy", "balanced_accuracy", "macro_f1", "precision", "recall
 _SCORES = ("auroc", "average_precision", "brier")
 
 _ASSOCIATION = {
-    **dict.fromkeys(
-        ("pearson", "ccc", "quadratic_kappa", "mse", "rmse", "brier", "precision", "f1"), "products"
-    ),
+    **dict.fromkeys(("pearson", "ccc", "quadratic_kappa", "mse", "rmse", "brier", "precision", "f1"), "products"),
     **dict.fromkeys(("spearman", "kendall"), "ranks"),
     **dict.fromkeys(("auroc", "average_precision"), "ranked predictions"),
     **dict.fromkeys(("accuracy", "balanced_accuracy", "macro_f1"), "matches"),
@@ -90,13 +88,7 @@ def mean_of(
     """A metric that is the mean of a value per item."""
     kind: Values = "share" if share else "mean"
     return LabelsAndPredictions(
-        metric=metric,
-        x=np.zeros(values.size),
-        y=values,
-        filled=filled,
-        values=kind,
-        why_none=why_none,
-        chance=chance,
+        metric=metric, x=np.zeros(values.size), y=values, filled=filled, values=kind, why_none=why_none, chance=chance
     )
 
 
@@ -156,11 +148,7 @@ class MetricMeasurer:
         return out
 
     def score(
-        self,
-        sheet: PredictionSheet,
-        pairing: LabelsAndPredictions,
-        forms: Forms | None = None,
-        group: Any = None,
+        self, sheet: PredictionSheet, pairing: LabelsAndPredictions, forms: Forms | None = None, group: Any = None
     ) -> ModelScore:
         """The metric in every form; ``forms`` where they are known, over ``group``."""
         if forms is None:
@@ -195,9 +183,7 @@ class MetricMeasurer:
         enough = count >= LEAST_SYSTEMS
         together = enough and bool(has_system.all())
         groups = [sheet.stimulus, *([sheet.system] if together else [])]
-        (full, spread), *by_system = self.numbers(
-            metric, pairing.x, pairing.filled, groups, values=pairing.values
-        )
+        (full, spread), *by_system = self.numbers(metric, pairing.x, pairing.filled, groups, values=pairing.values)
         if together:
             over = by_system[0][0]
         elif enough:
@@ -207,9 +193,7 @@ class MetricMeasurer:
         if rows.all():
             return Forms(full, full, over, spread)
         answered_groups = [None if sheet.stimulus is None else sheet.stimulus[rows]]
-        answered = self.numbers(
-            metric, pairing.x[rows], pairing.y[rows], answered_groups, values=pairing.values
-        )
+        answered = self.numbers(metric, pairing.x[rows], pairing.y[rows], answered_groups, values=pairing.values)
         return Forms(answered[0][0], full, over, spread)
 
     def _above_chance(
@@ -231,9 +215,7 @@ class MetricMeasurer:
             return level, from_chance(score, level.value, sign, metric), tests or _untested(test)
         name, (x, first) = typed(metric, pairing.x, pairing.filled, pairing.values)
         _, (_, second) = typed(metric, pairing.x, chance.y, pairing.values)
-        difference = metric_difference(
-            name, x, first, second, group=group, confidence=self.options.confidence
-        )
+        difference = metric_difference(name, x, first, second, group=group, confidence=self.options.confidence)
         beyond, p = from_chance(difference.estimate, 0.0, sign, metric), difference.p
         if tests is None:
             gained = sign * (_by_row(name, x, first) - _by_row(name, x, second))
@@ -386,8 +368,7 @@ def _ceiling(task: ScoringTask, base: str, truth: Truth, options: ScoreOptions) 
         if not items["standard_error"].is_not_null().any():
             return f"{NO_RATINGS}, without spread and count"
         label, error, n = (
-            items[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-            for name in ("label", "standard_error", "n")
+            items[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in ("label", "standard_error", "n")
         )
         metric = cast("NumberMetric", base)
         top = ceiling_from_means(label, error * np.sqrt(n), n, metric, options.confidence)
@@ -481,9 +462,7 @@ def from_chance(estimate: Estimate, level: float, sign: int, metric: str) -> Est
     return replace(estimate, value=sign * (estimate.value - level), low=low, high=high, method=name)
 
 
-def of_ceiling(
-    metric: str, score: Estimate, ceiling: Estimate, chance: Estimate, beyond: Estimate
-) -> Estimate:
+def of_ceiling(metric: str, score: Estimate, ceiling: Estimate, chance: Estimate, beyond: Estimate) -> Estimate:
     """``(score - chance) / (ceiling - chance)``: 0 is chance, 1 the ceiling; for errors the signs are reversed."""
     for side in (score, ceiling, chance, beyond):
         if side.value is None:

@@ -18,9 +18,7 @@ import numpy as np
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats
 
-Kind: TypeAlias = Literal[
-    "binary", "categories", "ordinal", "numbers", "text", "choices", "strengths", "traces"
-]
+Kind: TypeAlias = Literal["binary", "categories", "ordinal", "numbers", "text", "choices", "strengths", "traces"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,16 +65,8 @@ _EVEN = "even odds"
 _EVEN_TIES = "even odds, with ties as often as they occur"
 
 METRICS: dict[str, MetricInfo] = {
-    "balanced_accuracy": MetricInfo(
-        title="balanced accuracy",
-        chance_rule=_PER_CATEGORY,
-        base="balanced_accuracy",
-    ),
-    "accuracy": MetricInfo(
-        title="accuracy",
-        chance_rule="share of the most frequent label",
-        base="accuracy",
-    ),
+    "balanced_accuracy": MetricInfo(title="balanced accuracy", chance_rule=_PER_CATEGORY, base="balanced_accuracy"),
+    "accuracy": MetricInfo(title="accuracy", chance_rule="share of the most frequent label", base="accuracy"),
     "precision": MetricInfo(title="precision", chance_rule=_SHARE_PRESENT),
     "recall": MetricInfo(title="recall"),
     "f1": MetricInfo(title="F1", chance_rule="always saying present"),
@@ -94,12 +84,7 @@ METRICS: dict[str, MetricInfo] = {
         chance_rule="always the distribution of all votes",
     ),
     "quadratic_kappa": MetricInfo(title="quadratic-weighted kappa", chance_rule="0", chance=0.0),
-    "pearson": MetricInfo(
-        title="Pearson correlation (LCC)",
-        chance_rule="0",
-        chance=0.0,
-        base="correlation",
-    ),
+    "pearson": MetricInfo(title="Pearson correlation (LCC)", chance_rule="0", chance=0.0, base="correlation"),
     "spearman": MetricInfo(
         title="Spearman correlation (SRCC)",
         chance_rule="0",
@@ -108,33 +93,15 @@ METRICS: dict[str, MetricInfo] = {
         note="the ceiling of Pearson's correlation",
     ),
     "kendall": MetricInfo(
-        title="Kendall's tau (KTAU)",
-        chance_rule="0",
-        chance=0.0,
-        base="correlation",
-        from_base=_tau,
-        note=_NORMAL,
+        title="Kendall's tau (KTAU)", chance_rule="0", chance=0.0, base="correlation", from_base=_tau, note=_NORMAL
     ),
     "ccc": MetricInfo(
-        title="concordance (CCC)",
-        chance_rule="0",
-        chance=0.0,
-        base="correlation",
-        from_base=_concordance,
+        title="concordance (CCC)", chance_rule="0", chance=0.0, base="correlation", from_base=_concordance
     ),
     "mse": MetricInfo(
-        title="mean squared error",
-        higher_is_better=False,
-        chance_rule=_MEAN_LABEL,
-        base="rmse",
-        from_base=_square,
+        title="mean squared error", higher_is_better=False, chance_rule=_MEAN_LABEL, base="rmse", from_base=_square
     ),
-    "rmse": MetricInfo(
-        title="root mean squared error",
-        higher_is_better=False,
-        chance_rule=_MEAN_LABEL,
-        base="rmse",
-    ),
+    "rmse": MetricInfo(title="root mean squared error", higher_is_better=False, chance_rule=_MEAN_LABEL, base="rmse"),
     "mae": MetricInfo(
         title="mean absolute error",
         higher_is_better=False,
@@ -151,19 +118,12 @@ METRICS: dict[str, MetricInfo] = {
     "interval_score": MetricInfo(
         title="interval score of the predictor's intervals", higher_is_better=False, chance_rule=_ALL_LABELS
     ),
-    "crps": MetricInfo(
-        title="CRPS, normal with the interval's width", higher_is_better=False, chance_rule=_ALL_LABELS
-    ),
+    "crps": MetricInfo(title="CRPS, normal with the interval's width", higher_is_better=False, chance_rule=_ALL_LABELS),
     "bert_score": MetricInfo(title="BERTScore (MiniLM)", chance_rule=_OTHER_TEXTS),
     "choice_accuracy": MetricInfo(title="accuracy of single choices", chance_rule=_EVEN, chance=0.5),
-    "decided_accuracy": MetricInfo(
-        title="accuracy of single choices without ties", chance_rule=_EVEN, chance=0.5
-    ),
+    "decided_accuracy": MetricInfo(title="accuracy of single choices without ties", chance_rule=_EVEN, chance=0.5),
     "majority_accuracy": MetricInfo(title="accuracy of the majority's choice", chance_rule=_EVEN, chance=0.5),
-    "outcome_accuracy": MetricInfo(
-        title="accuracy of first, tie or second",
-        chance_rule="the most frequent outcome",
-    ),
+    "outcome_accuracy": MetricInfo(title="accuracy of first, tie or second", chance_rule="the most frequent outcome"),
     "log_loss": MetricInfo(
         title="log loss of choices (nats)", higher_is_better=False, chance_rule=_EVEN, chance=math.log(2)
     ),
@@ -175,9 +135,7 @@ METRICS: dict[str, MetricInfo] = {
         title="Brier score of first, tie or second", higher_is_better=False, chance_rule=_EVEN_TIES
     ),
     "trace_ccc": MetricInfo(
-        title="concordance with the raters' course (CCC)",
-        chance_rule="a constant course",
-        chance=0.0,
+        title="concordance with the raters' course (CCC)", chance_rule="a constant course", chance=0.0
     ),
 }
 
@@ -211,9 +169,7 @@ def converted(metric: str, ceiling: Estimate) -> Estimate:
     if ceiling.value is None:
         return ceiling
     change = info.from_base or float
-    value, low, high = (
-        None if end is None else change(end) for end in (ceiling.value, ceiling.low, ceiling.high)
-    )
+    value, low, high = (None if end is None else change(end) for end in (ceiling.value, ceiling.low, ceiling.high))
     method = ceiling.method + (f", as {metric} ({info.note})" if info.note else "")
     return replace(ceiling, value=value, low=low, high=high, method=method)
 
@@ -248,9 +204,7 @@ def chance_of(metric: str, x: Floats) -> ChanceLevel:
     match metric:
         case "balanced_accuracy" | "macro_f1":
             count = np.unique(x).size
-            return ChanceLevel(
-                1 / count, f"guessing among the {count} categories that occur among the labels"
-            )
+            return ChanceLevel(1 / count, f"guessing among the {count} categories that occur among the labels")
         case "accuracy":
             values, times = np.unique(x, return_counts=True)
             most = np.full(x.size, float(values[np.argmax(times)]))

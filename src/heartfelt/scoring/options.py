@@ -35,19 +35,14 @@ _scoring = partial(Option, panel="Scoring")
 class ItemSelection:
     """Which items are scored; by default all that have a label. ``limit`` draws from ``seed``, among those of ``questions``."""
 
-    full_coverage: Annotated[int | None, _items("Only items with N raters or more.", low=1, metavar="N")] = (
-        None
-    )
+    full_coverage: Annotated[int | None, _items("Only items with N raters or more.", low=1, metavar="N")] = None
     unanimous: Annotated[bool, _items("Only items whose raters all agree.")] = False
     exclude_flagged: Annotated[bool, _items("Leave out flagged items.")] = False
     limit: Annotated[
-        int | None,
-        _items("Sample this many items, balanced over questions, systems and intents (see seed).", low=1),
+        int | None, _items("Sample this many items, balanced over questions, systems and intents (see seed).", low=1)
     ] = None
     seed: Annotated[int, Option(help="Seed of all resampling.", panel="Scoring")] = 0
-    questions: Annotated[tuple[str, ...] | None, _items("Ask only this question.", flags=("--question",))] = (
-        None
-    )
+    questions: Annotated[tuple[str, ...] | None, _items("Ask only this question.", flags=("--question",))] = None
 
     def __post_init__(self) -> None:
         for name in ("full_coverage", "limit"):
@@ -68,16 +63,12 @@ class ItemSelection:
         if self.unanimous:
             _require(items, "unanimous", "votes to agree on")
             agree = pl.col("unanimous").fill_null(False)
-            drop_reason = (
-                pl.when(drop_reason.is_null() & ~agree).then(pl.lit("not unanimous")).otherwise(drop_reason)
-            )
+            drop_reason = pl.when(drop_reason.is_null() & ~agree).then(pl.lit("not unanimous")).otherwise(drop_reason)
         if self.full_coverage is not None:
             raters = pl.col("n").fill_null(0)
             reason = pl.format("{} of {} raters", raters, pl.lit(self.full_coverage))
             drop_reason = (
-                pl.when(drop_reason.is_null() & (raters < self.full_coverage))
-                .then(reason)
-                .otherwise(drop_reason)
+                pl.when(drop_reason.is_null() & (raters < self.full_coverage)).then(reason).otherwise(drop_reason)
             )
         marked = items.with_columns(drop_reason.alias("_why"))
         if self.limit is not None:
@@ -124,9 +115,9 @@ class ScoreOptions:
     folds: int = 5
     """Of the threshold that is chosen on other stimuli."""
     seed: Annotated[int, _scoring("Seed of all resampling.")] = 0
-    resamples: Annotated[
-        int, _scoring("Resamples of BLEU and calibration intervals, and of tests against chance.")
-    ] = 10_000
+    resamples: Annotated[int, _scoring("Resamples of BLEU and calibration intervals, and of tests against chance.")] = (
+        10_000
+    )
     confidence: float = field(default=0.95, metadata={"formerly": "level"})
     slices: Annotated[
         tuple[str, ...] | None,
@@ -137,8 +128,7 @@ class ScoreOptions:
     ] = field(default=None, metadata={"skip": True})
     selection: ItemSelection = ItemSelection()
     ties: Annotated[
-        Literal["missing", "lowest"],
-        _items("Tied votes: missing (no label) or lowest (the smaller label)."),
+        Literal["missing", "lowest"], _items("Tied votes: missing (no label) or lowest (the smaller label).")
     ] = "missing"
     part: Annotated[
         str | None,
@@ -155,11 +145,7 @@ class ScoreOptions:
     ceilings: bool = field(default=True, metadata={"skip": True})
     interval_confidence: Annotated[
         float,
-        _scoring(
-            "Confidence that predictors' own intervals claim, where a model does not say.",
-            low=0.01,
-            high=0.999,
-        ),
+        _scoring("Confidence that predictors' own intervals claim, where a model does not say.", low=0.01, high=0.999),
     ] = 0.9
     claimed: Mapping[str, float] = field(default_factory=dict, metadata={"skip": True})
     """That confidence by model."""
@@ -184,9 +170,7 @@ class ScoreOptions:
 class DistanceOptions:
     """How distances of systems from a reference set are computed."""
 
-    embedding: Annotated[
-        str, Option(help="The embedding, such as music or picture.", metavar="NAME", positional=True)
-    ]
+    embedding: Annotated[str, Option(help="The embedding, such as music or picture.", metavar="NAME", positional=True)]
     reference: Annotated[
         str,
         Option(
@@ -227,13 +211,9 @@ class DistanceOptions:
     def __post_init__(self) -> None:
         for name in self.metrics:
             if name not in SET_METRICS:
-                raise InputError(
-                    f"There is no distance '{name}'.", suggestion(name, SET_METRICS, "Distances")
-                )
+                raise InputError(f"There is no distance '{name}'.", suggestion(name, SET_METRICS, "Distances"))
         check(self)
-        require(
-            0 < self.confidence < 1, f"confidence = {self.confidence} is not between 0 and 1.", "Use 0.95."
-        )
+        require(0 < self.confidence < 1, f"confidence = {self.confidence} is not between 0 and 1.", "Use 0.95.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,21 +222,16 @@ class WordOptions:
 
     fields: Annotated[
         tuple[str, ...],
-        Option(
-            help="A text question, a field, a text column of the stimuli or of the table.", flags=("--field",)
-        ),
+        Option(help="A text question, a field, a text column of the stimuli or of the table.", flags=("--field",)),
     ] = ()
-    against: Annotated[
-        tuple[str, ...], Option(help="A field with reference texts for the same stimuli or rows.")
-    ] = ()
+    against: Annotated[tuple[str, ...], Option(help="A field with reference texts for the same stimuli or rows.")] = ()
     bert: Annotated[
         str | None,
         Option(help="A text encoder of Transformers for BERTScore: a folder or a hub name.", metavar="MODEL"),
     ] = None
     layer: Annotated[int | None, Option(help="The layer BERTScore reads; the last if left out.")] = None
     tools: Annotated[
-        Path | None,
-        Option(help="A folder with meteor-1.5.jar and spice-1.0.jar and their files.", metavar="DIR"),
+        Path | None, Option(help="A folder with meteor-1.5.jar and spice-1.0.jar and their files.", metavar="DIR")
     ] = None
     window: Annotated[int, Option(help="Words in a window of MATTR.")] = 100
     draws: Annotated[int, Option(help="Words that HD-D draws.")] = 42

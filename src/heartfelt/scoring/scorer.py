@@ -93,10 +93,7 @@ def score(
     notes = [*truth.notes, *unscored]
     notes += [f"No model predicts '{task.id}'." for task in every_task if not able[task.id]]
     notes += [
-        f"{model} does not predict '{task.id}'."
-        for task in tasks
-        for model in models
-        if model not in able[task.id]
+        f"{model} does not predict '{task.id}'." for task in tasks for model in models if model not in able[task.id]
     ]
     if predictions.height > about_truth.height:
         not_about_truth = predictions.height - about_truth.height
@@ -211,9 +208,7 @@ def _attempted(task: ScoringTask, predictions: pl.DataFrame) -> set[str]:
     attempts = predictions.filter(pl.col("question").is_in(task.questions))
     if task.kind == "traces":
         attempts = (
-            attempts.filter(pl.col("samples").is_not_null())
-            if "samples" in attempts.columns
-            else attempts.clear()
+            attempts.filter(pl.col("samples").is_not_null()) if "samples" in attempts.columns else attempts.clear()
         )
     if task.kind == "ordinal":
         attempts = attempts.filter(pl.any_horizontal(pl.col("value", "answer", "shares").is_not_null()))
@@ -275,9 +270,7 @@ def columns_of(truth: Truth, task: ScoringTask, wanted: Sequence[str] | None) ->
     return list(out.values())
 
 
-def _slices(
-    sheet: PredictionSheet, marked: Marked, measure: MetricMeasurer, columns: Sequence[str]
-) -> Iterator[Slice]:
+def _slices(sheet: PredictionSheet, marked: Marked, measure: MetricMeasurer, columns: Sequence[str]) -> Iterator[Slice]:
     """Metrics by each value of each column, over answered items, with intervals over stimuli.
 
     Predictions made of labels in the other half of the stimuli are fair over all of them only, and are not sliced.
@@ -287,12 +280,7 @@ def _slices(
         for value in cells.drop_nulls().unique().sort().to_list():
             inside = (cells == value).fill_null(False).to_numpy()
             part = partial(
-                Slice,
-                model=sheet.model,
-                task=sheet.task.id,
-                column=column,
-                value=value,
-                items=int(inside.sum()),
+                Slice, model=sheet.model, task=sheet.task.id, column=column, value=value, items=int(inside.sum())
             )
             if marked.slice_of is not None:
                 answered = int((inside & sheet.answered).sum())

@@ -32,7 +32,9 @@ OTHER_CLIPS = "other clips of these systems"
 OTHER_STIMULI = "other stimuli like these"
 OTHER_PAIRS = "other pairs and raters like these"
 OTHER_CONTESTANTS = "other stimuli or systems like these"
-RANKED_BY = "the headline with failures counted: every item counts, failed and missing predictions at the task's fallback"
+RANKED_BY = (
+    "the headline with failures counted: every item counts, failed and missing predictions at the task's fallback"
+)
 _NO_CHANCE = Estimate.missing("no chance level is known", "chance level")
 _NOT_OVER_SYSTEMS = Estimate.missing("not tested over systems; score it again", "p-value, systems rearranged")
 _NOT_COMPARED = Estimate.missing("not compared", "difference")
@@ -253,12 +255,7 @@ class Scores(ShortRepr):
     rows: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False, metadata={"skip": True})
 
     def find(
-        self,
-        task: str,
-        model: str,
-        metric: str | None = None,
-        aggregation: str = "item",
-        at: str | None = None,
+        self, task: str, model: str, metric: str | None = None, aggregation: str = "item", at: str | None = None
     ) -> ModelScore | None:
         """A single score: the task's headline unless a metric is named."""
         wanted = (task, model, metric or self.task(task).headline, aggregation)
@@ -300,9 +297,7 @@ class Scores(ShortRepr):
 
     def _of_any_model(self, task: str, part: ScorePart) -> Estimate:
         every = [self.headline(task, model, part) for model in self.models]
-        return next(
-            (estimate for estimate in every if estimate.value is not None), every[0] if every else _NOT_SCORED
-        )
+        return next((estimate for estimate in every if estimate.value is not None), every[0] if every else _NOT_SCORED)
 
     def one_rater(self, task: str) -> Estimate:
         """The score that one more rater reaches on a task's headline."""
@@ -360,9 +355,7 @@ class Scores(ShortRepr):
             distance = pl.when(on_scale).then((pl.col("code") - truth).abs()).otherwise(by_rank)
         else:
             reach = (points - self.options.threshold).abs().fill_null(1.0)
-            distance = (
-                pl.when(pl.col("said") != truth).then(reach if task.kind == "binary" else 1.0).otherwise(0.0)
-            )
+            distance = pl.when(pl.col("said") != truth).then(reach if task.kind == "binary" else 1.0).otherwise(0.0)
         answered = self.rows.filter((pl.col("task") == task.id) & pl.col("answered"))
         return answered.with_columns(distance.alias("off"))
 

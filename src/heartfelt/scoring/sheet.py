@@ -17,19 +17,7 @@ from heartfelt.stats.triples import Floats, Ints
 from heartfelt.study import Scale
 
 Flags = npt.NDArray[np.bool_]
-_PREDICTED = (
-    "value",
-    "score",
-    "answer",
-    "shares",
-    "low",
-    "high",
-    "reason",
-    "note",
-    "against",
-    "ok",
-    "problem",
-)
+_PREDICTED = ("value", "score", "answer", "shares", "low", "high", "reason", "note", "against", "ok", "problem")
 NOT_GIVEN = "no prediction was given"
 NOTHING_TO_SCORE = "what was given cannot be scored on this task"
 _MOST_REASONS = 20
@@ -117,8 +105,7 @@ class PredictionSheet:
         for row, text in enumerate(self.rows["shares"].to_list()):
             shares = _parsed(text)
             row_shares = [
-                shares.get(name, shares.get(f"{code:g}", 0.0))
-                for name, code in zip(names, codes, strict=True)
+                shares.get(name, shares.get(f"{code:g}", 0.0)) for name, code in zip(names, codes, strict=True)
             ]
             if shares and all(np.isfinite(row_shares)) and min(row_shares) >= 0 and sum(row_shares) > 0:
                 table[row] = np.array(row_shares) / sum(row_shares)
@@ -204,9 +191,7 @@ def sheet_of(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, model: 
         done.alias("ok"),
     ).rename({"own_answer": "label_answer"} if "answer" in clashing else {})
     labelled = rows.filter(pl.col("truth").is_not_null())
-    return PredictionSheet(
-        model=model, task=task, scale=scale, rows=labelled, unlabelled=rows.height - labelled.height
-    )
+    return PredictionSheet(model=model, task=task, scale=scale, rows=labelled, unlabelled=rows.height - labelled.height)
 
 
 def _middle(scale: Scale) -> float:

@@ -99,9 +99,7 @@ class Truth:
         retained, dropped = selection.apply(self.items.filter(~strength))
         retained = pl.concat([retained, strengths], how="diagonal") if strengths.height else retained
         if not retained.height:
-            raise InputError(
-                f"No item of '{self.study.name}' is left to score.", "Choose a less strict selection."
-            )
+            raise InputError(f"No item of '{self.study.name}' is left to score.", "Choose a less strict selection.")
         return replace(self, items=retained, ledger=pl.concat([self.ledger, dropped], how="diagonal"))
 
 
@@ -123,10 +121,7 @@ def tasks_of(study: Study, questions: Sequence[str]) -> tuple[list[ScoringTask],
                 ScoringTask.of(f"{name} (strength)", "strengths", (name,)),
             ]
         elif isinstance(scale, Trace):
-            tasks += [
-                ScoringTask.of(f"{name} (trace)", "traces", (name,)),
-                ScoringTask.of(name, "numbers", (name,)),
-            ]
+            tasks += [ScoringTask.of(f"{name} (trace)", "traces", (name,)), ScoringTask.of(name, "numbers", (name,))]
         elif scale.level == "text":
             tasks.append(ScoringTask.of(name, "text", (name,)))
         elif not scale.labels():
@@ -163,13 +158,9 @@ def truth_of(
     elif snapshot is not None:
         truth = _of_snapshot(snapshot, source, options, loudness)
     else:
-        raise InputError(
-            "Labels alone do not say what was asked.", "Pass the snapshot they were made from too."
-        )
+        raise InputError("Labels alone do not say what was asked.", "Pass the snapshot they were made from too.")
     if not truth.items.height:
-        raise InputError(
-            f"No item of '{truth.study.name}' has a label.", "Collect ratings, or score another source."
-        )
+        raise InputError(f"No item of '{truth.study.name}' has a label.", "Collect ratings, or score another source.")
     for name in options.slices or ():
         if name not in truth.slices:
             raise InputError(
@@ -270,9 +261,7 @@ def _of_benchmark(benchmark: Benchmark, options: ScoreOptions) -> Truth:
     study = benchmark.study
     items = benchmark.items if options.part is None else benchmark.part(options.part)
     table = _with_columns(items.select(*ITEM, "label", "standard_error", "answer", "n", "method", "split"))
-    lowest = {
-        q.id: min(study.scale_of(q.id).labels()) for q in study.asked if has_sides(study.scale_of(q.id))
-    }
+    lowest = {q.id: min(study.scale_of(q.id).labels()) for q in study.asked if has_sides(study.scale_of(q.id))}
     floor = pl.col("question").replace_strict(lowest, default=None, return_dtype=pl.Float64)
     table = table.with_columns((pl.col("label") > floor).alias("present"))
     table, facts = _with_facts(table, benchmark.stimuli, table.select(*ITEM, "split"), study)
@@ -301,9 +290,7 @@ def _with_facts(
     """Add the columns of stimuli, items and questions; of columns with the same name the first stays."""
     present = set(table.columns)
     of_stimuli = [name for name in stimuli.columns if name not in {*AT_HAND, MADE_AT, *present}]
-    table = table.join(
-        stimuli.select("stimulus", *of_stimuli), on="stimulus", how="left", maintain_order="left"
-    )
+    table = table.join(stimuli.select("stimulus", *of_stimuli), on="stimulus", how="left", maintain_order="left")
     of_items = [name for name in items.columns if name not in {*present, *of_stimuli}]
     if of_items:
         table = table.join(items.select(*ITEM, *of_items), on=ITEM, how="left", maintain_order="left")

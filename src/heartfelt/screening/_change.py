@@ -53,9 +53,7 @@ def _overall(ratios: Floats) -> Floats:
     return overall
 
 
-def change_chance(
-    units: Floats, at: Ints, floor: Floats, least: float, enough: int, draws: int, seed: int
-) -> float:
+def change_chance(units: Floats, at: Ints, floor: Floats, least: float, enough: int, draws: int, seed: int) -> float:
     """The p-value of a change when units are shuffled in time: sequential, stopping after ``enough`` shuffles as extreme."""
     observed = _overall(evidence_by_place(units[None], at, floor, least))[0]
     ends = np.arange(len(units) - 1, 0, -1)

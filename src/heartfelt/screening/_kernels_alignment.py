@@ -84,9 +84,7 @@ def score_pairs(seq: Any, stim: Any, edges: Any, cov: Any, first: Any, second: A
 
 
 @compiled
-def surrogate_scores(
-    a: Any, b: Any, sa: Any, how: Any, weight: float, block: int, draws: int, seed: int
-) -> Any:
+def surrogate_scores(a: Any, b: Any, sa: Any, how: Any, weight: float, block: int, draws: int, seed: int) -> Any:
     """Scores of ``a`` against reshuffled ``b``: blocks in random order, each run backwards.
 
     A block keeps the values and (being reversed) the autocorrelation of ``b`` but no stretch of its sequence.

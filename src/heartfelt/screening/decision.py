@@ -29,21 +29,14 @@ class ScreeningDecision:
 
 
 def decide(
-    view: RatingsView,
-    flags: pl.DataFrame,
-    policy: Policy,
-    seed: int,
-    exclude: Iterable[str],
-    restore: Iterable[str],
+    view: RatingsView, flags: pl.DataFrame, policy: Policy, seed: int, exclude: Iterable[str], restore: Iterable[str]
 ) -> ScreeningDecision:
     excluded, restored = _known(view, exclude, "exclude"), _known(view, restore, "restore")
     raters: dict[str, list[str]] = {}
     batches: dict[tuple[str, str], list[str]] = {}
     spared = _sources(view, flags, policy, seed)
     flagged = flags.filter(pl.col("flagged") & pl.col("rater").is_not_null())
-    for rater, rule, batch in (
-        flagged.select("rater", "rule", "batch").unique(maintain_order=True).iter_rows()
-    ):
+    for rater, rule, batch in flagged.select("rater", "rule", "batch").unique(maintain_order=True).iter_rows():
         if policy.action(rule) != "drop" or (rule == "collusion" and rater in spared):
             continue
         if batch is None:
@@ -131,9 +124,7 @@ def ledger_rows(flags: pl.DataFrame, decision: ScreeningDecision, ratings: pl.La
         rows.append(_row("rater", rater, reason, rules, of_rater) | {"ratings": count.get(rater, 0)})
     for (rater, batch), rules in decision.batches.items():
         of_rater = by_rater[rater].filter((pl.col("batch") == batch) & pl.col("rule").is_in(rules))
-        row = _row(
-            "rating", rater, f"Batch {batch}: {' '.join(of_rater['words'].to_list())}", rules, of_rater
-        )
+        row = _row("rating", rater, f"Batch {batch}: {' '.join(of_rater['words'].to_list())}", rules, of_rater)
         of_batch = ratings.filter((pl.col("rater") == rater) & (pl.col("batch").cast(pl.String) == batch))
         for stimulus, question in of_batch.select("stimulus", "question").collect().iter_rows():
             rows.append(row | {"stimulus": stimulus, "question": question, "ratings": 1})
@@ -144,12 +135,5 @@ def ledger_rows(flags: pl.DataFrame, decision: ScreeningDecision, ratings: pl.La
 
 def _row(kind: str, rater: str, reason: str, rules: list[str], flags: pl.DataFrame) -> dict[str, object]:
     figures = flags.select(_FIGURES).row(0, named=True) if flags.height else dict.fromkeys(_FIGURES)
-    base = {
-        "what": kind,
-        "rater": rater,
-        "stimulus": None,
-        "question": None,
-        "reason": reason,
-        "stage": STAGE,
-    }
+    base = {"what": kind, "rater": rater, "stimulus": None, "question": None, "reason": reason, "stage": STAGE}
     return {**base, "rule": ", ".join(rules), **figures}

@@ -64,9 +64,7 @@ def dependence(
     return matching, mean, variance, (as_strong + 1.0) / (draws + 1.0)
 
 
-def count_as_strong_at_once(
-    y: Floats, x: Floats, order: Ints, start: Ints, cross: bool, draws: int, seed: int
-) -> int:
+def count_as_strong_at_once(y: Floats, x: Floats, order: Ints, start: Ints, cross: bool, draws: int, seed: int) -> int:
     """How many shuffles are as strong as the pairing observed: all of them at once, by NumPy."""
     from heartfelt.stats._shuffles import numbers_below, successive_shuffles
 

@@ -52,9 +52,7 @@ def standing(value: Floats, error: Floats, side: Side, chance: float) -> Standin
     between = float(np.sqrt(max(0.0, spread**2 - float(np.median(error[finite] ** 2)))))
     scale = np.sqrt(between**2 + error**2)
     deviation = value - centre
-    z = np.divide(
-        deviation, scale, out=np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation)), where=scale > 0
-    )
+    z = np.divide(deviation, scale, out=np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation)), where=scale > 0)
     z = np.where(finite, z, np.nan)
     freedom = max(1.0, EFFICIENCY * (int(finite.sum()) - 1))
     if side == "both":
@@ -93,9 +91,7 @@ class RaterMeasure:
 def compare_with_norm(measures: Sequence[RaterMeasure], side: Side, alpha: float) -> list[RuleVerdicts] | str:
     """One verdict per rater and measure, Bonferroni over all that could be judged."""
     judged = sum(int(measure.known.sum()) for measure in measures)
-    verdicts = [
-        _verdicts(measure, side, alpha / max(judged, 1)) for measure in measures if measure.asked.size
-    ]
+    verdicts = [_verdicts(measure, side, alpha / max(judged, 1)) for measure in measures if measure.asked.size]
     return verdicts or "nobody gave an answer it could examine"
 
 

@@ -159,9 +159,7 @@ class Panel:
         source = self.source
         if not self.dropped and not self.dropped_batches:
             return source.without_probes
-        ledger = (
-            pl.concat([source.ledger, self.ledger], how="diagonal") if source.ledger.height else self.ledger
-        )
+        ledger = pl.concat([source.ledger, self.ledger], how="diagonal") if source.ledger.height else self.ledger
         return Snapshot.build(
             source.study,
             stimuli=source.stimuli,
@@ -252,9 +250,7 @@ class Panel:
 
     def _repr_html_(self) -> str:
         counts = self.counts
-        rows = [
-            (field.name.replace("_", " "), f"{getattr(counts, field.name):,}") for field in fields(counts)
-        ]
+        rows = [(field.name.replace("_", " "), f"{getattr(counts, field.name):,}") for field in fields(counts)]
         return html_table(f"Panel of {self.source.study.name} under '{self.policy.name}'", rows)
 
     def __repr__(self) -> str:
@@ -377,6 +373,4 @@ def ranking(flags: pl.DataFrame, raters: Sequence[str]) -> pl.DataFrame:
         pl.col("flagged_by").fill_null(pl.lit([], dtype=pl.List(pl.String))),
     )
     table = table.with_columns(pl.col("score").rank("min", descending=True).cast(pl.Int64).alias("rank"))
-    return table.select("rank", "rater", "score", "flagged_by", *counted).sort(
-        "rank", "rater", maintain_order=True
-    )
+    return table.select("rank", "rater", "score", "flagged_by", *counted).sort("rank", "rater", maintain_order=True)

@@ -81,12 +81,9 @@ class Policy:
     def applies_like(self, other_policy: Policy) -> bool:
         """Whether both apply the same rules in the same way, whatever they then decide."""
         applied, theirs = (
-            {rule for rule, action in policy.actions.items() if action != "off"}
-            for policy in (self, other_policy)
+            {rule for rule, action in policy.actions.items() if action != "off"} for policy in (self, other_policy)
         )
-        return (
-            applied == theirs and self.alpha == other_policy.alpha and self.settings == other_policy.settings
-        )
+        return applied == theirs and self.alpha == other_policy.alpha and self.settings == other_policy.settings
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -142,9 +139,7 @@ for _policy in (
     ),
     Policy(name="bt500", about="drop raters as ITU-R BT.500 does", actions=actions_of(["bt500"])),
     Policy(
-        name="p913",
-        about="drop raters as ITU-T P.913 does, with biases removed first",
-        actions=actions_of(["p913"]),
+        name="p913", about="drop raters as ITU-T P.913 does, with biases removed first", actions=actions_of(["p913"])
     ),
 ):
     POLICIES.add(_policy.name, _policy)
@@ -164,9 +159,7 @@ def parse_policy(source: Policy | str | Path | Mapping[str, Any]) -> Policy:
         try:
             content = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError(
-                f"The policy {path} cannot be read.", "Point to a YAML file, or name a policy."
-            ) from error
+            raise InputError(f"The policy {path} cannot be read.", "Point to a YAML file, or name a policy.") from error
         return _from_data(read_yaml(content, str(path)).data, str(path))
     if text.startswith("{") or "\n" in text:
         return _from_data(read_yaml(text, "the policy").data, "the policy")
@@ -214,11 +207,9 @@ def _from_data(data: Any, where: str) -> Policy:
             alpha=float(data.get("alpha", data.get(_FORMER, base.alpha))),
             at_most_dropped=float(data.get("at_most_dropped", base.at_most_dropped)),
             least_raters=int(data.get("least_raters", base.least_raters)),
-            keep_source=str(data.get("keep_source", base.keep_source)).strip().casefold()
-            in {"true", "yes", "1"},
+            keep_source=str(data.get("keep_source", base.keep_source)).strip().casefold() in {"true", "yes", "1"},
         )
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"{where} has a setting that is not a number: {error}.",
-            "Give alpha and at_most_dropped as numbers.",
+            f"{where} has a setting that is not a number: {error}.", "Give alpha and at_most_dropped as numbers."
         ) from error

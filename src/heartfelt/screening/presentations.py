@@ -27,8 +27,7 @@ def presentations(snapshot: Snapshot) -> pl.DataFrame:
     shown = pl.coalesce("trial", "stimulus") if has_sets(table) else pl.col("stimulus")
     key = ["rater", "_shown", *(name for name in ("repeat", "position") if name in columns)]
     recorded = [
-        (pl.col(name) if name in columns else pl.lit(None)).cast(dtype).alias(name)
-        for name, dtype in _RECORDED.items()
+        (pl.col(name) if name in columns else pl.lit(None)).cast(dtype).alias(name) for name, dtype in _RECORDED.items()
     ]
     at = pl.col("at").dt.epoch("us") if "at" in columns else pl.lit(None, pl.Int64)
     rows = (

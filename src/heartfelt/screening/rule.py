@@ -51,11 +51,7 @@ _FLAG_COLUMNS: tuple[tuple[str, type[pl.DataType], str], ...] = (
     ("threshold", pl.Float64, "the limit the value was compared with"),
     ("p", pl.Float64, "p-value of the rule's own test, as its page says"),
     ("flagged", pl.Boolean, "whether the rule flags the rater"),
-    (
-        "error_controlled",
-        pl.Boolean,
-        "whether honest raters are flagged in at most the level's share of studies",
-    ),
+    ("error_controlled", pl.Boolean, "whether honest raters are flagged in at most the level's share of studies"),
     ("evidence", pl.Float64, "weight in the joint ranking, in powers of ten, 0 to 4"),
     ("words", pl.String, "the result in a neutral sentence"),
     (
@@ -150,9 +146,7 @@ class ScreeningRule:
     settings: Mapping[str, Setting] = field(default_factory=dict)
     careless: bool = True
     error_controlled: bool = True
-    examines: Literal["ratings", "answers", "trials", "listening", "sets", "traces", "drafts", "browsers"] = (
-        "ratings"
-    )
+    examines: Literal["ratings", "answers", "trials", "listening", "sets", "traces", "drafts", "browsers"] = "ratings"
 
     def applies(self, view: RatingsView) -> bool:
         """Whether a study has what the rule examines; a study without anything else counts as one of ratings."""
@@ -163,9 +157,7 @@ class ScreeningRule:
             return "heard_flag" in view.trials.columns and bool(view.trials["heard_flag"].count())
         if self.examines == "browsers":
             return bool(view.raters_before)
-        if (self.examines == "trials" and view.trials.height) or (
-            self.examines == "answers" and view.sets.height
-        ):
+        if (self.examines == "trials" and view.trials.height) or (self.examines == "answers" and view.sets.height):
             return True
         return bool(view.rater.size) or not any(table.height for table in tables.values())
 
@@ -191,8 +183,7 @@ class ScreeningRule:
         for name, setting in options.settings.items():
             if name not in self.settings:
                 raise InputError(
-                    f"The rule '{self.name}' has no setting '{name}'.",
-                    suggestion(name, self.settings, "Its settings"),
+                    f"The rule '{self.name}' has no setting '{name}'.", suggestion(name, self.settings, "Its settings")
                 )
             default, about = self.settings[name]
             if isinstance(default, str):
@@ -202,8 +193,7 @@ class ScreeningRule:
                     settings[name] = float(setting)
                 except ValueError as error:
                     raise InputError(
-                        f"The setting '{name}' of the rule '{self.name}' is '{setting}'.",
-                        f"Give a number: {about}.",
+                        f"The setting '{name}' of the rule '{self.name}' is '{setting}'.", f"Give a number: {about}."
                     ) from error
         return replace(options, settings=settings)
 
@@ -222,12 +212,9 @@ class ScreeningRule:
             "evidence": evidence,
             "power": verdicts.power,
         }
-        error_controlled = (
-            self.error_controlled if verdicts.error_controlled is None else verdicts.error_controlled
-        )
+        error_controlled = self.error_controlled if verdicts.error_controlled is None else verdicts.error_controlled
         sentences = [
-            verdicts.words(row) if reason is None else f"Not judged: {reason}."
-            for row, reason in enumerate(reasons)
+            verdicts.words(row) if reason is None else f"Not judged: {reason}." for row, reason in enumerate(reasons)
         ]
         columns: dict[str, Any] = {
             "rater": [None if code == NOBODY else view.raters[code] for code in rater.tolist()],

@@ -53,11 +53,7 @@ class Sequences:
 def comparable_sequences(view: RatingsView) -> Sequences | str:
     if not view.ordered.any():
         return "the order of presentation is not known"
-    long = [
-        block
-        for block in view.blocks()
-        if view.ordered[block.rater] and block.answers.shape[0] >= LEAST_TRIALS
-    ]
+    long = [block for block in view.blocks() if view.ordered[block.rater] and block.answers.shape[0] >= LEAST_TRIALS]
     if len(long) < 2:
         return f"fewer than two raters have {LEAST_TRIALS} trials in a known order"
     shared = _shared_channels(long, len(view.channels.question))

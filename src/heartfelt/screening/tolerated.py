@@ -28,11 +28,7 @@ def binomial_tail(hits: Ints, n: Ints, rate: Floats | float) -> Floats:
 
 
 def beyond_tolerated(
-    view: RatingsView,
-    table: pl.DataFrame,
-    options: RuleOptions,
-    sentence: Callable[[str], str],
-    trials: str,
+    view: RatingsView, table: pl.DataFrame, options: RuleOptions, sentence: Callable[[str], str], trials: str
 ) -> RuleVerdicts:
     """Verdicts on a table of ``rater`` and ``bad``, a row per trial. ``sentence`` is given "3 of 20" and names what is bad."""
     from scipy.stats import binom

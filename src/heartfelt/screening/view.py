@@ -241,12 +241,7 @@ class RatingsView:
             stimulus = np.zeros(trials.size, dtype=np.int64)
             stimulus[row] = channels.stimulus[rows]
             yield RaterBlock(
-                rater=rater,
-                answers=answers,
-                predictions=predictions,
-                seen=answered,
-                stimulus=stimulus,
-                channel=channel,
+                rater=rater, answers=answers, predictions=predictions, seen=answered, stimulus=stimulus, channel=channel
             )
 
 
@@ -281,11 +276,7 @@ def _view(snapshot: Snapshot) -> RatingsView:
         return frame[name] if name in columns and frame[name].count() else None
 
     def codes(name: str, ids: list[str]) -> Ints:
-        coded = (
-            frame[name].replace_strict(ids, list(range(len(ids))), return_dtype=pl.Int64)
-            if ids
-            else frame[name]
-        )
+        coded = frame[name].replace_strict(ids, list(range(len(ids))), return_dtype=pl.Int64) if ids else frame[name]
         return coded.cast(pl.Int64).to_numpy()
 
     raters, stimuli = (frame[name].unique(maintain_order=True).to_list() for name in ("rater", "stimulus"))
@@ -316,9 +307,7 @@ def _view(snapshot: Snapshot) -> RatingsView:
         ordered=_ordered(frame, raters),
         batch=None if batch is None else tuple(batch.cast(pl.String).to_list()),
         unknown_raters=snapshot.survey.unknown_raters,
-        unanswered=tuple(
-            question.id for question in study.asked if question.id not in snapshot.survey.questions
-        ),
+        unanswered=tuple(question.id for question in study.asked if question.id not in snapshot.survey.questions),
         trials=trials,
         sets=sets,
         traces=traces,
@@ -339,10 +328,7 @@ def _arms(snapshot: Snapshot, raters: list[str]) -> Ints | None:
 
 def _ordered(frame: pl.DataFrame, raters: list[str]) -> Bools:
     ordered_by_rater = dict(
-        frame.group_by("rater", maintain_order=True)
-        .agg(pl.all("_known"))
-        .select("rater", "_known")
-        .iter_rows()
+        frame.group_by("rater", maintain_order=True).agg(pl.all("_known")).select("rater", "_known").iter_rows()
     )
     return np.array([ordered_by_rater.get(rater, False) for rater in raters], dtype=bool)
 
@@ -378,9 +364,7 @@ def _in_order(table: pl.LazyFrame, have: list[str]) -> pl.LazyFrame:
     """Sort by rater (as they first appear), trial in presentation order, and question."""
     trial = ["rater", "stimulus", "_repeat", *(["trial"] if {"trial", "place"} <= set(have) else [])]
     at = [pl.col("at").dt.epoch("us")] if "at" in have else []
-    position = pl.coalesce(
-        [*([pl.col("position")] if "position" in have else []), *at, pl.lit(None, dtype=pl.Int64)]
-    )
+    position = pl.coalesce([*([pl.col("position")] if "position" in have else []), *at, pl.lit(None, dtype=pl.Int64)])
     repeat = pl.col("repeat").fill_null(0).cast(pl.Int64) if "repeat" in have else pl.lit(0, dtype=pl.Int64)
     return (
         table.with_row_index("_row")

@@ -7,15 +7,7 @@ answer is known. Everything is drawn from named streams: the same seed gives the
 from heartfelt.moved import with_former_names
 from heartfelt.simulate.answers import SimulatedRatings, ratings, study_ratings
 from heartfelt.simulate.bulk import LongCsv, long_csv
-from heartfelt.simulate.confusion import (
-    PRESENCE,
-    VOTER_KINDS,
-    VoterMix,
-    Voters,
-    category_truth,
-    voters,
-    votes,
-)
+from heartfelt.simulate.confusion import PRESENCE, VOTER_KINDS, VoterMix, Voters, category_truth, voters, votes
 from heartfelt.simulate.conveyed import INTENTS, SYSTEMS, TruthOptions, stimuli, truth
 from heartfelt.simulate.conveyed_emotion import ConveyanceProfile
 from heartfelt.simulate.design import DesignOptions

@@ -141,9 +141,7 @@ def _straightline(sight: _Sight, rng: np.random.Generator) -> Floats:
 def _centre(sight: _Sight, rng: np.random.Generator) -> Floats:
     design = sight.design
     if not design.integer:
-        return design.neutral + (design.scale_high - design.scale_low) / 16 * rng.standard_normal(
-            sight.rater.size
-        )
+        return design.neutral + (design.scale_high - design.scale_low) / 16 * rng.standard_normal(sight.rater.size)
     points = _points(design)
     near = points[np.abs(points - design.neutral) <= 1.0]
     weights = 1.0 / (1.0 + 2.0 * np.abs(near - design.neutral))
@@ -177,9 +175,7 @@ _CARELESS: Mapping[str, Callable[[_Sight, np.random.Generator], Floats]] = {
 }
 
 
-def _copy_answers(
-    values: Floats, raters: pl.DataFrame, trials: Trials, design: DesignOptions, seed: int
-) -> Floats:
+def _copy_answers(values: Floats, raters: pl.DataFrame, trials: Trials, design: DesignOptions, seed: int) -> Floats:
     names, sources = raters["rater"].to_list(), raters["colluder_of"].to_list()
     index_of = {name: index for index, name in enumerate(names)}
     counts = np.bincount(trials.rater, minlength=len(names))

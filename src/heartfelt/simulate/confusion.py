@@ -46,8 +46,7 @@ class VoterMix:
     def __post_init__(self) -> None:
         check_shares(self.shares, VOTER_KINDS)
         require(
-            0.0 < self.accuracy < 1.0
-            and 0.0 <= self.accuracy_sd < np.sqrt(self.accuracy * (1 - self.accuracy)),
+            0.0 < self.accuracy < 1.0 and 0.0 <= self.accuracy_sd < np.sqrt(self.accuracy * (1 - self.accuracy)),
             f"An accuracy of {self.accuracy} +- {self.accuracy_sd} is impossible.",
             "Give an accuracy inside (0, 1) and a spread that fits there.",
         )
@@ -103,9 +102,7 @@ def category_truth(
     return pl.concat(parts)
 
 
-def voters(
-    n: int, categories: Sequence[str] = PRESENCE, mix: VoterMix | None = None, *, seed: int = 0
-) -> Voters:
+def voters(n: int, categories: Sequence[str] = PRESENCE, mix: VoterMix | None = None, *, seed: int = 0) -> Voters:
     """``n`` raters of categories in order of arrival, each with a planted confusion matrix."""
     mix, names = mix or VoterMix(), _categories(categories)
     require(n >= 1, f"There are {n} voters.", "Ask for at least one.")
@@ -140,9 +137,7 @@ def _honest(n: int, size: int, mix: VoterMix, seed: int) -> Floats:
     return confusion
 
 
-def votes(
-    truth: pl.DataFrame, crowd: Voters, design: DesignOptions | None = None, *, seed: int = 0
-) -> pl.DataFrame:
+def votes(truth: pl.DataFrame, crowd: Voters, design: DesignOptions | None = None, *, seed: int = 0) -> pl.DataFrame:
     """What the ``crowd`` answers about the stimuli of a category truth: one row per vote.
 
     Columns as those of ratings, with ``value`` the category's code and ``answer`` its name. A voter who is

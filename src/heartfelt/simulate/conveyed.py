@@ -46,10 +46,7 @@ SYSTEMS = ("Sinewood", "Pluckbox", "Brassline", "Chipling")
 
 
 def stimuli(
-    systems: Sequence[str] = SYSTEMS,
-    intents: Mapping[str, Mapping[str, float]] = INTENTS,
-    *,
-    per_cell: int = 14,
+    systems: Sequence[str] = SYSTEMS, intents: Mapping[str, Mapping[str, float]] = INTENTS, *, per_cell: int = 14
 ) -> pl.DataFrame:
     """``per_cell`` stimuli for every (system, intent), with the intent's coordinates in columns."""
     require(
@@ -122,9 +119,7 @@ def _under(stimuli: pl.DataFrame, question: str, options: TruthOptions, seed: in
 
     cells = stimuli.select("system", "intent").unique()
     streams = [stream(seed, "simulate", "cell", system, intent, question) for system, intent in cells.rows()]
-    cells = cells.with_columns(
-        pl.Series("cell", [rng.normal(0.0, options.cell_sd) for rng in streams], pl.Float64)
-    )
+    cells = cells.with_columns(pl.Series("cell", [rng.normal(0.0, options.cell_sd) for rng in streams], pl.Float64))
     normal = stream(seed, "simulate", "stimulus", question).standard_normal(stimuli.height)
     deviates = normal[stimuli["stimulus"].rank("ordinal").cast(pl.Int64).to_numpy() - 1]
     gain = of_system({name: conveyed.gain.get(question, 1.0) for name, conveyed in convey.items()})

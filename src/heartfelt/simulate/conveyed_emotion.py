@@ -75,9 +75,7 @@ def conveyed(
     """The valence and arousal (1 to 9) that a generator's system puts into the stimulus ``name``, noise included."""
     for value in (valence, arousal):
         if not 1.0 <= value <= 9.0:
-            raise InputError(
-                f"An intended value of {value:g} is off the scale.", "Give valence and arousal on 1 to 9."
-            )
+            raise InputError(f"An intended value of {value:g} is off the scale.", "Give valence and arousal on 1 to 9.")
     rng = stream(seed, "make", generator, "conveyed", system, name)
     conveyance = system_of(generator, system, systems).conveyance
     noise = rng.normal(0.0, conveyance.noise, 2)

@@ -49,9 +49,7 @@ class DesignOptions:
     def __post_init__(self) -> None:
         low, high, integer = self.scale_low, self.scale_high, self.integer
         require(
-            self.per_rater >= 1
-            and self.repeats >= 0
-            and (self.per_stimulus is None or self.per_stimulus >= 1),
+            self.per_rater >= 1 and self.repeats >= 0 and (self.per_stimulus is None or self.per_stimulus >= 1),
             "The design has no trials.",
             "Give per_rater and per_stimulus of 1 or more, repeats of 0 or more.",
         )

@@ -90,18 +90,11 @@ def strengths(
             stream(seed, "simulate", "strength", question, "stimulus", str(name)).standard_normal()
         )
         rows.append((str(name), system, shared, shared + own_part))
-    schema = {
-        "stimulus": pl.String,
-        "system": pl.String,
-        "system_strength": pl.Float64,
-        "strength": pl.Float64,
-    }
+    schema = {"stimulus": pl.String, "system": pl.String, "system_strength": pl.Float64, "strength": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def judge(
-    scale: Scale, planted: Sequence[float], rng: np.random.Generator, habits: Habits | None = None
-) -> Any:
+def judge(scale: Scale, planted: Sequence[float], rng: np.random.Generator, habits: Habits | None = None) -> Any:
     """An answer about stimuli of these strengths, in the order shown, as the rating page would send it.
 
     A scale for single stimuli takes one strength.
@@ -141,9 +134,7 @@ def match(x_position: int, difference: float, rng: np.random.Generator, habits: 
     return x_position if noticed else int(rng.random() < 0.5)
 
 
-def course(
-    stimulus: str, question: str, times: npt.NDArray[np.float64], seed: int
-) -> npt.NDArray[np.float64]:
+def course(stimulus: str, question: str, times: npt.NDArray[np.float64], seed: int) -> npt.NDArray[np.float64]:
     """What a stimulus conveys at every moment, from -1 to 1: slow waves of its own."""
     rng = stream(seed, "simulate", "course", question, stimulus)
     level, height = rng.uniform(-0.4, 0.4), rng.uniform(0.2, 0.5, _WAVES) / _WAVES

@@ -56,14 +56,7 @@ class RaterMix:
 
     def __post_init__(self) -> None:
         check_shares(self.shares, KINDS)
-        spreads = (
-            self.bias_sd,
-            self.question_bias_sd,
-            self.gain_sd,
-            self.taste,
-            self.noise,
-            self.noise_spread,
-        )
+        spreads = (self.bias_sd, self.question_bias_sd, self.gain_sd, self.taste, self.noise, self.noise_spread)
         require(
             min(*spreads, self.seconds_spread) >= 0 and 0.0 <= self.hazard < 1.0,
             "A spread is negative or the hazard is not in [0, 1).",
@@ -77,11 +70,7 @@ def check_shares(shares: Mapping[str, float], kinds: Mapping[str, str]) -> None:
     """Raise where a kind of rater is unknown, or where the shares of the kinds other than honest are impossible."""
     check_kinds(shares, kinds)
     for kind, share in shares.items():
-        require(
-            0.0 <= share <= 1.0,
-            f"A share of {share} {kind} raters is impossible.",
-            "Give shares from 0 to 1.",
-        )
+        require(0.0 <= share <= 1.0, f"A share of {share} {kind} raters is impossible.", "Give shares from 0 to 1.")
     total = sum(share for kind, share in shares.items() if kind != "honest")
     require(total <= 1.0 + 1e-9, "The shares of the kinds of raters pass 1.", "Make them sum to at most 1.")
 
@@ -90,14 +79,10 @@ def check_kinds(kinds: Iterable[str], available: Mapping[str, str]) -> None:
     """Raise where a kind of rater is unknown."""
     for kind in kinds:
         if kind not in available:
-            raise UnknownNameError(
-                f"No kind of rater is called '{kind}'.", suggestion(kind, available, "Kinds")
-            )
+            raise UnknownNameError(f"No kind of rater is called '{kind}'.", suggestion(kind, available, "Kinds"))
 
 
-def raters(
-    n: int, mix: RaterMix | None = None, *, questions: Sequence[str] = (), seed: int = 0
-) -> pl.DataFrame:
+def raters(n: int, mix: RaterMix | None = None, *, questions: Sequence[str] = (), seed: int = 0) -> pl.DataFrame:
     """``n`` raters in order of arrival, with the parameters planted in each.
 
     Columns: rater, kind, bias, gain, taste, noise, hazard, pace (median seconds for an answer), colluder_of
@@ -153,19 +138,13 @@ def names_of(n: int) -> list[str]:
     return [f"rater_{number:0{len(str(n))}d}" for number in range(1, n + 1)]
 
 
-def _copied(
-    names: Sequence[str], kinds: np.ndarray[tuple[int], np.dtype[np.str_]], seed: int
-) -> list[str | None]:
+def _copied(names: Sequence[str], kinds: np.ndarray[tuple[int], np.dtype[np.str_]], seed: int) -> list[str | None]:
     copied: list[str | None] = [None] * len(names)
     colluders = np.flatnonzero(kinds == "colluder")
     if colluders.size == 0:
         return copied
     sources = np.flatnonzero(kinds == "honest")
-    require(
-        sources.size > 0,
-        "There are colluders but nobody honest to copy from.",
-        "Leave a share of honest raters.",
-    )
+    require(sources.size > 0, "There are colluders but nobody honest to copy from.", "Leave a share of honest raters.")
     rng = stream(seed, "simulate", "raters", "copied")
     # Sources are used once before any is used twice: pairs, not one large ring, unless there are too few.
     order = np.concatenate([rng.permutation(sources) for _ in range(-(-colluders.size // sources.size))])

@@ -55,9 +55,7 @@ class VerifierMix:
     """Median time for an answer without a draft."""
 
     def __post_init__(self) -> None:
-        check_shares(
-            {kind: share for kind, share in self.shares.items() if kind != "careful"}, VERIFIER_KINDS
-        )
+        check_shares({kind: share for kind, share in self.shares.items() if kind != "careful"}, VERIFIER_KINDS)
         shares = (self.accuracy, self.anchoring, *(part for pair in self.miss.values() for part in pair))
         require(
             all(0.0 <= share <= 1.0 for share in shares) and set(self.miss) == set(VERIFIER_KINDS),

@@ -39,9 +39,7 @@ def members(ratings: pl.DataFrame, question: str) -> pl.DataFrame:
             ordered=pl.lit(None, pl.Boolean),
             role=pl.lit(None, pl.String),
         )
-    answered = (
-        (pl.col("question") == question) & pl.col("trial").is_not_null() & pl.col("value").is_not_null()
-    )
+    answered = (pl.col("question") == question) & pl.col("trial").is_not_null() & pl.col("value").is_not_null()
     rows = ratings.filter(answered)
     role = pl.col("role").fill_null("member") if "role" in rows.columns else pl.lit("member")
     rows = rows.with_columns(role.alias("role"), pl.lit(True).alias("ordered"))
@@ -100,11 +98,7 @@ def choices(ratings: pl.DataFrame, question: str, scale: Scale) -> pl.DataFrame:
     ``grade`` is that of a preference, in favour of the first. Rankings give every two members of a set; best-worst answers
     give the best and the worst against each other and against the rest. Other scales give no row.
     """
-    table = (
-        pairs(ratings, question)
-        if isinstance(scale, Choice | Preference)
-        else _within_sets(ratings, question)
-    )
+    table = pairs(ratings, question) if isinstance(scale, Choice | Preference) else _within_sets(ratings, question)
     grade = pl.col("value") if isinstance(scale, Preference) else pl.lit(None, pl.Float64)
     table = table.with_columns(grade.alias("grade"))
     if not isinstance(scale, Choice | Preference | Ranking | BestWorst):
@@ -124,10 +118,7 @@ def _within_sets(ratings: pl.DataFrame, question: str) -> pl.DataFrame:
     about = [name for name in _ABOUT if name in rows.columns]
     first = rows.select(*TRIAL, pl.col("stimulus").alias("first"), "place", "value", "ordered", *about)
     second = rows.select(
-        *TRIAL,
-        pl.col("stimulus").alias("second"),
-        pl.col("place").alias("_after"),
-        pl.col("value").alias("_other"),
+        *TRIAL, pl.col("stimulus").alias("second"), pl.col("place").alias("_after"), pl.col("value").alias("_other")
     )
     table = first.join(second, on=TRIAL, how="inner", nulls_equal=True, maintain_order="left")
     table = table.filter(pl.col("place") < pl.col("_after"))
@@ -165,9 +156,7 @@ def _shared(table: pl.DataFrame, stimuli: pl.DataFrame, column: str) -> pl.Serie
         return None
     of = stimuli.select("stimulus", pl.col(column).cast(pl.String).alias("unit"))
     first, second = (
-        table.select(side).join(of, left_on=side, right_on="stimulus", how="left", maintain_order="left")[
-            "unit"
-        ]
+        table.select(side).join(of, left_on=side, right_on="stimulus", how="left", maintain_order="left")["unit"]
         for side in ("first", "second")
     )
     return first if first.null_count() == 0 and bool((first == second).all()) else None

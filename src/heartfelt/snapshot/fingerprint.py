@@ -63,9 +63,7 @@ def text_bits(texts: pl.Series) -> U64:
             distinct = texts.drop_nulls().unique()
             bits = texts.replace_strict(distinct, text_bits(distinct)).fill_null(0)
             return bits.to_numpy().astype(np.uint64, copy=False)
-    slices = (
-        _slice_bits(texts.slice(at, _ROWS), lengths[at : at + _ROWS]) for at in range(0, len(texts), _ROWS)
-    )
+    slices = (_slice_bits(texts.slice(at, _ROWS), lengths[at : at + _ROWS]) for at in range(0, len(texts), _ROWS))
     return np.concatenate([np.zeros(0, dtype=np.uint64), *slices])
 
 
@@ -95,9 +93,7 @@ def _many_word_bits(words: U64, starts: Ints, lengths: Ints) -> U64:
     begins = ends - counts
     position = np.arange(ends[-1]) - np.repeat(begins, counts)
     remaining = np.minimum(np.repeat(lengths, counts) - 8 * position, 8)
-    word = (words[np.repeat(starts, counts) + 8 * position] & _MASKS[0][remaining]).astype(
-        np.uint64, copy=False
-    )
+    word = (words[np.repeat(starts, counts) + 8 * position] & _MASKS[0][remaining]).astype(np.uint64, copy=False)
     sums = np.zeros(word.size + 1, dtype=np.uint64)
     np.cumsum(mixed(word + (position + 1).astype(np.uint64) * _GOLDEN), out=sums[1:])
     return mixed(sums[ends] - sums[begins] + lengths.astype(np.uint64))

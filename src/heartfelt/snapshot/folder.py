@@ -66,13 +66,9 @@ def load(folder: Path | str) -> Snapshot:
         media_root=media_root(folder),
         layout=provenance.get("layout", {}),
         notes=tuple(provenance.get("notes", ())),
-        versions={
-            path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / VERSIONS).glob("*.yaml"))
-        },
+        versions={path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / VERSIONS).glob("*.yaml"))},
         reading=tuple(provenance.get("reading", ())),
-        marked_columns=tuple(
-            from_json(MarkedColumn, column) for column in provenance.get("marked_columns", ())
-        ),
+        marked_columns=tuple(from_json(MarkedColumn, column) for column in provenance.get("marked_columns", ())),
         inferred_raters=provenance.get("inferred_raters", ""),
     )
     snapshot = Snapshot(study, tables, Spooled(ratings, survey(ratings, str(path))), source)
@@ -82,10 +78,7 @@ def load(folder: Path | str) -> Snapshot:
                 f"{folder} is damaged: its table of {name} is not the one its manifest describes.",
                 "Restore the folder, or import the data again; snapshots are never edited in place.",
             )
-    if (
-        snapshot.hash_of({name: entry["hash"] for name, entry in expected["tables"].items()})
-        != expected["hash"]
-    ):
+    if snapshot.hash_of({name: entry["hash"] for name, entry in expected["tables"].items()}) != expected["hash"]:
         raise DamagedError(
             f"{folder} is damaged: its study is not the one its manifest describes.",
             "Restore study.yaml; to change a study, make a new snapshot.",

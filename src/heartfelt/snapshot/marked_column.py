@@ -27,16 +27,14 @@ class MarkedColumn:
     def finding(self) -> str:
         """``'anchor label' seems to mark anchors (True: 4,110 of 32,880 answers)``."""
         cells = listed([cell or "empty" for cell in self.cells], 4)
-        return f"'{self.column}' seems to mark {self.marks} ({cells}: {self.answers:,} of {self.total:,} {self.counted})"
+        return (
+            f"'{self.column}' seems to mark {self.marks} ({cells}: {self.answers:,} of {self.total:,} {self.counted})"
+        )
 
     @property
     def note(self) -> str:
         """The finding when the source is read, with how to use the column and how to say that it marks nothing."""
-        use = (
-            f" To use it: {as_option(self.option, self.value)}."
-            if self.option
-            else " Leave those rows out yourself."
-        )
+        use = f" To use it: {as_option(self.option, self.value)}." if self.option else " Leave those rows out yourself."
         return (
             f"{self.finding}, but is not used: they count like all others.{use}"
             f" If that is not what it marks: {as_option('ordinary', self.column)}."
@@ -45,9 +43,5 @@ class MarkedColumn:
     @property
     def warning(self) -> str:
         """The finding in a verdict."""
-        how = (
-            f"import again with {as_option(self.option, self.value)}"
-            if self.option
-            else "leave those rows out"
-        )
+        how = f"import again with {as_option(self.option, self.value)}" if self.option else "leave those rows out"
         return f"{self.finding}, which count like all others here; if so, {how}."

@@ -105,9 +105,7 @@ class Spooled:
 class Snapshot(Shortcuts):
     """A frozen study with its data. Make one with :meth:`Snapshot.build`, ``heartfelt.read`` or ``heartfelt.load``."""
 
-    def __init__(
-        self, study: Study, tables: Mapping[str, pl.DataFrame], spooled: Spooled, source: Source
-    ) -> None:
+    def __init__(self, study: Study, tables: Mapping[str, pl.DataFrame], spooled: Spooled, source: Source) -> None:
         self.study = study
         self.source = source
         self._tables = dict(tables)
@@ -305,9 +303,7 @@ class Snapshot(Shortcuts):
     def _answered_stimuli(self) -> list[str]:
         if not self.survey.blank:
             return self.survey.stimuli
-        return (
-            answered(self.scan_ratings()).select(pl.col("stimulus").unique()).collect()["stimulus"].to_list()
-        )
+        return answered(self.scan_ratings()).select(pl.col("stimulus").unique()).collect()["stimulus"].to_list()
 
     def write(self, folder: Path | str, *, replace: bool = False) -> Path:
         folder = Path(folder)
@@ -396,9 +392,7 @@ def probe_counts(snapshot: Snapshot) -> pl.DataFrame:
     schema = {"stimulus": pl.String, "reason": pl.String, "ratings": pl.Int64}
     counts: dict[str, int] = {}
     if present:
-        rated = (
-            answered(snapshot.scan_ratings()).filter(pl.col("stimulus").is_in(present)).group_by("stimulus")
-        )
+        rated = answered(snapshot.scan_ratings()).filter(pl.col("stimulus").is_in(present)).group_by("stimulus")
         counts = dict(rated.len().collect().rows())
     rows = [(name, aside[name], counts.get(name, 0)) for name in present]
     return pl.DataFrame(rows, schema=schema, orient="row")

@@ -27,7 +27,9 @@ from heartfelt.tables import RATINGS, TRACES, is_answered, rating_key
 IDS = ("rater", "stimulus", "question")
 BATCH = 262_144
 WORKERS = 2
-ONE_RATING_EACH = "Number repeated presentations in a column 'repeat' (0, 1, …); keep one rating each where they are copies."
+ONE_RATING_EACH = (
+    "Number repeated presentations in a column 'repeat' (0, 1, …); keep one rating each where they are copies."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,9 +157,7 @@ def survey(source: pl.DataFrame | Path, where: str) -> RatingsSurvey:
     return surveyor.finish()
 
 
-def survey_on_the_way(
-    ratings: pl.LazyFrame, path: Path, where: str, progress: Progress | None = None
-) -> RatingsSurvey:
+def survey_on_the_way(ratings: pl.LazyFrame, path: Path, where: str, progress: Progress | None = None) -> RatingsSurvey:
     """Write a lazy table to a Parquet file, and look at every rating as it passes."""
     from polars.io.plugins import register_io_source
 
@@ -220,9 +220,7 @@ def _distinct(ids: pl.Series, bits: U64) -> pl.DataFrame:
     return pl.DataFrame({"id": ids.gather(first), "bits": bits[first.to_numpy()]}).drop_nulls("id")
 
 
-def check_ratings(
-    surveyed: RatingsSurvey, ratings: pl.LazyFrame, study: Study, stimuli: list[str], where: str
-) -> None:
+def check_ratings(surveyed: RatingsSurvey, ratings: pl.LazyFrame, study: Study, stimuli: list[str], where: str) -> None:
     """Raise if the ratings do not fit the study, naming the first one at fault."""
     if surveyed.doubled:
         raise_doubled(ratings, where)
@@ -238,9 +236,7 @@ def check_ratings(
         name, few = min(strangers), len(stimuli) < 50
         raise InputError(
             f"{where}: {len(strangers)} rated stimuli are not among the stimuli; the first is '{name}'.",
-            suggestion(name, stimuli, "Stimuli")
-            if few
-            else "Add them to the manifest, or remove their ratings.",
+            suggestion(name, stimuli, "Stimuli") if few else "Add them to the manifest, or remove their ratings.",
         )
     for name, facts in surveyed.questions.items():
         scale = study.scale_of(name)

@@ -33,8 +33,7 @@ def verified_rows(snapshot: Snapshot) -> pl.DataFrame:
     same = pl.when(pl.col("final") == pl.col("machine")).then(pl.lit("accepted")).otherwise(pl.lit("fixed"))
     draft_shown = pl.col("shown") != "hidden"
     rows = rows.with_columns(
-        pl.when(draft_shown).then(pl.coalesce("verdict", same)).alias("verdict"),
-        pl.col("verified_by").fill_null(""),
+        pl.when(draft_shown).then(pl.coalesce("verdict", same)).alias("verdict"), pl.col("verified_by").fill_null("")
     )
     codes = [
         (pl.col(name).rank("dense").cast(pl.Int64) - 1).alias(code)
@@ -58,15 +57,12 @@ def _compared(rows: pl.DataFrame, study: Study) -> pl.DataFrame:
     answered = (pl.col("shown") != "planted") & pl.col("draft").is_not_null()
     pairs = rows.filter(answered & ~same).select("field", "draft", "final").unique()
     alike = [
-        0.0 if final is None else similarity(scales[name], draft, final)
-        for name, draft, final in pairs.iter_rows()
+        0.0 if final is None else similarity(scales[name], draft, final) for name, draft, final in pairs.iter_rows()
     ]
     pairs = pairs.with_columns(pl.Series("alike", alike, pl.Float64))
     keys = ["field", "draft", "final"]
     rows = rows.join(pairs, on=keys, how="left", nulls_equal=True, maintain_order="left")
-    rows = rows.with_columns(
-        pl.when(answered).then(pl.when(same).then(1.0).otherwise("alike")).alias("alike")
-    )
+    rows = rows.with_columns(pl.when(answered).then(pl.when(same).then(1.0).otherwise("alike")).alias("alike"))
     planted = rows.filter(pl.col("shown") == "planted").select("field", "draft", "machine").unique()
     wrong = [
         draft is None or machine is None or clearly_different(scales[name], draft, machine)

@@ -47,9 +47,7 @@ class UnboundedScale:
 SCALES: dict[Transform, UnboundedScale] = {
     "identity": UnboundedScale(lambda value: value, lambda transformed: transformed, lambda _: 1.0),
     "fisher": UnboundedScale(np.arctanh, np.tanh, lambda value: 1 / (1 - value * value)),
-    "log": UnboundedScale(
-        np.log, lambda transformed: np.exp(np.minimum(transformed, 700.0)), lambda value: 1 / value
-    ),
+    "log": UnboundedScale(np.log, lambda transformed: np.exp(np.minimum(transformed, 700.0)), lambda value: 1 / value),
     "logit": UnboundedScale(
         lambda value: np.log(np.divide(value, 1 - value)),
         lambda transformed: 0.5 + 0.5 * np.tanh(transformed / 2),
@@ -178,9 +176,7 @@ def bca(value: float, replicates: Floats, influence: Floats, confidence: float) 
     return float(low), float(high)
 
 
-def bounded(
-    estimate: Estimate, bounds: Bounds | None, interval: str, confidence: float, why_not: str
-) -> Estimate:
+def bounded(estimate: Estimate, bounds: Bounds | None, interval: str, confidence: float, why_not: str) -> Estimate:
     """Give an estimate its interval, or the reason it has none."""
     if bounds is None:
         return replace(estimate, why_no_interval=why_not)
@@ -209,15 +205,11 @@ def ratio(top: Estimate, bottom: Estimate, method: str = "ratio") -> Estimate:
         reason = top.why_no_interval or bottom.why_no_interval or "one side has no interval"
         return bounded(point_estimate, None, "", top.confidence, reason)
     if top.confidence != bottom.confidence:
-        return bounded(
-            point_estimate, None, "", top.confidence, "the two intervals have different confidences"
-        )
+        return bounded(point_estimate, None, "", top.confidence, "the two intervals have different confidences")
     low = _end(a, b, top.low, bottom.high, -1)
     high = _end(a, b, top.high, bottom.low, 1)
     ends = None if low is None or high is None else (min(low, a / b), max(high, a / b))
-    return bounded(
-        point_estimate, ends, "MOVER from the two intervals", top.confidence, "the denominator may be 0"
-    )
+    return bounded(point_estimate, ends, "MOVER from the two intervals", top.confidence, "the denominator may be 0")
 
 
 def _end(a: float, b: float, top: float, bottom: float, sign: int) -> float | None:

@@ -42,9 +42,7 @@ class Kernel:
     Inside compiled functions it stands for its compiled form.
     """
 
-    def __init__(
-        self, function: Callable[..., Any], interpret_below: int = 0, interpret_in_all: int = IN_ALL
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], interpret_below: int = 0, interpret_in_all: int = IN_ALL) -> None:
         update_wrapper(self, function)
         self.__name__: str = function.__name__
         self.function = function

@@ -59,9 +59,7 @@ def median_moments(
             first_u += upper[at + i] * x
             second_l += lower[at + i] * x * x
             second_u += upper[at + i] * x * x
-            cross += (
-                running * right[at + i] * x + (lower[at + i] - moment_below[at + i] * tail[at + i]) * x * x
-            )
+            cross += running * right[at + i] * x + (lower[at + i] - moment_below[at + i] * tail[at + i]) * x * x
             running += moment_below[at + i] * x
         mean = 0.5 * (first_l + first_u)
         error[g] = np.sqrt(max(0.25 * (second_l + second_u + 2.0 * cross) - mean * mean, 0.0))
@@ -150,14 +148,7 @@ def _project(
 
 @compiled(interpret_below=SMALL)
 def alternate(
-    starts: Array,
-    rater: Array,
-    value: Array,
-    raters: int,
-    floor: float,
-    leverage: bool,
-    tolerance: float,
-    limit: int,
+    starts: Array, rater: Array, value: Array, raters: int, floor: float, leverage: bool, tolerance: float, limit: int
 ) -> tuple[Array, Array, Array, int, float]:
     """P.910 alternating projection: quality, bias, inconsistency, iterations and the last change."""
     count = np.zeros(raters)
@@ -210,9 +201,7 @@ def maximise(
 
 
 @compiled
-def expect(
-    starts: Array, rater: Array, category: Array, shares: Array, table: Array, posterior: Array
-) -> float:
+def expect(starts: Array, rater: Array, category: Array, shares: Array, table: Array, posterior: Array) -> float:
     """Write the posterior of every item; return the log likelihood."""
     items, k = posterior.shape
     logs = np.empty(table.shape)

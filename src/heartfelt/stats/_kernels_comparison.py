@@ -120,9 +120,7 @@ def pair_likelihood(first: Any, second: Any, sums: Any, strengths: Any, ties: bo
         d = strengths[first[k]] - strengths[second[k]]
         total = sums[k, 0] + sums[k, 1] + sums[k, 2]
         e = math.exp(-abs(d))
-        out += (sums[k, 0] - sums[k, 2]) * d / 2 - total * (
-            abs(d) / 2 + math.log(1.0 + e + nu * math.sqrt(e))
-        )
+        out += (sums[k, 0] - sums[k, 2]) * d / 2 - total * (abs(d) / 2 + math.log(1.0 + e + nu * math.sqrt(e)))
         if ties:
             out += sums[k, 1] * tie
     return out
@@ -143,9 +141,7 @@ def pair_totals(first: Any, second: Any, sums: Any, size: int) -> Any:
 
 
 @compiled
-def choice_pass(
-    starts: Any, items: Any, sign: Any, weight: Any, stages: Any, strengths: Any, size: int
-) -> Any:
+def choice_pass(starts: Any, items: Any, sign: Any, weight: Any, stages: Any, strengths: Any, size: int) -> Any:
     """Log-likelihood, slope and information of choices from sets; the chosen item stands first in its set.
 
     An item's odds in its set are exp(sign * strength): sign 1 chooses the best, -1 the worst. Each choice counts with its
@@ -180,9 +176,7 @@ def choice_pass(
 
 
 @compiled
-def choice_slopes(
-    starts: Any, items: Any, sign: Any, weight: Any, unit: Any, units: int, strengths: Any
-) -> Any:
+def choice_slopes(starts: Any, items: Any, sign: Any, weight: Any, unit: Any, units: int, strengths: Any) -> Any:
     """The slope of the choices of each unit."""
     out = np.zeros((units, strengths.size))
     for s in range(sign.size):
@@ -201,9 +195,7 @@ def choice_slopes(
 
 
 @compiled
-def _pair_slopes(
-    first: Any, second: Any, sums: Any, ties: bool, at: Any, size: int, slope: Any, matrix: Any
-) -> None:
+def _pair_slopes(first: Any, second: Any, sums: Any, ties: bool, at: Any, size: int, slope: Any, matrix: Any) -> None:
     """Slope and information of strengths (and, with ``ties``, of Davidson's log nu in the last place) at a point."""
     slope[:] = 0.0
     matrix[:] = 0.0

@@ -71,13 +71,7 @@ def _or(r: float, otherwise: float) -> float:
 
 @compiled
 def split_once(
-    starts: Array,
-    rater: Array,
-    value: Array,
-    uniform: Array,
-    by_item: Array,
-    by_rater: Array,
-    by_rating: Array,
+    starts: Array, rater: Array, value: Array, uniform: Array, by_item: Array, by_rater: Array, by_rating: Array
 ) -> float:
     """One random split of each item's ratings; adds the correlation without each item, rater and rating.
 

@@ -87,9 +87,7 @@ def shuffle_products(x: Floats, y: Floats, starts: Ints, resamples: int, state: 
 
 
 @compiled
-def shuffle_matches(
-    label: Ints, answer: Ints, weight: Floats, starts: Ints, resamples: int, state: Any
-) -> Floats:
+def shuffle_matches(label: Ints, answer: Ints, weight: Floats, starts: Ints, resamples: int, state: Any) -> Floats:
     """Per shuffle of the answers within blocks: the summed weight of the labels they equal. Rows are sorted by block."""
     pool = answer.copy()
     out = np.empty(resamples)

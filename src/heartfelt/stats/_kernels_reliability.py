@@ -93,9 +93,7 @@ def pairs_add(bounds: Array, levels: Array, weights: Array, scale: Array, out: A
 
 
 @compiled
-def pairs_sum(
-    bounds: Array, levels: Array, weights: Array, scale: Array, matrix: Array, root: Array
-) -> float:
+def pairs_sum(bounds: Array, levels: Array, weights: Array, scale: Array, matrix: Array, root: Array) -> float:
     """``sum_g scale[g] m_g' R M R m_g`` for a symmetric matrix given on and below its diagonal."""
     total = 0.0
     for g in range(bounds.size - 1):

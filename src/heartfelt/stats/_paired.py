@@ -169,9 +169,7 @@ def cluster_codes(group: Column, used: Flags, name: str = "group") -> tuple[Ints
     """The cluster of each row in use as a code, and how many clusters there are."""
     ids = as_array(group)
     if ids.size != used.size:
-        raise InputError(
-            f"The column '{name}' has {ids.size} rows, the others {used.size}.", "Pass one id per row."
-        )
+        raise InputError(f"The column '{name}' has {ids.size} rows, the others {used.size}.", "Pass one id per row.")
     names, codes, has_id = coded(ids[used], name)
     if not has_id.all():
         raise InputError(f"A row has no id in '{name}'.", "Give every row an id, or leave out those without.")

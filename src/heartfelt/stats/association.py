@@ -52,9 +52,7 @@ Analytic = Callable[[PairedValues, float, float], tuple[_bounds.Bounds | None, s
 """From rows, value and confidence to bounds, the interval's name, and why there is none."""
 
 
-def metric_estimate(
-    metric: str, x: Column, y: Column, *, positive: Any = None, confidence: float = 0.95
-) -> Estimate:
+def metric_estimate(metric: str, x: Column, y: Column, *, positive: Any = None, confidence: float = 0.95) -> Estimate:
     """A named metric of labels ``x`` and predictions ``y`` with its usual interval.
 
     ``positive`` names the category that counts as positive, for metrics of two classes.
@@ -77,15 +75,11 @@ def metric_estimate(
         return spread.estimate(Estimate(value=spread.value, method=chosen.title, counts=counts), confidence)
     value = chosen.value(data)
     bounds, name, why_not = _ANALYTIC[metric](data, value, _bounds.check_confidence(confidence))
-    return _bounds.bounded(
-        Estimate(value=value, method=chosen.title, counts=counts), bounds, name, confidence, why_not
-    )
+    return _bounds.bounded(Estimate(value=value, method=chosen.title, counts=counts), bounds, name, confidence, why_not)
 
 
 def _fisher(name: str, factor: Callable[[float], float]) -> Analytic:
-    def interval(
-        data: PairedValues, value: float, confidence: float
-    ) -> tuple[_bounds.Bounds | None, str, str]:
+    def interval(data: PairedValues, value: float, confidence: float) -> tuple[_bounds.Bounds | None, str, str]:
         if data.n < 4:
             return None, name, "three pairs leave Fisher's z no error"
         if abs(value) >= _PERFECT:
@@ -199,9 +193,7 @@ def balanced_accuracy(label: Column, predicted: Column, *, confidence: float = 0
     return metric_estimate("balanced_accuracy", label, predicted, confidence=confidence)
 
 
-def precision(
-    label: Column, predicted: Column, *, positive: Any = None, confidence: float = 0.95
-) -> Estimate:
+def precision(label: Column, predicted: Column, *, positive: Any = None, confidence: float = 0.95) -> Estimate:
     """The share of positive predictions whose label is positive."""
     return metric_estimate("precision", label, predicted, positive=positive, confidence=confidence)
 
@@ -226,9 +218,7 @@ def auroc(label: Column, predicted: Column, *, positive: Any = None, confidence:
     return metric_estimate("auroc", label, predicted, positive=positive, confidence=confidence)
 
 
-def average_precision(
-    label: Column, predicted: Column, *, positive: Any = None, confidence: float = 0.95
-) -> Estimate:
+def average_precision(label: Column, predicted: Column, *, positive: Any = None, confidence: float = 0.95) -> Estimate:
     """Precision averaged over the positives, each at its own score as threshold (no interpolation)."""
     return metric_estimate("average_precision", label, predicted, positive=positive, confidence=confidence)
 
@@ -315,13 +305,7 @@ class MetricDifference:
 
 
 def metric_difference(
-    metric: str,
-    x: Column,
-    first: Column,
-    second: Column,
-    *,
-    group: Column | None = None,
-    confidence: float = 0.95,
+    metric: str, x: Column, first: Column, second: Column, *, group: Column | None = None, confidence: float = 0.95
 ) -> MetricDifference:
     """Compare two predictions against the same labels ``x``; rows that lack either are left out of both."""
     chosen = metric_called(metric)
@@ -337,20 +321,12 @@ def metric_difference(
         )
     value = full_value(chosen, data) - full_value(chosen, second_data)
     spread = _spread(chosen, value, data, second_data, units)
-    estimate = _in_range(
-        spread.estimate(Estimate(value=value, method=name, counts=counts), confidence), chosen
-    )
+    estimate = _in_range(spread.estimate(Estimate(value=value, method=name, counts=counts), confidence), chosen)
     p = spread.p(0.0)
     if p is None:
         missing = Estimate.missing(spread.why_none or "", test, counts)
         return MetricDifference(
-            estimate=estimate,
-            p=missing,
-            standard_error=None,
-            units=units.count,
-            df=None,
-            spread=spread,
-            metric=chosen,
+            estimate=estimate, p=missing, standard_error=None, units=units.count, df=None, spread=spread, metric=chosen
         )
     tested = Estimate(value=p, method=f"{test}, {spread.name}", counts=counts, why_no_interval="a p-value")
     return MetricDifference(
@@ -399,11 +375,7 @@ def _spread(
         reason = f"without one of the {units.name}s the metric is undefined"
     elif not error > 1e-12 * max(1.0, abs(value)):
         same = abs(value) < 1e-12
-        reason = (
-            "the two predictions do not differ" if same else f"every {units.name} shows the same difference"
-        )
+        reason = "the two predictions do not differ" if same else f"every {units.name} shows the same difference"
     if reason:
         return JackknifeError(value=value, scale="identity", units=units.count, why_none=reason)
-    return JackknifeError(
-        value=value, scale="identity", units=units.count, error=error, df=degrees(units), how=how
-    )
+    return JackknifeError(value=value, scale="identity", units=units.count, error=error, df=degrees(units), how=how)

@@ -32,12 +32,7 @@ FEWEST_SYSTEMS, FEWEST_RATERS = 3, 5
 
 
 def system_ceiling(
-    means: Floats,
-    without_rater: Floats,
-    *,
-    metric: Correlation = "spearman",
-    confidence: float = 0.95,
-    seed: int = 0,
+    means: Floats, without_rater: Floats, *, metric: Correlation = "spearman", confidence: float = 0.95, seed: int = 0
 ) -> Estimate:
     """The best expected correlation over systems with their mean ratings.
 
@@ -70,13 +65,9 @@ def system_ceiling(
     true = _true_means(means, np.minimum(noises, 1.0)[:, None], draw.standard_normal((OUTER, systems)))
     again = true[:, None] + np.sqrt(noises)[:, None, None] * draw.standard_normal((OUTER, INNER, systems))
     reached = _correlations(np.repeat(true, INNER, axis=0), again.reshape(-1, systems), metric)
-    low, high = np.quantile(
-        reached.reshape(OUTER, INNER).mean(axis=1), [(1 - confidence) / 2, (1 + confidence) / 2]
-    )
+    low, high = np.quantile(reached.reshape(OUTER, INNER).mean(axis=1), [(1 - confidence) / 2, (1 + confidence) / 2])
     how = "simulated from the raters' noise, for these systems and stimuli"
-    return point_estimate.with_interval(
-        max(min(float(low), value), 0.0), max(float(high), value), how, confidence
-    )
+    return point_estimate.with_interval(max(min(float(low), value), 0.0), max(float(high), value), how, confidence)
 
 
 def _against(means: Floats, noise: float, metric: Correlation, seed: int) -> float:

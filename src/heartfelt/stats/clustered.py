@@ -79,11 +79,7 @@ class Crossed:
             spread = ClusteredSpread(by_rater, raters - 1.0, "raters, one stimulus")
         else:
             variance, df = two_way_variance(
-                items=by_stimulus,
-                raters=by_rater,
-                ratings=by_cell,
-                item_df=stimuli - 1.0,
-                rater_count=raters,
+                items=by_stimulus, raters=by_rater, ratings=by_cell, item_df=stimuli - 1.0, rater_count=raters
             )
             spread = ClusteredSpread(variance, df, "raters and stimuli")
         return spread if spread.variance > 1e-24 else NO_WIDTH

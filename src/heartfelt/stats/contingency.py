@@ -91,9 +91,7 @@ def marginal_homogeneity(table: Sequence[Sequence[int]]) -> Homogeneity:
     """Test a square table of counts, first sorting in rows and second in columns, for equal totals of rows and columns."""
     counts = np.asarray(table, dtype=np.float64)
     if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
-        raise InputError(
-            "The table must have the same categories in rows and columns.", "Pass a square table."
-        )
+        raise InputError("The table must have the same categories in rows and columns.", "Pass a square table.")
     n = int(counts.sum())
     used = np.flatnonzero(counts.sum(axis=0) + counts.sum(axis=1) - 2 * np.diag(counts) > 0)
     if not n:
@@ -132,8 +130,7 @@ def association(both: int, attribute: int, category: int, items: int) -> Associa
     table: Ints = np.array([[both, attribute - both], [category - both, items - attribute - category + both]])
     if table.min() < 0:
         raise InputError(
-            "Fewer items than these counts need.",
-            "Pass the number of all items, with or without the attribute.",
+            "Fewer items than these counts need.", "Pass the number of all items, with or without the attribute."
         )
     p = float(fisher_exact(table).pvalue)
     return Association(

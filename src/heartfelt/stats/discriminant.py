@@ -22,9 +22,7 @@ def discriminant_leave_one_out(points: npt.NDArray[np.float64], group: Ints) -> 
     """The group each row of ``points`` is classified into by the others, or why that cannot be done."""
     points = np.asarray(points, dtype=np.float64)
     if points.ndim != 2 or points.shape[0] != group.size or not np.isfinite(points).all():
-        raise InputError(
-            "Points must be finite, one row per item.", "Leave out items with missing numbers first."
-        )
+        raise InputError("Points must be finite, one row per item.", "Leave out items with missing numbers first.")
     kinds = int(group.max()) + 1 if group.size else 0
     n, width = points.shape
     counts = np.bincount(group, minlength=kinds).astype(np.float64)
@@ -56,7 +54,5 @@ def discriminant_leave_one_out(points: npt.NDArray[np.float64], group: Ints) -> 
         centre[in_group] -= deviation[in_group] / np.maximum(counts[k] - 1, 1.0)
         offset = points - centre
         distance = np.einsum("ni,nij,nj->n", offset, inverse, offset)
-        scores[:, k] = np.where(
-            remaining > 0, np.log(np.maximum(remaining, 1e-300)) - 0.5 * distance, -np.inf
-        )
+        scores[:, k] = np.where(remaining > 0, np.log(np.maximum(remaining, 1e-300)) - 0.5 * distance, -np.inf)
     return np.asarray(scores.argmax(axis=1), dtype=np.int64)

@@ -136,10 +136,7 @@ def expected_types(counts: Ints, sample_size: int) -> float:
         none = gammaln(other_words + 1.0) - gammaln(other_words - sample_size + 1.0)
     none = none - (math.lgamma(total + 1.0) - math.lgamma(total - sample_size + 1.0))
     return float(
-        words
-        @ np.where(
-            other_words >= sample_size, 1.0 - np.exp(np.where(other_words >= sample_size, none, 0.0)), 1.0
-        )
+        words @ np.where(other_words >= sample_size, 1.0 - np.exp(np.where(other_words >= sample_size, none, 0.0)), 1.0)
     )
 
 
@@ -239,11 +236,7 @@ def _mtld_interval(jackknifed: Estimate, coded: TokenizedTexts, kinds: int, conf
 
 
 def compared(
-    corpora: Mapping[str, Sequence[str]],
-    *,
-    window: int = WINDOW,
-    draws: int = DRAWS,
-    confidence: float = 0.95,
+    corpora: Mapping[str, Sequence[str]], *, window: int = WINDOW, draws: int = DRAWS, confidence: float = 0.95
 ) -> dict[str, Diversity]:
     """The figures of several sets of texts, their vocabulary also at the size of the smallest that has words."""
     sizes = {name: int(texts(corpus)[0].tokens.size) for name, corpus in corpora.items()}

@@ -66,9 +66,7 @@ class Estimate:
     def __post_init__(self) -> None:
         value = _plain(self.value)
         if value is None and not self.why_missing:
-            raise ValueError(
-                f"an estimate without a value needs a reason (method: {self.method or 'unnamed'})"
-            )
+            raise ValueError(f"an estimate without a value needs a reason (method: {self.method or 'unnamed'})")
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "low", None if value is None else _plain(self.low))
         object.__setattr__(self, "high", None if value is None else _plain(self.high))
@@ -85,14 +83,10 @@ class Estimate:
     def is_missing(self) -> bool:
         return self.value is None
 
-    def with_interval(
-        self, low: float | None, high: float | None, interval: str, confidence: float = 0.95
-    ) -> Estimate:
+    def with_interval(self, low: float | None, high: float | None, interval: str, confidence: float = 0.95) -> Estimate:
         """Return the same estimate with bounds by the named method."""
         reason = None if low is not None else self.why_no_interval
-        return replace(
-            self, low=low, high=high, interval=interval, confidence=confidence, why_no_interval=reason
-        )
+        return replace(self, low=low, high=high, interval=interval, confidence=confidence, why_no_interval=reason)
 
     def without_interval(self, reason: str) -> Estimate:
         """Return the same estimate without bounds, and the reason it has none."""
@@ -108,13 +102,7 @@ class Estimate:
     def for_future_raters(self, future_raters: FutureRaters) -> Estimate:
         """Return the estimate as it is, or with an interval that reaches to ``bound_if_careless``."""
         bound, value = self.bound_if_careless, self.value
-        if (
-            future_raters == "alike"
-            or bound is None
-            or value is None
-            or self.low is None
-            or self.high is None
-        ):
+        if future_raters == "alike" or bound is None or value is None or self.low is None or self.high is None:
             return self
         low, high = (min(self.low, bound), self.high) if bound <= value else (self.low, max(self.high, bound))
         return replace(self, low=low, high=high, interval=f"{self.interval}, {IF_CARELESS}")

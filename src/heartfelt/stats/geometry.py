@@ -75,9 +75,7 @@ def ellipse(x: Column, y: Column, *, confidence: float = 0.95) -> Ellipse:
     data = pairs(x, y)
     if data.n < 3:
         centre = (float(data.x.mean()), float(data.y.mean())) if data.n else (0.0, 0.0)
-        return _no_ellipse(
-            centre, confidence, data.n, data.left_out, f"{data.n} points; at least 3 are needed"
-        )
+        return _no_ellipse(centre, confidence, data.n, data.left_out, f"{data.n} points; at least 3 are needed")
     x, y, left_out = data.x, data.y, data.left_out
     centre = (float(x.mean()), float(y.mean()))
     a, b = x - centre[0], y - centre[1]
@@ -100,9 +98,7 @@ def ellipse(x: Column, y: Column, *, confidence: float = 0.95) -> Ellipse:
     )
 
 
-def _no_ellipse(
-    centre: tuple[float, float], confidence: float, points: int, left_out: int, reason: str
-) -> Ellipse:
+def _no_ellipse(centre: tuple[float, float], confidence: float, points: int, left_out: int, reason: str) -> Ellipse:
     nothing = (0.0, 0.0)
     return Ellipse(
         centre=centre,
@@ -139,9 +135,7 @@ def intersection_area(first: Ellipse, second: Ellipse) -> float:
     area = _ellipse_arcs(centre, shape, turns) + _circle_arcs(centre, shape, around)
     shared = max(area, 0.0) * second.semi_axes[0] * second.semi_axes[1]
     # Where they touch, crossings are double roots, good to half the digits.
-    return float(
-        min(shared, *(math.pi * ellipse.semi_axes[0] * ellipse.semi_axes[1] for ellipse in (first, second)))
-    )
+    return float(min(shared, *(math.pi * ellipse.semi_axes[0] * ellipse.semi_axes[1] for ellipse in (first, second))))
 
 
 def _crossings(centre: Floats, shape: Floats) -> Floats | None:
@@ -214,9 +208,7 @@ def overlap(
     for shape in shapes:
         if shape.is_missing:
             return Estimate.missing(shape.why_missing or "", name, counts)
-    point_estimate = Estimate(
-        value=overlap_of(*shapes), method=name, counts=counts | {"resamples": resamples}
-    )
+    point_estimate = Estimate(value=overlap_of(*shapes), method=name, counts=counts | {"resamples": resamples})
     rng = stream(seed, "analysis", "overlap")
     resampled = []
     for cloud in clouds:

@@ -100,9 +100,7 @@ class JackknifeError:
 
     def estimate(self, point_estimate: Estimate, confidence: float) -> Estimate:
         """The estimate with this spread's interval, or the reason it has none."""
-        return _bounds.bounded(
-            point_estimate, self.bounds(confidence), self.name, confidence, self.why_none or ""
-        )
+        return _bounds.bounded(point_estimate, self.bounds(confidence), self.name, confidence, self.why_none or "")
 
 
 def _place(scale: Transform, value: float) -> float:
@@ -222,13 +220,7 @@ def metric_spread(basis: Basis, units: ResampledUnits) -> JackknifeError:
         return JackknifeError(value=value, scale=scale, units=count, error=error, df=df, how=how)
     size = _size_at_the_end(metric, data) * count / data.n if end else value * (1 - value) / error**2
     return JackknifeError(
-        value=value,
-        scale=scale,
-        units=count,
-        error=error,
-        df=count - 1.0 if end else df,
-        effective=size,
-        how=how,
+        value=value, scale=scale, units=count, error=error, df=count - 1.0 if end else df, effective=size, how=how
     )
 
 
@@ -274,9 +266,7 @@ def _why_no_spread(metric: Metric, data: PairedValues, units: ResampledUnits) ->
     if few:
         return f"{few} for an interval"
     if metric.name in ("ccc", "quadratic_kappa") and constant_sides(data):
-        return (
-            f"the {constant_sides(data)[0]} column does not vary, which makes it 0 whatever the other holds"
-        )
+        return f"the {constant_sides(data)[0]} column does not vary, which makes it 0 whatever the other holds"
     if metric.name in ("balanced_accuracy", "macro_f1"):
         times = np.bincount(
             data.x if units.codes is None else np.unique(data.x * units.count + units.codes) // units.count

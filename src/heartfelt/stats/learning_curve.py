@@ -59,13 +59,10 @@ def fit_power_law(
     n, scores = np.asarray(x, np.float64), np.atleast_2d(np.asarray(y, np.float64))
     if n.size < LEAST_POINTS:
         raise InputError(
-            f"A learning curve of {n.size} points cannot be fitted.",
-            f"Try {LEAST_POINTS} or more amounts of data.",
+            f"A learning curve of {n.size} points cannot be fitted.", f"Try {LEAST_POINTS} or more amounts of data."
         )
     if (n <= 0).any() or np.unique(n).size < n.size or scores.shape[1] != n.size:
-        raise InputError(
-            "The amounts of data of a learning curve must be above 0 and differ.", "Check the amounts."
-        )
+        raise InputError("The amounts of data of a learning curve must be above 0 and differ.", "Check the amounts.")
     share = np.full(n.size, 1.0) if weight is None else np.asarray(weight, np.float64)
     share = share / share.sum()
     centre = scores @ share
@@ -90,9 +87,7 @@ def fit_power_law(
 
 
 def _ranged(values: Floats, method: str, confidence: float) -> Estimate:
-    point_estimate = Estimate(
-        value=float(values[0]), method=method, counts={"resamples": max(values.size - 1, 0)}
-    )
+    point_estimate = Estimate(value=float(values[0]), method=method, counts={"resamples": max(values.size - 1, 0)})
     replicates = values[1:][np.isfinite(values[1:])]
     if replicates.size < 20:
         return point_estimate.without_interval("too few resamples")

@@ -78,9 +78,7 @@ def rows(metric: Metric, x: Column, y: Column) -> PairedValues:
     used = present(first) & np.isfinite(score)
     score = score[used]
     if metric.kind == "probabilities" and score.size and not (score.min() >= 0 and score.max() <= 1):
-        raise InputError(
-            "Probabilities must lie between 0 and 1.", "Pass calibrated probabilities, not raw scores."
-        )
+        raise InputError("Probabilities must lie between 0 and 1.", "Pass calibrated probabilities, not raw scores.")
     return PairedValues(binary(first[used]), score, used)
 
 
@@ -198,9 +196,7 @@ def _ccc_influence(data: PairedValues) -> Floats:
 # Ranks: Spearman's rho and Kendall's tau-b
 
 
-def _sorted_kernel(
-    name: str, columns: Callable[[PairedValues], tuple[Any, ...]]
-) -> Callable[[PairedValues], Kernel]:
+def _sorted_kernel(name: str, columns: Callable[[PairedValues], tuple[Any, ...]]) -> Callable[[PairedValues], Kernel]:
     """The compiled kernel of that name, on columns that are sorted once."""
 
     def prepare(data: PairedValues) -> Kernel:
@@ -250,9 +246,7 @@ def _kendall_influence(data: PairedValues) -> Floats:
 # Means of a loss per row
 
 
-def _loss_kernel(
-    loss: Callable[[PairedValues], Floats], root: bool = False
-) -> Callable[[PairedValues], Kernel]:
+def _loss_kernel(loss: Callable[[PairedValues], Floats], root: bool = False) -> Callable[[PairedValues], Kernel]:
     def prepare(data: PairedValues) -> Kernel:
         values = loss(data)
         return lambda counts: np.sqrt(_mean(counts, values)) if root else _mean(counts, values)
@@ -317,9 +311,7 @@ def _share(top: Floats, bottom: Floats) -> Floats:
 def _mean_share(top: Floats, bottom: Floats) -> Floats:
     """The mean over the classes that occur of each class's share."""
     occurs = bottom > 0
-    return _share(
-        np.where(occurs, _share(top, bottom), 0.0).sum(axis=0), occurs.sum(axis=0).astype(np.float64)
-    )
+    return _share(np.where(occurs, _share(top, bottom), 0.0).sum(axis=0), occurs.sum(axis=0).astype(np.float64))
 
 
 def _balanced_influence(data: PairedValues) -> Floats:
@@ -449,12 +441,7 @@ METRICS: dict[str, Metric] = {
             kernel=_loss_kernel(_absolute),
             influence=_loss_influence(_absolute),
         ),
-        _of_categories(
-            name="accuracy",
-            title="accuracy",
-            kernel=_loss_kernel(_hit),
-            influence=_loss_influence(_hit),
-        ),
+        _of_categories(name="accuracy", title="accuracy", kernel=_loss_kernel(_hit), influence=_loss_influence(_hit)),
         _of_categories(
             name="balanced_accuracy",
             title="balanced accuracy",

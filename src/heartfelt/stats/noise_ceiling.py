@@ -34,12 +34,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.stats.reliability import yardsticks
 from heartfelt.stats.reliability.number_ceiling import NumberMetric, number_ceiling, perfect_agreement
-from heartfelt.stats.reliability.vote_ceiling import (
-    HalfPanels,
-    critical_value,
-    fixed_panel_gain,
-    vote_ceiling,
-)
+from heartfelt.stats.reliability.vote_ceiling import HalfPanels, critical_value, fixed_panel_gain, vote_ceiling
 from heartfelt.stats.reliability.vote_family import METHOD as SMOOTH
 from heartfelt.stats.reliability.vote_family import smooth_ceiling
 from heartfelt.stats.reliability.yardsticks import CATEGORY_METRICS, CategoryMetric, Keep, Metric, Statistic
@@ -92,25 +87,16 @@ def ceiling(
     """
     _bounds.check_confidence(confidence)
     if metric not in METRICS:
-        raise InputError(
-            f"There is no ceiling for the metric '{metric}'.", suggestion(metric, METRICS, "Metrics")
-        )
+        raise InputError(f"There is no ceiling for the metric '{metric}'.", suggestion(metric, METRICS, "Metrics"))
     d, used = _ratings(rater, item, value, metric)
     cells = None if cell is None else _of_items(cell, d, used, "cell")
     groups = None if group is None else _of_items(group, d, used, "group")
     if d.size == 0:
         gone = Estimate.missing("there are no ratings", f"ceiling, {metric}", d.counts)
         return Ceiling(
-            metric=metric,
-            overall=gone,
-            within_cells=gone,
-            cell_means=gone,
-            cell_means_in_sample=gone,
-            human=gone,
+            metric=metric, overall=gone, within_cells=gone, cell_means=gone, cell_means_in_sample=gone, human=gone
         )
-    work = _Work(
-        d=d, cells=None if cells is None else cells.codes, metric=metric, confidence=confidence, seed=seed
-    )
+    work = _Work(d=d, cells=None if cells is None else cells.codes, metric=metric, confidence=confidence, seed=seed)
     overall, half_panels = work.overall()
     parts = {}
     for index, name in enumerate(groups.names if groups is not None else ()):
@@ -187,9 +173,7 @@ class _Work:
         return self.jackknifed(yardsticks.of_cell_means(self.d, self.cells, self.metric, in_sample), method)
 
     def _category_ceiling(self, metric: CategoryMetric) -> tuple[Estimate, HalfPanels | None]:
-        method = (
-            f"{metric} of the long-run category on untied items, nonparametric mixture of vote distributions"
-        )
+        method = f"{metric} of the long-run category on untied items, nonparametric mixture of vote distributions"
         if self.d.per_item.max() < 2:
             return Estimate.missing("no item has two ratings", method, self.d.counts), None
         counts = yardsticks.category_counts(self.d)
@@ -236,10 +220,7 @@ class _Work:
         agreed = perfect_agreement(self.d, self.confidence)
         if agreed is None or agreed.error == 0.0:
             return point_estimate.without_interval("the value is at its limit")
-        own_error, others_error = (
-            agreed.error,
-            agreed.error / max(float(np.median(self.d.per_item)) - 1.0, 1.0),
-        )
+        own_error, others_error = (agreed.error, agreed.error / max(float(np.median(self.d.per_item)) - 1.0, 1.0))
         low, high = 0.0, float(np.sqrt(own_error + others_error))
         if self.metric == "correlation":
             v = float(self.d.item_means.var())
@@ -267,9 +248,7 @@ class _Work:
             return point_estimate.without_interval("too few items or raters to leave groups of them out")
         variance, units = spread
         half = half_width(variance, units - 1, self.confidence)
-        return point_estimate.with_interval(
-            *scale.interval(z, half), f"{NAME}, {units} groups", self.confidence
-        )
+        return point_estimate.with_interval(*scale.interval(z, half), f"{NAME}, {units} groups", self.confidence)
 
 
 def _of_items(column_or_mapping: Any, d: Ratings, used: Keep | None, column_name: str) -> IdCodes:
@@ -292,8 +271,7 @@ def _of_items(column_or_mapping: Any, d: Ratings, used: Keep | None, column_name
     for column in columns:
         if column.size != size:
             raise InputError(
-                f"The {column_name} column has {column.size} entries for {size} ratings.",
-                "Pass one entry per rating.",
+                f"The {column_name} column has {column.size} entries for {size} ratings.", "Pass one entry per rating."
             )
     parts = [code(column if used is None else column[used]) for column in columns]
     first = np.zeros(len(d.items), np.int64)

@@ -77,9 +77,7 @@ def part_and_rest(
     if float(np.var(values)) <= least:
         return None
     codes = np.arange(values.size) if group is None else np.unique(group, return_inverse=True)[1]
-    compared = _Compared(
-        values=values, inside=inside, group=codes, spread=spread or np.ones_like, at_least=at_least
-    )
+    compared = _Compared(values=values, inside=inside, group=codes, spread=spread or np.ones_like, at_least=at_least)
     above = compared.above(0.0)
     p = min(2 * min(above, 1 - above), 1.0)
     if not at_least and max(float(np.var(values[side])) for side in (inside, ~inside)) <= least:
@@ -157,9 +155,7 @@ class _Compared:
             sums = np.bincount(self.group, self.weight * shared)
             total += covariance * float(sums @ sums)
             third += covariance**1.5 * float(np.sum(sums * sums * sums))
-        parts = (_three_halves(alone) + _three_halves(of_group)) / np.maximum(
-            _three_halves(alone + of_group), 1e-300
-        )
+        parts = (_three_halves(alone) + _three_halves(of_group)) / np.maximum(_three_halves(alone + of_group), 1e-300)
         skew = _skewness(residual) / float(parts.mean())
         return math.sqrt(total), skew * third / total**1.5
 

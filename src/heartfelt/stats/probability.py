@@ -77,9 +77,7 @@ def calibration(
     ``count``; equal probabilities always share a bin. Resamples keep the edges.
     """
     if bins < 1 or binning not in ("width", "count"):
-        raise InputError(
-            f"Cannot cut {bins} bins by '{binning}'.", "Ask for at least 1 bin, by 'width' or 'count'."
-        )
+        raise InputError(f"Cannot cut {bins} bins by '{binning}'.", "Ask for at least 1 bin, by 'width' or 'count'.")
     data = rows(METRICS["brier"], as_flags(label), probability)
     score = brier(label, probability, confidence=confidence)
     name = f"expected calibration error, {bins} bins of equal {binning}"
@@ -163,9 +161,7 @@ def jensen_shannon(first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
     """The divergence of each row of ``first`` from that of ``second``, in bits."""
     a, b = _distributions(first), _distributions(second)
     if a.shape != b.shape:
-        raise InputError(
-            "The two tables of distributions differ in shape.", "Use the same categories in both."
-        )
+        raise InputError("The two tables of distributions differ in shape.", "Use the same categories in both.")
     middle = (a + b) / 2
     return np.clip((_relative(a, middle) + _relative(b, middle)) / 2, 0.0, 1.0)
 
@@ -175,9 +171,7 @@ def top_k(label: npt.ArrayLike, shares: npt.ArrayLike, k: int) -> Floats:
     table = _distributions(shares)
     labels: Ints = np.asarray(label, dtype=np.int64)
     if k < 1 or labels.shape != (table.shape[0],):
-        raise InputError(
-            "There must be one label per row, and k at least 1.", "Pass the column number of each label."
-        )
+        raise InputError("There must be one label per row, and k at least 1.", "Pass the column number of each label.")
     label_score = table[np.arange(labels.size), labels][:, None]
     above = (table > label_score).sum(axis=1)
     tied = (table == label_score).sum(axis=1)

@@ -64,18 +64,14 @@ class RatersWorth:
     correlation: float | None = None
 
 
-def raters_worth(
-    d: Ratings, predicted: Floats, *, group: Ints | None = None, confidence: float = 0.95
-) -> RatersWorth:
+def raters_worth(d: Ratings, predicted: Floats, *, group: Ints | None = None, confidence: float = 0.95) -> RatersWorth:
     """The worth of ``predicted``, one finite number for each of ``d.items``, from single ratings.
 
     ``group`` numbers the items that belong together, such as those of one prompt.
     """
     _bounds.check_confidence(confidence)
     if predicted.size != len(d.items) or not np.isfinite(predicted).all():
-        raise InputError(
-            "Every rated item needs one finite prediction.", "Fill in failed predictions before asking."
-        )
+        raise InputError("Every rated item needs one finite prediction.", "Fill in failed predictions before asking.")
     reason = None
     if min(len(d.items), len(d.raters)) < FEWEST_ITEMS - 2 or len(d.items) < FEWEST_ITEMS:
         reason = f"{len(d.items)} items and {len(d.raters)} raters; at least {FEWEST_ITEMS} and 3 are needed"
@@ -84,9 +80,7 @@ def raters_worth(
     if reason:
         return RatersWorth(Estimate.missing(reason, METHOD, d.counts))
     if float(np.ptp(predicted)) <= 1e-12 * max(float(np.abs(predicted).max()), 1e-300):
-        nothing = Estimate(
-            value=0.0, method=METHOD, counts=d.counts, why_no_interval="the predictions do not vary"
-        )
+        nothing = Estimate(value=0.0, method=METHOD, counts=d.counts, why_no_interval="the predictions do not vary")
         return RatersWorth(nothing, None, 0.0)
     sums = moment_jackknife(d)
     model = _ModelSums(d, predicted)
@@ -98,28 +92,16 @@ def raters_worth(
     rater_count = effective(d.per_rater)
 
     def spread(gradient: Floats) -> TwoWaySpread:
-        of_items, of_raters, of_ratings = (
-            float(gradient @ matrix @ gradient) for matrix in (items, raters, ratings)
-        )
+        of_items, of_raters, of_ratings = (float(gradient @ matrix @ gradient) for matrix in (items, raters, ratings))
         return TwoWaySpread(
-            items=of_items,
-            raters=of_raters,
-            ratings=of_ratings,
-            item_count=item_count,
-            rater_count=rater_count,
+            items=of_items, raters=of_raters, ratings=of_ratings, item_count=item_count, rater_count=rater_count
         )
 
     return _Inversion(overall[0], confidence, d.counts, INTERVAL).worth(spread)
 
 
 def worth_from_means(
-    label: Floats,
-    error: Floats,
-    n: Floats,
-    predicted: Floats,
-    *,
-    group: Ints | None = None,
-    confidence: float = 0.95,
+    label: Floats, error: Floats, n: Floats, predicted: Floats, *, group: Ints | None = None, confidence: float = 0.95
 ) -> RatersWorth:
     """The worth from published means with their standard errors and counts; intervals take items alone as a sample."""
     present = np.isfinite(label) & np.isfinite(error) & (n > 1) & np.isfinite(predicted)
@@ -143,11 +125,7 @@ def worth_from_means(
 
     def only_items(gradient: Floats) -> TwoWaySpread:
         return TwoWaySpread(
-            items=float(gradient @ items @ gradient),
-            raters=0.0,
-            ratings=0.0,
-            item_count=item_count,
-            rater_count=1.0,
+            items=float(gradient @ items @ gradient), raters=0.0, ratings=0.0, item_count=item_count, rater_count=1.0
         )
 
     return _Inversion(values[0], confidence, counts, MEANS_INTERVAL).worth(only_items)
@@ -200,9 +178,7 @@ def _correlations(sums: Floats) -> tuple[Floats, Floats]:
     of_model, of_label = sums[:, 3] / n - m * m, sums[:, 5] / n - label * label
     product = np.sqrt(np.maximum(of_model, 0.0) * np.maximum(of_label, 0.0))
     r = np.divide(sums[:, 4] / n - m * label, product, out=np.zeros_like(n), where=product > 1e-300)
-    return np.arctanh(np.clip(r, -1 + 1e-9, 1 - 1e-9)), np.maximum(of_label, 1e-300) * n / np.maximum(
-        n - 1, 1
-    )
+    return np.arctanh(np.clip(r, -1 + 1e-9, 1 - 1e-9)), np.maximum(of_label, 1e-300) * n / np.maximum(n - 1, 1)
 
 
 def _quantities(model: Floats, sums: Floats) -> Floats:
@@ -247,7 +223,9 @@ class _Inversion:
     def worth(self, spread_of: SpreadOf) -> RatersWorth:
         z, u, w = self.values
         if u <= math.log(_FLOOR) + 1e-9:
-            reason = "the stimuli do not differ beyond the noise of their ratings, so there is no true value to compare with"
+            reason = (
+                "the stimuli do not differ beyond the noise of their ratings, so there is no true value to compare with"
+            )
             return RatersWorth(Estimate.missing(reason, METHOD, self.counts))
         squared = math.tanh(max(z, 0.0)) ** 2 * math.exp(w - u)
         statistic = np.array([self._statistic(k, spread_of) for k in _GRID])
@@ -260,19 +238,17 @@ class _Inversion:
             below = estimate.without_interval("it correlates with the labels the wrong way round")
             return RatersWorth(below, None, correlation)
         if squared >= 1.0:
-            reason = f"the model agrees with the labels as well as any number of ratings; worth at least {low:.2g} ratings"
+            reason = (
+                f"the model agrees with the labels as well as any number of ratings; worth at least {low:.2g} ratings"
+            )
             return RatersWorth(Estimate.missing(reason, METHOD, self.counts), low, correlation)
         value = math.exp(-u) * squared / (1.0 - squared)
         estimate = replace(estimate, value=value)
         if math.isinf(high):
-            reason = (
-                f"no upper end: the model may be as good as any number of ratings; worth at least {low:.2g}"
-            )
+            reason = f"no upper end: the model may be as good as any number of ratings; worth at least {low:.2g}"
             return RatersWorth(estimate.without_interval(reason), low, correlation)
         bounds = min(low, value), max(high, value)
-        return RatersWorth(
-            estimate.with_interval(*bounds, self.interval, self.confidence), correlation=correlation
-        )
+        return RatersWorth(estimate.with_interval(*bounds, self.interval, self.confidence), correlation=correlation)
 
     def _statistic(self, k: float, spread_of: SpreadOf) -> float:
         """The difference of the two z over the half width of its interval."""

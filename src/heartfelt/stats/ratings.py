@@ -84,8 +84,7 @@ def triples(rater: Ids, item: Ids, value: Values) -> Ratings:
     rater_array, item_array = as_array(rater), as_array(item)
     if not rater_array.size == item_array.size == values.size:
         raise InputError(
-            f"The columns differ in length: rater {rater_array.size}, item {item_array.size}, "
-            f"value {values.size}.",
+            f"The columns differ in length: rater {rater_array.size}, item {item_array.size}, value {values.size}.",
             "Pass parallel arrays: one entry per rating in each.",
         )
     keep = np.isfinite(values)
@@ -94,12 +93,7 @@ def triples(rater: Ids, item: Ids, value: Values) -> Ratings:
         rater, item, values = rater_array[keep], item_array[keep], values[keep]
     raters, items = code(rater), code(item)
     return Ratings(
-        rater=raters.codes,
-        item=items.codes,
-        value=values,
-        raters=raters.names,
-        items=items.names,
-        left_out=left_out,
+        rater=raters.codes, item=items.codes, value=values, raters=raters.names, items=items.names, left_out=left_out
     )
 
 

@@ -150,11 +150,7 @@ def _estimates(
         variances = [float(row @ covariance @ row) for row in line.contrasts]
         reason = "the two-way clustered variance is not positive" if min(variances) <= 0 else None
     if reason:
-        return (
-            [_bounds.bounded(estimate, None, "", confidence, reason) for estimate in point_estimates],
-            None,
-            None,
-        )
+        return ([_bounds.bounded(estimate, None, "", confidence, reason) for estimate in point_estimates], None, None)
     out = [
         _bounds.with_t(estimate, math.sqrt(variance), df, interval, confidence)
         for estimate, variance, df in zip(point_estimates, variances, dfs, strict=True)
@@ -208,9 +204,7 @@ def _cr2(line: _Line, codes: Ints) -> tuple[Floats, list[float]]:
     scores = _sums(line.design * line.residual[:, None], codes)
     adjusted = np.einsum("gij,gj->gi", adjust, scores)
     covariance = line.inverse @ (adjusted.T @ adjusted) @ line.inverse
-    full_adjustment = (
-        within + within @ root @ (turn / free[:, None, :]) @ turn.transpose(0, 2, 1) @ root @ within
-    )
+    full_adjustment = within + within @ root @ (turn / free[:, None, :]) @ turn.transpose(0, 2, 1) @ root @ within
     dfs = []
     for row in line.contrasts:
         direction = line.inverse @ row

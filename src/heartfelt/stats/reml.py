@@ -133,9 +133,7 @@ class CrossedSystem:
         self.y = value[order] - self.centre
         self.sizes = np.diff(self.starts).astype(np.float64)
         self.df = self.y.size - (self.order - self.random)
-        self.bounds, self.levels, self.weights = kernels.level_lists(
-            self.starts, self.codes, self.columns, self.marked
-        )
+        self.bounds, self.levels, self.weights = kernels.level_lists(self.starts, self.codes, self.columns, self.marked)
         self._zy = self._gather(self.y)
         self._first_sums = kernels.group_sums(self.starts, self.y)
         self._yy = float(self.y @ self.y)
@@ -302,9 +300,7 @@ class ProbedSystem(CrossedSystem):
         self._probes = (2.0 * signs - 1.0).astype(np.float64)
         self._warm: Floats | None = None
 
-    def _solve(
-        self, ratio: float, root: Floats, shares: Floats, right: Floats, start: Floats | None = None
-    ) -> Floats:
+    def _solve(self, ratio: float, root: Floats, shares: Floats, right: Floats, start: Floats | None = None) -> Floats:
         """Solve S x = right for each column by conjugate gradients."""
         factor = ratio * shares
         diagonal = self._diagonal(factor, root)
@@ -346,9 +342,7 @@ class ProbedSystem(CrossedSystem):
         sides = np.column_stack([right, self._probes])
         self._warm = self._solve(ratios[0], root, shares, sides, self._warm)
         solution, probed = self._warm[:, 0], np.ascontiguousarray(self._warm[:, 1:])
-        forms = self._k.level_forms(
-            self.bounds, self.levels, self.weights, shares**2, root, self._probes, probed
-        )
+        forms = self._k.level_forms(self.bounds, self.levels, self.weights, shares**2, root, self._probes, probed)
         traces = [float((self.sizes * shares).sum()) - float(forms.mean())]
         for ratio, span in zip(ratios[1:], self.slices, strict=True):
             inside = float((self._probes[span] * probed[span]).sum(0).mean())
@@ -471,8 +465,6 @@ def _in_ratios(step: RemlStep) -> tuple[Floats, Floats]:
     gradient = (step.score @ jacobian)[:count]
     information = jacobian.T @ (2.0 * step.information) @ jacobian
     cross = information[:count, count]
-    residual_information = max(
-        float(information[count, count]), 1e-30 * float(np.abs(information).max()) + 1e-300
-    )
+    residual_information = max(float(information[count, count]), 1e-30 * float(np.abs(information).max()) + 1e-300)
     curvature = information[:count, :count] - np.outer(cross, cross) / residual_information
     return gradient, curvature

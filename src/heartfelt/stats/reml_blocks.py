@@ -77,9 +77,7 @@ class BlockedSystem(CrossedSystem):
     Codes of the second grouping rise with its ``blocks``, the number of levels in each.
     """
 
-    def __init__(
-        self, value: Floats, groups: Sequence[tuple[Ints, int]], blocks: Ints, *, columns: Floats
-    ) -> None:
+    def __init__(self, value: Floats, groups: Sequence[tuple[Ints, int]], blocks: Ints, *, columns: Floats) -> None:
         ends = np.cumsum([0, *blocks]).tolist()
         self._blocks = [slice(a, b) for a, b in pairwise(ends)]
         self._border = slice(ends[-1], None)
@@ -96,17 +94,13 @@ class BlockedSystem(CrossedSystem):
         self._ones = self._dense(every.T @ every)
         self._by_block: list[Floats] | None = None
         if self._distinct.size * sum(part.size for part in self._ones) <= STACK_CELLS:
-            of_size = [
-                self._weighted((self._size_of == s).astype(np.float64)) for s in range(self._distinct.size)
-            ]
+            of_size = [self._weighted((self._size_of == s).astype(np.float64)) for s in range(self._distinct.size)]
             self._by_block = [np.stack(parts) for parts in zip(*of_size, strict=True)]
 
     def _dense(self, matrix: Any) -> list[Floats]:
         """Each block's rows, its own columns and then the border's; last the border itself."""
         border, matrix = self._border, matrix.tocsr()
-        parts = [
-            np.hstack([matrix[span, span].toarray(), matrix[span, border].toarray()]) for span in self._blocks
-        ]
+        parts = [np.hstack([matrix[span, span].toarray(), matrix[span, border].toarray()]) for span in self._blocks]
         return [*parts, matrix[border, border].toarray()]
 
     def _weighted(self, scale: Floats) -> list[Floats]:
@@ -184,9 +178,7 @@ class BlockedSystem(CrossedSystem):
                 traces.append(own_traces - sum(float(((cross @ last) * cross).sum()) for cross in crossed))
             else:
                 inside = slice(span.start - border.start, span.stop - border.start)
-                cross = np.vstack(
-                    [*(block[:, len(block) :][:, inside] for block in raw[:-1]), raw[-1][:, inside]]
-                )
+                cross = np.vstack([*(block[:, len(block) :][:, inside] for block in raw[:-1]), raw[-1][:, inside]])
                 cross = cross * root[:, None]
                 traces.append(float(np.diag(raw[-1])[inside].sum()) - float((cross * solve(cross)).sum()))
         return Solved(

@@ -40,9 +40,7 @@ class Repeats:
         other_columns: Sequence[Column] = (),
     ) -> None:
         if not predictions:
-            raise InputError(
-                "There are no repeats to average.", "Give at least one prediction of the labels."
-            )
+            raise InputError("There are no repeats to average.", "Give at least one prediction of the labels.")
         self.metric: Metric = metric_called(metric)
         label, columns = as_array(x), [as_array(column) for column in predictions]
         used = np.logical_and.reduce(
@@ -70,17 +68,13 @@ class Repeats:
 
     def draws(self, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
         """The mean over repeats in each resample; two sets of repeats on the same rows get the same resamples."""
-        parts = [
-            replicates(self.metric, SamplingUnits(side, self.units), resamples, seed) for side in self._sides
-        ]
+        parts = [replicates(self.metric, SamplingUnits(side, self.units), resamples, seed) for side in self._sides]
         return np.asarray(np.mean(parts, axis=0))
 
     @property
     def pull(self) -> Floats:
         """How much each unit moves the mean."""
-        return np.asarray(
-            np.mean([self.units.sums(self.metric.influence(side)) for side in self._sides], axis=0)
-        )
+        return np.asarray(np.mean([self.units.sums(self.metric.influence(side)) for side in self._sides], axis=0))
 
 
 def bootstrap_repeats(
@@ -99,14 +93,7 @@ def bootstrap_repeats(
         return Estimate.missing(repeats.why_undefined, repeats.metric.name, repeats.counts)
     value = float(np.mean(repeats.values))
     return _bounded(
-        value,
-        repeats,
-        repeats.metric.name,
-        repeats.metric.transform,
-        repeats.pull,
-        confidence,
-        resamples,
-        seed,
+        value, repeats, repeats.metric.name, repeats.metric.transform, repeats.pull, confidence, resamples, seed
     )
 
 

@@ -40,11 +40,7 @@ _ROWS_PER_CELL = 40
 _ROWS = ResampledUnits(0)
 # Sums of counts stay exact in single precision below 2**24; clusters can draw more rows than there are.
 _EXACT_ROWS = 2_000_000
-_NAMES = {
-    "percentile": "percentile bootstrap",
-    "bca": "BCa bootstrap",
-    "delta": "delta method (influence values)",
-}
+_NAMES = {"percentile": "percentile bootstrap", "bca": "BCa bootstrap", "delta": "delta method (influence values)"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,11 +242,7 @@ def bounded_metric(
     if how == "percentile":
         return _from_replicates(point_estimate, replicate(), confidence, label, _bounds.percentile)
     return _from_replicates(
-        point_estimate,
-        replicate(),
-        confidence,
-        label,
-        lambda usable, level: _bounds.bca(value, usable, pull, level),
+        point_estimate, replicate(), confidence, label, lambda usable, level: _bounds.bca(value, usable, pull, level)
     )
 
 
@@ -278,16 +270,10 @@ def _from_replicates(
 ) -> Estimate:
     usable = values[np.isfinite(values)]
     lost = int(values.size - usable.size)
-    counts = {
-        **point_estimate.counts,
-        "resamples": int(values.size),
-        **({"undefined_resamples": lost} if lost else {}),
-    }
+    counts = {**point_estimate.counts, "resamples": int(values.size), **({"undefined_resamples": lost} if lost else {})}
     point_estimate = replace(point_estimate, counts=counts)
     if usable.size < 0.9 * values.size:
-        return _bounds.bounded(
-            point_estimate, None, how, confidence, f"undefined in {lost} of {values.size} resamples"
-        )
+        return _bounds.bounded(point_estimate, None, how, confidence, f"undefined in {lost} of {values.size} resamples")
     if float(usable.max() - usable.min()) <= 1e-14 * float(np.abs(usable).max()):
         return _bounds.bounded(point_estimate, None, how, confidence, "every resample gives the same value")
     reason = "all resamples fall on one side of the value"

@@ -69,9 +69,7 @@ def frechet_distance(
 ) -> Estimate:
     """The squared Fréchet distance of the sets ``x`` and ``y`` (the reference), corrected for sample size."""
     if correction not in get_args(Correction):
-        raise InputError(
-            f"There is no correction '{correction}'.", suggestion(correction, get_args(Correction))
-        )
+        raise InputError(f"There is no correction '{correction}'.", suggestion(correction, get_args(Correction)))
     sets = _Sets.of(x, y, groups)
     method = f"Fréchet distance, {'uncorrected' if correction == 'none' else f'{correction} correction'}"
     if sets.why_too_few:
@@ -87,9 +85,7 @@ def frechet_distance(
         group_of = stream(seed, "set distance", kind.size).permutation(kind.size) % min(kind.size, GROUPS)
         values_without, sizes, shares = [], [], []
         for group_number in range(int(group_of.max()) + 1):
-            gone_x, gone_y = (
-                np.isin(side, kind[group_of == group_number]) for side in (sets.of_x, sets.of_y)
-            )
+            gone_x, gone_y = (np.isin(side, kind[group_of == group_number]) for side in (sets.of_x, sets.of_y))
             values_without.append(_frechet(x[~gone_x], y[~gone_y]))
             sizes.append(np.count_nonzero(gone_x) + np.count_nonzero(gone_y))
             shares.append(max(gone_x.mean(), gone_y.mean()))
@@ -130,9 +126,7 @@ def kernel_distance(
     if kernel == "gaussian" and not sets.why_too_few:
         bandwidth = median_distance(y) if bandwidth is None else bandwidth
         method += f" of bandwidth {bandwidth:.4g}, in hundredths"
-        reason = (
-            "" if bandwidth > 0 else "half of the reference rows are equal, so the kernel has no bandwidth"
-        )
+        reason = "" if bandwidth > 0 else "half of the reference rows are equal, so the kernel has no bandwidth"
     if reason or sets.why_too_few:
         return Estimate.missing(reason or sets.why_too_few, method, sets.counts)
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
@@ -145,11 +139,7 @@ def kernel_distance(
         between = _group_sums(x, y, sets.of_x, sets.of_y, sets.size, kernel, bandwidth)
         also = _group_sums(y, x, sets.of_y, sets.of_x, sets.size, kernel, bandwidth)
     totals = (within_x.sum(axis=1) / 2, within_y.sum(axis=1) / 2, between.sum(axis=1))
-    totals_without = (
-        totals[0][:, None] - within_x,
-        totals[1][:, None] - within_y,
-        totals[2][:, None] - between - also,
-    )
+    totals_without = (totals[0][:, None] - within_x, totals[1][:, None] - within_y, totals[2][:, None] - between - also)
     (value,), values_without = (
         UNITS[kernel] * (a[0] / a[1] + b[0] / b[1] - 2 * c[0] / c[1])
         for a, b, c in ([total[:, None] for total in totals], totals_without)
@@ -181,8 +171,7 @@ class _Sets:
     def of(cls, x: Floats, y: Floats, groups: Groups | None) -> _Sets:
         if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
             raise InputError(
-                f"The sets have shapes {x.shape} and {y.shape}.",
-                "Pass one row per stimulus, with the same columns.",
+                f"The sets have shapes {x.shape} and {y.shape}.", "Pass one row per stimulus, with the same columns."
             )
         for name, rows in (("set", x), ("reference set", y)):
             bad = int(np.count_nonzero(~np.isfinite(rows).all(axis=1)))
@@ -208,9 +197,7 @@ class _Sets:
     def why_too_few(self) -> str:
         """Why there is no distance; empty where there is one."""
         unit_name = "groups of stimuli" if "groups" in self.counts else "stimuli"
-        return (
-            "" if self.fewest >= LEAST else f"{self.fewest} {unit_name} in a set; at least {LEAST} are needed"
-        )
+        return "" if self.fewest >= LEAST else f"{self.fewest} {unit_name} in a set; at least {LEAST} are needed"
 
     @property
     def kinds(self) -> list[Ints]:

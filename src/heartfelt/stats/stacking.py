@@ -59,9 +59,7 @@ class StackResult:
     def renamed(self, names: Mapping[str, str]) -> StackResult:
         """The same with predictions under other names."""
         weights = tuple(replace(weight, model=names[weight.model]) for weight in self.weights)
-        return replace(
-            self, weights=weights, chosen={names[name]: share for name, share in self.chosen.items()}
-        )
+        return replace(self, weights=weights, chosen={names[name]: share for name, share in self.chosen.items()})
 
 
 def stacked(
@@ -90,8 +88,7 @@ def stacked(
     fits = _cross_fitted(label, predicted, codes, groups, seed)
     units = None if groups == label.size else codes
     of_stack, of_best = (
-        jackknife_metric("pearson", label, side, group=units, confidence=confidence)
-        for side in (fits.stack, fits.best)
+        jackknife_metric("pearson", label, side, group=units, confidence=confidence) for side in (fits.stack, fits.best)
     )
     difference, p = _difference(label, fits, units, confidence)
     total = fits.weights.sum(axis=1, keepdims=True)
@@ -102,9 +99,7 @@ def stacked(
     )
     picked = np.bincount(fits.chosen, minlength=len(names)) / fits.chosen.size
     chosen = {name: float(share) for name, share in zip(names, picked, strict=True) if share > 0}
-    return StackResult(
-        stack=of_stack, best=of_best, difference=difference, p=p, weights=weights, chosen=chosen
-    )
+    return StackResult(stack=of_stack, best=of_best, difference=difference, p=p, weights=weights, chosen=chosen)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,9 +112,7 @@ class _Fits:
     """The difference of the two correlations in every repeat."""
 
 
-def _difference(
-    label: Floats, fits: _Fits, units: Ints | None, confidence: float
-) -> tuple[Estimate, Estimate]:
+def _difference(label: Floats, fits: _Fits, units: Ints | None, confidence: float) -> tuple[Estimate, Estimate]:
     compared = metric_difference("pearson", label, fits.stack, fits.best, group=units, confidence=confidence)
     if float(np.abs(fits.stack - fits.best).max()) <= 1e-9:
         p = Estimate(value=1.0, method="the stack is the best model itself", why_no_interval="a p-value")
@@ -132,9 +125,7 @@ def _difference(
     return estimate, replace(compared.p, value=spread.p(0.0))
 
 
-def _cross_fitted(
-    label: Floats, predicted: npt.NDArray[np.float64], codes: Ints, groups: int, seed: int
-) -> _Fits:
+def _cross_fitted(label: Floats, predicted: npt.NDArray[np.float64], codes: Ints, groups: int, seed: int) -> _Fits:
     folds, rng = min(FOLDS, groups), stream(seed, "stack", "folds")
     # With few groups every repeat would deal the same folds.
     repeats = REPEATS if groups > folds else 1

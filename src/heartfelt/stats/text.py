@@ -85,9 +85,7 @@ class Corpus:
         sides = (self.candidates, self.references)
         cut = self.candidates.tokens.size
         tokens = np.concatenate([side.tokens for side in sides])
-        text = np.repeat(
-            np.arange(sum(side.size for side in sides)), np.concatenate([s.lengths for s in sides])
-        )
+        text = np.repeat(np.arange(sum(side.size for side in sides)), np.concatenate([s.lengths for s in sides]))
         first, codes, kinds = np.arange(tokens.size), tokens, self.vocabulary
         for order in range(1, orders + 1):
             if order > 1:
@@ -339,7 +337,5 @@ def mtld_of(coded: TokenizedTexts, kinds: int, threshold: float) -> Floats:
 
     lengths = coded.lengths.astype(np.float64)
     sides = [factors(coded.tokens, coded.starts, kinds, threshold, back) for back in (False, True)]
-    forwards, backwards = (
-        np.where(side > 0, lengths / np.where(side > 0, side, 1.0), lengths) for side in sides
-    )
+    forwards, backwards = (np.where(side > 0, lengths / np.where(side > 0, side, 1.0), lengths) for side in sides)
     return np.asarray(np.where(lengths > 0, (forwards + backwards) / 2, np.nan))

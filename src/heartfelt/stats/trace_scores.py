@@ -89,9 +89,7 @@ def mean_concordance(
         return point_estimate, over_stimuli
     result = _spread(values, math.sqrt(spread.variance), spread.df, "jackknife over stimuli and raters")
     names = {name for course in courses for name in course.raters}
-    bare = replace(
-        point_estimate, low=None, high=None, counts={**point_estimate.counts, "raters": len(names)}
-    )
+    bare = replace(point_estimate, low=None, high=None, counts={**point_estimate.counts, "raters": len(names)})
     return result.estimate(bare, confidence), result
 
 
@@ -134,15 +132,11 @@ def _upside_down(predicted: Floats | None) -> Floats | None:
     return None if predicted is None else 2 * np.nanmean(predicted) - predicted
 
 
-def mean_over_stimuli(
-    values: Floats, method: str, confidence: float
-) -> tuple[Estimate, JackknifeError | None]:
+def mean_over_stimuli(values: Floats, method: str, confidence: float) -> tuple[Estimate, JackknifeError | None]:
     """The mean of a figure per stimulus with Student's interval on Fisher's scale, and its spread."""
     point_estimate = Estimate(value=float(values.mean()), method=method, counts={"pairs": int(values.size)})
     if values.size < LEAST_UNITS:
-        return point_estimate.without_interval(
-            f"{values.size} stimuli; at least {LEAST_UNITS} are needed"
-        ), None
+        return point_estimate.without_interval(f"{values.size} stimuli; at least {LEAST_UNITS} are needed"), None
     error = float(values.std(ddof=1)) / math.sqrt(values.size)
     if error <= 0:
         return point_estimate.without_interval("all stimuli have the same value"), None
@@ -155,12 +149,7 @@ def _spread(values: Floats, error: float, df: float, how: str) -> JackknifeError
     mean = float(values.mean())
     free = max(min(df, df_of_spread(values)), 1.0)
     return JackknifeError(
-        value=mean,
-        scale="fisher",
-        units=int(values.size),
-        error=error / max(1.0 - mean**2, 1e-12),
-        df=free,
-        how=how,
+        value=mean, scale="fisher", units=int(values.size), error=error / max(1.0 - mean**2, 1e-12), df=free, how=how
     )
 
 

@@ -70,9 +70,7 @@ def traces(raters: Sequence[Hashable], samples: Sequence[Any], rate: float) -> T
     if not (math.isfinite(rate) and rate > 0):
         raise InputError(f"rate must be above 0; got {rate}.", "Pass samples per second, such as 10.")
     if len(set(raters)) < len(raters):
-        raise InputError(
-            "A rater has two traces of the same stimulus.", "Keep one trace per rater and stimulus."
-        )
+        raise InputError("A rater has two traces of the same stimulus.", "Keep one trace per rater and stimulus.")
     arrays = [np.asarray([math.nan if v is None else v for v in trace], np.float64) for trace in samples]
     longest = max((array.size for array in arrays), default=0)
     retained: list[Any] = []
@@ -92,11 +90,7 @@ def traces(raters: Sequence[Hashable], samples: Sequence[Any], rate: float) -> T
     common = np.isfinite(values).all(axis=0) if rows else np.zeros(longest, bool)
     inside = _longest_run(common)
     return Traces(
-        values=values[:, inside],
-        raters=tuple(retained),
-        rate=rate,
-        start=inside.start / rate,
-        left_out=left_out,
+        values=values[:, inside], raters=tuple(retained), rate=rate, start=inside.start / rate, left_out=left_out
     )
 
 
@@ -166,11 +160,7 @@ class TraceConsensus:
 
 
 def consensus(
-    data: Traces,
-    method: Literal["mean", "evaluator-weighted"] = "mean",
-    *,
-    confidence: float = 0.95,
-    seed: int = 0,
+    data: Traces, method: Literal["mean", "evaluator-weighted"] = "mean", *, confidence: float = 0.95, seed: int = 0
 ) -> TraceConsensus:
     """The mean of the traces, or their mean weighted by each rater's correlation with the mean of the others."""
     check_confidence(confidence)
@@ -225,9 +215,7 @@ def _band(values: Floats, weights: Floats, confidence: float, seed: int) -> Floa
     # Signs by rater (the wild bootstrap) keep each rater's course whole; each resample has its own standard error.
     flipped = signs @ moves[:, steady]
     squares = (moves[:, steady] ** 2).sum(axis=0)
-    standard_error = np.sqrt(
-        np.maximum(squares - flipped**2 / raters, 1e-12 * squares) * raters / (raters - 1)
-    )
+    standard_error = np.sqrt(np.maximum(squares - flipped**2 / raters, 1e-12 * squares) * raters / (raters - 1))
     largest = np.quantile((np.abs(flipped) / standard_error).max(axis=1), confidence) if steady.any() else 0.0
     factor = max(float(largest), t_quantile(confidence, raters - 1))
     return np.asarray(factor * error)
@@ -279,9 +267,7 @@ def _why_not(data: Traces) -> str | None:
     return None
 
 
-def _figures(
-    shared: Floats, level: Floats, moments: int
-) -> tuple[list[float | None], list[list[float | None]]]:
+def _figures(shared: Floats, level: Floats, moments: int) -> tuple[list[float | None], list[list[float | None]]]:
     """Mean concordance of two raters, of a rater with the mean of the others, and the two ceilings: of all raters, and
     without each of them in turn.
 
@@ -299,8 +285,7 @@ def _figures(
     np.fill_diagonal(pairs, np.nan)
     finite, pairs = np.isfinite(pairs), np.nan_to_num(pairs)
     between = _ratio(
-        pairs.sum() / 2 - np.append(0.0, pairs.sum(axis=1)),
-        finite.sum() / 2 - np.append(0, finite.sum(axis=1)),
+        pairs.sum() / 2 - np.append(0.0, pairs.sum(axis=1)), finite.sum() / 2 - np.append(0, finite.sum(axis=1))
     )
     sums = shared.sum(axis=0) - shared_without
     total = shared.sum() - 2.0 * shared_without.sum(axis=1) + variance_without
@@ -326,9 +311,7 @@ def _ratio(of: Floats, by: Floats) -> Floats:
     return np.where(by > 0, of / np.where(by > 0, by, 1.0), np.nan)
 
 
-def _variances(
-    shared: Any, total_variance: Any, level: Any, raters: Any, moments: int
-) -> tuple[Floats, Floats]:
+def _variances(shared: Any, total_variance: Any, level: Any, raters: Any, moments: int) -> tuple[Floats, Floats]:
     """Variance of the shared course, and of everything else about a single rater, by mean squares.
 
     Of the raters' traces: the sum of all covariances, the sum of variances, and the sum of squares of the means.
@@ -342,11 +325,7 @@ def _variances(
 
 
 def _jackknifed(
-    method: str,
-    value: float | None,
-    without: Sequence[float | None],
-    counts: Mapping[str, int],
-    confidence: float,
+    method: str, value: float | None, without: Sequence[float | None], counts: Mapping[str, int], confidence: float
 ) -> Estimate:
     if value is None:
         return Estimate.missing("no trace varies", method, counts)

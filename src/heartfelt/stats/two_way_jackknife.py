@@ -161,9 +161,7 @@ class TwoWaySpread:
         half = half_width(self.variance, self.df, confidence)
         return centre - half, centre + half
 
-    def alike(
-        self, usual: float, normal_items: float | None = None, levels: float = 0.0
-    ) -> tuple[float, float]:
+    def alike(self, usual: float, normal_items: float | None = None, levels: float = 0.0) -> tuple[float, float]:
         """Variance and degrees of freedom for raters like these.
 
         ``usual`` is the variance that usual gains cause and ``levels`` that of normal levels, which count as four further
@@ -256,9 +254,7 @@ class MomentJackknife:
         of_items = [jackknife_variance(values) for values in statistics(self.items)]
         if len(self._d.raters) < 3:
             return [
-                TwoWaySpread(
-                    items=variance, raters=0.0, ratings=0.0, item_count=item_count, rater_count=rater_count
-                )
+                TwoWaySpread(items=variance, raters=0.0, ratings=0.0, item_count=item_count, rater_count=rater_count)
                 for variance in of_items
             ]
         moments: list[list[float]] = []
@@ -272,9 +268,7 @@ class MomentJackknife:
         of_ratings = [max((n - 1) / n * (squares - total**2 / n), 0.0) for n, total, squares, _ in moments]
         of_raters = [jackknife_variance(values) for values in statistics(self.raters)]
         return [
-            TwoWaySpread(
-                items=items, raters=raters, ratings=ratings, item_count=item_count, rater_count=rater_count
-            )
+            TwoWaySpread(items=items, raters=raters, ratings=ratings, item_count=item_count, rater_count=rater_count)
             for items, raters, ratings in zip(of_items, of_raters, of_ratings, strict=True)
         ]
 

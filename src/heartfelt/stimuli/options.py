@@ -23,9 +23,7 @@ def parse_range(limits: str | Sequence[float]) -> tuple[float, float]:
     except (TypeError, ValueError):
         low, high = 0.0, 0.0
     if not low < high:
-        raise InputError(
-            f"'{limits}' is no range.", "Write the lowest and the highest number, such as 1..9 or -1..1."
-        )
+        raise InputError(f"'{limits}' is no range.", "Write the lowest and the highest number, such as 1..9 or -1..1.")
     return low, high
 
 
@@ -41,9 +39,7 @@ def _number(text: float | str, name: str) -> float:
     try:
         return int(text) if name == "rate" else float(text)
     except ValueError:
-        raise InputError(
-            f"'{text}' is no {name}.", "Give a number, or 'keep' to leave it as it is."
-        ) from None
+        raise InputError(f"'{text}' is no {name}.", "Give a number, or 'keep' to leave it as it is.") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,18 +65,14 @@ class StarterOptions:
     """How a study is started."""
 
     per_cell: Annotated[int, Option(help="Example stimuli per system and intent.", low=1, high=100)] = 1
-    media: Annotated[bool, Option(help="Render example stimuli, so that the study can be run at once.")] = (
-        True
-    )
+    media: Annotated[bool, Option(help="Render example stimuli, so that the study can be run at once.")] = True
     seed: Annotated[int | None, Option(help="Seed of the study; the recipe's own if left out.")] = None
     design: Mapping[str, int] = field(default_factory=dict)
     """Numbers of the recipe's design to change, such as ``ratings_per_item``."""
 
     def __post_init__(self) -> None:
         if self.per_cell < 1:
-            raise InputError(
-                f"A cell of {self.per_cell} stimuli is empty.", "Ask for at least one stimulus per cell."
-            )
+            raise InputError(f"A cell of {self.per_cell} stimuli is empty.", "Ask for at least one stimulus per cell.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,51 +90,32 @@ class PrepareOptions:
     between: Annotated[
         tuple[float, float],
         Option(
-            help="The marks a crop lies between, as shares.",
-            metavar="LOW..HIGH",
-            separator="..",
-            parse=parse_range,
+            help="The marks a crop lies between, as shares.", metavar="LOW..HIGH", separator="..", parse=parse_range
         ),
     ] = (0.15, 0.85)
     fade: Annotated[float, Option(help="Seconds over which a cut end fades.")] = 0.02
     channels: Annotated[Channels, Option(help="keep, mono or stereo.")] = "keep"
     rate: Annotated[int | None, Option(help="Samples per second, or 'keep'.", parse=_rate)] = 48_000
     loudness: Annotated[
-        float | None,
-        Option(help="LUFS of every clip, or 'keep' to leave levels untouched.", parse=_loudness),
+        float | None, Option(help="LUFS of every clip, or 'keep' to leave levels untouched.", parse=_loudness)
     ] = -23.0
-    peak: Annotated[
-        float, Option(help="Highest true peak in dB; a clip that would pass it stays quieter.")
-    ] = -1.0
+    peak: Annotated[float, Option(help="Highest true peak in dB; a clip that would pass it stays quieter.")] = -1.0
     format: Annotated[
         str | None,
-        Option(
-            help="Suffix of the files, such as .opus or .webp (the usual ones), .flac, .wav, .ogg, .png or .jpg."
-        ),
+        Option(help="Suffix of the files, such as .opus or .webp (the usual ones), .flac, .wav, .ogg, .png or .jpg."),
     ] = None
     side: Annotated[int | None, Option(help="Pictures: pixels of the longer side.")] = None
     content: Annotated[
-        Content,
-        Option(
-            help="What clips are meant to be: instrumental (checked for voices), speech (its rate) or any."
-        ),
+        Content, Option(help="What clips are meant to be: instrumental (checked for voices), speech (its rate) or any.")
     ] = "any"
 
     def __post_init__(self) -> None:
         check(self)
         low, high = self.between
-        require(
-            0 <= low < high <= 1,
-            f"There is nothing between {low:g} and {high:g}.",
-            "Give two marks from 0 to 1.",
-        )
+        require(0 <= low < high <= 1, f"There is nothing between {low:g} and {high:g}.", "Give two marks from 0 to 1.")
         wrong = [
-            name
-            for name in ("seconds", "rate", "side")
-            if (value := getattr(self, name)) is not None and value <= 0
+            name for name in ("seconds", "rate", "side") if (value := getattr(self, name)) is not None and value <= 0
         ]
         require(
-            not wrong and self.fade >= 0,
-            f"{', '.join(wrong) or 'fade'} must be positive.",
-            "Give a positive number.",
+            not wrong and self.fade >= 0, f"{', '.join(wrong) or 'fade'} must be positive.", "Give a positive number."
         )

@@ -152,10 +152,7 @@ class Started:
 
 
 def start_study(
-    recipe: str,
-    folder: Path | str,
-    options: StarterOptions | None = None,
-    progress: Progress | None = None,
+    recipe: str, folder: Path | str, options: StarterOptions | None = None, progress: Progress | None = None
 ) -> Started:
     """Make a study folder after ``recipe``, either complete or absent; the same options give the same bytes."""
     options = options or StarterOptions()
@@ -163,10 +160,7 @@ def start_study(
     text = _study_text(recipe, sketch, options)
     study = parse_study(text)
     stimuli = pl.DataFrame(
-        [
-            {"stimulus": planned.ask.stimulus, **planned.row, "path": planned.path}
-            for planned in sketch.stimuli
-        ]
+        [{"stimulus": planned.ask.stimulus, **planned.row, "path": planned.path} for planned in sketch.stimuli]
     )
     items = None
     if sketch.items is not None:

@@ -28,9 +28,7 @@ class DisagreementRule(Part):
     """
 
     type: Literal["disagreement"]
-    questions: list[Id] = Field(
-        default=[], description="only these questions; all that are adjudicated if left out"
-    )
+    questions: list[Id] = Field(default=[], description="only these questions; all that are adjudicated if left out")
     share_at_most: float = Field(
         default=0.5,
         gt=0,
@@ -44,15 +42,10 @@ class DisagreementRule(Part):
         " neither this nor sd_above is given",
     )
     sd_above: float | None = Field(
-        default=None,
-        ge=0,
-        description="numbers, ordered categories: the standard deviation (n - 1) is above this",
+        default=None, ge=0, description="numbers, ordered categories: the standard deviation (n - 1) is above this"
     )
     overlap_below: float = Field(
-        default=0.5,
-        gt=0,
-        le=1,
-        description="tags: the mean Jaccard overlap of two raters' sets is below this",
+        default=0.5, gt=0, le=1, description="tags: the mean Jaccard overlap of two raters' sets is below this"
     )
 
     def limits(self, scale: Scale) -> tuple[float | None, float | None]:
@@ -65,8 +58,7 @@ class DisagreementRule(Part):
     def check_limits(self, study: Study, names: list[str], path: Place) -> None:
         if _most_ratings(study) < 2:
             raise ReferenceProblem(
-                path,
-                "one rating per item cannot disagree. Raise design.ratings_per_item or use another rule",
+                path, "one rating per item cannot disagree. Raise design.ratings_per_item or use another rule"
             )
         for name in names:
             scale = study.scale_of(name)
@@ -83,9 +75,7 @@ class DisagreementRule(Part):
         bounds = scale.bounds()
         if bounds is None:
             if self.limits(scale) == (None, None):
-                raise ReferenceProblem(
-                    path, f"'{name}' has no lowest and highest answer. Give range_above or sd_above"
-                )
+                raise ReferenceProblem(path, f"'{name}' has no lowest and highest answer. Give range_above or sd_above")
             return
         width = bounds[1] - bounds[0]
         for key, most in (("range_above", width), ("sd_above", width / math.sqrt(2))):
@@ -131,8 +121,7 @@ class AllRule(Part):
 
 
 AdjudicationRule: TypeAlias = Annotated[
-    DisagreementRule | RejectedRule | PlantedRule | FlaggedRule | RandomRule | AllRule,
-    Field(discriminator="type"),
+    DisagreementRule | RejectedRule | PlantedRule | FlaggedRule | RandomRule | AllRule, Field(discriminator="type")
 ]
 
 
@@ -140,32 +129,26 @@ class Adjudication(Part):
     """Which items senior raters decide, and when."""
 
     questions: list[Id] = Field(
-        default=[],
-        description="only these questions; every question with answers about one stimulus if left out",
+        default=[], description="only these questions; every question with answers about one stimulus if left out"
     )
-    rules: list[AdjudicationRule] = Field(
-        min_length=1, description="an item that any of these selects is decided"
-    )
+    rules: list[AdjudicationRule] = Field(min_length=1, description="an item that any of these selects is decided")
     after: int | None = Field(
         default=None, ge=1, description="ratings an item needs first; design.ratings_per_item if left out"
     )
     draft: bool = Field(
-        default=True,
-        description="whether senior raters see the machine's draft, marked as such, among the answers",
+        default=True, description="whether senior raters see the machine's draft, marked as such, among the answers"
     )
 
     def check(self, study: Study, path: Place) -> None:
         if study.sets is not None:
             raise ReferenceProblem(
-                path,
-                "stimuli are compared in sets here, so no item has a value of its own to decide. Leave it out",
+                path, "stimuli are compared in sets here, so no item has a value of its own to decide. Leave it out"
             )
         for name in self.questions:
             study.check_question((*path, "questions"), name)
             if name not in adjudicated(study):
                 raise ReferenceProblem(
-                    (*path, "questions"),
-                    f"'{name}' is answered with a trace, which cannot be decided. Leave it out",
+                    (*path, "questions"), f"'{name}' is answered with a trace, which cannot be decided. Leave it out"
                 )
         if not adjudicated(study):
             raise ReferenceProblem(path, "the study has no question that can be decided item by item")

@@ -23,9 +23,7 @@ class Arm(Part):
     """One arm: what its raters read, answer and meet. What is left out is as in the rest of the study."""
 
     id: Id = Field(description="its name in the table of raters")
-    weight: float = Field(
-        default=1.0, gt=0, le=1000, description="raters it gets, relative to the other arms"
-    )
+    weight: float = Field(default=1.0, gt=0, le=1000, description="raters it gets, relative to the other arms")
     instructions: Text | None = Field(default=None, description="in place of the study's instructions")
     questions: list[Id] = Field(default=[], description="only these questions; all if left out")
     stimuli: dict[Id, Values] = Field(
@@ -94,9 +92,7 @@ def _check_arm(study: Study, arm: Arm, path: Place) -> None:
                 )
     grid = study.design.affect_grid or ()
     if len([name for name in grid if arm.asks(name)]) == 1:
-        raise ReferenceProblem(
-            (*path, "questions"), "one half of the affect_grid is missing. Ask both, or neither"
-        )
+        raise ReferenceProblem((*path, "questions"), "one half of the affect_grid is missing. Ask both, or neither")
     if study.design.adaptive and study.sets is not None and not arm.asks(study.asked[0].id):
         raise ReferenceProblem(
             (*path, "questions"),
@@ -111,14 +107,11 @@ def _check_strata(study: Study) -> None:
     facts = {fact.id: fact for fact in study.demographics}
     questions = {question.id: question for question in study.asked_in("before")}
     for name in study.design.strata:
-        check_name(
-            path, name, [*facts, *questions], "nothing asked about raters is called", "Facts about raters"
-        )
+        check_name(path, name, [*facts, *questions], "nothing asked about raters is called", "Facts about raters")
         few = facts[name].type == "choice" if name in facts else _has_levels(study, questions[name])
         if not few:
             raise ReferenceProblem(
-                path,
-                f"'{name}' is not answered by choosing one of a few. Ask for a group, such as under 30 or over",
+                path, f"'{name}' is not answered by choosing one of a few. Ask for a group, such as under 30 or over"
             )
 
 

@@ -31,28 +31,19 @@ class Branding(Part):
     """The study's own look."""
 
     logo: str | None = Field(default=None, description="an SVG, PNG, JPEG or WebP file in the study folder")
-    logo_text: Text | None = Field(
-        default=None, description="what the logo says, for those who cannot see it"
-    )
+    logo_text: Text | None = Field(default=None, description="what the logo says, for those who cannot see it")
     colour: str | None = Field(
         default=None, pattern=r"^#[0-9a-fA-F]{6}$", description="of buttons and links, as #rrggbb"
     )
     dark_colour: str | None = Field(
-        default=None,
-        pattern=r"^#[0-9a-fA-F]{6}$",
-        description="in dark mode; a lighter one of it if left out",
+        default=None, pattern=r"^#[0-9a-fA-F]{6}$", description="in dark mode; a lighter one of it if left out"
     )
 
     @model_validator(mode="after")
     def _legible(self) -> Branding:
         if self.logo is not None and PurePosixPath(self.logo).suffix.lower() not in LOGO_TYPES:
-            raise ValueError(
-                f"'{self.logo}' is no picture that pages can show. Use an SVG, PNG, JPEG or WebP file"
-            )
-        for colour, scheme, towards in (
-            (self.colour, "light", "#000000"),
-            (self.dark_colour, "dark", "#ffffff"),
-        ):
+            raise ValueError(f"'{self.logo}' is no picture that pages can show. Use an SVG, PNG, JPEG or WebP file")
+        for colour, scheme, towards in ((self.colour, "light", "#000000"), (self.dark_colour, "dark", "#ffffff")):
             if colour is not None and (reached := least_contrast(colour, scheme)) < AA:
                 better = legible(colour, scheme, towards)
                 raise ValueError(
@@ -65,9 +56,7 @@ class Branding(Part):
 def luminance(colour: str) -> float:
     """The relative luminance of a colour, from 0 (black) to 1 (white)."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    )
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 

@@ -157,12 +157,7 @@ def check_conditions(study: Study) -> None:
 
 
 def _check_source(
-    study: Study,
-    path: Place,
-    question: Question,
-    condition: Condition,
-    where: str,
-    by_id: dict[str, Question],
+    study: Study, path: Place, question: Question, condition: Condition, where: str, by_id: dict[str, Question]
 ) -> None:
     kind, name = condition.about
     if kind == "rater":
@@ -189,8 +184,7 @@ def _check_source(
     if order.index(name) > order.index(question.id):
         if question.id in _ancestors(by_id, name):
             raise ReferenceProblem(
-                path,
-                f"'{question.id}' and '{name}' depend on each other in a circle. Take one of the conditions out",
+                path, f"'{question.id}' and '{name}' depend on each other in a circle. Take one of the conditions out"
             )
         raise ReferenceProblem(
             path, f"'{name}' comes after '{question.id}'. Move it before the question that depends on it"
@@ -258,11 +252,7 @@ def _possible(study: Study, question: Question, where: str, by_id: Mapping[str, 
 
 
 def _consistent(
-    study: Study,
-    chosen: Mapping[Source, Coded | None],
-    where: str,
-    by_id: Mapping[str, Question],
-    question: Question,
+    study: Study, chosen: Mapping[Source, Coded | None], where: str, by_id: Mapping[str, Question], question: Question
 ) -> bool:
     """Whether the question is shown for these answers, and none of them is given or missing against the conditions."""
     answers = {source: answer for source, answer in chosen.items() if answer is not None}
@@ -276,9 +266,7 @@ def _consistent(
     return is_shown(study, question, answers, where=where)
 
 
-def distinct_answers(
-    study: Study, source: Source, where: str, tests: Sequence[Condition]
-) -> Iterator[Coded | None]:
+def distinct_answers(study: Study, source: Source, where: str, tests: Sequence[Condition]) -> Iterator[Coded | None]:
     """Answers that differ in which of the tests they pass: one for each such outcome."""
     kind, name = source
     scale = scale_of(study, source, where)
@@ -311,9 +299,7 @@ def _values(scale: Scale, tests: Sequence[Condition]) -> Iterator[Coded]:
             marks = [float(point) for point in range(int(limits[0]), int(limits[1]) + 1)]
         else:
             marks += [(first + second) / 2 for first, second in itertools.pairwise(marks)]
-        yield from (
-            (mark, None) for mark in marks if (low is None or mark >= low) and (high is None or mark <= high)
-        )
+        yield from ((mark, None) for mark in marks if (low is None or mark >= low) and (high is None or mark <= high))
     elif isinstance(scale, Tags):
         tags = {tag for test in tests for tag in test.includes or ()}
         yield from (scale.read(value) for value in named)

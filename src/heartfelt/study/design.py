@@ -55,9 +55,7 @@ class Design(ExtendedPart, Part):
         "rtl_scales",
     )
     ratings_per_item: int = Field(default=5, ge=1, description="complete ratings wanted for each item")
-    stimuli_per_rater: int | None = Field(
-        default=None, ge=1, description="trials one rater gets; all if left out"
-    )
+    stimuli_per_rater: int | None = Field(default=None, ge=1, description="trials one rater gets; all if left out")
     distinct: list[Literal["system", "intent", "prompt"]] = Field(
         default=[], description="a rater meets each combination of these at most once"
     )
@@ -76,9 +74,7 @@ class Design(ExtendedPart, Part):
     practice_stimuli: list[Id] = Field(
         default=[], description="stimuli set aside for practice; any stimulus if left out"
     )
-    questions_per_page: Literal["all", "one"] = Field(
-        default="all", description="all questions at once, or one by one"
-    )
+    questions_per_page: Literal["all", "one"] = Field(default="all", description="all questions at once, or one by one")
     affect_grid: tuple[Id, Id] | None = Field(
         default=None,
         description="two questions, across then up, shown as one grid of 9 by 9 points or, for traces, as a plane",
@@ -108,16 +104,10 @@ class Design(ExtendedPart, Part):
     )
 
     hidden_drafts: float = Field(
-        default=0.1,
-        ge=0,
-        le=1,
-        description="share of a machine's drafts that are withheld, to compare answers with",
+        default=0.1, ge=0, le=1, description="share of a machine's drafts that are withheld, to compare answers with"
     )
     planted_drafts: float = Field(
-        default=0.05,
-        ge=0,
-        le=1,
-        description="share of drafts that are another stimulus's, to see who accepts anything",
+        default=0.05, ge=0, le=1, description="share of drafts that are another stimulus's, to see who accepts anything"
     )
 
     drafts_per_page: int | None = Field(
@@ -132,13 +122,10 @@ class Design(ExtendedPart, Part):
         default=[], description="groups of raters, compared between subjects; one group if left out"
     )
     strata: list[Id] = Field(
-        default=[],
-        description="demographics or questions of 'before': arms are balanced within their answers",
+        default=[], description="demographics or questions of 'before': arms are balanced within their answers"
     )
 
-    sessions: Sessions | None = Field(
-        default=None, description="sessions days apart; a single one if left out"
-    )
+    sessions: Sessions | None = Field(default=None, description="sessions days apart; a single one if left out")
 
     rtl_scales: Literal["mirrored", "fixed"] = Field(
         default="mirrored",
@@ -148,9 +135,7 @@ class Design(ExtendedPart, Part):
 
     def check(self, study: Study, path: Place) -> None:
         if self.hidden_drafts + self.planted_drafts > 1:
-            raise ReferenceProblem(
-                (*path, "planted_drafts"), "hidden_drafts and planted_drafts sum to more than 1"
-            )
+            raise ReferenceProblem((*path, "planted_drafts"), "hidden_drafts and planted_drafts sum to more than 1")
         if self.drafts_per_page is not None:
             self._check_drafts(study, (*path, "drafts_per_page"))
         if self.always:
@@ -165,12 +150,9 @@ class Design(ExtendedPart, Part):
         for name in self.affect_grid or ():
             study.check_question(path, name)
             scale = study.scale_of(name)
-            if not isinstance(scale, Trace) and (
-                not isinstance(scale, Points) or scale.points != GRID_POINTS
-            ):
+            if not isinstance(scale, Trace) and (not isinstance(scale, Points) or scale.points != GRID_POINTS):
                 raise ReferenceProblem(
-                    path,
-                    f"'{name}' has no {GRID_POINTS} points. Both questions of a grid need {GRID_POINTS}",
+                    path, f"'{name}' has no {GRID_POINTS} points. Both questions of a grid need {GRID_POINTS}"
                 )
         traces = [study.scale_of(name) for name in self.affect_grid or ()]
         if len({getattr(scale, "rate", None) for scale in traces}) > 1:
@@ -182,9 +164,7 @@ class Design(ExtendedPart, Part):
         if self.order not in {"random", "manifest"}:
             raise ReferenceProblem(path, "'always' needs 'order: random' or 'order: manifest'")
         if self.stimuli_per_rater is None:
-            raise ReferenceProblem(
-                path, "'always' needs 'stimuli_per_rater'; without it raters get everything"
-            )
+            raise ReferenceProblem(path, "'always' needs 'stimuli_per_rater'; without it raters get everything")
         if self.stimuli_per_rater <= len(self.always):
             raise ReferenceProblem(
                 path,
@@ -225,9 +205,7 @@ class Codes(Part):
     screened_out: str | None = Field(default=None, max_length=200, description="not eligible, or excluded")
     declined: str | None = Field(default=None, max_length=200, description="did not agree to take part")
     full: str | None = Field(default=None, max_length=200, description="turned away: full or closed")
-    partial: str | None = Field(
-        default=None, max_length=200, description="left early, or too little was left to rate"
-    )
+    partial: str | None = Field(default=None, max_length=200, description="left early, or too little was left to rate")
     review: str | None = Field(
         default=None, max_length=200, description="finished, but the listening was impossible too often"
     )

@@ -48,9 +48,7 @@ class Subscale(Part):
 
     name: str | None = Field(default=None, description="its name in words; the key if left out")
     items: list[ItemId] = Field(min_length=1)
-    score: Literal["mean", "sum"] = Field(
-        default="mean", description="of its items, reversed ones turned round"
-    )
+    score: Literal["mean", "sum"] = Field(default="mean", description="of its items, reversed ones turned round")
     allowed_missing: int = Field(
         default=0, ge=0, description="items that may be unanswered; there is no score beyond that"
     )
@@ -65,9 +63,7 @@ class InstrumentItem(Part):
     id: ItemId
     text: Text
     reversed: bool = Field(default=False, description="whether agreement means a low score")
-    scale: Id | None = Field(
-        default=None, description="one of the instrument's scales; the first if left out"
-    )
+    scale: Id | None = Field(default=None, description="one of the instrument's scales; the first if left out")
 
 
 class InstrumentLicence(Part):
@@ -107,13 +103,9 @@ class Instrument(Part):
             if silent:
                 raise ValueError(f"item '{item.id}' has no text in '{silent[0]}'")
         for name, scale in self.scales.items():
-            unclear = [
-                code for code in scale.codes() if (n := read_number(code)) is not None and f"{n:.12g}" != code
-            ]
+            unclear = [code for code in scale.codes() if (n := read_number(code)) is not None and f"{n:.12g}" != code]
             if unclear:
-                raise ValueError(
-                    f"scale '{name}': write the category '{unclear[0]}' as a plain number or in words"
-                )
+                raise ValueError(f"scale '{name}': write the category '{unclear[0]}' as a plain number or in words")
         scored = {item.id: item for item in self.items}
         for name, subscale in self.subscales.items():
             for item_id in subscale.items:

@@ -19,9 +19,7 @@ from heartfelt.study.yaml_lines import Document, read_yaml
 
 STUDY_FILE = "study.yaml"
 _NOT_TEXTS = frozenset({"about", "for_each", "reference", "instruments"})
-_NOT_SHOWN = frozenset(
-    {"description", "credit", "licence", "contact", "systems", "intents", "prompts", "adjudication"}
-)
+_NOT_SHOWN = frozenset({"description", "credit", "licence", "contact", "systems", "intents", "prompts", "adjudication"})
 """Keys that raters do not read, or that are the material itself."""
 _SHOWN_IDS = frozenset({"categories", "tags"})
 """Keys whose ids raters read where there is no text."""
@@ -66,10 +64,7 @@ def explained(
 ) -> StudyError:
     """The first mistake that validating ``root``, which stands ``at`` a place of the document, brought up."""
     details = error.errors()
-    first = min(
-        details,
-        key=lambda d: (d["type"] != "extra_forbidden", document.line(_place(d, document, at)) or 0),
-    )
+    first = min(details, key=lambda d: (d["type"] != "extra_forbidden", document.line(_place(d, document, at)) or 0))
     key_path = _place(first, document, at)
     line = document.line(key_path)
     key = ".".join(str(part) for part in key_path) or "the file"
@@ -103,17 +98,13 @@ def _words(detail: ErrorDetails, key_path: Place, root: type[BaseModel], help: s
     kind, message = detail["type"], detail["msg"]
     context: dict[str, Any] = detail.get("ctx", {})
     if kind == "extra_forbidden":
-        return "there is no such key here", suggestion(
-            str(key_path[-1]), _keys_at(detail["loc"], root), "Keys here"
-        )
+        return "there is no such key here", suggestion(str(key_path[-1]), _keys_at(detail["loc"], root), "Keys here")
     if kind == "missing":
         return "this key is missing", f"Add '{key_path[-1]}'. {help}"
     if kind in {"union_tag_invalid", "literal_error"}:
         input_text = str(context.get("tag", detail.get("input")))
         allowed = (
-            str(context.get("expected_tags") or context.get("expected", ""))
-            .replace("'", "")
-            .replace(" or ", ", ")
+            str(context.get("expected_tags") or context.get("expected", "")).replace("'", "").replace(" or ", ", ")
         )
         return f"'{input_text}' is not one of the choices", suggestion(
             input_text, [a.strip() for a in allowed.split(",")], "Choices"
@@ -124,10 +115,7 @@ def _words(detail: ErrorDetails, key_path: Place, root: type[BaseModel], help: s
         problem, _, fix = str(context.get("error", message)).partition(". ")
         return problem.rstrip("."), fix or f"Correct the value; {help}"
     input_text = repr(detail.get("input"))
-    return (
-        f"{message[0].lower()}{message[1:]} (given: {input_text[:60]})",
-        f"Correct the value; {help}",
-    )
+    return (f"{message[0].lower()}{message[1:]} (given: {input_text[:60]})", f"Correct the value; {help}")
 
 
 def _keys_at(location: tuple[str | int, ...], root: type[BaseModel]) -> list[str]:
@@ -189,9 +177,7 @@ def missing_texts(study: Study) -> dict[str, list[str]]:
     out: dict[str, list[str]] = {}
     for language in study.languages:
         missing = [
-            text_key
-            for text_key, text in texts.items()
-            if not (text.get(language) or text.get(language.split("-")[0]))
+            text_key for text_key, text in texts.items() if not (text.get(language) or text.get(language.split("-")[0]))
         ]
         if missing:
             out[language] = missing
@@ -238,9 +224,7 @@ def check_texts(study: Study) -> dict[str, list[str]]:
     missing, texts = missing_texts(study), texts_of(study)
     for language, keys in missing.items():
         if len(keys) == len(texts):
-            found_languages = sorted(
-                {written_language for text in texts.values() for written_language in text}
-            )
+            found_languages = sorted({written_language for text in texts.values() for written_language in text})
             raise StudyError(
                 f"study.yaml, languages: none of the study's own texts is in '{language}';"
                 f" they are in {', '.join(found_languages)}.",

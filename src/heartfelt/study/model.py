@@ -103,12 +103,7 @@ def say(text: Text, language: str = "en") -> str:
     """Return the text in ``language``, else in English, else in the first language there is."""
     if isinstance(text, str):
         return text
-    return (
-        text.get(language)
-        or text.get(language.split("-")[0])
-        or text.get("en")
-        or next(iter(text.values()), "")
-    )
+    return text.get(language) or text.get(language.split("-")[0]) or text.get("en") or next(iter(text.values()), "")
 
 
 # --- questions ---------------------------------------------------------------------------------------------------------
@@ -133,42 +128,25 @@ class Condition(Part):
     equals: Annotated[
         list[bool | int | float | str] | None,
         BeforeValidator(lambda value: None if value is None else as_list(value)),
-        Field(
-            alias="is",
-            min_length=1,
-            description="the answer is this, or one of a list; tags must be the same set",
-        ),
+        Field(alias="is", min_length=1, description="the answer is this, or one of a list; tags must be the same set"),
     ] = None
-    above: float | None = Field(
-        default=None, description="the number, or the code of an ordered category, is greater"
-    )
-    below: float | None = Field(
-        default=None, description="the number, or the code of an ordered category, is smaller"
-    )
+    above: float | None = Field(default=None, description="the number, or the code of an ordered category, is greater")
+    below: float | None = Field(default=None, description="the number, or the code of an ordered category, is smaller")
     includes: Annotated[
         list[str] | None,
         BeforeValidator(lambda value: None if value is None else as_list(value)),
         Field(min_length=1, description="one of these tags is in the answer"),
     ] = None
     answered: bool | None = Field(default=None, description="there is an answer; false: none was given")
-    none: bool | None = Field(
-        default=None, description="'none' was the answer; false: there was another answer"
-    )
-    negated: Annotated[bool, Field(alias="not", description="turns the result of the condition round")] = (
-        False
-    )
+    none: bool | None = Field(default=None, description="'none' was the answer; false: there was another answer")
+    negated: Annotated[bool, Field(alias="not", description="turns the result of the condition round")] = False
 
     @model_validator(mode="after")
     def _complete(self) -> Condition:
         if sum(name is not None for name in (self.question, self.rater, self.draft)) != 1:
             raise ValueError("a condition is about one thing. Name one of 'question', 'rater' or 'draft'")
-        if all(
-            test is None
-            for test in (self.equals, self.above, self.below, self.includes, self.answered, self.none)
-        ):
-            raise ValueError(
-                "a condition needs a test. Add 'is', 'above', 'below', 'includes', 'answered' or 'none'"
-            )
+        if all(test is None for test in (self.equals, self.above, self.below, self.includes, self.answered, self.none)):
+            raise ValueError("a condition needs a test. Add 'is', 'above', 'below', 'includes', 'answered' or 'none'")
         return self
 
     @model_serializer(mode="wrap")
@@ -200,20 +178,12 @@ class Question(ExtendedPart, Part):
     )
     axis: Id | None = Field(default=None, description="the coordinate of the intents this question measures")
     required: bool = Field(default=True, description="whether it must be answered")
-    help: Text | None = Field(
-        default=None, description="a smaller line below the question; of a grid, above it"
-    )
-    shows: list[Literal["prompt", "rubric"]] = Field(
-        default=[], description="what is shown beside the stimulus"
-    )
+    help: Text | None = Field(default=None, description="a smaller line below the question; of a grid, above it")
+    shows: list[Literal["prompt", "rubric"]] = Field(default=[], description="what is shown beside the stimulus")
     rubric: Text | None = Field(default=None, description="the written level the stimulus is held against")
-    for_each: dict[Id, list[str]] = Field(
-        default={}, description="values that fill the {names} in id and text"
-    )
+    for_each: dict[Id, list[str]] = Field(default={}, description="values that fill the {names} in id and text")
     about: dict[str, str] = Field(default={}, description="facts about the question, kept with its labels")
-    machine_first: bool = Field(
-        default=False, description="whether a machine fills it in first and a person verifies"
-    )
+    machine_first: bool = Field(default=False, description="whether a machine fills it in first and a person verifies")
     draft: str | None = Field(
         default=None, description="the predictor that drafts it, such as pixels:brightness or objects"
     )
@@ -226,9 +196,7 @@ class Question(ExtendedPart, Part):
         default=False, description="whether raters may say that there is none; or what the button says"
     )
     page: Id | None = Field(default=None, description="questions with the same page are on one page")
-    grid: Id | None = Field(
-        default=None, description="questions with the same grid and scale are rows of one table"
-    )
+    grid: Id | None = Field(default=None, description="questions with the same grid and scale are rows of one table")
     wish: Literal["comments", "answers"] | None = Field(
         default=None,
         description="a yes/no question of 'before' or 'after': who says yes does not want these to be published",
@@ -237,19 +205,14 @@ class Question(ExtendedPart, Part):
     def check(self, study: Study, path: Place) -> None:
         if self.draft is not None and not self.machine_first:
             raise ReferenceProblem(
-                (*path, "draft"),
-                "only a question that a machine fills in first is drafted. Add 'machine_first: true'",
+                (*path, "draft"), "only a question that a machine fills in first is drafted. Add 'machine_first: true'"
             )
         check_name((*path, "scale"), self.scale, study.scales, "no scale is called", "Scales")
         scale = study.scales[self.scale]
         if self.none and (scale.level == "comparison" or scale.type == "trace"):
-            raise ReferenceProblem(
-                (*path, "none"), f"raters cannot answer 'none' on the scale '{self.scale}'"
-            )
+            raise ReferenceProblem((*path, "none"), f"raters cannot answer 'none' on the scale '{self.scale}'")
         if self.wish is not None and (path[0] in {"questions", "between"} or scale.type != "yes-no"):
-            raise ReferenceProblem(
-                (*path, "wish"), "a wish is a question with a yes/no scale, in 'before' or 'after'"
-            )
+            raise ReferenceProblem((*path, "wish"), "a wish is a question with a yes/no scale, in 'before' or 'after'")
         if path[0] != "questions":
             self._check_without_stimulus(study, path)
             return
@@ -259,9 +222,7 @@ class Question(ExtendedPart, Part):
                 f"the scale '{self.scale}' compares stimuli. Say which are presented together: add 'sets'",
             )
         if study.scales[self.scale].type == "trace" and (study.media == "image" or self.machine_first):
-            reason = (
-                "a picture does not play" if study.media == "image" else "no machine can fill one in first"
-            )
+            reason = "a picture does not play" if study.media == "image" else "no machine can fill one in first"
             raise ReferenceProblem((*path, "scale"), f"a trace is recorded while a clip plays, and {reason}")
         axes = {axis for intent in study.intents for axis in intent.reference}
         if self.axis and axes:
@@ -274,9 +235,7 @@ class Question(ExtendedPart, Part):
             )
         for key in ("machine_first", "shows", "rubric", "axis", "emotion"):
             if getattr(self, key):
-                raise ReferenceProblem(
-                    (*path, key), f"'{key}' is about stimuli. Leave it out of a questionnaire"
-                )
+                raise ReferenceProblem((*path, key), f"'{key}' is about stimuli. Leave it out of a questionnaire")
 
     def spread(self) -> list[Question]:
         """Return the questions this one stands for: itself, or one per combination of ``for_each``."""
@@ -389,6 +348,4 @@ class HeadphoneProbe(Part):
         return self
 
 
-Probe: TypeAlias = Annotated[
-    AnchorProbe | RepeatProbe | AttentionProbe | HeadphoneProbe, Field(discriminator="type")
-]
+Probe: TypeAlias = Annotated[AnchorProbe | RepeatProbe | AttentionProbe | HeadphoneProbe, Field(discriminator="type")]

@@ -40,9 +40,7 @@ def check_layout(study: Study) -> None:
     _check_fixed_questions(study)
 
 
-def _contiguous(
-    written: list[tuple[Question, Place]], key: str, name_of: Callable[[Question], str | None]
-) -> None:
+def _contiguous(written: list[tuple[Question, Place]], key: str, name_of: Callable[[Question], str | None]) -> None:
     finished: set[str] = set()
     for name, members in itertools.groupby(written, key=lambda pair: name_of(pair[0])):
         question, path = next(members)
@@ -65,11 +63,7 @@ def _check_grid(study: Study, question: Question, path: Place, rows: list[Questi
         )
     if question.machine_first:
         raise ReferenceProblem(path, "a question with a draft is shown by itself. Leave out 'grid'")
-    for key, requirement in (
-        ("scale", "the same scale"),
-        ("page", "the same page"),
-        ("none", "the same 'none'"),
-    ):
+    for key, requirement in (("scale", "the same scale"), ("page", "the same page"), ("none", "the same 'none'")):
         if getattr(question, key) != getattr(rows[0], key):
             raise ReferenceProblem(path, f"all rows of the grid '{question.grid}' need {requirement}")
 
@@ -81,13 +75,10 @@ def _check_fixed_questions(study: Study) -> None:
         for key in ("show_if", "none", "grid"):
             if getattr(question, key):
                 raise ReferenceProblem(
-                    ("design", "affect_grid"),
-                    f"a question of the affect grid cannot have '{key}': '{name}' has",
+                    ("design", "affect_grid"), f"a question of the affect grid cannot have '{key}': '{name}' has"
                 )
     if len({study.question(name).page for name in affect}) > 1:
-        raise ReferenceProblem(
-            ("design", "affect_grid"), "both questions of the affect grid need the same page"
-        )
+        raise ReferenceProblem(("design", "affect_grid"), "both questions of the affect grid need the same page")
     for number, probe in enumerate(study.probes):
         if isinstance(probe, AttentionProbe) and study.question(probe.question).show_if:
             raise ReferenceProblem(

@@ -45,7 +45,5 @@ def reference_recipe() -> str:
 
 def drafted_recipe() -> str | None:
     """The name of the first recipe in which a machine fills in questions first; None where there is none."""
-    drafted = (
-        name for name in RECIPES.names() if any(part.machine_first for part in recipe_study(name).asked)
-    )
+    drafted = (name for name in RECIPES.names() if any(part.machine_first for part in recipe_study(name).asked))
     return next(drafted, None)

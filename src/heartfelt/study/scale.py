@@ -64,8 +64,7 @@ class Numeric(ExtendedPart, Scale):
     step: float | None = Field(default=None, gt=0)
     unit: str | None = None
     anchors: dict[float, Text] = Field(
-        default={},
-        description="words at places of the slider, such as its ends and its middle; needs low and high",
+        default={}, description="words at places of the slider, such as its ends and its middle; needs low and high"
     )
 
     @model_validator(mode="after")
@@ -101,9 +100,7 @@ class Tag(Part):
 class Category(Tag):
     """One category: its id is what data files hold, its text is what raters read."""
 
-    value: float | None = Field(
-        default=None, description="the code to store; its place in the list if left out"
-    )
+    value: float | None = Field(default=None, description="the code to store; its place in the list if left out")
 
 
 class _Categories(Scale):
@@ -223,9 +220,7 @@ class Tags(ExtendedPart, Scale):
     level: ClassVar[Level] = "text"
     about: ClassVar[str] = "any number of tags, from a list or freely"
     type: Literal["tags"]
-    tags: list[Tag | Id] = Field(
-        default=[], description="tags to choose from, each an id or an id with a text"
-    )
+    tags: list[Tag | Id] = Field(default=[], description="tags to choose from, each an id or an id with a text")
     open: bool = Field(default=True, description="whether raters may add tags of their own")
     separator: str = Field(default=";", min_length=1, max_length=1)
     suggestions: list[Tag | Id] = Field(
@@ -255,9 +250,7 @@ class Tags(ExtendedPart, Scale):
             vocabulary = frozenset(self.names)
             for name in names:
                 if name not in vocabulary:
-                    raise InputError(
-                        f"'{name}' is not a tag of the scale.", suggestion(name, self.names, "Allowed")
-                    )
+                    raise InputError(f"'{name}' is not a tag of the scale.", suggestion(name, self.names, "Allowed"))
         return None, self.separator.join(names)
 
 

@@ -76,8 +76,7 @@ class Screener(Part):
         if math.prod(map(len, cases)) > MOST_CASES:
             return
         outcomes = [
-            self.holds_for(study, dict(zip(tests, answers, strict=True)))
-            for answers in itertools.product(*cases)
+            self.holds_for(study, dict(zip(tests, answers, strict=True))) for answers in itertools.product(*cases)
         ]
         if all(outcomes) or not any(outcomes):
             screened_out = "everybody: every answer fulfils" if all(outcomes) else "nobody: no answer fulfils"
@@ -86,25 +85,18 @@ class Screener(Part):
             )
 
     def _check_probes(self, study: Study, path: Place) -> None:
-        probes = {
-            probe.id: probe for probe in study.probes if isinstance(probe, AttentionProbe | HeadphoneProbe)
-        }
+        probes = {probe.id: probe for probe in study.probes if isinstance(probe, AttentionProbe | HeadphoneProbe)}
         for name in self.probe:
             check_name(path, name, probes, "no attention probe or headphone check is called", "Probes")
             probe = probes[name]
             if isinstance(probe, HeadphoneProbe) and (len(self.probe) > 1 or self.failures > 1):
-                raise ReferenceProblem(
-                    path, f"the headphone check '{name}' is taken once. Give it a screener alone"
-                )
+                raise ReferenceProblem(path, f"the headphone check '{name}' is taken once. Give it a screener alone")
             if isinstance(probe, HeadphoneProbe) and not probe.blocks:
-                raise ReferenceProblem(
-                    path, f"the headphone check '{name}' stops nobody. Add 'blocks: true' to it"
-                )
+                raise ReferenceProblem(path, f"the headphone check '{name}' stops nobody. Add 'blocks: true' to it")
 
     def holds_for(self, study: Study, answers: Mapping[Source, Coded | None]) -> bool:
         return all(
-            holds(condition, answers.get(condition.about), scale_of(study, condition.about))
-            for condition in self.when
+            holds(condition, answers.get(condition.about), scale_of(study, condition.about)) for condition in self.when
         )
 
 
@@ -127,9 +119,7 @@ def _always_answered(study: Study, name: str) -> bool:
     return question.required and not question.show_if
 
 
-def screened_by(
-    study: Study, answers: Mapping[Source, Coded], settled: Callable[[str], bool]
-) -> Screener | None:
+def screened_by(study: Study, answers: Mapping[Source, Coded], settled: Callable[[str], bool]) -> Screener | None:
     """The first screener whose conditions hold; one is judged once all it tests is ``settled``, answered or not."""
     for screener in study.screeners:
         judged = screener.when and all(settled(condition.about[1]) for condition in screener.when)

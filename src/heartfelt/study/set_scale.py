@@ -137,9 +137,7 @@ class Grade(SetScale):
     low: float = 0.0
     high: float = 100.0
     step: float = Field(default=1.0, gt=0, description="the smallest difference between two grades")
-    bands: list[Text] = Field(
-        default=list(BANDS), min_length=2, max_length=10, description="words from low to high"
-    )
+    bands: list[Text] = Field(default=list(BANDS), min_length=2, max_length=10, description="words from low to high")
 
     @model_validator(mode="after")
     def _ordered(self) -> Grade:

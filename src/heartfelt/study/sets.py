@@ -62,8 +62,7 @@ class Sets(ExtendedPart, Part):
         default="by-prompt", description="where sets come from"
     )
     by: list[Id] | None = Field(
-        default=None,
-        description="columns of the manifest that the members of a set share, in place of the rule's own",
+        default=None, description="columns of the manifest that the members of a set share, in place of the rule's own"
     )
     size: int | None = Field(default=None, ge=2, le=20, description="members of a set; needed for blocks")
     rounds: int = Field(default=3, ge=1, le=1000, description="blocks each stimulus appears in")
@@ -73,8 +72,7 @@ class Sets(ExtendedPart, Part):
         description="pairs each stimulus appears in, chosen so that they connect all; every pair if left out",
     )
     reference: Id | None = Field(
-        default=None,
-        description="the system whose stimulus is the reference; with pairs, only those with it are kept",
+        default=None, description="the system whose stimulus is the reference; with pairs, only those with it are kept"
     )
     reference_first: bool = Field(
         default=False,
@@ -82,13 +80,10 @@ class Sets(ExtendedPart, Part):
         " reference that is named to the rater, which always does",
     )
     hidden_reference: bool = Field(
-        default=False,
-        description="with type: reference, whether each reference is also judged against itself",
+        default=False, description="with type: reference, whether each reference is also judged against itself"
     )
     anchors: list[Id] = Field(default=[], description="systems that are poor on purpose (MUSHRA)")
-    file: str | None = Field(
-        default=None, description="CSV or Parquet of (set, stimulus, role) for rule: table"
-    )
+    file: str | None = Field(default=None, description="CSV or Parquet of (set, stimulus, role) for rule: table")
 
     @model_validator(mode="after")
     def _possible(self) -> Sets:
@@ -100,13 +95,9 @@ class Sets(ExtendedPart, Part):
         if self.anchors and self.type != "mushra":
             raise ValueError("only sets of type 'mushra' have anchors")
         if self.reference_first and self.reference is None:
-            raise ValueError(
-                "'reference_first' needs a reference. Name the system that is: 'reference: SYSTEM'"
-            )
+            raise ValueError("'reference_first' needs a reference. Name the system that is: 'reference: SYSTEM'")
         if self.hidden_reference and self.type != "reference":
-            raise ValueError(
-                "'hidden_reference' is for sets of type 'reference'. MUSHRA sets have one without asking"
-            )
+            raise ValueError("'hidden_reference' is for sets of type 'reference'. MUSHRA sets have one without asking")
         if (self.rule == "table") != (self.file is not None):
             raise ValueError("'rule: table' and 'file' belong together. Give both, or neither")
         if self.rule == "blocks" and high > 2 and self.size is None:
@@ -144,21 +135,16 @@ class Sets(ExtendedPart, Part):
                 )
             if self.type == "abx" and getattr(scale, "ties", False):
                 raise ReferenceProblem(
-                    (*path, "type"),
-                    f"'{question.id}' allows ties, but X is always one of the two. Set ties: false",
+                    (*path, "type"), f"'{question.id}' allows ties, but X is always one of the two. Set ties: false"
                 )
             if question.machine_first:
                 raise ReferenceProblem(
                     (*path, "type"), f"'{question.id}' shows a machine's value, which is about one stimulus"
                 )
         if study.stimuli.items is not None:
-            raise ReferenceProblem(
-                ("stimuli", "items"), "a study with sets asks every question about every set"
-            )
+            raise ReferenceProblem(("stimuli", "items"), "a study with sets asks every question about every set")
         if study.design.adaptive and self.type not in {"pair", "ab"}:
-            raise ReferenceProblem(
-                ("design", "adaptive"), "only sets of type 'pair' and 'ab' can be adaptive"
-            )
+            raise ReferenceProblem(("design", "adaptive"), "only sets of type 'pair' and 'ab' can be adaptive")
 
 
 def _fitting(kind: str) -> list[str]:
@@ -191,15 +177,10 @@ class MadeSets:
 
 
 def make_sets(
-    sets: Sets,
-    stimuli: Sequence[Mapping[str, object]],
-    rows: Sequence[Mapping[str, object]] = (),
-    seed: int = 0,
+    sets: Sets, stimuli: Sequence[Mapping[str, object]], rows: Sequence[Mapping[str, object]] = (), seed: int = 0
 ) -> MadeSets:
     """The sets of a manifest (one mapping per stimulus); ``rows`` is the table of ``rule: table``."""
-    stimulus_sets = list(
-        _table(sets, stimuli, rows) if sets.rule == "table" else _by_rule(sets, stimuli, seed)
-    )
+    stimulus_sets = list(_table(sets, stimuli, rows) if sets.rule == "table" else _by_rule(sets, stimuli, seed))
     if sets.hidden_reference:
         stimulus_sets += _hidden_references(stimulus_sets)
     require(
@@ -270,9 +251,7 @@ def _assembled(sets: Sets, name: str, members: Sequence[Member]) -> StimulusSet:
 
 def _hidden_references(sets: Iterable[StimulusSet]) -> list[StimulusSet]:
     """A set for every reference, in which it is judged against itself."""
-    references = (
-        stimulus for stimulus_set in sets for stimulus, role in stimulus_set.members if role == "reference"
-    )
+    references = (stimulus for stimulus_set in sets for stimulus, role in stimulus_set.members if role == "reference")
     return [
         StimulusSet(f"{stimulus}|{stimulus}", ((stimulus, "reference"), (stimulus, "hidden-reference")))
         for stimulus in dict.fromkeys(references)
@@ -304,9 +283,7 @@ def _pairs(sets: Sets, rows: Sequence[Mapping[str, object]], seed: int, label: s
         yield _assembled(sets, f"{first}|{second}", members)
 
 
-def _spread(
-    order: Sequence[str], most: int, allowed: Callable[[str, str], bool]
-) -> Iterable[tuple[str, str]]:
+def _spread(order: Sequence[str], most: int, allowed: Callable[[str, str], bool]) -> Iterable[tuple[str, str]]:
     """Pairs of neighbours in a circle, then of those two apart, and so on, until everyone has enough.
 
     A circle is connected. Where pairs that are not allowed cut it or leave somebody short, pairs with whoever has the
@@ -344,9 +321,7 @@ def _spread(
     for first, second in itertools.product(order[:1], order[1:]):
         if root(first) == root(second):
             continue
-        first_side, second_side = (
-            [name for name in order if root(name) == root(side)] for side in (first, second)
-        )
+        first_side, second_side = ([name for name in order if root(name) == root(side)] for side in (first, second))
         bridge = next((pair for pair in itertools.product(second_side, first_side) if allowed(*pair)), None)
         if bridge is not None:
             add(*bridge)
@@ -364,9 +339,7 @@ def _one_of_each_system(
     by_system: dict[object, list[str]] = defaultdict(list)
     for row in rows:
         by_system[row.get("system")].append(str(row["stimulus"]))
-    most = max(
-        (len(names) for system, names in by_system.items() if _role(sets, system) == "member"), default=0
-    )
+    most = max((len(names) for system, names in by_system.items() if _role(sets, system) == "member"), default=0)
     for number in range(most):
         # A reference or an anchor of which there is only one serves every set of its prompt.
         members = [
@@ -407,10 +380,7 @@ def _blocks(sets: Sets, members: Sequence[Member], seed: int, label: str) -> Ite
         while len(block) < size:
             remaining = (name for name in names if name not in block)
             block.append(
-                min(
-                    remaining,
-                    key=lambda name: (used[name], sum(met[frozenset((name, b))] for b in block), tie[name]),
-                )
+                min(remaining, key=lambda name: (used[name], sum(met[frozenset((name, b))] for b in block), tie[name]))
             )
         used.update(block)
         met.update(frozenset(pair) for pair in itertools.combinations(block, 2))
@@ -434,8 +404,6 @@ def _table(
             f"The set '{name}': '{listed_role}' is not a role.",
             f"Roles are {', '.join(_LISTED)}; the hidden reference is added automatically.",
         )
-        groups[name].append(
-            (stimulus, _LISTED[str(listed_role)] if listed_role else _role(sets, systems[stimulus]))
-        )
+        groups[name].append((stimulus, _LISTED[str(listed_role)] if listed_role else _role(sets, systems[stimulus])))
     for name, members in groups.items():
         yield _assembled(sets, name, members)

@@ -69,9 +69,7 @@ class Intent(ExtendedPart, OpenPart):
     id: Id
     text: Text | None = None
     group: str | None = Field(default=None, description="such as the quadrant")
-    reference: dict[Id, float] = Field(
-        default={}, description="coordinates by axis, such as valence and arousal"
-    )
+    reference: dict[Id, float] = Field(default={}, description="coordinates by axis, such as valence and arousal")
     norms: str | None = Field(
         default=None, description="the table that the coordinates are from, as methods sections cite it"
     )
@@ -142,18 +140,14 @@ class Study(ExtendedPart, Part):
         default=None, description="which items senior raters decide; none if left out"
     )
     consent: Consent | None = None
-    debriefing: Debriefing | None = Field(
-        default=None, description="what raters read in the end; nothing if left out"
-    )
+    debriefing: Debriefing | None = Field(default=None, description="what raters read in the end; nothing if left out")
     demographics: list[Demographic] = []
     before: list[Question] = Field(
         default=[], description="a questionnaire before the stimuli, such as one on personality"
     )
     after: list[Question] = Field(default=[], description="a questionnaire after the stimuli")
     between: list[Between] = Field(default=[], description="questionnaires between trials")
-    screeners: list[Screener] = Field(
-        default=[], description="who is screened out by their answers or failed probes"
-    )
+    screeners: list[Screener] = Field(default=[], description="who is screened out by their answers or failed probes")
     instruments: dict[Id, Instrument] = Field(
         default={}, description="questionnaires that score themselves, as 'before' and 'after' use them"
     )

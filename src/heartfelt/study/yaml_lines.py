@@ -75,9 +75,7 @@ _TRUTH = {"true": True, "True": True, "false": False, "False": False}
 def read_yaml(text: str, where: str) -> Document:
     """Parse ``text``; ``where`` names the file in errors."""
     if len(text.encode()) > MAX_BYTES:
-        raise StudyError(
-            f"{where} is larger than {MAX_BYTES // 2**20} MiB.", "Move long lists into a CSV manifest."
-        )
+        raise StudyError(f"{where} is larger than {MAX_BYTES // 2**20} MiB.", "Move long lists into a CSV manifest.")
     if yaml.__with_libyaml__:
         try:
             return _document(_Fast(text), where)
@@ -138,14 +136,10 @@ class _Builder:
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
-                raise StudyError(
-                    f"{self.where}, line {line}: a key must be a plain word.", "Quote it, or simplify it."
-                )
+                raise StudyError(f"{self.where}, line {line}: a key must be a plain word.", "Quote it, or simplify it.")
             key = self.build(key_node, (*path, "\0key"), depth + 1)
             if key in out:
-                raise StudyError(
-                    f"{self.where}, line {line}: the key '{key}' is given twice.", "Keep one of the two."
-                )
+                raise StudyError(f"{self.where}, line {line}: the key '{key}' is given twice.", "Keep one of the two.")
             self.lines[(*path, key)] = line
             out[key] = self.build(value_node, (*path, key), depth + 1)
         return out

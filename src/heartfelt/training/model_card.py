@@ -55,9 +55,7 @@ class CardScore:
 
 def header(core: ModelCore, scores: Iterable[CardScore]) -> list[str]:
     facts: dict[str, object] = {**_licence(core.licence), "library_name": "heartfelt"}
-    facts["tags"] = list(
-        dict.fromkeys(["heartfelt", core.kind, core.recipe, *([core.media] if core.media else [])])
-    )
+    facts["tags"] = list(dict.fromkeys(["heartfelt", core.kind, core.recipe, *([core.media] if core.media else [])]))
     if datasets := [part.hub for part in core.data if part.hub]:
         facts["datasets"] = datasets
     if core.base_models:

@@ -19,8 +19,7 @@ class TrainingOptions:
     recipe: Annotated[
         str,
         Option(
-            help="A recipe of docs/training.md, such as va-audio or clap-mos, or my_package:recipe.",
-            positional=True,
+            help="A recipe of docs/training.md, such as va-audio or clap-mos, or my_package:recipe.", positional=True
         ),
     ] = "va-audio"
     policy: Annotated[str, Option(help="How flagged raters are treated: see docs/screening.md.")] = "default"
@@ -32,10 +31,7 @@ class TrainingOptions:
         ),
     ] = "auto"
     split: Annotated[
-        str,
-        Option(
-            help="Fit to the published training part and evaluate on the other parts.", metavar="published"
-        ),
+        str, Option(help="Fit to the published training part and evaluate on the other parts.", metavar="published")
     ] = ""
     seed: Annotated[int, Option(help="Seed of folds and networks.")] = 0
     name: str = ""
@@ -78,6 +74,4 @@ class TrainOptions(TrainingOptions):
                 if kind not in KINDS:
                     raise InputError(f"No head is called '{kind}'.", suggestion(kind, KINDS, "Heads"))
         if not 0.5 <= self.confidence < 1:
-            raise InputError(
-                f"The confidence of the intervals is {self.confidence}.", "Give 0.5 up to 1, such as 0.9."
-            )
+            raise InputError(f"The confidence of the intervals is {self.confidence}.", "Give 0.5 up to 1, such as 0.9.")

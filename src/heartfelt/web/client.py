@@ -118,9 +118,7 @@ class HttpClient:
         self._names: Mapping[str, str] = {}
         # Certificates, which take longest to load, are not needed on the way to a server of our own.
         secure = url.startswith("https:")
-        self._client = httpx.Client(
-            base_url=url, follow_redirects=True, timeout=30, trust_env=False, verify=secure
-        )
+        self._client = httpx.Client(base_url=url, follow_redirects=True, timeout=30, trust_env=False, verify=secure)
 
     def arrive(self) -> Step:
         """Open the study's link, and ask for the first step; raises ``StudyClosed`` if the study admits nobody."""
@@ -149,8 +147,7 @@ class HttpClient:
         response = self._client.request(method, path, **options)
         if response.is_error:
             raise HeartfeltError(
-                f"The server answered {response.status_code} to {path}: {response.text[:200]}",
-                "See the server's log.",
+                f"The server answered {response.status_code} to {path}: {response.text[:200]}", "See the server's log."
             )
         return response
 

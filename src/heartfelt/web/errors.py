@@ -25,10 +25,7 @@ _log = logging.getLogger(__name__)
 _WORDS: Mapping[int, tuple[str, str]] = {
     400: ("The request is malformed.", "Send it as the API's description says."),
     401: ("This needs a login.", "Log in at /study, or send a token as 'Authorization: Bearer …'."),
-    403: (
-        "This is not allowed.",
-        "Reload the page and try again; programs send a token instead of a cookie.",
-    ),
+    403: ("This is not allowed.", "Reload the page and try again; programs send a token instead of a cookie."),
     404: ("There is nothing here.", "Check the address."),
     405: ("This address does not support that method.", "Use one of the methods in the header 'Allow'."),
     413: ("The request is too large.", "Send less at once."),
@@ -75,11 +72,7 @@ class RequestRefused(HTTPException):
     """A request that is refused, with a problem and a fix."""
 
     def __init__(
-        self,
-        status: int,
-        problem: str | None = None,
-        fix: str | None = None,
-        headers: dict[str, str] | None = None,
+        self, status: int, problem: str | None = None, fix: str | None = None, headers: dict[str, str] | None = None
     ) -> None:
         defaults = _WORDS.get(status, _WORDS[400])
         self.words = (problem or defaults[0], fix or defaults[1])
@@ -103,9 +96,7 @@ def problem_response(
     ``questions`` are the texts of questions with a missing or wrong answer.
     """
     language, way = "en", "ltr"
-    localize: Localize | None = getattr(
-        getattr(request.scope.get("app"), "state", None), "localize_refusal", None
-    )
+    localize: Localize | None = getattr(getattr(request.scope.get("app"), "state", None), "localize_refusal", None)
     refusal = None if localize is None else localize(request, status, questions)
     if refusal is not None:
         language, way, problem, fix = refusal.language, refusal.direction, refusal.text, ""

@@ -57,12 +57,7 @@ class JudgeOptions:
 
 
 def judges(
-    collection: Collection,
-    count: int,
-    mix: RaterMix,
-    options: JudgeOptions,
-    about: Mapping[str, Any],
-    seed: int,
+    collection: Collection, count: int, mix: RaterMix, options: JudgeOptions, about: Mapping[str, Any], seed: int
 ) -> list[SimulatedRater]:
     """Raters for the study. Those who do not look answer at random, or always choose the first (``straightline``)."""
     judge_of = _Judge(collection, options, seed)
@@ -83,12 +78,9 @@ class _Judge:
             question: {intent: self._log_odds(question, value) for intent, value in values.items()}
             for question, values in options.intended.items()
         }
-        tables = {
-            q.id: strengths(stimuli, options.strengths, question=q.id, seed=seed) for q in self._study.asked
-        }
+        tables = {q.id: strengths(stimuli, options.strengths, question=q.id, seed=seed) for q in self._study.asked}
         self._strength: dict[str, dict[str, float]] = {
-            question: dict(table.select("stimulus", "strength").iter_rows())
-            for question, table in tables.items()
+            question: dict(table.select("stimulus", "strength").iter_rows()) for question, table in tables.items()
         }
         lengths = stimuli.select("stimulus", "duration") if "duration" in stimuli.columns else pl.DataFrame()
         self._durations: dict[str, float | None] = dict(lengths.iter_rows())
@@ -120,9 +112,7 @@ class _Judge:
             if trial.words is not None:
                 values, seconds = values | attention_answer(self._study, trial.words), _ATTENTION_SECONDS
             accepted = {
-                q: draft
-                for q, draft in trial.machine.items()
-                if draft and verified.verdicts.get(q) == "accepted"
+                q: draft for q, draft in trial.machine.items() if draft and verified.verdicts.get(q) == "accepted"
             }
             shown = shown_questions(self._study, trial.questions, {**accepted, **values})
             values = {name: value for name, value in values.items() if name in shown}
@@ -130,14 +120,10 @@ class _Judge:
             heard = sum(self._durations.get(name) or 0.0 for name in names)
             log = {name: field_log for name, field_log in verified.log.items() if name in shown}
             seconds += sum(field_log.seconds or 0.0 for field_log in log.values())
-            return TrialReply(
-                values=values, seconds=seconds, duration=heard + seconds, verdicts=verdicts, fields=log
-            )
+            return TrialReply(values=values, seconds=seconds, duration=heard + seconds, verdicts=verdicts, fields=log)
 
         pages = simulated_pages(self._study, rng, about)
-        return SimulatedRater(
-            name=row["rater"], answer=answer, about=about, page_seconds=5.0, questionnaire=pages
-        )
+        return SimulatedRater(name=row["rater"], answer=answer, about=about, page_seconds=5.0, questionnaire=pages)
 
     def _stimulus(self, media: str | None) -> str:
         file = self._collection.media(media or "")
@@ -146,28 +132,18 @@ class _Judge:
         return file.stimulus
 
     def _answer(
-        self,
-        question: str,
-        trial: ShowTrial,
-        names: list[str],
-        kind: str,
-        rng: np.random.Generator,
-        habits: Habits,
+        self, question: str, trial: ShowTrial, names: list[str], kind: str, rng: np.random.Generator, habits: Habits
     ) -> Any:
         scale = self._study.scale_of(question)
         judged = [
-            name
-            for index, name in enumerate(names)
-            if not trial.members or trial.members[index].kind == "judged"
+            name for index, name in enumerate(names) if not trial.members or trial.members[index].kind == "judged"
         ]
         if kind == "straightline":
             return _first(scale, len(judged), rng)
         if isinstance(scale, Trace):
             trace_habits = habits if kind in _LOOKING else Habits(noise=4.0)
             about = names[0] if kind in _LOOKING else f"nothing {rng.integers(1000)}"
-            return trace(
-                scale, about, question, self._durations.get(names[0]), rng, trace_habits, seed=self._seed
-            )
+            return trace(scale, about, question, self._durations.get(names[0]), rng, trace_habits, seed=self._seed)
         intent, codes = self._intent.get(names[0]), scale.codes()
         if intent in codes and kind in _LOOKING and not trial.members:
             as_intended = rng.random() < _AS_INTENDED

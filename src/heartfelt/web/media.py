@@ -42,9 +42,7 @@ async def media(request: Request) -> Response:
     researcher = login_of(request) is not None
     is_rater = researcher or rater_of(request) is not None
     if not is_rater and not await is_admitted(request, adjudicator_of(request)):
-        raise RequestRefused(
-            401, "Media are shown to raters and to the researcher.", "Open the link you were given."
-        )
+        raise RequestRefused(401, "Media are shown to raters and to the researcher.", "Open the link you were given.")
     name = request.path_params["opaque"]
     collection = state_of(request).collection
     blinded = blinding_of(request).media_of(name)
@@ -58,9 +56,7 @@ async def media(request: Request) -> Response:
             await run_in_threadpool(collection.verify_media, file)
         except MediaChanged as error:
             _log.error("%s %s", error.problem, error.fix)
-            raise RequestRefused(
-                409, "The media file was replaced.", "Continue with the next one."
-            ) from error
+            raise RequestRefused(409, "The media file was replaced.", "Continue with the next one.") from error
         except OSError as error:
             raise missing_file() from error
     unit = blinding_of(request).set_of(name)

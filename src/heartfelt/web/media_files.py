@@ -66,12 +66,7 @@ def _tag(secret: bytes, name: str, version: Version) -> str:
 
 
 async def stripped_file(
-    request: Request,
-    path: Path,
-    content_type: str,
-    name: str,
-    cache_control: str,
-    in_set: tuple[Path, ...] = (),
+    request: Request, path: Path, content_type: str, name: str, cache_control: str, in_set: tuple[Path, ...] = ()
 ) -> Response:
     """A file without its metadata, whole or the range that is asked for; in a set, as long as the longest of its files."""
     secret = state_of(request).options.secret

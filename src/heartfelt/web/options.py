@@ -48,12 +48,9 @@ class WebOptions:
             )
         if self.public_url is not None and urlsplit(self.public_url).scheme not in {"http", "https"}:
             raise InputError(
-                f"'{self.public_url}' is not a web address.",
-                "Write it in full, such as https://example.org/study.",
+                f"'{self.public_url}' is not a web address.", "Write it in full, such as https://example.org/study."
             )
-        if self.prefix and (
-            not self.prefix.startswith("/") or self.prefix.endswith("/") or "//" in self.prefix
-        ):
+        if self.prefix and (not self.prefix.startswith("/") or self.prefix.endswith("/") or "//" in self.prefix):
             raise InputError(
                 f"The prefix '{self.prefix}' is not a path.",
                 "It must begin with a slash and not end with one, such as /studies/one.",
@@ -80,26 +77,20 @@ class ServeOptions:
         str | None, Option(help="Public address, such as https://example.org/one; https secures cookies.")
     ] = None
     proxy: Annotated[
-        str | None,
-        Option(help="Trust forwarded headers from these addresses, separated by commas.", metavar="IPS"),
+        str | None, Option(help="Trust forwarded headers from these addresses, separated by commas.", metavar="IPS")
     ] = None
     database: Annotated[
-        str | None,
-        Option(help="URL of a PostgreSQL database; SQLite in the study folder if left out.", metavar="URL"),
+        str | None, Option(help="URL of a PostgreSQL database; SQLite in the study folder if left out.", metavar="URL")
     ] = None
     address_per_minute: Annotated[
-        int,
-        Option(
-            help="Requests per minute from one address; 0 for no limit.", flags=("--address-limit",), low=0
-        ),
+        int, Option(help="Requests per minute from one address; 0 for no limit.", flags=("--address-limit",), low=0)
     ] = 3000
     rater_per_minute: Annotated[
         int, Option(help="Requests per minute of one rater; 0 for no limit.", flags=("--rater-limit",), low=0)
     ] = 240
     access_log: Annotated[bool, Option(help="Log one line per request, without query strings.")] = True
     accept_media: Annotated[
-        bool,
-        Option(help="Accept files in the place of rated ones, as new versions that snapshots tell apart."),
+        bool, Option(help="Accept files in the place of rated ones, as new versions that snapshots tell apart.")
     ] = False
 
     @property

@@ -135,8 +135,7 @@ def predictor_app(predictor: Predictor, options: ServerOptions | None = None) ->
         query = await asyncio.to_thread(read_request, await _body(request, limit))
         if query.members and not predictor.compares:
             raise RefusedRequest(
-                "This predictor judges single stimuli.",
-                "Ask about each; the larger number is the one to choose.",
+                "This predictor judges single stimuli.", "Ask about each; the larger number is the one to choose."
             )
         with tempfile.TemporaryDirectory(prefix="heartfelt-") as folder:
             case = await asyncio.to_thread(_case, query, Path(folder), stored)
@@ -155,10 +154,7 @@ def predictor_app(predictor: Predictor, options: ServerOptions | None = None) ->
             status = getattr(error, "status_code", 500)
             problem, fix = f"There is nothing here ({status}).", "POST to /, or GET / to see what is served."
             if status == 500:
-                problem, fix = (
-                    f"The server failed: {type(error).__name__}.",
-                    "See the server's log; ask again.",
-                )
+                problem, fix = (f"The server failed: {type(error).__name__}.", "See the server's log; ask again.")
         headers = {"retry-after": "1"} if status == 503 else {}
         return JSONResponse({"problem": problem, "fix": fix}, status, headers)
 
@@ -251,9 +247,7 @@ def _file(content: dict[str, Any]) -> tuple[str, bytes | None]:
     """The name and the content of a stimulus."""
     name = content.get("audio_filename") or content.get("audio_stem")
     if not isinstance(name, str) or len(name) > _MAX_NAME_LENGTH:
-        raise RefusedRequest(
-            "The stimulus has no name.", "Send 'audio_filename', or 'audio_stem' without audio."
-        )
+        raise RefusedRequest("The stimulus has no name.", "Send 'audio_filename', or 'audio_stem' without audio.")
     return name, _decoded(content.get("audio_base64"))
 
 
@@ -286,8 +280,7 @@ def _scale(json_scale: Any) -> Scale:
 def _case(query: Query, folder: Path, stored: Callable[[str], Path | None]) -> Case:
     files = query.members or ((query.name, query.content),)
     media = [
-        _media(name, content, folder / f"media{number or ''}", stored)
-        for number, (name, content) in enumerate(files)
+        _media(name, content, folder / f"media{number or ''}", stored) for number, (name, content) in enumerate(files)
     ]
     about = {"media": "image" if _suffix(files[0][0]) in IMAGES else "audio"}
     asks = tuple(
@@ -305,9 +298,7 @@ def _suffix(name: str) -> str:
     return suffix if suffix in AUDIO | IMAGES else ""
 
 
-def _media(
-    name: str, content: bytes | None, stem: Path, stored: Callable[[str], Path | None]
-) -> Media | None:
+def _media(name: str, content: bytes | None, stem: Path, stored: Callable[[str], Path | None]) -> Media | None:
     path = stored(name)
     if content is not None:
         path = stem.with_suffix(_suffix(name))
@@ -321,19 +312,14 @@ def _media_in(folder: Path | None) -> Callable[[str], Path | None]:
         return lambda _: None
     if not folder.is_dir():
         raise InputError(f"There is no folder {folder}.", "Give the folder that holds the media.")
-    paths = {
-        path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()
-    }
+    paths = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
     names = StimulusNames(paths)
     return lambda name: paths.get(names.find(name) or "")
 
 
 def _answer(query: Query, outcome: CaseOutcome) -> dict[str, Any]:
     first = outcome.predictions[0]
-    numbers = [
-        prediction.value if prediction.score is None else prediction.score
-        for prediction in outcome.predictions
-    ]
+    numbers = [prediction.value if prediction.score is None else prediction.score for prediction in outcome.predictions]
     problems = [prediction.problem for prediction in outcome.predictions]
     if None not in problems:
         fix = "Ask again in a moment." if outcome.lost else "Send what the predictor can answer."
@@ -362,7 +348,5 @@ async def _body(request: Request, limit: int) -> bytes:
         elif size > _READ_AT_MOST * limit:
             break
     if size > limit:
-        raise RefusedRequest(
-            f"The request is larger than {limit / 2**20:.3g} MB.", "Send a smaller file.", 413
-        )
+        raise RefusedRequest(f"The request is larger than {limit / 2**20:.3g} MB.", "Send a smaller file.", 413)
     return b"".join(parts)

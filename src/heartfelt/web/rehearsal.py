@@ -19,15 +19,7 @@ import polars as pl
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.commands import ShowTrial
 from heartfelt.collect.simulated_answers import attention_answer, simulated_demographics, simulated_pages
-from heartfelt.collect.simulation import (
-    Clock,
-    Departure,
-    SimulatedRater,
-    TrialReply,
-    Visit,
-    run_visits,
-    visit,
-)
+from heartfelt.collect.simulation import Clock, Departure, SimulatedRater, TrialReply, Visit, run_visits, visit
 from heartfelt.errors import InputError
 from heartfelt.progress import Progress
 from heartfelt.simulate import (
@@ -93,9 +85,7 @@ def rehearse(
     clock, collecting = Clock(FIRST_ARRIVAL), replace(options.collecting, seed=options.seed)
     with Collection.open(folder, clock=clock, options=collecting) as collection:
         # Temporary keys: the study's own are made, and shown, when it is first served to people.
-        web = WebOptions(
-            secret=secrets.token_bytes(32), address_per_minute=0, rater_per_minute=0, access_log=False
-        )
+        web = WebOptions(secret=secrets.token_bytes(32), address_per_minute=0, rater_per_minute=0, access_log=False)
         app = create_app(collection, web)
         visits: dict[str, Visit] = {}
 
@@ -118,9 +108,7 @@ def rehearse(
 def _waves(collection: Collection, options: RehearsalOptions) -> list[list[SimulatedRater]]:
     """The raters of a study, those who depend on others after them."""
     study, seed = collection.study, options.seed
-    single_answers = study.sets is None and not any(
-        isinstance(scale, Trace) for scale in study.scales.values()
-    )
+    single_answers = study.sets is None and not any(isinstance(scale, Trace) for scale in study.scales.values())
     if single_answers and not any(question.machine_first for question in study.asked):
         return _Crowd(collection, options).waves()
     rng = stream(seed, "rehearsal", "about")
@@ -154,12 +142,8 @@ class _Crowd:
         self._people = raters(options.raters, options.mix, questions=options.planted.questions, seed=seed)
         low, high = self._study.scale_of(self._questions[0]).bounds() or (1.0, 9.0)
         # Everybody has an answer to everything; leaving early is a matter of the visit.
-        stay = self._people.with_columns(
-            pl.lit(0.0).alias("hazard"), pl.lit(None, pl.String).alias("colluder_of")
-        )
-        self._design = DesignOptions(
-            per_rater=stimuli.height, distinct_cells=(), scale_low=low, scale_high=high
-        )
+        stay = self._people.with_columns(pl.lit(0.0).alias("hazard"), pl.lit(None, pl.String).alias("colluder_of"))
+        self._design = DesignOptions(per_rater=stimuli.height, distinct_cells=(), scale_low=low, scale_high=high)
         planted = ratings(truth(facts, options.planted, seed=seed), stay, self._design, seed=seed)
         self._planted: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
         columns = planted.select("rater", "stimulus", "question", "value", "seconds")
@@ -193,9 +177,7 @@ class _Crowd:
             shown = shown_questions(self._study, trial.questions, values)
             shown_values = {name: values[name] for name in trial.questions if name in shown}
             return TrialReply(
-                values=shown_values,
-                seconds=seconds,
-                duration=self._durations.get(file.stimulus, 0.0) + seconds,
+                values=shown_values, seconds=seconds, duration=self._durations.get(file.stimulus, 0.0) + seconds
             )
 
         pages = simulated_pages(self._study, rng, about)

@@ -77,9 +77,7 @@ def prepare(
     with ExitStack() as undone:
         listener = undone.enter_context(bind_port(options.host, options.port))
         with _no_garbage_collection():
-            collection = undone.enter_context(
-                Collection.open(folder, database=options.database, progress=progress)
-            )
+            collection = undone.enter_context(Collection.open(folder, database=options.database, progress=progress))
         check_languages(collection.study, collection.folder)
         if checks_media:
             require_media(collection.opened)
@@ -101,10 +99,7 @@ def prepare(
 
 
 def serve(
-    folder: Path,
-    options: ServeOptions,
-    prepared: PreparedServer | None = None,
-    ready: Callable[[], None] | None = None,
+    folder: Path, options: ServeOptions, prepared: PreparedServer | None = None, ready: Callable[[], None] | None = None
 ) -> None:
     """Serve a study until stopped; ``ready`` is called as soon as requests are answered.
 
@@ -276,9 +271,7 @@ def _logging() -> dict[str, object]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(message)s"}},
-        "handlers": {
-            "err": {"class": "logging.StreamHandler", "formatter": "line", "stream": "ext://sys.stderr"}
-        },
+        "handlers": {"err": {"class": "logging.StreamHandler", "formatter": "line", "stream": "ext://sys.stderr"}},
         "loggers": loggers,
     }
 
@@ -289,9 +282,7 @@ def serve_in_thread(app: FastAPI, port: int = 0) -> Iterator[str]:
     import uvicorn
 
     server = uvicorn.Server(
-        uvicorn.Config(
-            app, host="127.0.0.1", port=port, log_level="warning", access_log=False, loop="asyncio"
-        )
+        uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", access_log=False, loop="asyncio")
     )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -63,9 +63,7 @@ def check_study(folder: Path) -> StudyCheck:
     if (decided := adjudicated(opened.study)) and opened.study.adjudication is not None:
         rules = dict.fromkeys(rule.type for rule in opened.study.adjudication.rules)
         needed = opened.study.adjudication.after or opened.study.design.ratings_per_item
-        lines.append(
-            f"  Senior raters decide {', '.join(decided)} after {needed} ratings, where: {', '.join(rules)}."
-        )
+        lines.append(f"  Senior raters decide {', '.join(decided)} after {needed} ratings, where: {', '.join(rules)}.")
     plan = plan_sets(opened)
     if plan is not None:
         lines += [f"  {line}" for line in plan.lines()]
@@ -115,9 +113,7 @@ def _to_make(folder: Path) -> tuple[int, list[str]]:
         for each in forecast.systems
         if each.missing
     ]
-    return forecast.to_make, problems if forecast.to_make or any(
-        each.missing for each in forecast.systems
-    ) else []
+    return forecast.to_make, problems if forecast.to_make or any(each.missing for each in forecast.systems) else []
 
 
 def _drafted(opened: OpenStudy) -> Iterator[str]:
@@ -149,9 +145,7 @@ def _conditional(opened: OpenStudy) -> tuple[list[str], list[str]]:
         count = sum(bool(asked_with_drafts(opened.study, each, (name,), machine)) for each in stimuli)
         lines.append(f"{name}: asked of {count:,} of {len(stimuli):,} stimuli, by its conditions on drafts.")
         if not count:
-            never.append(
-                f"{name}: no stimulus has drafts that fulfil its conditions, so nobody would be asked."
-            )
+            never.append(f"{name}: no stimulus has drafts that fulfil its conditions, so nobody would be asked.")
     return lines, never
 
 

@@ -39,9 +39,5 @@ def printable(value: Any) -> Any:
 def page_environment(package: str) -> Environment:
     """The environment of the templates in ``package``."""
     return PageEnvironment(
-        loader=PackageLoader(package),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        finalize=printable,
+        loader=PackageLoader(package), autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=printable
     )

@@ -44,9 +44,7 @@ class DraftedFields:
             for (stimulus, question), value in drafts.items()
         }
 
-    def verified(
-        self, trial: ShowTrial, stimulus: str, person: Verifier, rng: np.random.Generator
-    ) -> Verified:
+    def verified(self, trial: ShowTrial, stimulus: str, person: Verifier, rng: np.random.Generator) -> Verified:
         """What a person makes of the drafts of a trial, withheld ones included."""
         by_question = {
             question: verify(
@@ -63,11 +61,7 @@ class DraftedFields:
         }
         return Verified(
             {question: answer.value for question, answer in by_question.items() if answer.value is not None},
-            {
-                question: answer.verdict
-                for question, answer in by_question.items()
-                if answer.verdict is not None
-            },
+            {question: answer.verdict for question, answer in by_question.items() if answer.verdict is not None},
             {
                 question: FieldLog(seconds=round(answer.seconds, 3), keystrokes=answer.keystrokes)
                 for question, answer in by_question.items()

@@ -154,9 +154,7 @@ def ape(*, header: bool = True) -> bytes:
     """An APE tag, with a header of its own or without."""
     item = struct.pack("<II", len(TEXT), 0) + b"Artist\0" + TEXT
     flags = 0x80000000 if header else 0
-    ends = [
-        b"APETAGEX" + struct.pack("<IIII8x", 2000, len(item) + 32, 1, flags | bit) for bit in (0x20000000, 0)
-    ]
+    ends = [b"APETAGEX" + struct.pack("<IIII8x", 2000, len(item) + 32, 1, flags | bit) for bit in (0x20000000, 0)]
     return (ends[0] if header else b"") + item + ends[1]
 
 
@@ -202,9 +200,7 @@ def _info_encoder() -> bytes:
 def ogg_page(serial: int, number: int, flags: int, packet: bytes, position: int = 0) -> bytes:
     """A page with one packet."""
     lacing = b"\xff" * (len(packet) // 255) + bytes([len(packet) % 255])
-    head = (
-        b"OggS\0" + bytes([flags]) + struct.pack("<qIII", position, serial, number, 0) + bytes([len(lacing)])
-    )
+    head = b"OggS\0" + bytes([flags]) + struct.pack("<qIII", position, serial, number, 0) + bytes([len(lacing)])
     page = head + lacing + packet
     return page[:22] + struct.pack("<I", checksum(page)) + page[26:]
 
@@ -270,23 +266,17 @@ def dated(kind: bytes, version: int, rest: bytes) -> bytes:
     return box(kind, bytes([version, 0, 0, 0]) + struct.pack(">QQ" if version else ">II", *DATES) + rest)
 
 
-def track(
-    handler: bytes, entry: bytes, offset: int, version: int, extra: bytes = b"", reference: bytes = b""
-) -> bytes:
+def track(handler: bytes, entry: bytes, offset: int, version: int, extra: bytes = b"", reference: bytes = b"") -> bytes:
     """A track of one chunk with two samples of a hundred bytes."""
     table = box(b"stsd", struct.pack(">II", 0, 1) + entry)
-    table += box(b"stts", struct.pack(">IIII", 0, 1, 2, 1000)) + box(
-        b"stsc", struct.pack(">5I", 0, 1, 1, 2, 1)
-    )
+    table += box(b"stts", struct.pack(">IIII", 0, 1, 2, 1000)) + box(b"stsc", struct.pack(">5I", 0, 1, 1, 2, 1))
     table += box(b"stsz", struct.pack(">III", 0, 0, 2) + struct.pack(">II", 100, 100))
     table += box(b"co64", struct.pack(">IIQ", 0, 1, offset)) + box(b"zq7t", TEXT)
     reference = reference or box(b"url ", b"\0\0\0\1")
     data = box(b"dinf", box(b"dref", struct.pack(">II", 0, 1) + reference))
     named = box(b"hdlr", bytes(8) + handler + TEXT + b"\0" + TEXT + b"\0")
     media = dated(b"mdhd", version, struct.pack(">IIHH", RATE, 2000, 0x55C4, 0)) + named
-    media += box(b"elng", bytes(4) + TEXT) + box(
-        b"minf", box(b"smhd", bytes(8) + TEXT) + data + box(b"stbl", table)
-    )
+    media += box(b"elng", bytes(4) + TEXT) + box(b"minf", box(b"smhd", bytes(8) + TEXT) + data + box(b"stbl", table))
     edits = box(b"edts", box(b"elst", struct.pack(">IIIiI", 0, 1, 2000, 0, 65536)) + box(b"note", TEXT))
     head = dated(b"tkhd", version, struct.pack(">II", 1, 0) + bytes(64))
     return box(b"trak", head + edits + box(b"mdia", media) + extra)
@@ -303,17 +293,12 @@ def film_entry(*parts: bytes) -> bytes:
     """How a film is coded, with the secret as the name of its compressor."""
     head = bytes(6) + struct.pack(">HHH4sIIHH", 1, 0, 0, TEXT[:4], 0, 0, 64, 48)
     head += (
-        struct.pack(">IIIH", 0x480000, 0x480000, 0, 1)
-        + bytes([len(TEXT)])
-        + TEXT.ljust(31, b"\0")
-        + b"\0\x18\xff\xff"
+        struct.pack(">IIIH", 0x480000, 0x480000, 0, 1) + bytes([len(TEXT)]) + TEXT.ljust(31, b"\0") + b"\0\x18\xff\xff"
     )
     return box(b"avc1", head + b"".join(parts))
 
 
-def movie(
-    *tracks: bytes, version: int = 0, extra: bytes = b"", unused: bytes = b"", tail: bytes = b""
-) -> bytes:
+def movie(*tracks: bytes, version: int = 0, extra: bytes = b"", unused: bytes = b"", tail: bytes = b"") -> bytes:
     """A file with its media data first: two hundred bytes that the tracks share, and some that none has."""
     head = dated(b"mvhd", version, struct.pack(">II", 1000, 2000) + bytes(80))
     return (
@@ -399,10 +384,7 @@ SOUNDS: dict[str, Callable[[], bytes]] = {
     "stranger.ogg": _ogg("VORBIS", ogg_page(99, 0, 0, TEXT)),
     "skeleton.ogg": _ogg("VORBIS", ogg_page(99, 0, 2, b"fishead\0" + TEXT) + ogg_page(99, 1, 4, b"fisbone\0" + TEXT)),
 }  # fmt: skip
-UNPLAYABLE: dict[str, Callable[[], bytes]] = {
-    "header.opus": _ogg_first(TEXT),
-    "flac.oga": ogg_flac,
-}
+UNPLAYABLE: dict[str, Callable[[], bytes]] = {"header.opus": _ogg_first(TEXT), "flac.oga": ogg_flac}
 """What libsndfile does not read."""
 PLAIN: dict[str, Callable[[], bytes]] = {
     ".wav": lambda: saved("WAV"),

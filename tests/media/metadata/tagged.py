@@ -145,11 +145,7 @@ def au(path: Path) -> None:
     content = path.read_bytes()
     (begin,) = struct.unpack_from(">I", content, 4)
     path.write_bytes(
-        content[:4]
-        + struct.pack(">I", begin + 16)
-        + content[8:begin]
-        + MARK.encode().ljust(16)
-        + content[begin:]
+        content[:4] + struct.pack(">I", begin + 16) + content[8:begin] + MARK.encode().ljust(16) + content[begin:]
     )
 
 
@@ -172,9 +168,7 @@ def m4a(path: Path) -> None:
     dated = struct.pack(">IIIII", 0, 0xDA7E0001, 0xDA7E0002, RATE, 2000)
     sample = bytes(range(64))
     begin = len(box(b"ftyp", bytes(12))) + len(box(b"free", MARK.encode())) + 8
-    table = box(b"stsz", struct.pack(">4xII", len(sample), 1)) + box(
-        b"stsc", struct.pack(">4x4I", 1, 1, 1, 1)
-    )
+    table = box(b"stsz", struct.pack(">4xII", len(sample), 1)) + box(b"stsc", struct.pack(">4x4I", 1, 1, 1, 1))
     table += box(b"stco", struct.pack(">4xII", 1, begin))
     media = box(b"mdia", box(b"mdhd", dated) + handler + box(b"minf", box(b"stbl", table)))
     tags = box(b"udta", box(b"meta", bytes(4) + box(b"ilst", box(b"\xa9nam", MARK.encode()))))

@@ -39,8 +39,7 @@ def test_boxes_of_a_fixed_size(kind: bytes, size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "row"),
-    [(b"stts", 8), (b"ctts", 8), (b"stsc", 12), (b"stco", 4), (b"co64", 8), (b"stss", 4), (b"stps", 4)],
+    ("kind", "row"), [(b"stts", 8), (b"ctts", 8), (b"stsc", 12), (b"stco", 4), (b"co64", 8), (b"stss", 4), (b"stps", 4)]
 )
 def test_tables(kind: bytes, row: int) -> None:
     numbers = struct.pack(">II", 0, 3) + bytes(range(1, 3 * row + 1))
@@ -51,11 +50,7 @@ def test_tables(kind: bytes, row: int) -> None:
 
 def test_boxes_are_read_with_sizes_of_all_kinds() -> None:
     data = (
-        box(b"aaaa", b"xy")
-        + struct.pack(">I4sQ", 1, b"bbbb", 20)
-        + b"1234"
-        + struct.pack(">I4s", 0, b"cccc")
-        + b"rest"
+        box(b"aaaa", b"xy") + struct.pack(">I4sQ", 1, b"bbbb", 20) + b"1234" + struct.pack(">I4s", 0, b"cccc") + b"rest"
     )
     assert list(children(data, 0, len(data))) == [
         Box(b"aaaa", 0, 8, 10), Box(b"bbbb", 10, 26, 30), Box(b"cccc", 30, 38, 42),
@@ -94,9 +89,7 @@ def media(name: str, sizes: bytes, chunks: bytes, entry: bytes, begin: bytes, pa
 
 
 def at(*offsets: int) -> bytes:
-    return box(
-        b"stco", struct.pack(f">II{len(offsets)}I", 0, len(offsets), *(OFFSET + offset for offset in offsets))
-    )
+    return box(b"stco", struct.pack(f">II{len(offsets)}I", 0, len(offsets), *(OFFSET + offset for offset in offsets)))
 
 
 PAYLOAD = bytes(range(1, 101))
@@ -121,9 +114,9 @@ def test_samples_in_runs_of_chunks(tmp_path: Path, coding: str) -> None:
     sent = cleaned(tmp_path / "a.m4a", plain)
     assert left(sent) == [*range(10, 17), *range(30, 41), *range(50, 57), *range(70, 78)]
     wide = box(b"co64", struct.pack(">IIQ", 0, 1, OFFSET + 90))
-    assert left(
-        cleaned(tmp_path / "b.m4a", media("soun", sizes, runs, sound_entry(), wide, PAYLOAD))
-    ) == list(range(90, 97))
+    assert left(cleaned(tmp_path / "b.m4a", media("soun", sizes, runs, sound_entry(), wide, PAYLOAD))) == list(
+        range(90, 97)
+    )
 
 
 @pytest.mark.parametrize(
@@ -146,9 +139,9 @@ def test_uncompressed_sound_of_quicktime(tmp_path: Path, version: int, more: byt
 def test_samples_of_one_size(tmp_path: Path) -> None:
     sizes = box(b"stsz", struct.pack(">III", 0, 7, 4))
     runs = box(b"stsc", struct.pack(">IIIII", 0, 1, 1, 4, 1))
-    assert left(
-        cleaned(tmp_path / "a.m4a", media("soun", sizes, runs, sound_entry(), at(5), PAYLOAD))
-    ) == list(range(5, 33))
+    assert left(cleaned(tmp_path / "a.m4a", media("soun", sizes, runs, sound_entry(), at(5), PAYLOAD))) == list(
+        range(5, 33)
+    )
     no_runs = media("soun", sizes, b"", sound_entry(), at(5), PAYLOAD)
     no_offsets = media("soun", sizes, runs, sound_entry(), b"", PAYLOAD)
     for missing in (no_runs, no_offsets):
@@ -165,9 +158,7 @@ def test_several_boxes_of_media_data(tmp_path: Path) -> None:
 
 def test_fragments_keep_their_data(tmp_path: Path) -> None:
     plain = movie(track(b"soun", sound_entry(), OFFSET, 0), unused=b"more")
-    fragment = box(
-        b"moof", box(b"mfhd", bytes(8)) + box(b"traf", box(b"tfhd", bytes(8)) + box(b"uuid", TEXT * 2))
-    )
+    fragment = box(b"moof", box(b"mfhd", bytes(8)) + box(b"traf", box(b"tfhd", bytes(8)) + box(b"uuid", TEXT * 2)))
     sent = cleaned(tmp_path / "a.mp4", plain + fragment + box(b"mdat", PAYLOAD) + box(b"emsg", TEXT))
     assert b"more" in sent
     assert PAYLOAD in sent
@@ -210,10 +201,7 @@ def test_lists_of_items_of_every_version(version: int) -> None:
     ]
     references = box(b"iref", bytes([1 if version else 0, 0, 0, 0]) + b"".join(links))
     other = box(b"idat", bytes(range(1, 110))) + box(b"grpl", TEXT) + box(b"hdlr", bytes(8) + b"pict" + TEXT)
-    meta = box(
-        b"meta",
-        bytes(4) + info + places + references + other + box(b"iprp", box(b"ipco", box(b"udes", TEXT))),
-    )
+    meta = box(b"meta", bytes(4) + info + places + references + other + box(b"iprp", box(b"ipco", box(b"udes", TEXT))))
     whole = Box(b"meta", 0, 8, len(meta))
     assert item_ranges(meta, whole) == [(105, 115), (140, 142), *([(100, 104)] if not version else [])]
     sent = written(meta, list(picture_items(meta, whole)))
@@ -223,10 +211,7 @@ def test_lists_of_items_of_every_version(version: int) -> None:
     assert box(b"iloc", sizes + struct.pack(f">{number}", 2) + rows[0] + rows[2]) in sent
     assert links[1] in sent
     assert links[0] not in sent
-    kept_names = [
-        infe(1, b"av01", bytes(len(TEXT)), 3 if wide else 2),
-        infe(3, b"grid", b"", 3 if wide else 2),
-    ]
+    kept_names = [infe(1, b"av01", bytes(len(TEXT)), 3 if wide else 2), infe(3, b"grid", b"", 3 if wide else 2)]
     assert box(b"iinf", head[:4] + struct.pack(f">{number}", 2) + b"".join(kept_names)) in sent
     data = bytes(range(101, 105)).rjust(104, b"\0") + bytes(5) if version else bytes(109)
     assert box(b"idat", data) in sent
@@ -255,16 +240,12 @@ def test_speex_and_theora(tmp_path: Path) -> None:
     with pytest.raises(UnknownMetadataError, match="no stream of a known kind"):
         cleaned(tmp_path / "b.ogg", ogg_page(7, 0, 2, b"fishead\0" + TEXT))
     cut = b"".join(pages)[:-1]
-    assert cleaned(tmp_path / "c.ogv", cut) == pages[0] + ogg_page(6, 1, 0, blank), (
-        "no decoder reads half a page"
-    )
+    assert cleaned(tmp_path / "c.ogv", cut) == pages[0] + ogg_page(6, 1, 0, blank), "no decoder reads half a page"
     # A page that claims more than there is, with the checksum of what there is.
     short = bytearray(ogg_page(6, 3, 0, TEXT.ljust(250, b"\0"))[: 28 + len(TEXT)])
     short[22:26] = bytes(4)
     short[22:26] = struct.pack("<I", checksum(short))
-    assert (
-        cleaned(tmp_path / "e.ogv", b"".join(pages) + short) == pages[0] + ogg_page(6, 1, 0, blank) + pages[2]
-    )
+    assert cleaned(tmp_path / "e.ogv", b"".join(pages) + short) == pages[0] + ogg_page(6, 1, 0, blank) + pages[2]
     many = b"OpusHead\1\2" + bytes(8) + b"\1" + bytes([1, 1, 0, 1])
     tags = b"OpusTags" + comments
     stream = ogg_page(8, 0, 2, many + TEXT) + ogg_page(8, 1, 0, tags)

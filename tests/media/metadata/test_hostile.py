@@ -9,16 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cases import check_all
-from tests.media.metadata.planted_pictures import (
-    PICTURES,
-    SECRET,
-    TEXT,
-    box,
-    picture,
-    png_chunk,
-    saved,
-    segment,
-)
+from tests.media.metadata.planted_pictures import PICTURES, SECRET, TEXT, box, picture, png_chunk, saved, segment
 from tests.media.metadata.planted_sounds import (
     FILMS,
     OFFSET,
@@ -32,14 +23,7 @@ from tests.media.metadata.planted_sounds import (
 )
 from tests.media.metadata.test_planted_pictures import cleaned, holds
 
-from heartfelt.media.metadata import (
-    SMALLEST,
-    UnknownMetadataError,
-    has_metadata,
-    padded,
-    read_range,
-    without_metadata,
-)
+from heartfelt.media.metadata import SMALLEST, UnknownMetadataError, has_metadata, padded, read_range, without_metadata
 
 FILES = {**PICTURES, **SOUNDS, **FILMS}
 
@@ -65,10 +49,7 @@ def test_files_cut_off_anywhere(tmp_path: Path, name: str) -> None:
         if sent:
             again = survives(tmp_path / f"again-{name}", sent)
             assert again in {sent, None}, "cleaning twice is cleaning once"
-        assert (
-            padded(tmp_path / name, 2 * len(content) + 2 * SMALLEST, b"x").size
-            == 2 * len(content) + 2 * SMALLEST
-        )
+        assert padded(tmp_path / name, 2 * len(content) + 2 * SMALLEST, b"x").size == 2 * len(content) + 2 * SMALLEST
 
 
 @pytest.mark.slow
@@ -138,9 +119,7 @@ def test_what_cannot_be_cleaned_is_refused_by_name(tmp_path: Path, name: str) ->
 CODED = {
     "jpeg.tiff": lambda: saved("TIFF", compression="jpeg"),
     "box.heic": lambda: box(b"ftyp", b"heic") + box(b"meta", bytes(4) + box(b"hdlr", bytes(24))),
-    "fragments.mp4": lambda: (
-        movie(sounding(), track(b"text", box(b"tx3g", TEXT), OFFSET, 0)) + box(b"moof", b"")
-    ),
+    "fragments.mp4": lambda: movie(sounding(), track(b"text", box(b"tx3g", TEXT), OFFSET, 0)) + box(b"moof", b""),
     "elsewhere.mov": lambda: movie(sounding(reference=box(b"url ", bytes(4) + TEXT))),
 }
 

@@ -56,9 +56,7 @@ def test_the_length_of_every_frame(version: float, layer: int) -> None:
                 head = bytes([0xFF, second, row << 4 | number << 2 | padded << 1, 0])
                 kilobits = int(line.split()[column])
                 slot = 4 if layer == 1 else 1
-                assert (
-                    mpeg_frame(b"x" + head, 1) == (samples * kilobits * 125 // rate // slot + padded) * slot
-                )
+                assert mpeg_frame(b"x" + head, 1) == (samples * kilobits * 125 // rate // slot + padded) * slot
 
 
 @pytest.mark.parametrize(
@@ -143,16 +141,7 @@ def test_where_tags_end_and_begin() -> None:
 def bitmap(info: bytes, masks: bytes, palette: bytes, rows: bytes, gap: bytes = b"") -> bytes:
     """A BMP with a gap before its pixels and a text behind them."""
     start = 14 + len(info) + len(masks) + len(palette) + len(gap)
-    return (
-        b"BM"
-        + struct.pack("<IHHI", start + len(rows), 7, 9, start)
-        + info
-        + masks
-        + palette
-        + gap
-        + rows
-        + TEXT
-    )
+    return b"BM" + struct.pack("<IHHI", start + len(rows), 7, 9, start) + info + masks + palette + gap + rows + TEXT
 
 
 def pixels(content: bytes) -> np.ndarray:
@@ -200,9 +189,7 @@ def test_palettes_of_every_size(tmp_path: Path, bits: int) -> None:
     sent = cleaned(tmp_path / "runs.bmp", bitmap(coded, b"", quads[:8], runs))
     assert sent[62:] == runs
     with pytest.raises(UnknownMetadataError, match=r"pixels.*wrong"):
-        cleaned(
-            tmp_path / "runs.bmp", bitmap(coded.replace(b"\x06\0\0\0", b"\xff\0\0\0"), b"", quads[:8], runs)
-        )
+        cleaned(tmp_path / "runs.bmp", bitmap(coded.replace(b"\x06\0\0\0", b"\xff\0\0\0"), b"", quads[:8], runs))
 
 
 def test_a_palette_that_is_only_a_suggestion_goes(tmp_path: Path) -> None:
@@ -274,13 +261,8 @@ def test_tags_of_a_tiff() -> None:
     wide = (282, 1, 4, int.from_bytes(b"Zq7M", "little"))
     unknown = (65000, 4, 1, 7)
     undefined = (266, 7, 1, 90)
-    assert read(plain_tiff(text, wide, unknown, undefined)) == clean, (
-        "tags of texts, too long ones, unknown ones"
-    )
-    assert tags_of(read(plain_tiff((274, 3, 1, 6), (317, 3, 1, 1)))).keys() == tags_of(clean).keys() | {
-        274,
-        317,
-    }
+    assert read(plain_tiff(text, wide, unknown, undefined)) == clean, "tags of texts, too long ones, unknown ones"
+    assert tags_of(read(plain_tiff((274, 3, 1, 6), (317, 3, 1, 1)))).keys() == tags_of(clean).keys() | {274, 317}
     bits = plain_tiff((338, 3, 2, 0x00010001), (339, 3, 2, 0x00020001))
     assert tags_of(read(bits)) == tags_of(bits)
     for many in ((338, 1, 9, 0), (532, 5, 7, 0), (320, 3, 5, 0)):
@@ -304,14 +286,11 @@ def test_small_copies_and_several_pages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tag", "value", "reason"),
-    [(259, 7, "coded in a way"), (273, 4000, "beyond the file"), (259, 6, "coded in a way")],
+    ("tag", "value", "reason"), [(259, 7, "coded in a way"), (273, 4000, "beyond the file"), (259, 6, "coded in a way")]
 )
 def test_what_a_tiff_may_not_say(tag: int, value: int, reason: str) -> None:
     content = plain_tiff()
-    at = next(
-        8 + 2 + 12 * row for row in range(20) if struct.unpack_from("<H", content, 10 + 12 * row)[0] == tag
-    )
+    at = next(8 + 2 + 12 * row for row in range(20) if struct.unpack_from("<H", content, 10 + 12 * row)[0] == tag)
     broken = content[: at + 8] + struct.pack("<I", value) + content[at + 12 :]
     with pytest.raises(ValueError, match=reason):
         read(broken)
@@ -343,11 +322,7 @@ def table_profile(kind: bytes, content: bytes, *, signature: bytes = b"A2B0") ->
     [
         (b"mft1", 48 + 256 * 3 + 8 * 3 + 256 * 3, bytes([3, 3, 2])),
         (b"mft1", 48 + 256 * 1 + 5 * 2 + 256 * 2, bytes([1, 2, 5])),
-        (
-            b"mft2",
-            52 + 2 * (4 * 3 + 8 * 3 + 6 * 3),
-            bytes([3, 3, 2, 0]) + bytes(36) + struct.pack(">HH", 4, 6),
-        ),
+        (b"mft2", 52 + 2 * (4 * 3 + 8 * 3 + 6 * 3), bytes([3, 3, 2, 0]) + bytes(36) + struct.pack(">HH", 4, 6)),
         (b"curv", 12 + 2 * 5, struct.pack(">I", 5)),
         (b"para", 12 + 4 * 1, struct.pack(">HH", 0, 0)),
         (b"para", 12 + 4 * 3, struct.pack(">HH", 1, 0)),

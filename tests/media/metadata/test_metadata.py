@@ -93,9 +93,7 @@ def test_ogg_pages_have_right_checksums(tmp_path: Path) -> None:
 @pytest.mark.slow
 @check_all("kind", [*SOUNDS, *PICTURES])
 @check_all("cut", [1, 9, 30, 70, 200])
-def test_a_damaged_file_is_sent_somehow(
-    tmp_path: Path, kind: str, cut: int, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_damaged_file_is_sent_somehow(tmp_path: Path, kind: str, cut: int, caplog: pytest.LogCaptureFixture) -> None:
     """A rater whose clip does not play is told so by the page; the server has no opinion."""
     path = tmp_path / f"whole.{kind}"
     {**SOUNDS, **PICTURES}[kind](path)

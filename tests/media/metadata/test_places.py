@@ -9,16 +9,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from tests.media.metadata.planted_pictures import (
-    TEXT,
-    exif,
-    picture,
-    png_chunk,
-    profile,
-    saved,
-    segment,
-    webp_chunk,
-)
+from tests.media.metadata.planted_pictures import TEXT, exif, picture, png_chunk, profile, saved, segment, webp_chunk
 from tests.media.metadata.planted_sounds import (
     DATES,
     OFFSET,
@@ -52,9 +43,7 @@ def test_dates_of_both_versions_are_zero_and_what_follows_them_stays(tmp_path: P
         assert sent[at : at + 4] == bytes([version, 0, 0, 0])
         assert plain[at + 4 : at + 4 + 2 * width].lstrip(b"\0")
         assert sent[at + 4 : at + 4 + 2 * width] == bytes(2 * width)
-        assert (
-            sent[at + 4 + 2 * width : at + 24 + 2 * width] == plain[at + 4 + 2 * width : at + 24 + 2 * width]
-        )
+        assert sent[at + 4 + 2 * width : at + 24 + 2 * width] == plain[at + 4 + 2 * width : at + 24 + 2 * width]
     assert plain.count(struct.pack(">I", DATES[0])) == 3
 
 
@@ -98,15 +87,7 @@ def test_what_only_begins_like_a_frame_is_no_end_of_a_flac(tmp_path: Path) -> No
     [
         ({"exif": exif()}, 0x08),
         ({"xmp": TEXT}, 0),
-        (
-            {
-                "exif": b"Exif\0\0"
-                + b"MM\0*\0\0\0\x08\0\1"
-                + struct.pack(">HHII", 271, 2, 4, 0x5A71372D)
-                + bytes(4)
-            },
-            0,
-        ),
+        ({"exif": b"Exif\0\0" + b"MM\0*\0\0\0\x08\0\1" + struct.pack(">HHII", 271, 2, 4, 0x5A71372D) + bytes(4)}, 0),
         ({"icc_profile": profile()}, 0x20),
         ({"icc_profile": profile(), "exif": exif(), "xmp": TEXT}, 0x28),
         ({"icc_profile": TEXT * 20, "xmp": TEXT}, 0),
@@ -126,9 +107,7 @@ def test_the_flags_of_a_webp_say_what_is_in_it(tmp_path: Path, options: dict[str
 
 
 def test_what_looks_like_a_turn_or_a_profile_elsewhere_is_none(tmp_path: Path) -> None:
-    extended = webp_chunk(
-        b"VP8X", bytes([0]) + bytes(3) + struct.pack("<I", 47)[:3] + struct.pack("<I", 31)[:3]
-    )
+    extended = webp_chunk(b"VP8X", bytes([0]) + bytes(3) + struct.pack("<I", 47)[:3] + struct.pack("<I", 31)[:3])
     plain = saved("WEBP", lossless=True)
     base = plain[:12] + extended + plain[12:]
 
@@ -168,17 +147,7 @@ def test_a_profile_says_what_it_is(version: int) -> None:
     assert clean[100:128] == bytes(28)
     (count,) = struct.unpack_from(">I", clean, 128)
     rows = [struct.unpack_from(">4sII", clean, 132 + 12 * row) for row in range(count)]
-    assert {row[0] for row in rows} >= {
-        b"rXYZ",
-        b"gXYZ",
-        b"bXYZ",
-        b"rTRC",
-        b"gTRC",
-        b"bTRC",
-        b"wtpt",
-        b"desc",
-        b"cprt",
-    }
+    assert {row[0] for row in rows} >= {b"rXYZ", b"gXYZ", b"bXYZ", b"rTRC", b"gTRC", b"bTRC", b"wtpt", b"desc", b"cprt"}
     for _, start, size in rows:
         assert start % 4 == 0
         assert start + size <= len(clean)
@@ -197,20 +166,14 @@ def test_formats_of_wave_files(tmp_path: Path) -> None:
         (1, b"", b""),
         (3, bytes(2), bytes(2)),
         (7, b"Zq7-Marlowe\0", bytes(2)),
-        (
-            0xFFFE,
-            struct.pack("<H", 34) + bytes(range(22)) + TEXT + b"\0",
-            struct.pack("<H", 22) + bytes(range(22)),
-        ),
+        (0xFFFE, struct.pack("<H", 34) + bytes(range(22)) + TEXT + b"\0", struct.pack("<H", 22) + bytes(range(22))),
         (2, struct.pack("<H", 4) + b"abcd" + TEXT + b"\0", struct.pack("<H", 4) + b"abcd"),
         (0xFFFF, struct.pack("<H", 0) + TEXT + b"\0", struct.pack("<H", 0)),
     ):
         head = struct.pack("<H", coding) + plain[22:36]
         content = chunk(b"fmt ", head + content) + chunk(b"fact", b"1234" + TEXT) + chunk(b"data", b"samples")
         sent = cleaned(tmp_path / "a.wav", b"RIFF" + struct.pack("<I", len(content) + 4) + b"WAVE" + content)
-        assert sent[12:] == chunk(b"fmt ", head + expected) + chunk(b"fact", b"1234") + chunk(
-            b"data", b"samples"
-        )
+        assert sent[12:] == chunk(b"fmt ", head + expected) + chunk(b"fact", b"1234") + chunk(b"data", b"samples")
 
 
 def test_sizes_that_are_stated_or_not(tmp_path: Path) -> None:
@@ -230,18 +193,14 @@ def _parts_of_profile(plain: bytes, order: tuple[int, ...]) -> bytes:
     content = profile()
     parts = {1: content[:100], 2: content[100:300], 3: content[300:]}
     segments = [segment(0xE2, b"ICC_PROFILE\0" + bytes([number, 3]) + parts[number]) for number in order]
-    return (
-        plain[:20] + segments[0] + b"\xff\x01" + segments[1] + segment(0xFE, TEXT) + segments[2] + plain[20:]
-    )
+    return plain[:20] + segments[0] + b"\xff\x01" + segments[1] + segment(0xFE, TEXT) + segments[2] + plain[20:]
 
 
 def test_only_loops_of_a_gif_stay(tmp_path: Path) -> None:
     plain = saved("GIF", picture().convert("P"))
     loop = b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x05\0\0"
     other = loop.replace(b"NETSCAPE2.0", b"Zq7-Marlowe")
-    assert (
-        cleaned(tmp_path / "a.gif", plain[:-1] + loop + other + plain[-1:]) == plain[:-1] + loop + plain[-1:]
-    )
+    assert cleaned(tmp_path / "a.gif", plain[:-1] + loop + other + plain[-1:]) == plain[:-1] + loop + plain[-1:]
     anim = loop.replace(b"NETSCAPE2.0", b"ANIMEXTS1.0")
     assert cleaned(tmp_path / "a.gif", plain[:-1] + anim + plain[-1:]) == plain[:-1] + anim + plain[-1:]
 
@@ -257,9 +216,7 @@ def test_segments_of_a_jpeg(tmp_path: Path) -> None:
     exact = plain[:2] + segment(0xE0, plain[6:18]) + plain[20:]
     assert cleaned(tmp_path / "e.jpg", exact) == plain
     profiles = _parts_of_profile(plain, (1, 2, 3))
-    assert cleaned(tmp_path / "f.jpg", _parts_of_profile(plain, (3, 1, 2))) == cleaned(
-        tmp_path / "g.jpg", profiles
-    )
+    assert cleaned(tmp_path / "f.jpg", _parts_of_profile(plain, (3, 1, 2))) == cleaned(tmp_path / "g.jpg", profiles)
     filled = plain[:20] + b"\xff\xff" + plain[20:]
     assert cleaned(tmp_path / "d.jpg", filled) == plain
 
@@ -295,9 +252,7 @@ def test_chunks_of_an_aiff(tmp_path: Path) -> None:
         (b"AIFC", chunk(b"FVER", b"1234", ">"), common + b"NONE" + bytes(2)),
     ):
         stated = common if kind == b"AIFF" else common + b"NONE" + bytes([11]) + TEXT
-        content = (
-            version + chunk(b"NAME", TEXT, ">") + chunk(b"COMM", stated, ">") + chunk(b"SSND", samples, ">")
-        )
+        content = version + chunk(b"NAME", TEXT, ">") + chunk(b"COMM", stated, ">") + chunk(b"SSND", samples, ">")
         sent = cleaned(tmp_path / "a.aiff", b"FORM" + struct.pack(">I", len(content) + 4) + kind + content)
         assert sent[12:] == version + chunk(b"COMM", written, ">") + chunk(b"SSND", samples, ">")
         assert sent[:12] == b"FORM" + struct.pack(">I", len(sent) - 8) + kind

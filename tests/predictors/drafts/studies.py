@@ -106,8 +106,7 @@ def filled(request: Mapping[str, Any], **changed: Any) -> str:
     """The form of a request, filled in."""
     answers = {**GOOD, **changed}
     entries = {
-        f"q{place}": {"answer": answers[name], "confidence": 0.8}
-        for place, name in enumerate(fields_of(request), 1)
+        f"q{place}": {"answer": answers[name], "confidence": 0.8} for place, name in enumerate(fields_of(request), 1)
     }
     return json.dumps(entries, ensure_ascii=False)
 
@@ -115,10 +114,7 @@ def filled(request: Mapping[str, Any], **changed: Any) -> str:
 def completion(content: Any, tokens: tuple[int, int] | None = (1_000, 100), **choice: Any) -> Reply:
     """A chat completion with this content."""
     message = {"role": "assistant", "content": content}
-    whole: dict[str, Any] = {
-        "choices": [{"message": message, "finish_reason": "stop", **choice}],
-        "model": "seer-2",
-    }
+    whole: dict[str, Any] = {"choices": [{"message": message, "finish_reason": "stop", **choice}], "model": "seer-2"}
     if tokens is not None:
         whole["usage"] = {"prompt_tokens": tokens[0], "completion_tokens": tokens[1]}
     return Reply(body=json.dumps(whole).encode())
@@ -133,9 +129,7 @@ def good(request: dict[str, Any], stimulus: str) -> Reply:
 @contextmanager
 def chat_server(folder: Path, answer: Answer = good) -> Iterator[Served]:
     """A server that knows which stimulus an image is, by its bytes."""
-    names = {
-        hashlib.sha256(path.read_bytes()).hexdigest(): path.stem for path in (folder / "media").iterdir()
-    }
+    names = {hashlib.sha256(path.read_bytes()).hexdigest(): path.stem for path in (folder / "media").iterdir()}
 
     def behave(request: dict[str, Any], count: int) -> Reply:
         del count
@@ -154,6 +148,4 @@ def chat_spec(served: Served, options: str = "") -> str:
 
 def options(*drafters: str, fields: Sequence[str] = (), **more: Any) -> DraftOptions:
     """Options for a quick run."""
-    return DraftOptions(
-        fields=tuple(fields), drafters=drafters, **{"asking": QUICK, "duplicates": False, **more}
-    )
+    return DraftOptions(fields=tuple(fields), drafters=drafters, **{"asking": QUICK, "duplicates": False, **more})

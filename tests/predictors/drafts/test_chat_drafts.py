@@ -135,9 +135,7 @@ HOSTILE: dict[str, tuple[Wrong, dict[str, str]]] = {
         {"things": "there are 1,000 tags. At most 30 make a draft"},
     ),
     "prose as a tag": (
-        lambda r: completion(
-            filled(r, things="I can see that there is a very large and rather grey square " * 3)
-        ),
+        lambda r: completion(filled(r, things="I can see that there is a very large and rather grey square " * 3)),
         {"things": "is no tag but prose"},
     ),
     "too many words": (
@@ -145,10 +143,7 @@ HOSTILE: dict[str, tuple[Wrong, dict[str, str]]] = {
         {"caption": "is not on the scale. Allowed: 2 to 20 words"},
     ),
     "an empty text": (lambda r: completion(filled(r, caption="")), {"caption": "gave no answer"}),
-    "only markup": (
-        lambda r: completion(filled(r, caption="<script>alert(1)</script>")),
-        {"caption": "empty"},
-    ),
+    "only markup": (lambda r: completion(filled(r, caption="<script>alert(1)</script>")), {"caption": "empty"}),
     "a refusal": (
         lambda _: completion(None, refusal="I cannot look at that", finish_reason="stop"),
         dict.fromkeys(FIELDS, "the model answered with nothing"),
@@ -159,26 +154,15 @@ HOSTILE: dict[str, tuple[Wrong, dict[str, str]]] = {
     ),
     "cut off": (
         lambda r: completion(filled(r)[:60], finish_reason="length"),
-        dict.fromkeys(
-            FIELDS, "cut off after 100 tokens, by a limit of the server: max_tokens=2000 was not reached"
-        ),
+        dict.fromkeys(FIELDS, "cut off after 100 tokens, by a limit of the server: max_tokens=2000 was not reached"),
     ),
-    "broken JSON": (
-        lambda r: completion(filled(r)[:-3]),
-        dict.fromkeys(FIELDS, "not a filled-in form"),
-    ),
+    "broken JSON": (lambda r: completion(filled(r)[:-3]), dict.fromkeys(FIELDS, "not a filled-in form")),
     "a field left out": (
         lambda r: completion(json.dumps({k: v for k, v in json.loads(filled(r)).items() if k != "q3"})),
         {"clutter": "left this question out"},
     ),
-    "bare answers": (
-        lambda r: completion(json.dumps({k: v["answer"] for k, v in json.loads(filled(r)).items()})),
-        {},
-    ),
-    "always too busy": (
-        lambda _: Reply(status=429, headers={"retry-after": "0"}),
-        dict.fromkeys(FIELDS, "429"),
-    ),
+    "bare answers": (lambda r: completion(json.dumps({k: v["answer"] for k, v in json.loads(filled(r)).items()})), {}),
+    "always too busy": (lambda _: Reply(status=429, headers={"retry-after": "0"}), dict.fromkeys(FIELDS, "429")),
     "always broken": (lambda _: Reply(status=500, body=b"oops"), dict.fromkeys(FIELDS, "500")),
     "not allowed": (lambda _: Reply(status=401), dict.fromkeys(FIELDS, "set HEARTFELT_CHAT_KEY")),
     "a page": (
@@ -199,9 +183,7 @@ def test_each_failure_is_a_row_with_its_reason_and_costs_no_other_image(tmp_path
 
     with chat_server(folder, behave) as served:
         done = draft(folder, options(chat_spec(served)))
-    failed = {
-        (row[0], row[1]): row[2] for row in done.ledger.select("stimulus", "question", "reason").iter_rows()
-    }
+    failed = {(row[0], row[1]): row[2] for row in done.ledger.select("stimulus", "question", "reason").iter_rows()}
     expected = {(s, field): text for s, name in wrong.items() for field, text in HOSTILE[name][1].items()}
     assert set(failed) == set(expected)
     for item, text in expected.items():
@@ -240,9 +222,7 @@ def test_busy_servers_and_slow_ones_are_asked_again(folder: Path) -> None:
 def test_markup_is_removed_and_noted(folder: Path) -> None:
     def marked(request: dict[str, Any], stimulus: str) -> Reply:
         caption = "**A** <b onclick='x()'>grey</b> square, see [here](http://x.y) &lt;script&gt;bad()&lt;/script&gt;"
-        return completion(
-            filled(request, caption=caption, things=["<i>sky</i>", "Sky", "sea"], atmosphere=NONE)
-        )
+        return completion(filled(request, caption=caption, things=["<i>sky</i>", "Sky", "sea"], atmosphere=NONE))
 
     with chat_server(folder, marked) as served:
         done = draft(folder, options(chat_spec(served)))

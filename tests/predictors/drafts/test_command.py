@@ -28,13 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.server
 def test_dry_run_then_run_then_nothing_left(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with chat_server(folder) as served:
-        asked = [
-            "draft",
-            str(folder),
-            "--with",
-            chat_spec(served, "input_price=1,output_price=2"),
-            "--no-cache",
-        ]
+        asked = ["draft", str(folder), "--with", chat_spec(served, "input_price=1,output_price=2"), "--no-cache"]
         assert main([*asked, "--dry-run"]) == 0
         shown = capsys.readouterr().out
         assert "seer: caption, atmosphere, clutter, things, light" in shown
@@ -94,9 +88,7 @@ def test_an_example_study_has_drafts_and_check_says_which(
     assert mentions(shown, "human_action", "0 of 32 stimuli")
     path = folder / "study.yaml"
     text = path.read_text(encoding="utf-8")
-    path.write_text(
-        text.replace("    none: {en: Nobody", "    draft: objets\n    none: {en: Nobody"), encoding="utf-8"
-    )
+    path.write_text(text.replace("    none: {en: Nobody", "    draft: objets\n    none: {en: Nobody"), encoding="utf-8")
     assert main(["check", "--no-pages", str(folder)]) == 2
     assert mentions(capsys.readouterr().err.replace("\n", " "), "'objets'", "'objects'")
 

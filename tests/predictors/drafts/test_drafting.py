@@ -52,9 +52,7 @@ def chosen(fields: tuple[str, ...] = (), *drafters: str, text: str = STUDY) -> d
 
 
 def test_which_machine_drafts_what() -> None:
-    named = STUDY.replace(
-        "scale: light, machine_first: true", "scale: light, machine_first: true, draft: file:x.csv"
-    )
+    named = STUDY.replace("scale: light, machine_first: true", "scale: light, machine_first: true, draft: file:x.csv")
     assert chosen((), "chat:m@http://h", text=named) == dict.fromkeys(FIELDS, "chat:m@http://h") | {
         "light": "file:x.csv"
     }
@@ -77,9 +75,7 @@ def test_which_machine_drafts_what() -> None:
         ((), ("light=clip", "light=clap"), "Two machines are named for 'light'", "Name one"),
     ],
 )
-def test_choices_that_cannot_be(
-    fields: tuple[str, ...], drafters: tuple[str, ...], problem: str, fix: str
-) -> None:
+def test_choices_that_cannot_be(fields: tuple[str, ...], drafters: tuple[str, ...], problem: str, fix: str) -> None:
     with pytest.raises(InputError) as caught:
         assign(parse_study(STUDY, "study"), fields, drafters)
     assert problem in caught.value.problem
@@ -96,15 +92,11 @@ def test_a_study_without_fields_and_a_draft_key_on_a_judgement() -> None:
 
 
 @pytest.mark.server
-def test_a_study_of_somebody_else_runs_nothing_and_gets_no_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_of_somebody_else_runs_nothing_and_gets_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
 
     def named(name: str, spec: str) -> Path:
-        own = STUDY.replace(
-            "scale: light, machine_first: true", f"scale: light, machine_first: true, draft: '{spec}'"
-        )
+        own = STUDY.replace("scale: light, machine_first: true", f"scale: light, machine_first: true, draft: '{spec}'")
         return write_study(tmp_path / name, 2, own)
 
     for place, spec in enumerate(("os:system", "endpoint:http://h/v1", "chat[key_from=HOME]:m@http://h/v1")):
@@ -134,8 +126,7 @@ def test_drafts_from_a_wide_and_a_long_file(folder: Path, tmp_path: Path) -> Non
     named = [f"{field}=file:{wide}" for field in ("light", "clutter")]
     done = draft(folder, options(*named, f"file:{long}"))
     have = {
-        (s, q): (v, c)
-        for s, q, v, c in done.drafts.select("stimulus", "question", "value", "confidence").iter_rows()
+        (s, q): (v, c) for s, q, v, c in done.drafts.select("stimulus", "question", "value", "confidence").iter_rows()
     }
     assert have == {
         ("p0", "light"): ("0.1", None),
@@ -168,9 +159,7 @@ def test_a_function_drafts_and_a_failing_one_is_a_reason(
     )
     monkeypatch.syspath_prepend(tmp_path)
     done = draft(folder, options("my_drafter:light", fields=["light"]))
-    assert dict(done.drafts.select("stimulus", "value").iter_rows()) == dict.fromkeys(
-        ("p0", "p1", "p3"), "0.5"
-    )
+    assert dict(done.drafts.select("stimulus", "value").iter_rows()) == dict.fromkeys(("p0", "p1", "p3"), "0.5")
     assert done.ledger.select("stimulus", "reason").rows() == [("p2", "ValueError: too dark")]
     assert done.fields[0].problems == {"ValueError: too dark": 1}
 
@@ -226,12 +215,9 @@ PRICES = "input_price=1000,output_price=1000"
 
 @pytest.mark.server
 @pytest.mark.parametrize(
-    ("budget", "asked"),
-    [(Budget(limit=3.5), 3), (Budget(limit=2_500, unit="tokens"), 2), (Budget(limit=0), 0)],
+    ("budget", "asked"), [(Budget(limit=3.5), 3), (Budget(limit=2_500, unit="tokens"), 2), (Budget(limit=0), 0)]
 )
-def test_a_budget_is_never_exceeded_and_a_larger_one_continues(
-    tmp_path: Path, budget: Budget, asked: int
-) -> None:
+def test_a_budget_is_never_exceeded_and_a_larger_one_continues(tmp_path: Path, budget: Budget, asked: int) -> None:
     folder = write_study(tmp_path / "study", 10)
     with chat_server(folder) as served:
         spec = chat_spec(served, PRICES)
@@ -292,9 +278,7 @@ def test_killed_and_continued(tmp_path: Path) -> None:
     )
     with chat_server(folder, stuck) as served:
         spec = chat_spec(served)
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, str(folder), spec], cwd=Path(__file__).parents[3]
-        )
+        process = subprocess.Popen([sys.executable, "-c", code, str(folder), spec], cwd=Path(__file__).parents[3])
         assert reached.wait(60)
         process.send_signal(signal.SIGKILL)
         process.wait()

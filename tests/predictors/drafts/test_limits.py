@@ -17,14 +17,7 @@ from heartfelt.predictors import PREDICTORS, Ask, Case, Prediction, Predictor, R
 from heartfelt.predictors.drafts import DraftOptions, draft, plan_drafts
 from heartfelt.predictors.drafts.cases import draft_ask, draft_cases, pending_items
 from heartfelt.predictors.drafts.choosing import Assignment, assign, by_id
-from heartfelt.predictors.drafts.drafting import (
-    RUNS,
-    _change,
-    draft_from_pixels,
-    drafter_of,
-    language_of,
-    provenance,
-)
+from heartfelt.predictors.drafts.drafting import RUNS, _change, draft_from_pixels, drafter_of, language_of, provenance
 from heartfelt.predictors.drafts.planning import media_tokens
 from heartfelt.predictors.execution.calls import Budget, Call
 from heartfelt.predictors.hosted.chat import Chat
@@ -63,9 +56,7 @@ class Hosted(Predictor):
 
     def predict_one(self, case: Case, ask: Ask) -> Prediction:
         self.made.append(case.stimulus)
-        tokens: dict[str, Any] = (
-            {} if self.uncounted else {"input_tokens": 900, "output_tokens": 100, "cost": COST}
-        )
+        tokens: dict[str, Any] = {} if self.uncounted else {"input_tokens": 900, "output_tokens": 100, "cost": COST}
         call = Call(
             id=f"c{len(self.made)}",
             request="0" * 64,
@@ -75,9 +66,7 @@ class Hosted(Predictor):
             form="plain",
             **tokens,
         )
-        given = {"light": Prediction(value=0.5, score=0.8), "clutter": Prediction(value=3.0, score=0.6)}[
-            ask.question
-        ]
+        given = {"light": Prediction(value=0.5, score=0.8), "clutter": Prediction(value=3.0, score=0.6)}[ask.question]
         if self.kind == "refused" and case.stimulus == "p1":
             return Prediction(problem="refused: too dark", call=call)
         return replace(given, call=call)
@@ -115,21 +104,14 @@ def test_refused_answers_and_second_attempts_cost_too(folder: Path) -> None:
     first = draft(folder, options("hosted:refused", fields=TWO))
     assert (first.failed, first.spent) == (2, 8.0)
     second = draft(folder, options("hosted:refused", fields=TWO))
-    assert (second.drafters[0].requests, second.drafters[0].cost) == (2, 2.0), (
-        "only what failed is asked again"
-    )
+    assert (second.drafters[0].requests, second.drafters[0].cost) == (2, 2.0), "only what failed is asked again"
     assert second.spent == 10.0
     assert set(second.ledger["reason"]) == {"refused: too dark"}
 
 
 @pytest.mark.parametrize(
     ("budget", "room"),
-    [
-        (Budget(limit=5.0), 2),
-        (Budget(limit=5_000, unit="tokens"), 2),
-        (Budget(limit=4.0), 2),
-        (Budget(limit=3.9), 1),
-    ],
+    [(Budget(limit=5.0), 2), (Budget(limit=5_000, unit="tokens"), 2), (Budget(limit=4.0), 2), (Budget(limit=3.9), 1)],
 )
 def test_a_case_is_as_dear_as_all_its_requests(folder: Path, budget: Budget, room: int) -> None:
     """Two requests a case: the budget is for whole cases, in this run and after an earlier one."""
@@ -175,9 +157,7 @@ def test_a_confidence_outside_0_to_1_is_none(folder: Path) -> None:
     assert sure == {"p0": None, "p1": None, "p2": 0.0, "p3": 1.0}
     assert done.fields[0].confidence == 0.5
     likely = draft(folder, options("scored_by_hand:similar", fields=["atmosphere"]))
-    assert set(likely.drafts.filter(pl.col("question") == "atmosphere")["confidence"]) == {0.9}, (
-        "of the answer"
-    )
+    assert set(likely.drafts.filter(pl.col("question") == "atmosphere")["confidence"]) == {0.9}, "of the answer"
 
 
 def test_a_share_of_the_image_is_no_confidence(folder: Path) -> None:
@@ -190,9 +170,7 @@ def test_a_share_of_the_image_is_no_confidence(folder: Path) -> None:
 
 
 def test_who_drafts_what() -> None:
-    study = parse_study(
-        STUDY.replace("id: light", "id: brightness").replace("id: things", "id: People"), "study"
-    )
+    study = parse_study(STUDY.replace("id: light", "id: brightness").replace("id: things", "id: People"), "study")
     assigned, without = assign(study)
     assert [(each.spec, [q.id for q in each.fields], each.named) for each in assigned] == [
         ("faces", ["People"], False),
@@ -210,12 +188,7 @@ def test_who_drafts_what() -> None:
 
 
 ASKS = [
-    Ask(
-        question="light",
-        scale=Numeric(type="numeric", low=0, high=1, step=0.01),
-        text="",
-        words="How light is it?",
-    )
+    Ask(question="light", scale=Numeric(type="numeric", low=0, high=1, step=0.01), text="", words="How light is it?")
 ]
 CHAT = "chat[input_price=2,output_price=5]:seer@http://127.0.0.1:9/v1"
 
@@ -250,9 +223,7 @@ def test_what_is_drafted_fails_and_is_changed_in_one_summary(folder: Path) -> No
         encoding="utf-8",
     )
     done = draft(folder, options(f"file:{table}", fields=["light", "things", "atmosphere"]))
-    counts = {
-        each.field: (each.items, each.drafted, each.new, each.failed, each.none) for each in done.fields
-    }
+    counts = {each.field: (each.items, each.drafted, each.new, each.failed, each.none) for each in done.fields}
     assert counts == {"light": (4, 2, 2, 2, 0), "things": (4, 3, 3, 1, 0), "atmosphere": (4, 3, 3, 1, 1)}
     assert (done.new, done.failed) == (8, 4)
     light = next(each for each in done.fields if each.field == "light")
@@ -261,10 +232,7 @@ def test_what_is_drafted_fails_and_is_changed_in_one_summary(folder: Path) -> No
     )
     assert light.sources == {"drafts": 2}
     assert light.confidence is None
-    rows = {
-        (row["stimulus"], row["question"], row["what"]): row["reason"]
-        for row in done.ledger.iter_rows(named=True)
-    }
+    rows = {(row["stimulus"], row["question"], row["what"]): row["reason"] for row in done.ledger.iter_rows(named=True)}
     assert set(rows) == {
         ("p1", "light", "draft"),
         ("p2", "light", "draft"),
@@ -318,9 +286,7 @@ def test_what_is_put_to_a_drafter(tmp_path: Path) -> None:
     stimuli.write_csv(folder / "stimuli.csv")
     opened = open_study(folder)
     study = opened.study
-    asks = {
-        name: draft_ask(study, study.question(name), "ko") for name in ("caption", "atmosphere", "clutter")
-    }
+    asks = {name: draft_ask(study, study.question(name), "ko") for name in ("caption", "atmosphere", "clutter")}
     assert asks["caption"].words == "무엇이 보입니까?"
     assert asks["atmosphere"].words == "Atmosphere Judge the light alone."
     assert (asks["atmosphere"].none, asks["clutter"].none) == (True, False)
@@ -347,11 +313,7 @@ def test_what_is_pending(folder: Path) -> None:
     stimuli = pl.read_csv(folder / "stimuli.csv").with_columns(pl.Series("light", ["0.9", None, "7", None]))
     stimuli.write_csv(folder / "stimuli.csv")
     opened = open_study(folder)
-    assert pending_items(opened, ["light"], again=False).rows() == [
-        ("p1", "light"),
-        ("p2", "light"),
-        ("p3", "light"),
-    ]
+    assert pending_items(opened, ["light"], again=False).rows() == [("p1", "light"), ("p2", "light"), ("p3", "light")]
     assert pending_items(opened, ["light"], again=True).height == 4
     assert pending_items(opened, ["light", "clutter"], again=False).height == 7
 
@@ -387,13 +349,7 @@ def test_a_machine_here_costs_nothing_and_the_result_is_short(folder: Path) -> N
     table.write_text("stimulus,light\n" + "".join(f"p{n},0.{n}\n" for n in range(4)), encoding="utf-8")
     done = draft(folder, options(f"file:{table}", fields=["light"]))
     (run,) = done.drafters
-    assert (run.requests, run.input_tokens, run.output_tokens, run.without_counts, run.cost) == (
-        0,
-        0,
-        0,
-        0,
-        None,
-    )
+    assert (run.requests, run.input_tokens, run.output_tokens, run.without_counts, run.cost) == (0, 0, 0, 0, None)
     assert (done.spent, done.duplicates, done.duplicate_images) == (None, None, 0)
     written = json.loads(dumps(done))
     assert "drafts" not in written
@@ -467,16 +423,12 @@ def test_sounds_take_tokens_by_the_second(folder: Path) -> None:
 
 def test_who_names_a_drafter_and_fields_without_one() -> None:
     theirs = parse_study(
-        STUDY.replace(
-            "scale: light, machine_first: true", "scale: light, machine_first: true, draft: file:x.csv"
-        ),
+        STUDY.replace("scale: light, machine_first: true", "scale: light, machine_first: true, draft: file:x.csv"),
         "study",
     )
     named = {each.spec: each.named for each in assign(theirs, (), ("file:y.csv",))[0]}
     assert named == {"file:y.csv": False, "file:x.csv": True}
-    assert [each.named for each in assign(theirs, (), ("file:x.csv",))[0]] == [False], (
-        "the command names it too"
-    )
+    assert [each.named for each in assign(theirs, (), ("file:x.csv",))[0]] == [False], "the command names it too"
     assert [each.named for each in assign(theirs, ("light",), ("light=file:x.csv",))[0]] == [False]
     with pytest.raises(InputError, match=r"machine.*'caption'"):
         assign(theirs, ("light", "caption"))

@@ -72,14 +72,8 @@ def test_a_detector_of_the_authors_own_by_the_command(here: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "It knows dogs." in done.stdout
     rows = {row["stimulus"]: row for row in drafts_of(here).iter_rows(named=True)}
-    assert {name: row["value"] for name, row in rows.items()} == {
-        "p0": "dog;grass",
-        "p1": "sky;sea",
-        "p2": "(none)",
-    }
-    assert json.loads(rows["p0"]["boxes"]) == [
-        {"tag": "dog", "confidence": 0.92, "box": [0.1, 0.2, 0.6, 0.9]}
-    ]
+    assert {name: row["value"] for name, row in rows.items()} == {"p0": "dog;grass", "p1": "sky;sea", "p2": "(none)"}
+    assert json.loads(rows["p0"]["boxes"]) == [{"tag": "dog", "confidence": 0.92, "box": [0.1, 0.2, 0.6, 0.9]}]
     assert (rows["p0"]["confidence"], rows["p1"]["confidence"]) == (0.92, None)
     assert rows["p1"]["boxes"] is None
     assert {row["limits"] for row in rows.values()} == {"It knows dogs."}
@@ -88,9 +82,7 @@ def test_a_detector_of_the_authors_own_by_the_command(here: Path) -> None:
 
 def test_boxes_in_pixels_become_fractions(here: Path) -> None:
     done = draft(here, options("tagger[boxes=pixels]:my_detector:pixels", fields=["things"]))
-    assert json.loads(done.drafts["boxes"][0]) == [
-        {"tag": "dog", "confidence": 0.9, "box": [0.25, 0.125, 0.5, 1.0]}
-    ]
+    assert json.loads(done.drafts["boxes"][0]) == [{"tag": "dog", "confidence": 0.9, "box": [0.25, 0.125, 0.5, 1.0]}]
 
 
 HOSTILE = {
@@ -145,10 +137,7 @@ def test_hostile_taggers_are_rows_of_the_ledger(
         else:
             assert f"p{place}" not in reasons, text
     drafts = {row["stimulus"]: row["value"] for row in drafts_of(folder).iter_rows(named=True)}
-    assert drafts == {
-        f"p{len(HOSTILE) - 2}": "(none)",
-        f"p{len(HOSTILE) - 1}": ";".join(f"tag {n}" for n in range(30)),
-    }
+    assert drafts == {f"p{len(HOSTILE) - 2}": "(none)", f"p{len(HOSTILE) - 1}": ";".join(f"tag {n}" for n in range(30))}
 
 
 def test_what_a_tagger_may_return() -> None:
@@ -157,10 +146,7 @@ def test_what_a_tagger_may_return() -> None:
         {"tag": "a cat", "confidence": 0.0},
     ]
     assert len(tags_seen(["x"] * 1_000)) == 1_000
-    assert tags_seen(["x" * 80, {"tag": "y", "box": None, "confidence": None}]) == [
-        {"tag": "x" * 80},
-        {"tag": "y"},
-    ]
+    assert tags_seen(["x" * 80, {"tag": "y", "box": None, "confidence": None}]) == [{"tag": "x" * 80}, {"tag": "y"}]
 
 
 @pytest.mark.parametrize(
@@ -182,8 +168,7 @@ def test_a_tagger_that_cannot_be_made_says_why(here: Path, spec: str, problem: s
 
 def test_a_study_of_somebody_elses_runs_no_tagger(here: Path) -> None:
     text = STUDY.replace(
-        "text: Things in it, scale: tags,",
-        "text: Things in it, scale: tags, draft: 'tagger:my_detector:see',",
+        "text: Things in it, scale: tags,", "text: Things in it, scale: tags, draft: 'tagger:my_detector:see',"
     )
     (here / "study.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=r"functions.*keys"):

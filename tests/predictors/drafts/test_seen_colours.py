@@ -46,8 +46,7 @@ def image_path(row: Row) -> Path | None:
 def judged(path: Path, row: Row) -> tuple[bool, int, int, int, int]:
     """Whether the first colour is the main one; how many colours are named, and right; how many are to be named, and are."""
     colours = [
-        {"blue", "green"} if colour.term == "turquoise" else {colour.term}
-        for colour in measure_image(path).palette
+        {"blue", "green"} if colour.term == "turquoise" else {colour.term} for colour in measure_image(path).palette
     ]
     main, seen = set(row["main"].split()), [set(part.split("/")) for part in row["seen"].split()]
     allowed = set(row["may"].split()).union(main, *seen)
@@ -67,9 +66,7 @@ def test_sixty_images_are_labelled() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "image", [row["image"] for row in labelled() if row["image"].startswith(FROM_PACKAGES)]
-)
+@pytest.mark.parametrize("image", [row["image"] for row in labelled() if row["image"].startswith(FROM_PACKAGES)])
 def test_colours_of_images_that_come_with_packages(image: str) -> None:
     row = next(row for row in labelled() if row["image"] == image)
     path = image_path(row)

@@ -146,11 +146,7 @@ def test_close_tones_are_rough_and_a_fifth_is_not() -> None:
 
 def test_a_beat_repeats_at_its_own_lag() -> None:
     result = onsets(clicks(120))
-    lags = [
-        int(name.removeprefix("all_repeat_"))
-        for name in features.RHYTHM_NAMES
-        if name.startswith("all_repeat_")
-    ]
+    lags = [int(name.removeprefix("all_repeat_")) for name in features.RHYTHM_NAMES if name.startswith("all_repeat_")]
     # Half a second is 31.25 frames.
     own = max(lag for lag in lags if lag <= 31)
     shorter = [result[f"all_repeat_{lag:03d}"] for lag in lags if lag < own - 8]
@@ -234,9 +230,7 @@ def test_what_musicnn_sees_does_not_depend_on_the_level() -> None:
 @pytest.mark.usefixtures("musicnn")
 def test_a_file_is_heard_at_its_own_rate_and_seen_at_sixteen_thousand(tmp_path: Path) -> None:
     time = np.arange(44_100 * 4) / 44_100
-    sound = (0.2 * np.sin(2 * np.pi * 440 * time) + 0.05 * np.sin(2 * np.pi * 15_500 * time)).astype(
-        np.float32
-    )
+    sound = (0.2 * np.sin(2 * np.pi * 440 * time) + 0.05 * np.sin(2 * np.pi * 15_500 * time)).astype(np.float32)
     soundfile.write(tmp_path / "high.wav", sound, 44_100, subtype="FLOAT")
     row = MusicnnEmbedding().of(tmp_path / "high.wav").rows[0]
     band = row[columns_of(MusicnnEmbedding.blocks)["bandwidth"]]
@@ -321,7 +315,5 @@ print(sorted(heavy & set(sys.modules)))
 @pytest.mark.usefixtures("musicnn")
 def test_a_sound_is_predicted_without_heavy_imports() -> None:
     """They would be most of the time to the first prediction."""
-    done = subprocess.run(
-        [sys.executable, "-c", _COLD, str(SHIPPED)], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", _COLD, str(SHIPPED)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -71,9 +71,7 @@ def test_bad_files_say_why_and_do_not_stop_the_rest(tmp_path: Path) -> None:
     table = heartfelt.predict([tmp_path / name for name in names])
     assert table["ok"].to_list() == [False] * 10 + [True] * 2
     reasons = table["problem"].to_list()[:10:2]
-    for reason, words in zip(
-        reasons, ("not finite", "holds text", "empty", "cut off", "missing"), strict=True
-    ):
+    for reason, words in zip(reasons, ("not finite", "holds text", "empty", "cut off", "missing"), strict=True):
         assert words in reason
 
 

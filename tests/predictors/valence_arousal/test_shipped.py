@@ -96,11 +96,7 @@ def test_a_few_real_ratings_and_the_head_beat_the_ratings_alone(shared_data: Pat
     ratings = first_answers(screen(snapshot, "default").snapshot()).drop("known")
     retained = list(shipped().out_of_fold.values())
     answer = pl.DataFrame(
-        [
-            {"stimulus": each.stimulus, "question": q, "value": v}
-            for each in retained
-            for q, v in each.predicted.items()
-        ]
+        [{"stimulus": each.stimulus, "question": q, "value": v} for each in retained for q, v in each.predicted.items()]
     )
     references = {name: dict(snapshot.study.reference(name)) for name in ("valence", "arousal")}
     middle = {"valence": 5.0, "arousal": 5.0}
@@ -109,11 +105,7 @@ def test_a_few_real_ratings_and_the_head_beat_the_ratings_alone(shared_data: Pat
         result: Any = to_json(
             predicted_conveyance(
                 Evidence(
-                    stimuli=snapshot.stimuli,
-                    predictions=answer,
-                    references=references,
-                    midpoints=middle,
-                    ratings=rated,
+                    stimuli=snapshot.stimuli, predictions=answer, references=references, midpoints=middle, ratings=rated
                 )
             )
         )

@@ -43,13 +43,7 @@ def voice(at: int) -> Sound:
     """Speech by heartfelt's own synthesiser, of other seeds and feelings than the limits were looked at with."""
     systems = list(VOICE_SYSTEMS)
     sound = render_voice(
-        2 + at,
-        8 - at,
-        system=systems[at % len(systems)],
-        seconds=10,
-        rate=RATE,
-        seed=100 + at,
-        name=f"new{at}",
+        2 + at, 8 - at, system=systems[at % len(systems)], seconds=10, rate=RATE, seed=100 + at, name=f"new{at}"
     )
     return np.asarray(sound, np.float64)
 
@@ -90,9 +84,7 @@ def test_speech_tones_and_noise_are_flagged(foreign: Path) -> None:
 @pytest.mark.usefixtures("musicnn")
 def test_the_flag_is_a_column_of_predictions(foreign: Path) -> None:
     asks = (Ask(question="valence", scale=NINE, text=""), Ask(question="arousal", scale=NINE, text=""))
-    chosen = [
-        Case(stimulus=name, asks=asks, media=Media(foreign / f"{name}.wav")) for name in ("voice_0", "pink")
-    ]
+    chosen = [Case(stimulus=name, asks=asks, media=Media(foreign / f"{name}.wav")) for name in ("voice_0", "pink")]
     with predictor_from("valence-arousal") as predictor:
         table = run(predictor, chosen).table
     assert set(table["flag"]) == {"unlike training"}

@@ -21,20 +21,13 @@ def forward(torch: Any, weights: Mapping[str, npt.NDArray[Any]], patches: npt.ND
         name = f"batch_normalization_{number}" if number else "batch_normalization"
         shape = [1] * x.ndim
         shape[axis] = -1
-        part = {
-            key: w[f"{name}/{key}"].reshape(shape)
-            for key in ("gamma", "beta", "moving_mean", "moving_variance")
-        }
-        return (x - part["moving_mean"]) / torch.sqrt(part["moving_variance"] + 1e-3) * part["gamma"] + part[
-            "beta"
-        ]
+        part = {key: w[f"{name}/{key}"].reshape(shape) for key in ("gamma", "beta", "moving_mean", "moving_variance")}
+        return (x - part["moving_mean"]) / torch.sqrt(part["moving_variance"] + 1e-3) * part["gamma"] + part["beta"]
 
     def layer(x: Any, number: int, pad: tuple[int, int]) -> Any:
         name = f"conv2d_{number}" if number else "conv2d"
         kernel = w[f"{name}/kernel"].permute(3, 2, 0, 1)
-        rectified = functional.relu(
-            functional.conv2d(functional.pad(x, (0, 0, *pad)), kernel, w[f"{name}/bias"])
-        )
+        rectified = functional.relu(functional.conv2d(functional.pad(x, (0, 0, *pad)), kernel, w[f"{name}/bias"]))
         return normalised(rectified, number + 1)
 
     x = normalised(torch.from_numpy(patches).double()[:, None], 0)

@@ -17,9 +17,7 @@ without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine
 def test_no_gpu_is_told(name: str) -> None:
     from heartfelt.predictors.weights.devices import checked_device
 
-    with pytest.raises(
-        InputError, match=f"'{name}' needs a GPU, and there is none: PyTorch sees no NVIDIA"
-    ) as raised:
+    with pytest.raises(InputError, match=f"'{name}' needs a GPU, and there is none: PyTorch sees no NVIDIA") as raised:
         checked_device(name)
     assert "device=cpu" in raised.value.fix
 

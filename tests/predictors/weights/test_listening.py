@@ -93,9 +93,7 @@ def test_a_long_recording_is_judged_on_windows_read_where_they_stand(
     monkeypatch.setattr("heartfelt.predictors.networks.speech.MOST_WINDOWS", 3)
     path = written(tmp_path, "eight.wav", 125.0)
     steps: list[tuple[int, int]] = []
-    heard = speech_quality(
-        path, models=("distillmos",), progress=lambda _, done, total: steps.append((done, total))
-    )
+    heard = speech_quality(path, models=("distillmos",), progress=lambda _, done, total: steps.append((done, total)))
     assert steps == [(0, 1)]
     whole = distillmos(decode(path, 16_000))
     assert heard.values["distillmos"].value == pytest.approx(whole.scores["distillmos"], abs=0.1)
@@ -116,10 +114,7 @@ def test_a_long_recording_that_is_cut_is_refused(pulled: Pulled, tmp_path: Path)
 def test_progress_of_a_long_file(pulled: Pulled, tmp_path: Path) -> None:
     pulled("musicnn-msd")
     steps: list[tuple[int, int]] = []
-    tags(
-        written(tmp_path, "phone.wav", 25.0),
-        progress=lambda _, done, total: steps.append((done, total)),
-    )
+    tags(written(tmp_path, "phone.wav", 25.0), progress=lambda _, done, total: steps.append((done, total)))
     assert steps[0][0] < steps[1][0] <= steps[-1][0] == 25
     assert {total for _, total in steps} == {25}
 

@@ -57,13 +57,7 @@ def test_tokens_of_any_text_are_the_librarys(pulled: Pulled, theirs: Any) -> Non
     other = library(theirs, pieces)
     letters = st.characters(codec="utf-8", exclude_categories=("Cs", "Cn", "Co"), max_codepoint=0x2FFF)
 
-    @settings(
-        max_examples=150,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        suppress_health_check=list(HealthCheck),
-    )
+    @settings(max_examples=150, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(st.text(letters, max_size=60))
     def agree(text: str) -> None:
         assert pieces.tokens(text, LONGEST) == other.encode(text).ids
@@ -77,9 +71,7 @@ def test_long_texts_are_cut(pulled: Pulled) -> None:
     tokens = word_pieces(model).tokens(long, LONGEST)
     assert len(tokens) == LONGEST
     assert tokens[-1] == 102
-    np.testing.assert_allclose(
-        embed([long], model=model), embed([" ".join(["music"] * 254)], model=model), atol=1e-5
-    )
+    np.testing.assert_allclose(embed([long], model=model), embed([" ".join(["music"] * 254)], model=model), atol=1e-5)
 
 
 def test_texts_that_mean_alike_point_alike(pulled: Pulled) -> None:
@@ -119,9 +111,7 @@ def test_bert_score_is_what_transformers_vectors_give(pulled: Pulled, tmp_path: 
     members = read_members(pretrained, archive_of(pretrained, tmp_path))
     weights = next(content for name, content in members.items() if name.endswith(".safetensors"))
     bert = transformers.BertModel(
-        transformers.BertConfig(
-            hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536
-        )
+        transformers.BertConfig(hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536)
     ).eval()
     tensors = {name: torch.tensor(np.array(value)) for name, value in read_safetensors(weights).items()}
     bert.load_state_dict(tensors, strict=False)

@@ -102,9 +102,7 @@ def _nan() -> npt.NDArray[np.float32]:
         (np.zeros(100, np.int16), "not a mono clip"),
     ],
 )
-def test_what_cannot_be_heard_is_refused(
-    pulled: Pulled, samples: npt.NDArray[np.float32], words: str
-) -> None:
+def test_what_cannot_be_heard_is_refused(pulled: Pulled, samples: npt.NDArray[np.float32], words: str) -> None:
     with pytest.raises(InputError, match=words):
         embed(samples, model=pulled("musicnn-msd"))
 
@@ -128,9 +126,7 @@ def test_a_vector_is_made_of_named_parts(pulled: Pulled) -> None:
     assert sum(part.stop - part.start for part in musicnn.LAYERS.values()) == 753
 
 
-def test_the_spread_within_a_patch_is_never_negative_and_the_peak_never_below_the_mean(
-    pulled: Pulled,
-) -> None:
+def test_the_spread_within_a_patch_is_never_negative_and_the_peak_never_below_the_mean(pulled: Pulled) -> None:
     features = embed(sound(6 * 16_000), model=pulled("musicnn-msd"))
     assert (features.std_pool >= 0).all()
     assert (features.max_pool >= features.mean_pool - 1e-4).all()

@@ -21,13 +21,7 @@ import heartfelt
 from heartfelt.predictors import predictor_from
 from heartfelt.predictors.weights import MODELS, hub_folder, load_model, pull_model
 from heartfelt.predictors.weights import network as network_module
-from heartfelt.predictors.weights.network import (
-    PullError,
-    hub_access,
-    offline_switch,
-    package_index,
-    unreachable,
-)
+from heartfelt.predictors.weights.network import PullError, hub_access, offline_switch, package_index, unreachable
 from tests.predictors.servers import running
 from tests.predictors.tiny import write_tiny_clap
 
@@ -68,11 +62,7 @@ def answering(status: int) -> Iterator[str]:
 @pytest.mark.parametrize("load", [load_model, pull_model])
 @pytest.mark.parametrize("name", MODELS.names())
 def test_every_registered_model(
-    no_network: None,
-    name: str,
-    load: Callable[[str], object],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    no_network: None, name: str, load: Callable[[str], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEARTFELT_OFFLINE", "1")
     with pytest.raises(PullError, match="HEARTFELT_OFFLINE is set") as caught:
@@ -165,9 +155,7 @@ def test_no_other_module_fetches() -> None:
         nodes = list(ast.walk(ast.parse(text)))
         if fetching & {node.attr for node in nodes if isinstance(node, ast.Attribute)}:
             names = {node.id for node in nodes if isinstance(node, ast.Name)}
-            assert guards & names, (
-                f"{path} may ask the hub without asking heartfelt.predictors.weights.network"
-            )
+            assert guards & names, f"{path} may ask the hub without asking heartfelt.predictors.weights.network"
             seen.add(path.name)
     assert {"contrastive.py", "hub.py", "musicgen.py", "backbones.py"} <= seen
 
@@ -204,10 +192,7 @@ def test_a_hub_out_of_reach_is_an_error_at_once(
         free = server.getsockname()[1]
     monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{free}")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    with (
-        pytest.raises(PullError, match=f"the hub cannot be reached.*127.0.0.1:{free}: Conn"),
-        hub_access(NAME),
-    ):
+    with pytest.raises(PullError, match=f"the hub cannot be reached.*127.0.0.1:{free}: Conn"), hub_access(NAME):
         pass
     stored = tmp_path / "models--owner--some-model"
     (stored / "snapshots" / ("0" * 40)).mkdir(parents=True)
@@ -245,9 +230,7 @@ def test_the_package_index_is_the_one_pip_uses(tmp_path: Path, monkeypatch: pyte
     for name in [name for name in os.environ if name.startswith("PIP_")]:
         monkeypatch.delenv(name)
     config = tmp_path / "pip.conf"
-    config.write_text(
-        "[global]\nindex-url = https://me:secret@mirror.example/simple\nfind-links = /opt/wheels\n"
-    )
+    config.write_text("[global]\nindex-url = https://me:secret@mirror.example/simple\nfind-links = /opt/wheels\n")
     monkeypatch.setenv("PIP_CONFIG_FILE", str(config))
     index = package_index()
     assert "https://me:secret@mirror.example/simple" in index.remote

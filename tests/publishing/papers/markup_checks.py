@@ -70,27 +70,8 @@ def check_page(source: str) -> None:
 
 TOKEN = re.compile(r"\\\\|\\[A-Za-z]+|\\.|[{}$&%#_^~]|[^\\{}$&%#_^~]+", re.DOTALL)
 COMMANDS = {
-    *(
-        "begin",
-        "end",
-        "caption",
-        "label",
-        "toprule",
-        "midrule",
-        "bottomrule",
-        "endfirsthead",
-        "endhead",
-        "multicolumn",
-    ),
-    *(
-        "textbackslash",
-        "textasciitilde",
-        "textasciicircum",
-        "textless",
-        "textgreater",
-        "textbar",
-        "linewidth",
-    ),
+    *("begin", "end", "caption", "label", "toprule", "midrule", "bottomrule", "endfirsthead", "endhead", "multicolumn"),
+    *("textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater", "textbar", "linewidth"),
     *("times", "geq", "leq", "pm", "rightarrow", "cdot"),
 }
 

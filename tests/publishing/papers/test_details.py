@@ -116,13 +116,7 @@ def test_licences(spdx: str) -> None:
     own = licence(spdx.lower())
     text = licence_file(spdx, "the media", "The tone group", "tones@example.org")
     assert own.spdx == spdx
-    for part in (
-        own.name,
-        f"SPDX-License-Identifier: {spdx}",
-        own.url,
-        "The tone group",
-        "tones@example.org",
-    ):
+    for part in (own.name, f"SPDX-License-Identifier: {spdx}", own.url, "The tone group", "tones@example.org"):
         assert part in text
 
 

@@ -52,11 +52,7 @@ def test_every_combination_is_a_row_with_its_count() -> None:
 def test_nothing_is_said_where_nothing_is_stated() -> None:
     for bare in (
         release(stimulus=["a"], system=["Suno"]),
-        release(
-            stimulus=["a"],
-            model=pl.Series([None], dtype=pl.String),
-            licence=pl.Series([None], dtype=pl.String),
-        ),
+        release(stimulus=["a"], model=pl.Series([None], dtype=pl.String), licence=pl.Series([None], dtype=pl.String)),
     ):
         assert provenance_grid(bare).rows == ()
         assert origin_sentences(bare) == ()

@@ -58,9 +58,7 @@ DETAILS = Details(
     columns={"raters.age": "age in years, in ranges", "stimuli.audio": "a number of the source"},
 )
 STEPS = (
-    ReleaseStep(
-        kind="pseudonyms", table="raters", column="rater", about="Ids of people are pseudonyms.", rows=5
-    ),
+    ReleaseStep(kind="pseudonyms", table="raters", column="rater", about="Ids of people are pseudonyms.", rows=5),
     ReleaseStep(
         kind="demographics",
         table="raters",
@@ -95,12 +93,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     made = release_of(snapshot, folder)
     analysis = analyze(snapshot, AnalyzeOptions(resamples=100))
     record = ReleaseRecord(
-        source_hash="a" * 64,
-        published_hash=snapshot.hash,
-        version=heartfelt.__version__,
-        k=5,
-        l=2,
-        steps=STEPS,
+        source_hash="a" * 64, published_hash=snapshot.hash, version=heartfelt.__version__, k=5, l=2, steps=STEPS
     )
     release = replace(made, analysis=analysis, panel=analysis.panel, record=record, details=DETAILS)
     assert release.benchmark is not None
@@ -200,10 +193,7 @@ def test_columns_of_collected_studies_are_described() -> None:
     ratings = [*freeze._COLUMNS, *freeze._OPTIONAL, "batch", "trial", "set", "place", "role"]
     raters = [column.split()[0] for column in tables._RATERS.split(",")]
     raters = [name for name in raters if name not in {"step", "of", "trials", "state"}]
-    for table, names in (
-        ("ratings", ratings),
-        ("raters", [*raters, "ended", "attention_asked", "attention_right"]),
-    ):
+    for table, names in (("ratings", ratings), ("raters", [*raters, "ended", "attention_asked", "attention_right"])):
         for name in names:
             assert about_column(table, name, study) != UNDESCRIBED, f"{table}.{name}"
     for name in (*PROVENANCE, *(each.name for each in fields(PreparedStimulus))):
@@ -238,9 +228,7 @@ def test_croissant_is_valid_and_its_records_can_be_read_offline(written: Written
         records = list(dataset.records(name))
         assert len(records) == written.release.snapshot.survey.rows
         assert {record[f"{name}/question"] for record in records} == {b"arousal", b"mood", b"energy", b"why"}
-        values = sorted(
-            record[f"{name}/value"] for record in records if record[f"{name}/question"] == b"arousal"
-        )
+        values = sorted(record[f"{name}/value"] for record in records if record[f"{name}/question"] == b"arousal")
         assert values == sorted(written.release.snapshot.ratings.filter(question="arousal")["value"])
 
 
@@ -287,15 +275,7 @@ def test_checksums(written: Written, tmp_path: Path) -> None:
 
 def test_the_methods_section(written: Written) -> None:
     text = written.text("METHODS.md")
-    for part in (
-        "Participants and ratings",
-        "Stimuli",
-        "Measures",
-        "Screening",
-        "Labels",
-        "Reliability",
-        "Software",
-    ):
+    for part in ("Participants and ratings", "Stimuli", "Measures", "Screening", "Labels", "Reliability", "Software"):
         assert f"**{part}.**" in text
     assert "5 raters gave" in text
     assert mentions(text, "9-point scale", "1", "9")
@@ -328,9 +308,7 @@ def test_hostile_texts_break_no_paper(written: Written, tmp_path: Path) -> None:
         ratings=written.release.snapshot.ratings.filter(pl.col("question") != "mood"),
         raters=written.release.snapshot.raters.with_columns(pl.Series("age", texts[:5])),
     )
-    steps = tuple(
-        ReleaseStep(kind="columns", table="raters", column=text, about=text, rows=1) for text in texts
-    )
+    steps = tuple(ReleaseStep(kind="columns", table="raters", column=text, about=text, rows=1) for text in texts)
     details = Details(
         title=texts[0],
         pay=texts[1],
@@ -343,9 +321,7 @@ def test_hostile_texts_break_no_paper(written: Written, tmp_path: Path) -> None:
         keywords=tuple(texts),
         columns={"raters.age": texts[0]},
     )
-    record = ReleaseRecord(
-        source_hash="a" * 64, published_hash=snapshot.hash, version="0", k=5, l=2, steps=steps
-    )
+    record = ReleaseRecord(source_hash="a" * 64, published_hash=snapshot.hash, version="0", k=5, l=2, steps=steps)
     release = replace(release_of(snapshot, tmp_path), record=record, details=details)
     release = replace(release, files=LAYOUTS["csv"].write(release, tmp_path, silent))
     write_papers(release, tmp_path, figures=False)
@@ -411,9 +387,7 @@ def test_details_are_read_from_the_source_folder_and_by_command(
     assert "\nNothing.\n" in (published.folder / "README.md").read_text(encoding="utf-8")
     assert not any(line.startswith("pay:") for line in published.papers.not_stated)
     assert "stimuli.file_index" in published.papers.undescribed
-    assert "The ratings were collected elsewhere" in (published.folder / "METHODS.md").read_text(
-        encoding="utf-8"
-    )
+    assert "The ratings were collected elsewhere" in (published.folder / "METHODS.md").read_text(encoding="utf-8")
     check_checksums(published.folder)
     path.write_text("lizenz: MIT", encoding="utf-8")
     assert main(["publish", str(source), str(tmp_path / "other"), "--details", str(path)]) == 2

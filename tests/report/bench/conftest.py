@@ -62,10 +62,7 @@ def sided(tmp_path_factory: pytest.TempPathFactory) -> Path:
     snapshot, truth = made.presence(stimuli=40)
     draw = np.random.default_rng(2)
     keys = [{"stimulus": s, "question": q} for s, q in truth]
-    scores = [
-        {**key, "score": float(v - 1 + draw.normal(0, 0.7))}
-        for key, v in zip(keys, truth.values(), strict=True)
-    ]
+    scores = [{**key, "score": float(v - 1 + draw.normal(0, 0.7))} for key, v in zip(keys, truth.values(), strict=True)]
     chances = []
     for key, value in zip(keys, truth.values(), strict=True):
         chance = float(1 / (1 + np.exp(-(2 * value - 1.2 + draw.normal()))))
@@ -80,13 +77,8 @@ def sided(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def worded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a bench of categories and captions."""
     snapshot = made.feelings(stimuli=25)
-    rows = [
-        {"stimulus": f"c{k}", "question": "feeling", "answer": ("joy", "fear", "calm")[k % 3]}
-        for k in range(25)
-    ]
-    rows += [
-        {"stimulus": f"c{k}", "question": "caption", "answer": f"a joy song number {k}"} for k in range(25)
-    ]
+    rows = [{"stimulus": f"c{k}", "question": "feeling", "answer": ("joy", "fear", "calm")[k % 3]} for k in range(25)]
+    rows += [{"stimulus": f"c{k}", "question": "caption", "answer": f"a joy song number {k}"} for k in range(25)]
     answer = made.predictions("talker", rows)
     result = score(snapshot, answer, ScoreOptions(resamples=200, ceilings=False))
     return write_bench(result, answer, tmp_path_factory.mktemp("bench") / "three")

@@ -81,9 +81,7 @@ def test_the_worst_misses_play_and_are_the_worst(page: Watched, folder: Path) ->
     shown = [row.locator("td").all_inner_texts() for row in rows.all()]
     rows.first.locator("button.listen").click()
     assert page.page.locator("#player").is_visible()
-    items = pl.read_parquet(folder / "items.parquet").filter(
-        (pl.col("task") == "valence") & pl.col("answered")
-    )
+    items = pl.read_parquet(folder / "items.parquet").filter((pl.col("task") == "valence") & pl.col("answered"))
     off = items.with_columns((pl.col("code") - pl.col("truth")).abs().alias("off"))
     for model in ("good <one>", "poor", "flat"):
         worst = off.filter(pl.col("model") == model)["off"].max()
@@ -110,9 +108,7 @@ def test_other_kinds_of_task(browser: Browser, request: pytest.FixtureRequest, k
     made: Path = request.getfixturevalue(kind)
     watched = Watched(browser, made / "report.html")
     for name, figure in data_of(made)["figures"].items():
-        assert watched.page.locator(f'[data-figure="{name}"] svg[role=group]').count() == len(
-            figure["panels"]
-        ), name
+        assert watched.page.locator(f'[data-figure="{name}"] svg[role=group]').count() == len(figure["panels"]), name
     text = watched.page.locator("main").inner_text()
     if kind == "sided":
         drawn = data_of(made)["figures"]
@@ -136,9 +132,7 @@ def test_the_files_beside_the_page(folder: Path, numbered: Scores) -> None:
         (folder / "scores.json").read_text(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON")
     )
     assert answer["coverage"]["poor"]["valence"]["problems"] == {"HTTP 500": 4}
-    assert {
-        each["estimate"].get("why_missing") for each in answer["scores"] if each["estimate"]["value"] is None
-    }
+    assert {each["estimate"].get("why_missing") for each in answer["scores"] if each["estimate"]["value"] is None}
     frame = PREDICTIONS.check(pl.read_parquet(folder / "predictions.parquet"), "file")
     assert frame.height == 3 * 72
     with (folder / "scores.csv").open(newline="") as lines:
@@ -154,9 +148,7 @@ def test_media_are_files_next_to_the_page(
     root = sounding.source.media_root
     assert root is not None
     for address in played.values():
-        assert (folder / unquote(address)).read_bytes() == (
-            root / unquote(address).removeprefix("media/")
-        ).read_bytes()
+        assert (folder / unquote(address)).read_bytes() == (root / unquote(address).removeprefix("media/")).read_bytes()
     assert "data:audio" not in (folder / "report.html").read_text()
     monkeypatch.setattr("heartfelt.report.media.EMBED_AT_MOST", 1_000)
     linked = write_bench(numbered, told(sounding), tmp_path / "large", snapshot=sounding)
@@ -177,9 +169,7 @@ def test_tokens_and_cost_are_on_the_page(numbered: Scores, folder: Path) -> None
         fingerprints=(),
     )
     about = {"poor": ModelInfo(spec="poor", display_name="poor", usage=usage)}
-    shown = next(
-        section for section in score_sections(replace(numbered, model_info=about)) if section.id == "usage"
-    )
+    shown = next(section for section in score_sections(replace(numbered, model_info=about)) if section.id == "usage")
     for words in ("poor", "m-1", "32,400", "1,440", "0.1188"):
         assert words in shown.html
 

@@ -40,21 +40,10 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         chances.append({"stimulus": name, "question": "better", "shares": json.dumps({one: p, other: 1 - p})})
         biased = place % 3 == 0
         members, orders = ({one: 0.5, other: 0.5}, [1, 1]) if biased else ({one: 1, other: 0}, [1, 0])
-        row = {
-            "stimulus": name,
-            "question": "better",
-            "members": json.dumps(members),
-            "orders": json.dumps(orders),
-        }
+        row = {"stimulus": name, "question": "better", "members": json.dumps(members), "orders": json.dumps(orders)}
         verdicts.append(row)
-    numbers = [
-        {"stimulus": name, "question": "better", "value": v} for name, v in truth.items() if name != "A00"
-    ]
-    tables = [
-        predictions("numbers", numbers),
-        predictions("chances", chances),
-        predictions("judge", verdicts),
-    ]
+    numbers = [{"stimulus": name, "question": "better", "value": v} for name, v in truth.items() if name != "A00"]
+    tables = [predictions("numbers", numbers), predictions("chances", chances), predictions("judge", verdicts)]
     table = pl.concat(tables, how="diagonal")
     folder = tmp_path_factory.mktemp("pairs") / "bench"
     return write_bench(score(snapshot, table), table, folder, snapshot=snapshot)
@@ -116,9 +105,7 @@ def test_the_page_shows_traces_and_their_lag(tmp_path: Path) -> None:
         for name, course in truth.items()
     ]
     table = predictions("follower", rows)
-    text = plain(
-        write_bench(score(snapshot, table), table, tmp_path / "bench", snapshot=snapshot) / "report.html"
-    )
+    text = plain(write_bench(score(snapshot, table), table, tmp_path / "bench", snapshot=snapshot) / "report.html")
     assert "arousal (trace): by how much raters follow the prediction" in text
     assert "follower 2.0 0.99" in text
     assert mentions(text, "95% intervals", "stimuli", "raters")

@@ -51,9 +51,7 @@ def test_versions_models_and_options_are_named(snapshot: Snapshot, answers: Path
     page = (tmp_path / "out" / "report.html").read_text()
     assert f"Scored by heartfelt {__version__}" in page
     scores = {
-        each["metric"]: each
-        for each in answer["scores"]
-        if each["model"] == spec and each["aggregation"] == "item"
+        each["metric"]: each for each in answer["scores"] if each["model"] == spec and each["aggregation"] == "item"
     }
     assert scores["interval_coverage"]["estimate"]["value"] == 1.0
     assert scores["interval_coverage"]["estimate"]["low"] < 1

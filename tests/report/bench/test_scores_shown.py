@@ -26,9 +26,7 @@ class Bench:
         self.items = pl.read_parquet(folder / "items.parquet")
 
     def scores(self, **where: Any) -> list[dict[str, Any]]:
-        return [
-            each for each in self.said["scores"] if all(each[key] == value for key, value in where.items())
-        ]
+        return [each for each in self.said["scores"] if all(each[key] == value for key, value in where.items())]
 
     def headline(self, task: dict[str, Any], model: str) -> dict[str, Any]:
         result, *_ = self.scores(task=task["id"], model=model, metric=task["headline"], aggregation="item")
@@ -129,9 +127,7 @@ def test_pairs_of_models(numbers: Bench) -> None:
             holds(cells[4], pair["difference_adjusted"])
             assert cells[5].text == ("yes" if pair["apart"] else "no")
             needed = pair["more_stimuli"]
-            assert cells[6].text == (
-                estimate(needed) if needed["value"] is None else number(int(needed["value"]))
-            )
+            assert cells[6].text == (estimate(needed) if needed["value"] is None else number(int(needed["value"])))
         over = numbers.page.table(f"{task['id']}: for other systems")
         known = [pair for pair in pairs if pair["over_systems"]["difference"]["value"] is not None]
         assert len(over.rows) == len(known) > 0
@@ -151,9 +147,7 @@ def test_slices_and_coverage(numbers: Bench) -> None:
         for entry in numbers.said["slices"]
         if entry["task"] == task["id"] and entry["metric"] == task["headline"] and entry["column"] == "system"
     ]
-    tables = [
-        t for c, t in numbers.page.tables.items() if c == f"{numbers.title(task['headline'])} by system"
-    ]
+    tables = [t for c, t in numbers.page.tables.items() if c == f"{numbers.title(task['headline'])} by system"]
     for each in mine:
         row = tables[-1].row(each["value"])
         assert row["items"].text == number(each["items"])
@@ -186,9 +180,7 @@ def test_the_figure_of_the_leaderboard(numbers: Bench) -> None:
     for place, task in enumerate(numbers.said["tasks"]):
         (panel,) = numbers.page.data["figures"][f"leaderboard-{place}"]["panels"]
         for row in panel["rows"]:
-            result = numbers.headline(task, row["label"].removesuffix(" (does not beat chance)"))[
-                "with_failures"
-            ]
+            result = numbers.headline(task, row["label"].removesuffix(" (does not beat chance)"))["with_failures"]
             assert (row["value"], row["low"], row["high"]) == (result["value"], result["low"], result["high"])
             assert row["words"].split("\n")[1] == estimate(result, 2)
         values = [row["value"] for row in panel["rows"]]
@@ -200,14 +192,9 @@ def test_the_figure_of_the_leaderboard(numbers: Bench) -> None:
         assert held["chance"]["value"] in at
         (shares,) = numbers.page.data["figures"][f"shares-{place}"]["panels"]
         for row in shares["rows"]:
-            result = numbers.headline(task, row["label"].removesuffix(" (does not beat chance)"))[
-                "of_ceiling"
-            ]
+            result = numbers.headline(task, row["label"].removesuffix(" (does not beat chance)"))["of_ceiling"]
             assert (row["value"], row["low"], row["high"]) == (result["value"], result["low"], result["high"])
-        assert [(line["at"], line["label"]) for line in shares["lines"]] == [
-            (0.0, "chance"),
-            (1.0, "ceiling"),
-        ]
+        assert [(line["at"], line["label"]) for line in shares["lines"]] == [(0.0, "chance"), (1.0, "ceiling")]
 
 
 def test_the_scatter_is_prediction_and_label(numbers: Bench) -> None:
@@ -226,8 +213,7 @@ def test_calibration_and_confusion(sides: Bench) -> None:
     (panel,) = sides.page.data["figures"]["calibration-0"]["panels"]
     bins = [each for each in detail["calibration"]["bins"] if each["count"]]
     assert [(p["x"], p["y"], p["yl"], p["yh"]) for p in panel["points"]] == [
-        (b["mean_probability"], b["share_true"]["value"], b["share_true"]["low"], b["share_true"]["high"])
-        for b in bins
+        (b["mean_probability"], b["share_true"]["value"], b["share_true"]["low"], b["share_true"]["high"]) for b in bins
     ]
     assert panel["note"] == f"error {estimate(detail['calibration']['error'])}"
     assert panel["links"] == [[k, k + 1] for k in range(len(bins) - 1)]
@@ -241,15 +227,11 @@ def test_calibration_and_confusion(sides: Bench) -> None:
 
 def test_worst_misses_are_the_furthest_off(numbers: Bench) -> None:
     table = numbers.page.table("Worst misses")
-    task = (
-        "arousal" if len([c for c in numbers.page.tables if c.startswith("Worst misses")]) == 1 else "valence"
-    )
+    task = "arousal" if len([c for c in numbers.page.tables if c.startswith("Worst misses")]) == 1 else "valence"
     mine = numbers.items.filter((pl.col("task") == task) & pl.col("answered"))
     off = mine.with_columns((pl.col("code") - pl.col("truth")).abs().alias("off"))
     for model in ("good <one>", "poor", "flat"):
-        worst = (
-            off.filter(pl.col("model") == model).sort("off", "stimulus", descending=[True, False]).head(10)
-        )
+        worst = off.filter(pl.col("model") == model).sort("off", "stimulus", descending=[True, False]).head(10)
         listed = [shown(table, row) for row in table.rows if row[1].text == model]
         assert [row["stimulus"].text.removeprefix("▶") for row in listed] == worst["stimulus"].to_list()
         assert [row["off by"].value for row in listed] == [f"{value:.12g}" for value in worst["off"]]

@@ -25,12 +25,7 @@ def info(spec: str, name: str) -> ModelInfo:
 
 
 def test_equal_names_are_numbered_from_two() -> None:
-    assert unique({"a": "x", "b": "y", "c": "x", "d": "x"}) == {
-        "a": "x",
-        "b": "y",
-        "c": "x (2)",
-        "d": "x (3)",
-    }
+    assert unique({"a": "x", "b": "y", "c": "x", "d": "x"}) == {"a": "x", "b": "y", "c": "x (2)", "d": "x (3)"}
     assert unique({"a": "x (2)", "b": "x", "c": "x"}) == {"a": "x (2)", "b": "x", "c": "x (3)"}
 
 
@@ -73,14 +68,9 @@ def test_a_set_is_public_where_all_its_stimuli_are() -> None:
         "name: s\nscales:\n  nine: {type: points, points: 9}\nquestions:\n  - {id: q, text: Q, scale: nine}\n"
     )
     items = pl.DataFrame({"stimulus": ["a", "b", "c"], "question": ["q", "q", "q"]})
-    published = PublicFacts(
-        study=study, stimuli=pl.DataFrame({"stimulus": ["a", "b", "c", "d"]}), items=items
-    )
+    published = PublicFacts(study=study, stimuli=pl.DataFrame({"stimulus": ["a", "b", "c", "d"]}), items=items)
     rows = pl.DataFrame(
-        {
-            "stimulus": ["a", "d", f"a{SEPARATOR}b", f"a{SEPARATOR}d", "c"],
-            "question": ["q", "q", "q", "q", "r"],
-        }
+        {"stimulus": ["a", "d", f"a{SEPARATOR}b", f"a{SEPARATOR}d", "c"], "question": ["q", "q", "q", "q", "r"]}
     )
     assert published.public(rows)["stimulus"].to_list() == ["a", f"a{SEPARATOR}b"]
     assert PublicFacts().public(rows).equals(rows)
@@ -100,9 +90,7 @@ def test_a_folder_that_is_no_site_is_left_alone(tmp_path: Path) -> None:
             require_own_site(target, "index.html", "a site")
 
 
-def test_benches_are_found_below_a_folder_but_not_in_hidden_ones_or_the_site(
-    study: Made, tmp_path: Path
-) -> None:
+def test_benches_are_found_below_a_folder_but_not_in_hidden_ones_or_the_site(study: Made, tmp_path: Path) -> None:
     home = study.folder / "benches"
     (run,) = find_runs(home)
     assert run.name == "first"

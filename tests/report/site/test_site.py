@@ -52,9 +52,7 @@ def test_a_stimulus_shows_what_people_and_models_said(site: Path, study: Made) -
     name = known["stimulus"]
     page = (site / "stimuli" / f"{name}.html").read_text()
     text = text_of(site / "stimuli" / f"{name}.html")
-    assert (
-        f"People: {known['value']:.2f} [{known['low']:.2f}, {known['high']:.2f}] {known['n']} ratings" in text
-    )
+    assert f"People: {known['value']:.2f} [{known['low']:.2f}, {known['high']:.2f}] {known['n']} ratings" in text
     answers = first_answers(study.snapshot).filter(pl.col("stimulus") == name)
     votes = answers.filter(pl.col("question") == "valence")["value"].to_list()
     shown = [int(count) for count in re.findall(r'class="vote".*?</span> (\d+)', page)[:9]]
@@ -92,9 +90,7 @@ def test_links_lead_somewhere_and_secrets_nowhere(site: Path, study: Made) -> No
     worst = model.tables["valence: worst items"]
     offs = [float(cell.value or 0) for cell in (row[-1] for row in worst.rows)]
     assert offs == sorted(offs, reverse=True)
-    assert {"chance", "ceiling"} <= set(
-        PageContent.read(site / "index.html").table("valence: every model").columns
-    )
+    assert {"chance", "ceiling"} <= set(PageContent.read(site / "index.html").table("valence: every model").columns)
     assert "https://example.org/submit" in text_of(site / "submit.html")
 
 
@@ -103,10 +99,7 @@ def test_what_is_held_out_appears_nowhere(study: Made) -> None:
     source = study.folder / "private" / "all" / "items.parquet"
     items = pl.read_parquet(source)
     hidden = pl.col("stimulus").is_in(list(study.hidden))
-    marked = [
-        pl.when(hidden).then(n).otherwise(pl.col(c)).alias(c)
-        for c, n in (("truth", 1777.13), ("code", 1888.31))
-    ]
+    marked = [pl.when(hidden).then(n).otherwise(pl.col(c)).alias(c) for c, n in (("truth", 1777.13), ("code", 1888.31))]
     items.with_columns(marked).write_parquet(source)
     site = write_site(
         study.folder / "private",
@@ -138,15 +131,11 @@ def test_what_is_held_out_appears_nowhere(study: Made) -> None:
     study.private.write(study.folder / "private benchmark")
     options = SiteOptions(release=study.folder / "private benchmark", hold_out="test")
     again = write_site(study.folder / "private", study.folder / "named", options)
-    assert not any(
-        re.search(r"(?<![\d.])(?:1,?777|1,?888|111)\.", path.read_text()) for path in again.rglob("*.html")
-    )
+    assert not any(re.search(r"(?<![\d.])(?:1,?777|1,?888|111)\.", path.read_text()) for path in again.rglob("*.html"))
     assert "People:" not in text_of(again / "stimuli" / f"{name}.html")
     # A bench of the hidden part alone has scores, and not a single item to show.
     items.filter(hidden).write_parquet(source)
-    alone = write_site(
-        study.folder / "private", study.folder / "alone", SiteOptions(release=study.folder / "release")
-    )
+    alone = write_site(study.folder / "private", study.folder / "alone", SiteOptions(release=study.folder / "release"))
     assert "have hidden labels" in text_of(alone / "submit.html")
     assert "no answers" not in text_of(alone / "stimuli" / f"{name}.html")
     assert "People:" in text_of(alone / "stimuli" / f"{shown}.html")

@@ -51,8 +51,7 @@ def run(study: Made) -> Path:
     """A bench of a chat model and of a server of similarities."""
     folder = study.folder / "asked"
     options = BenchOptions(
-        score=ScoreOptions(resamples=100, ceilings=False),
-        run=RunOptions(at_once=1, retry=Retry(first_wait=0.0)),
+        score=ScoreOptions(resamples=100, ceilings=False), run=RunOptions(at_once=1, retry=Retry(first_wait=0.0))
     )
     with pytest.MonkeyPatch.context() as patch, serving(chatting) as chat, serving(good) as endpoint:
         patch.setenv("HEARTFELT_CHAT_KEY", SECRET)
@@ -78,9 +77,7 @@ def test_everything_that_was_sent_and_answered_is_there(run: Path, view: RunView
     assert (first.attempts, len(first.errors)) == (2, 1)
     assert "429" in first.errors[0]
     calls = [view.exchanges[sample.exchanges[0]] for sample in mine]
-    assert all(
-        call.prompt and "How valence?" in call.prompt and "[input_audio]" in call.prompt for call in calls
-    )
+    assert all(call.prompt and "How valence?" in call.prompt and "[input_audio]" in call.prompt for call in calls)
     failed = [sample for sample in mine if sample.problem]
     assert len(failed) == 24
     assert "no JSON" in str(view.exchanges[failed[0].exchanges[0]].completion)
@@ -152,9 +149,7 @@ def test_in_a_browser(folder: Path, study: Made, browser: Browser) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     page.set_viewport_size({"width": 1280, "height": 900})
     # The largest error is first; the keyboard moves through the list and opens samples.
-    errors = [
-        float(text) for text in page.locator("tbody tr td:nth-child(6)").all_text_contents() if text != "–"
-    ]
+    errors = [float(text) for text in page.locator("tbody tr td:nth-child(6)").all_text_contents() if text != "–"]
     assert errors == sorted(errors, reverse=True)
     page.locator("tbody .choose").first.focus()
     page.keyboard.press("Enter")
@@ -168,10 +163,7 @@ def test_in_a_browser(folder: Path, study: Made, browser: Browser) -> None:
     page.locator("[data-filter=outcome]").select_option("failed")
     assert (page.locator("[role=search] [role=status]").text_content() or "").startswith("24 of 144")
     page.locator("tbody .choose").first.click()
-    until(
-        page,
-        "() => [...document.querySelectorAll('.raw')].some((part) => part.textContent.includes('no JSON'))",
-    )
+    until(page, "() => [...document.querySelectorAll('.raw')].some((part) => part.textContent.includes('no JSON'))")
     raw = page.locator("#detail .raw").last.text_content() or ""
     assert "<img src=x onerror=alert(1)>" in raw
     assert "⟨U+202E⟩" in raw
@@ -210,9 +202,7 @@ def repeated(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return Reply(body=json.dumps(whole).encode())
 
     options = BenchOptions(
-        score=ScoreOptions(resamples=100, ceilings=False),
-        run=RunOptions(repeats=3),
-        questions=("valence", "mood"),
+        score=ScoreOptions(resamples=100, ceilings=False), run=RunOptions(repeats=3), questions=("valence", "mood")
     )
     with serving(answer) as chat:
         settings = "temperature=1,seed=0,input_price=1000,output_price=1000,key_from=none"
@@ -249,14 +239,7 @@ def test_the_open_sample_shows_its_repeats_and_cost(repeated: Path, browser: Bro
     page.locator("tbody .choose").first.click()
     page.wait_for_selector("#detail .exchange")
     shown = page.locator("#detail").inner_text()
-    for words in (
-        "2,700 in, 300 out",
-        "1.5",
-        "SD of the repeats",
-        "1, for 2 questions",
-        "repeat 1",
-        "repeat 2",
-    ):
+    for words in ("2,700 in, 300 out", "1.5", "SD of the repeats", "1, for 2 questions", "repeat 1", "repeat 2"):
         assert words in shown, shown
     assert watched.complaints == []
     watched.context.close()

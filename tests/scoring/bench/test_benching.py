@@ -78,11 +78,7 @@ def test_models_with_errors_of_their_own_gain_together_and_useless_ones_do_not()
     noisy = bench(snapshot, {"a": model(9.0, 5), "b": model(9.0, 6)}, OPTIONS)
     assert noisy.scores.parts.stacks
     assert not any(stack.gains for stack in noisy.scores.parts.stacks)
-    four = bench(
-        snapshot,
-        {name: model(1.5, seed) for seed, name in enumerate("abcd", 1)},
-        OPTIONS,
-    )
+    four = bench(snapshot, {name: model(1.5, seed) for seed, name in enumerate("abcd", 1)}, OPTIONS)
     stack = four.scores.parts.stacks[0]
     assert stack.gains
     assert stack.result.p.value is not None
@@ -173,9 +169,7 @@ def test_a_model_keeps_the_folder_that_an_earlier_version_gave_it(tmp_path: Path
     (shared / JOURNAL).write_text("")
     assert run_folder(tmp_path, spec) == shared
     (shared / "run.json").write_text('{"predictor": {"spec": "chat:Other@http://host/v1"}}')
-    assert run_folder(tmp_path, spec) == tmp_path / file_stem(spec), (
-        "another model was the last to finish in it"
-    )
+    assert run_folder(tmp_path, spec) == tmp_path / file_stem(spec), "another model was the last to finish in it"
     (shared / "run.json").write_text('{"predictor": {"spec": "' + spec + '"}}')
     assert run_folder(tmp_path, spec) == shared
     (tmp_path / file_stem(spec)).mkdir()

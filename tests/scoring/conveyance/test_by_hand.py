@@ -41,14 +41,7 @@ def evidence(
     )
 
 
-VALENCES = {
-    "A happy 1": 7.0,
-    "A happy 2": 9.0,
-    "A sad 1": 3.0,
-    "A sad 2": 4.0,
-    "B happy 1": 5.0,
-    "B sad 1": 5.0,
-}
+VALENCES = {"A happy 1": 7.0, "A happy 2": 9.0, "A sad 1": 3.0, "A sad 2": 4.0, "B happy 1": 5.0, "B sad 1": 5.0}
 CLIPS = {name: {"valence": value} for name, value in VALENCES.items()}
 
 
@@ -60,9 +53,7 @@ def test_deviations_are_means_of_prediction_less_reference() -> None:
     result = predicted_conveyance(evidence(CLIPS))
     assert deviations(result) == pytest.approx({"all": 0.5, "A": 0.75, "B": 0.0})
     cells = {(row.system, row.intent): row.deviation.value for row in result.deviation_by_cell}
-    assert cells == pytest.approx(
-        {("A", "happy"): 0.0, ("A", "sad"): 1.5, ("B", "happy"): -3.0, ("B", "sad"): 3.0}
-    )
+    assert cells == pytest.approx({("A", "happy"): 0.0, ("A", "sad"): 1.5, ("B", "happy"): -3.0, ("B", "sad"): 3.0})
     assert (result.stimuli, result.rated) == (6, 0)
     assert result.quadrants is None
 
@@ -100,9 +91,7 @@ def test_the_known_error_widens_by_what_systems_cells_and_stimuli_share() -> Non
     error_of_a = 0.5**2 + 0.3**2 * (0.5**2 + 0.5**2) + 0.8**2 / 4
     # Of all six clips four are of A; of the four cells two hold two clips.
     spread_of_all = (1 + 1 + 0.25 + 0.25) / 2 / 6
-    error_of_all = (
-        0.5**2 * ((4 / 6) ** 2 + (2 / 6) ** 2) + 0.3**2 * (2 * (2 / 6) ** 2 + 2 * (1 / 6) ** 2) + 0.8**2 / 6
-    )
+    error_of_all = 0.5**2 * ((4 / 6) ** 2 + (2 / 6) ** 2) + 0.3**2 * (2 * (2 / 6) ** 2 + 2 * (1 / 6) ** 2) + 0.8**2 / 6
     # Where every cell holds one clip, their spread about their mean stands in.
     spread_of_b = 9.0 / 2
     error_of_b = 0.5**2 + 0.3**2 * (0.5**2 + 0.5**2) + 0.8**2 / 2
@@ -181,11 +170,7 @@ def test_quadrants_are_counted_by_sign_and_midlines_apart() -> None:
     assert len(found.columns) == 5
     assert found.counts == ((1, 1, 0, 0, 0), (0, 0, 0, 0, 0), (0, 0, 1, 1, 1), (0, 0, 0, 0, 0))
     rates = {system: (rate.value, rate.counts) for system, rate in found.hit_rate.items()}
-    assert rates == {
-        "all": (0.4, {"predicted": 5}),
-        "A": (0.5, {"predicted": 4}),
-        "B": (0.0, {"predicted": 1}),
-    }
+    assert rates == {"all": (0.4, {"predicted": 5}), "A": (0.5, {"predicted": 4}), "B": (0.0, {"predicted": 1})}
     low, high = scipy.stats.binomtest(2, 5).proportion_ci(0.95, method="wilson")
     assert (found.hit_rate["all"].low, found.hit_rate["all"].high) == pytest.approx((low, high))
 
@@ -226,9 +211,7 @@ def test_ratings_of_several_clips_are_used_and_of_one_are_not() -> None:
     assert slopes["A"].value == pytest.approx(((8.5 + 8) / 2 - (1.5 + 3.5) / 2) / (8 - 2))
     assert slopes["A"].low is None  # two raters leave no degree of freedom
     assert slopes["A"].why_no_interval
-    third = ratings.filter(pl.col("rater") == "r1").with_columns(
-        pl.lit("r3").alias("rater"), pl.col("value") - 0.5
-    )
+    third = ratings.filter(pl.col("rater") == "r1").with_columns(pl.lit("r3").alias("rater"), pl.col("value") - 0.5)
     (slope,) = [row.ratings_alone for row in rated(pl.concat([ratings, third])).slopes if row.system == "A"]
     assert slope is not None
     assert slope.low is not None
@@ -246,10 +229,7 @@ def test_three_clips_have_a_slope_and_every_number_says_how_it_was_made() -> Non
     result = predicted_conveyance(evidence(three, {"valence": KnownError(0.5, 0.3, 0.8, 6)}))
     (row,) = result.slopes
     assert row.slope.value == pytest.approx((7.5 - 3.0) / (8.0 - 2.0))
-    estimates = [
-        row.slope,
-        *(row.deviation for row in (*result.deviation_by_system, *result.deviation_by_cell)),
-    ]
+    estimates = [row.slope, *(row.deviation for row in (*result.deviation_by_system, *result.deviation_by_cell))]
     assert len(estimates) == 1 + 1 + 2
     for estimate in estimates:
         assert estimate.method

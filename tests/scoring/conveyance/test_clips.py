@@ -28,12 +28,7 @@ def facts(folder: Path, study: Path | None = None) -> dict[str, tuple[str, str]]
 
 def test_what_comes_before_the_intent_is_the_system(tmp_path: Path) -> None:
     folder = write_clips(
-        tmp_path / "runs",
-        "happy/a.wav",
-        "v2/step9/Sad/b.wav",
-        "v2/sad/happy/c.wav",
-        "v2/other/d.wav",
-        "e.wav",
+        tmp_path / "runs", "happy/a.wav", "v2/step9/Sad/b.wav", "v2/sad/happy/c.wav", "v2/other/d.wav", "e.wav"
     )
     assert facts(folder) == {
         "happy/a.wav": ("runs", "happy"),

@@ -13,10 +13,7 @@ from heartfelt.scoring.conveyance import Evidence, KnownError, predicted_conveya
 from heartfelt.serialization import to_json
 from heartfelt.streams import stream
 
-REFERENCES = {
-    "valence": {"happy": 8.0, "sad": 2.0, "calm": 6.0},
-    "arousal": {"happy": 6.0, "sad": 3.0, "calm": 2.0},
-}
+REFERENCES = {"valence": {"happy": 8.0, "sad": 2.0, "calm": 6.0}, "arousal": {"happy": 6.0, "sad": 3.0, "calm": 2.0}}
 ERROR = KnownError(0.5, 0.3, 0.8, 6)
 
 
@@ -39,12 +36,7 @@ def world(rng: np.random.Generator, rated: int = 0, *, per_cell: int = 10) -> Ev
                         for rater in rng.choice(20, 4, replace=False):
                             answer = truth + rng.normal(0, 1)
                             ratings.append(
-                                {
-                                    "rater": f"r{rater}",
-                                    "stimulus": name,
-                                    "question": question,
-                                    "value": answer,
-                                }
+                                {"rater": f"r{rater}", "stimulus": name, "question": question, "value": answer}
                             )
     return Evidence(
         stimuli=pl.DataFrame(stimuli),
@@ -104,10 +96,7 @@ def test_slopes_and_quadrants_are_there_and_marked() -> None:
 def test_an_unknown_error_is_a_reason_not_an_interval() -> None:
     asked = world(stream(4, "two"))
     bare = Evidence(
-        stimuli=asked.stimuli,
-        predictions=asked.predictions,
-        references=asked.references,
-        midpoints=asked.midpoints,
+        stimuli=asked.stimuli, predictions=asked.predictions, references=asked.references, midpoints=asked.midpoints
     )
     (row,) = of_system(predicted(bare))
     assert row["deviation"]["low"] is None

@@ -15,9 +15,7 @@ from heartfelt.stats.aggregate.central import Ties
 from tests.cases import check_all
 from tests.facts import mentions
 
-SOURCE = (
-    "NumPy mean, std and median; the bootstrap distribution of the median by enumerating all n^n resamples"
-)
+SOURCE = "NumPy mean, std and median; the bootstrap distribution of the median by enumerating all n^n resamples"
 
 
 def ratings(groups: dict[str, list[float]]) -> tuple[list[int], list[str], list[float]]:
@@ -87,12 +85,7 @@ def test_median_moves_with_its_ratings(values: list[int], by: int) -> None:
 
 def test_median_intervals_are_the_sign_test_and_need_six_ratings() -> None:
     # Bin(8, 1/2): P(X < 1) = 1/256 and P(X < 2) = 9/256; only the first is below 2.5%. Bin(9): P(X < 2) = 10/512.
-    values = {
-        "five": [1, 2, 3, 4, 5],
-        "six": [4, 1, 2, 6, 3, 5],
-        "eight": [3, 1, 2, 8, 7, 6, 5, 4],
-        "nine": range(9),
-    }
+    values = {"five": [1, 2, 3, 4, 5], "six": [4, 1, 2, 6, 3, 5], "eight": [3, 1, 2, 8, 7, 6, 5, 4], "nine": range(9)}
     result = aggregate.median(*ratings({name: [float(v) for v in row] for name, row in values.items()}))
     bounds = {name: (e.low, e.high) for name in values for e in [result.estimate(name)]}
     assert bounds == {"five": (None, None), "six": (1.0, 6.0), "eight": (1.0, 8.0), "nine": (1.0, 7.0)}

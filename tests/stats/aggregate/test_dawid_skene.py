@@ -51,8 +51,7 @@ def em_by_loops(
         joint = np.array(
             [
                 [
-                    shares[t]
-                    * prod(table[r, t, c] ** counts[i, r, c] for r in range(len(raters)) for c in range(k))
+                    shares[t] * prod(table[r, t, c] ** counts[i, r, c] for r in range(len(raters)) for c in range(k))
                     for t in range(k)
                 ]
                 for i in range(len(items))
@@ -94,10 +93,7 @@ def test_one_step_by_hand() -> None:
     # half of y, q to z: 1/3, 2/3. b mirrors a: where p is true 2/3, 1/3; where q is true always q.
     # Joint of y: p 1/2 * 1 * 1/3 = 1/6, q 1/2 * 1/3 * 1 = 1/6; of x: p 1/2 * 1 * 2/3 = 1/3; of z: q 1/3.
     result = aggregate.dawid_skene(
-        ["a", "b", "a", "b", "a", "b"],
-        ["x", "x", "y", "y", "z", "z"],
-        ["p", "p", "p", "q", "q", "q"],
-        limit=1,
+        ["a", "b", "a", "b", "a", "b"], ["x", "x", "y", "y", "z", "z"], ["p", "p", "p", "q", "q", "q"], limit=1
     )
     assert result.support == pytest.approx(np.array([[1, 0], [0.5, 0.5], [0, 1]]), abs=1e-12)
     assert result.confusion is not None
@@ -108,9 +104,7 @@ def test_one_step_by_hand() -> None:
     assert result.accuracy == pytest.approx([(1 + 2 / 3) / 2, (2 / 3 + 1) / 2])
 
 
-ratings = st.lists(
-    st.tuples(st.integers(0, 5), st.integers(0, 9), st.integers(0, 3)), min_size=1, max_size=80
-)
+ratings = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9), st.integers(0, 3)), min_size=1, max_size=80)
 
 
 @pytest.mark.slow
@@ -159,9 +153,7 @@ def hard(seed: int, items: int, raters: int, k: int, skill: float) -> tuple[Any,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("seed", "items", "raters", "k", "skill"), [(0, 400, 30, 4, 0.4), (1, 2000, 60, 8, 0.5)]
-)
+@pytest.mark.parametrize(("seed", "items", "raters", "k", "skill"), [(0, 400, 30, 4, 0.4), (1, 2000, 60, 8, 0.5)])
 def test_convergence_means_that_the_likelihood_has_stopped_rising(
     seed: int, items: int, raters: int, k: int, skill: float
 ) -> None:
@@ -210,9 +202,7 @@ def test_planted_truth_is_recovered_better_than_by_votes() -> None:
     order = np.argsort(np.array(result.raters))
     diagonal = np.array([np.trace(confusion[r]) / 3 for r in order])
     assert np.corrcoef(diagonal[8:], skill[8:])[0, 1] > 0.9
-    assert all(
-        confusion[r, 1, 2] > confusion[r, 1, 1] for r in order[:8] if skill[np.where(order == r)[0][0]] > 0.5
-    )
+    assert all(confusion[r, 1, 2] > confusion[r, 1, 1] for r in order[:8] if skill[np.where(order == r)[0][0]] > 0.5)
 
 
 def test_posterior_is_calibrated() -> None:
@@ -227,13 +217,9 @@ def test_order_of_rows_and_names_do_not_matter() -> None:
     rater, item, answer, _, _ = planted(7)
     order = np.random.default_rng(1).permutation(len(rater))
     plain = aggregate.dawid_skene(rater, item, answer)
-    mixed = aggregate.dawid_skene(
-        [rater[i] for i in order], [item[i] for i in order], [answer[i] for i in order]
-    )
+    mixed = aggregate.dawid_skene([rater[i] for i in order], [item[i] for i in order], [answer[i] for i in order])
     assert mixed.log_likelihood == pytest.approx(plain.log_likelihood, rel=1e-9)
-    assert dict(zip(mixed.items, mixed.values, strict=True)) == dict(
-        zip(plain.items, plain.values, strict=True)
-    )
+    assert dict(zip(mixed.items, mixed.values, strict=True)) == dict(zip(plain.items, plain.values, strict=True))
 
 
 def test_edges() -> None:

@@ -129,9 +129,7 @@ def test_an_item_left_without_raters_says_so() -> None:
     assert result.to_json()["items"][-1]["value"] is None
 
 
-def planted(
-    seed: int, items: int, raters: int, per_item: int
-) -> tuple[Triple, dict[str, npt.NDArray[np.float64]]]:
+def planted(seed: int, items: int, raters: int, per_item: int) -> tuple[Triple, dict[str, npt.NDArray[np.float64]]]:
     rng = np.random.default_rng(seed)
     item = np.repeat(np.arange(items), per_item)
     rater = np.concatenate([rng.permutation(raters)[:per_item] for _ in range(items)])
@@ -175,8 +173,7 @@ def rated(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("items", "raters", "per_item"),
-    [(60, 12, 3), (60, 12, 12), (60, 40, 4), (30, 6, 6), (60, 4, 4), (60, 3, 3)],
+    ("items", "raters", "per_item"), [(60, 12, 3), (60, 12, 12), (60, 40, 4), (30, 6, 6), (60, 4, 4), (60, 3, 3)]
 )
 @pytest.mark.parametrize("kind", ["alike", "unequal noise", "unequal gain"])
 def test_shrunken_p910_intervals_cover(items: int, raters: int, per_item: int, kind: str) -> None:

@@ -53,9 +53,7 @@ class Design:
         return rater, item, value
 
 
-def matrix(
-    rater: npt.NDArray[Any], item: npt.NDArray[Any], value: npt.NDArray[Any]
-) -> npt.NDArray[np.float64]:
+def matrix(rater: npt.NDArray[Any], item: npt.NDArray[Any], value: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Raters by items, NaN where there is no rating: for peers that want it so."""
     out = np.full((int(rater.max()) + 1, int(item.max()) + 1), np.nan)
     out[rater, item] = value

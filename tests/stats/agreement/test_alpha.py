@@ -16,14 +16,7 @@ from heartfelt.stats.agreement.distance import LEVELS, ratio_axes
 from tests.cases import check_all
 from tests.facts import mentions
 from tests.stats.agreement.designs import Design, columns, matrix
-from tests.stats.reliability.ratings import (
-    LeftOut,
-    from_log_f,
-    gain_to_count_on,
-    level_share,
-    levels_apart,
-    log_f,
-)
+from tests.stats.reliability.ratings import LeftOut, from_log_f, gain_to_count_on, level_share, levels_apart, log_f
 
 nan = math.nan
 
@@ -53,9 +46,7 @@ def by_pairs(item: Any, value: Any, level: str) -> float | None:
     pool = [v for unit in units for v in unit]
     ranks = {v: sum(u < v for u in pool) + 0.5 * sum(u == v for u in pool) for v in pool}
     observed = sum(
-        difference(x, y, level, ranks) / (len(unit) - 1)
-        for unit in units
-        for x, y in itertools.permutations(unit, 2)
+        difference(x, y, level, ranks) / (len(unit) - 1) for unit in units for x, y in itertools.permutations(unit, 2)
     )
     expected = sum(difference(x, y, level, ranks) for x, y in itertools.permutations(pool, 2))
     return 1 - (len(pool) - 1) * observed / expected if expected and len(units) > 1 else None
@@ -121,9 +112,7 @@ def test_the_short_road_is_the_long_one(level: str) -> None:
             continue
         short = alpha(rater, item, values, level, interval=None)
         assert short.value == pytest.approx(long, abs=1e-12)
-    assert alpha(rater * 10**9, item * 10**9, points, level, interval=None).value == pytest.approx(
-        long, abs=1e-12
-    )
+    assert alpha(rater * 10**9, item * 10**9, points, level, interval=None).value == pytest.approx(long, abs=1e-12)
     assert alpha(rater.astype(str), item.astype(str), points, level, interval=None).value == pytest.approx(
         long, abs=1e-12
     )
@@ -163,11 +152,7 @@ def test_ratio_on_many_distinct_values_equals_the_definition() -> None:
 
 
 def without(
-    rater: npt.NDArray[Any],
-    item: npt.NDArray[Any],
-    value: npt.NDArray[Any],
-    level: str,
-    keep: npt.NDArray[np.bool_],
+    rater: npt.NDArray[Any], item: npt.NDArray[Any], value: npt.NDArray[Any], level: str, keep: npt.NDArray[np.bool_]
 ) -> float:
     return float(alpha(rater[keep], item[keep], value[keep], level, interval=None))
 
@@ -191,9 +176,7 @@ def test_the_jackknife_leaves_out_one_at_a_time(level: str) -> None:
     units = [u for u in np.unique(item) if (item == u).sum() > 1]
     by_item = np.array([without(rater, item, value, level, item != u) for u in units])
     by_rater = np.array([without(rater, item, value, level, rater != r) for r in np.unique(rater[pairs])])
-    ones = np.array(
-        [without(rater, item, value, level, np.arange(value.size) != k) for k in np.flatnonzero(pairs)]
-    )
+    ones = np.array([without(rater, item, value, level, np.arange(value.size) != k) for k in np.flatnonzero(pairs)])
 
     def variance(parts: npt.NDArray[np.float64]) -> float:
         return float((parts.size - 1) / parts.size * ((parts - parts.mean()) ** 2).sum())
@@ -266,9 +249,7 @@ def test_bootstrap(level: str) -> None:
     assert (once.low, once.high) != (other.low, other.high)
     assert mentions(once.interval, "bootstrap", "items", "raters")
     assert once.counts["resamples"] == 1000
-    items = alpha(
-        rater, item, value, level, interval=Interval(method="bootstrap", resample="items", resamples=2000)
-    )
+    items = alpha(rater, item, value, level, interval=Interval(method="bootstrap", resample="items", resamples=2000))
     jackknife = alpha(rater, item, value, level, resample="items")
     assert items.value == jackknife.value
     assert items.high - items.low == pytest.approx(jackknife.high - jackknife.low, rel=0.25)  # type: ignore[operator]  # both have intervals
@@ -285,14 +266,7 @@ def test_a_resample_in_which_everything_counts_once_is_alpha() -> None:
         ratings = grouped(rater, item, value, numbers=level != "nominal")
         codes, scores = place(ratings, level)
         result = kernels.weighted_alpha(
-            ratings.start,
-            ratings.rater,
-            codes,
-            scores.copy(),
-            kind,
-            np.ones(30),
-            np.ones(9),
-            1e-12,
+            ratings.start, ratings.rater, codes, scores.copy(), kind, np.ones(30), np.ones(9), 1e-12
         )
         assert result == pytest.approx(float(alpha(rater, item, value, level)), abs=1e-12)
         # Doubling every item and rater adds no pair of a rater with themselves, so it changes little.
@@ -380,9 +354,7 @@ def test_missing_values_are_left_out_and_counted() -> None:
     retained = np.isfinite(holes)
     for road in (None, "jackknife"):
         result = alpha(rater, item, holes, interval=road)
-        assert result.value == pytest.approx(
-            float(alpha(rater[retained], item[retained], value[retained])), abs=1e-12
-        )
+        assert result.value == pytest.approx(float(alpha(rater[retained], item[retained], value[retained])), abs=1e-12)
         assert result.counts["left_out"] == 3
 
 

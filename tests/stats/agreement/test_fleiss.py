@@ -9,9 +9,7 @@ from tests.facts import mentions
 from tests.stats.agreement.designs import columns
 from tests.stats.agreement.test_gwet import FOUR_RATERS, UNEVEN, recovered_error
 
-SOURCE_FLEISS = (
-    "Fleiss, Measuring nominal scale agreement among many raters, 1971, as reproduced in textbooks: 10 x 5"
-)
+SOURCE_FLEISS = "Fleiss, Measuring nominal scale agreement among many raters, 1971, as reproduced in textbooks: 10 x 5"
 TABLE = [
     [0, 0, 0, 0, 14],
     [0, 2, 6, 4, 2],

@@ -115,10 +115,7 @@ def test_agreement_of_two_covers(
         (lambda *c: exact_agreement(*c).unanimous, BINARY.three_agree),
         (lambda *c: leave_one_out(*c).accuracy, BINARY.three_agree / BINARY.agreement),
         (lambda *c: leave_one_out(*c).balanced_accuracy, BINARY.three_agree / BINARY.agreement),
-        (
-            lambda *c: prior_against_majority(c[0], c[1], c[2], {i: i % 2 == 0 for i in range(150)}).accuracy,
-            0.5,
-        ),
+        (lambda *c: prior_against_majority(c[0], c[1], c[2], {i: i % 2 == 0 for i in range(150)}).accuracy, 0.5),
     ],
     ids=["unanimous", "leave one out", "balanced", "prior"],
 )
@@ -224,9 +221,7 @@ def test_bounds_by_hand() -> None:
 def test_no_bounds_where_nothing_moves() -> None:
     estimate = Estimate(value=0.4, method="m")
     still = with_bounds(
-        estimate,
-        (TwoWaySpread(items=0.0, raters=0.0, ratings=0.0, item_count=5.0, rater_count=5.0), ""),
-        Interval(),
+        estimate, (TwoWaySpread(items=0.0, raters=0.0, ratings=0.0, item_count=5.0, rater_count=5.0), ""), Interval()
     )
     assert still.low is None
     assert "without width" in str(still.why_no_interval)

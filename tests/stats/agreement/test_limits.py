@@ -28,10 +28,7 @@ def test_a_single_item_has_no_interval() -> None:
 
 def test_a_bootstrap_needs_nine_tenths_of_its_resamples() -> None:
     clear = alpha(
-        [0, 1, 0, 1],
-        [0, 0, 1, 1],
-        [1, 1, 2, 2],
-        interval=Interval(method="bootstrap", resample="items", resamples=200),
+        [0, 1, 0, 1], [0, 0, 1, 1], [1, 1, 2, 2], interval=Interval(method="bootstrap", resample="items", resamples=200)
     )
     undefined = clear.counts["resamples_undefined"]
     assert 60 < undefined < 140
@@ -57,10 +54,7 @@ def test_an_interval_without_width_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("raters", "name"),
-    [
-        (2, "jackknife over items, raters assumed to differ as usual (only 2 raters)"),
-        (3, "two-way jackknife"),
-    ],
+    [(2, "jackknife over items, raters assumed to differ as usual (only 2 raters)"), (3, "two-way jackknife")],
 )
 def test_raters_are_left_out_where_there_are_three(raters: int, name: str) -> None:
     rater, item = np.tile(np.arange(raters), 60), np.repeat(np.arange(60), raters)
@@ -80,9 +74,7 @@ def test_raters_are_left_out_where_there_are_three(raters: int, name: str) -> No
         (0.0051, 1.0, 0.0, False),
     ],
 )
-def test_an_interval_over_all_possible_values_is_refused(
-    low: float, high: float, least: float, refused: bool
-) -> None:
+def test_an_interval_over_all_possible_values_is_refused(low: float, high: float, least: float, refused: bool) -> None:
     made = Estimate(value=0.5, low=low, high=high, interval="t", bound_if_careless=low).informative(least)
     assert (made.low is None, made.high is None, made.bound_if_careless is None) == (refused,) * 3
     assert ("span all possible values" in str(made.why_no_interval)) == refused
@@ -191,10 +183,7 @@ def test_a_bootstrap_of_items_leaves_the_raters_as_they_are() -> None:
     def interval(few: Any, resample: str, known: bool = True) -> str:
         who = rater[few] if known else None
         return alpha(
-            who,
-            item[few],
-            value[few],
-            interval=Interval(method="bootstrap", resample=resample, resamples=100),
+            who, item[few], value[few], interval=Interval(method="bootstrap", resample=resample, resamples=100)
         ).interval
 
     assert mentions(interval(rater < 6, "both"), "bootstrap", "items", "raters")
@@ -259,11 +248,7 @@ def test_a_prior_counts_once_in_every_resample_of_raters(monkeypatch: pytest.Mon
     rater, item = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
     prior = {name: name % 3 for name in range(6)}
     result = alpha(
-        rater,
-        item,
-        item % 4,
-        prior=prior,
-        interval=Interval(method="bootstrap", resample="both", resamples=100),
+        rater, item, item % 4, prior=prior, interval=Interval(method="bootstrap", resample="both", resamples=100)
     )
     assert result.interval.startswith("bootstrap of items and raters")
     assert len(weights) == 100

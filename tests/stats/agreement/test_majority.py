@@ -59,14 +59,7 @@ def test_leave_one_out_by_hand() -> None:
 
 
 def test_prior_against_majority_by_hand() -> None:
-    prior = {
-        "clip 1": "yes",
-        "clip 2": "no",
-        "clip 3": "yes",
-        "clip 4": "no",
-        "clip 5": "maybe",
-        "clip 6": "no",
-    }
+    prior = {"clip 1": "yes", "clip 2": "no", "clip 3": "yes", "clip 4": "no", "clip 5": "maybe", "clip 6": "no"}
     result = prior_against_majority(*rows(VOTES), prior)
     assert result.accuracy.value == pytest.approx(2 / 4), SOURCE
     assert result.balanced_accuracy.value == pytest.approx((1 / 2 + 1 / 2) / 2), SOURCE
@@ -89,10 +82,7 @@ def test_equal_a_plain_count(cast: list[list[int]]) -> None:
     item = [i for i, votes in enumerate(cast) for _ in votes]
     value = [v for votes in cast for v in votes]
     judged = [
-        (majority(votes[:k] + votes[k + 1 :]), votes[k])
-        for votes in cast
-        if len(votes) > 2
-        for k in range(len(votes))
+        (majority(votes[:k] + votes[k + 1 :]), votes[k]) for votes in cast if len(votes) > 2 for k in range(len(votes))
     ]
     result = leave_one_out(None, item, value)
     compared = [(truth, vote) for truth, vote in judged if truth is not None]
@@ -112,9 +102,7 @@ def test_equal_a_plain_count(cast: list[list[int]]) -> None:
     assert against.accuracy.value == (pytest.approx(np.mean([a == b for a, b in pairs])) if pairs else None)
     several = [votes for votes in cast if len(votes) > 1]
     exact = exact_agreement(None, item, value)
-    assert exact.unanimous.value == (
-        pytest.approx(np.mean([len(set(v)) == 1 for v in several])) if several else None
-    )
+    assert exact.unanimous.value == (pytest.approx(np.mean([len(set(v)) == 1 for v in several])) if several else None)
 
 
 def test_a_share_of_exactly_one_has_wilson_bounds() -> None:

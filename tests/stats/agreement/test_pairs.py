@@ -15,9 +15,7 @@ from heartfelt.stats.agreement.interval import leave_out
 from tests.facts import mentions
 from tests.stats.agreement.designs import Design, matrix
 
-SOURCE_COHEN = (
-    "hand calculation: 10 items, 7 agreed, chance .5 * .6 + .5 * .4 = .5, kappa (.7 - .5) / (1 - .5) = .4"
-)
+SOURCE_COHEN = "hand calculation: 10 items, 7 agreed, chance .5 * .6 + .5 * .4 = .5, kappa (.7 - .5) / (1 - .5) = .4"
 SOURCE_SKLEARN = (
     "scikit-learn cohen_kappa_score, accuracy_score and balanced_accuracy_score on each pair's shared items"
 )
@@ -51,9 +49,7 @@ def test_kappa_equals_scikit_learn(weights: str | None) -> None:
     rater, item, value = votes()
     table = matrix(rater, item, value)
     result = cohen_kappa(rater, item, value, weights)
-    rows = {
-        (a, b): at for at, (a, b) in enumerate(zip(result.pairs.rater_a, result.pairs.rater_b, strict=True))
-    }
+    rows = {(a, b): at for at, (a, b) in enumerate(zip(result.pairs.rater_a, result.pairs.rater_b, strict=True))}
     kappas, sizes = [], []
     for a, b in itertools.combinations(range(10), 2):
         x, y = shared(table, a, b)
@@ -99,9 +95,7 @@ def test_accuracies_equal_scikit_learn() -> None:
     assert balanced.pooled.value == pytest.approx(metrics.balanced_accuracy_score(truth, guess), abs=1e-12)
 
 
-def means_without(
-    statistic: Callable[..., Any], columns: Any, keep: npt.NDArray[np.bool_], **options: Any
-) -> float:
+def means_without(statistic: Callable[..., Any], columns: Any, keep: npt.NDArray[np.bool_], **options: Any) -> float:
     result = statistic(*(column[keep] for column in columns), interval=None, **options)
     return float(result.mean)
 
@@ -117,9 +111,7 @@ def means_without(
         (pairwise_balanced_accuracy, {}),
     ],
 )
-def test_the_jackknife_leaves_out_one_at_a_time(
-    statistic: Callable[..., Any], options: dict[str, Any]
-) -> None:
+def test_the_jackknife_leaves_out_one_at_a_time(statistic: Callable[..., Any], options: dict[str, Any]) -> None:
     from heartfelt.stats.agreement import pairs
 
     columns = votes(2, Design(6, 30, 4))

@@ -59,9 +59,7 @@ def by_pairs(item: list[Any], value: list[frozenset[Any]], masi: bool) -> float:
     units = [[v for i, v in zip(item, value, strict=True) if i == unit] for unit in dict.fromkeys(item)]
     units = [unit for unit in units if len(unit) > 1]
     pool = [v for unit in units for v in unit]
-    observed = sum(
-        distance(x, y, masi) / (len(unit) - 1) for unit in units for x, y in itertools.permutations(unit, 2)
-    )
+    observed = sum(distance(x, y, masi) / (len(unit) - 1) for unit in units for x, y in itertools.permutations(unit, 2))
     expected = sum(distance(x, y, masi) for x, y in itertools.permutations(pool, 2))
     return 1 - (len(pool) - 1) * observed / expected
 
@@ -124,9 +122,7 @@ def test_the_jackknife_is_by_leaving_out() -> None:
     rater, item, value = drawn(3, 4, 15)
     ratings = grouped(rater, item, as_sets(value), numbers=False)
     parts = set_distances(ratings, "masi", True, 0)
-    by_item, by_rater, *_ = kernels.deletions(
-        ratings.start, ratings.rater, parts.inside, parts.across, parts.own, -1
-    )
+    by_item, by_rater, *_ = kernels.deletions(ratings.start, ratings.rater, parts.inside, parts.across, parts.own, -1)
     sets = as_sets(value)
     for r in range(4):
         keep = rater != r
@@ -140,9 +136,7 @@ def test_the_jackknife_is_by_leaving_out() -> None:
 
 
 @pytest.mark.slow
-def test_a_sample_of_sets_stands_for_all_where_there_are_too_many_pairs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_sample_of_sets_stands_for_all_where_there_are_too_many_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     item = np.repeat(np.arange(2500), 2)
     rater = np.tile([0, 1], 2500)

@@ -27,9 +27,7 @@ def _arena(size: int, nu: float) -> tuple[np.ndarray, ...]:
 
 @pytest.mark.parametrize("model", ["bradley-terry", "davidson"])
 @pytest.mark.parametrize("with_raters", [True, False])
-def test_bootstrap_and_jackknife_agree(
-    model: Literal["bradley-terry", "davidson"], with_raters: bool
-) -> None:
+def test_bootstrap_and_jackknife_agree(model: Literal["bradley-terry", "davidson"], with_raters: bool) -> None:
     rater, first, second, value = _arena(4000, 0.6 if model == "davidson" else 0.0)
     raters = rater if with_raters else None
     drawn = bootstrap_strengths(raters, first, second, value, model=model, resamples=1000)
@@ -46,9 +44,7 @@ def test_bootstrap_and_jackknife_agree(
 
 def test_the_same_seed_gives_the_same_interval() -> None:
     data = _arena(500, 0.0)
-    first, again, other = (
-        bootstrap_strengths(*data, resamples=200, seed=seed).strengths[0] for seed in (1, 1, 2)
-    )
+    first, again, other = (bootstrap_strengths(*data, resamples=200, seed=seed).strengths[0] for seed in (1, 1, 2))
     assert first == again
     assert first.low != other.low
 
@@ -63,8 +59,6 @@ def test_resamples_without_a_maximum_are_counted() -> None:
 
 
 def test_all_ties_have_no_interval() -> None:
-    result = bootstrap_strengths(
-        ["x", "y"] * 6, ["a", "b", "c"] * 4, ["b", "c", "a"] * 4, [0.5] * 12, resamples=50
-    )
+    result = bootstrap_strengths(["x", "y"] * 6, ["a", "b", "c"] * 4, ["b", "c", "a"] * 4, [0.5] * 12, resamples=50)
     assert [each.value for each in result.strengths] == [0.0, 0.0, 0.0]
     assert mentions(result.strengths[0].why_no_interval, "resample", "strengths")

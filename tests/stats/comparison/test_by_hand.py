@@ -62,9 +62,7 @@ def _effective(column: Any) -> float:
     return float(sizes.sum()) ** 2 / float((sizes**2).sum())
 
 
-def _spread(
-    statistic: Callable[[Any], float], used: Any, raters: bool = True, every: bool = False
-) -> TwoWaySpread:
+def _spread(statistic: Callable[[Any], float], used: Any, raters: bool = True, every: bool = False) -> TwoWaySpread:
     """Leave out each pair, each member with all its pairs, each rater and each answer: those with a row that is used, or every
     rater and answer.
     """
@@ -119,9 +117,7 @@ def test_intervals_of_scores_are_those_of_leaving_out(raters: bool) -> None:
         estimate, value = getattr(scores, name), float(part[used].mean())
         assert estimate.value == pytest.approx(value), name
         if name.endswith("accuracy"):
-            assert (estimate.low, estimate.high) == pytest.approx(_share_bounds(value, found, raters, 0.9)), (
-                name
-            )
+            assert (estimate.low, estimate.high) == pytest.approx(_share_bounds(value, found, raters, 0.9)), name
         else:
             half = stats.t.ppf(0.95, found.df) * math.sqrt(found.variance) / value
             assert (estimate.low, estimate.high) == pytest.approx(
@@ -158,9 +154,7 @@ def test_the_majority_is_formed_again_without_each_unit() -> None:
 
 
 def test_outcomes_that_are_equally_likely_share_what_happens() -> None:
-    scores = choice_scores(
-        None, list("ac"), list("bd"), [1.0, 0.5], probability=[0.4, 1 / 3], tie=[0.2, 1 / 3]
-    )
+    scores = choice_scores(None, list("ac"), list("bd"), [1.0, 0.5], probability=[0.4, 1 / 3], tie=[0.2, 1 / 3])
     # Of first and second, as likely as each other, the first happened; of all three the tie did.
     assert float(scores.outcome_accuracy) == pytest.approx((1 / 2 + 1 / 3) / 2)
     assert float(scores.accuracy) == 0.5
@@ -175,15 +169,15 @@ def test_outcomes_that_are_equally_likely_share_what_happens() -> None:
 def test_perfect_predictions_have_the_bound_of_their_units() -> None:
     first, second = [f"a{n}" for n in range(6)], [f"b{n}" for n in range(6)]
     perfect = choice_scores(None, first, second, [1.0] * 6, difference=[1.0] * 6).accuracy
-    wide = JackknifeError(
-        value=1.0, scale="logit", units=6, error=0.0, df=5.0, effective=6.0, how=""
-    ).estimate(Estimate(value=1.0), 0.95)
+    wide = JackknifeError(value=1.0, scale="logit", units=6, error=0.0, df=5.0, effective=6.0, how="").estimate(
+        Estimate(value=1.0), 0.95
+    )
     assert (perfect.low, perfect.high) == pytest.approx((wide.low, 1.0))
     # With three raters there are no more than three units.
     with_raters = choice_scores(list("rst") * 2, first, second, [1.0] * 6, difference=[1.0] * 6).accuracy
-    few = JackknifeError(
-        value=1.0, scale="logit", units=3, error=0.0, df=2.0, effective=3.0, how=""
-    ).estimate(Estimate(value=1.0), 0.95)
+    few = JackknifeError(value=1.0, scale="logit", units=3, error=0.0, df=2.0, effective=3.0, how="").estimate(
+        Estimate(value=1.0), 0.95
+    )
     assert (with_raters.low, with_raters.high) == pytest.approx((few.low, 1.0))
 
 
@@ -208,9 +202,7 @@ def test_the_difference_of_two_predictions_is_tested_by_leaving_out() -> None:
         assert result.standard_error == pytest.approx(math.sqrt(found.variance))
         assert result.df == pytest.approx(found.df)
         value = float(moved.mean())
-        assert result.p.value == pytest.approx(
-            2 * stats.t.sf(abs(value) / math.sqrt(found.variance), found.df)
-        )
+        assert result.p.value == pytest.approx(2 * stats.t.sf(abs(value) / math.sqrt(found.variance), found.df))
         half = stats.t.ppf(0.95, found.df) * math.sqrt(found.variance)
         assert (result.estimate.low, result.estimate.high) == pytest.approx((value - half, value + half))
         assert result.p.why_no_interval == "a p-value"
@@ -296,8 +288,7 @@ def test_rankings_by_the_likelihood_written_out() -> None:
     def loss(at: Any) -> float:
         s = dict(zip("abc", [*at, -sum(at)], strict=True))
         return -math.fsum(
-            weight * (s[best] - math.log(sum(math.exp(s[name]) for name in of)))
-            for best, of, weight in choices
+            weight * (s[best] - math.log(sum(math.exp(s[name]) for name in of))) for best, of, weight in choices
         )
 
     best = minimize(loss, [0.0, 0.0], tol=1e-12)
@@ -315,13 +306,7 @@ def test_best_and_worst_by_the_likelihood_written_out() -> None:
         for n, (names, best, worst) in enumerate(answers)
         for name in names
     ]
-    incomplete = [
-        (0, 90, "a", 1.0),
-        (0, 90, "b", 0.0),
-        (0, 91, "a", 1.0),
-        (0, 91, "b", 1.0),
-        (0, 91, "c", -1.0),
-    ]
+    incomplete = [(0, 90, "a", 1.0), (0, 90, "b", 0.0), (0, 91, "a", 1.0), (0, 91, "b", 1.0), (0, 91, "c", -1.0)]
     result = best_worst(*zip(*rows, *incomplete, strict=True))
 
     def loss(at: Any) -> float:
@@ -387,9 +372,7 @@ def test_what_stands_for_a_difference_without_an_interval() -> None:
     assert float(result.tie) == pytest.approx(2 / math.sqrt(8), abs=1e-6)
     assert result.tie.low is not None
     assert result.tie.high is not None
-    assert math.log(float(result.tie) / result.tie.low) == pytest.approx(
-        math.log(result.tie.high / float(result.tie))
-    )
+    assert math.log(float(result.tie) / result.tie.low) == pytest.approx(math.log(result.tie.high / float(result.tie)))
     alone = bradley_terry(None, ["a", "b"], ["b", "a"], [1, 1], intervals=False).difference("a", "b")
     assert "not asked for" in (alone.estimate.why_no_interval or "")
     gone = bradley_terry(None, list("abca"), list("bcad"), [1, 1, 1, 1]).difference("a", "d")
@@ -422,21 +405,14 @@ def test_a_mean_grade_by_leaving_out() -> None:
     rater, item, grade = rater[:-1], item[:-1], grade[:-1]
     rows = np.arange(11)
     of_items, of_raters, single = (
-        _variance([grade[column != unit].mean() for unit in np.unique(column)])
-        for column in (item, rater, rows)
+        _variance([grade[column != unit].mean() for unit in np.unique(column)]) for column in (item, rater, rows)
     )
     found = TwoWaySpread(
-        items=of_items,
-        raters=of_raters,
-        ratings=single,
-        item_count=_effective(item),
-        rater_count=_effective(rater),
+        items=of_items, raters=of_raters, ratings=single, item_count=_effective(item), rater_count=_effective(rater)
     )
     half = stats.t.ppf(0.95, found.df) * math.sqrt(found.variance)
     mean = crossed_mean(rater, item, grade, confidence=0.9)
-    assert (mean.value, mean.low, mean.high) == pytest.approx(
-        (grade.mean(), grade.mean() - half, grade.mean() + half)
-    )
+    assert (mean.value, mean.low, mean.high) == pytest.approx((grade.mean(), grade.mean() - half, grade.mean() + half))
     assert mean.counts == {"ratings": 11, "raters": 3, "items": 4}
     cut = crossed_mean(rater, item, grade, scale=(49.0, 51.0))
     assert (cut.low, cut.high) == (49.0, 51.0)

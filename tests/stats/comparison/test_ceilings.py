@@ -140,9 +140,7 @@ def test_the_same_systems_on_different_prompts_are_different_pairs() -> None:
     assert float(by_prompt.accuracy) > float(together.accuracy) + 0.05
 
 
-def _arena(
-    rng: np.random.Generator, strengths: Floats, raters: int, each: int, taste: float = 0.3
-) -> Strengths:
+def _arena(rng: np.random.Generator, strengths: Floats, raters: int, each: int, taste: float = 0.3) -> Strengths:
     n = strengths.size
     own = strengths + rng.normal(0, taste, (raters, n))
     rater = np.repeat(np.arange(raters), each)
@@ -183,14 +181,7 @@ def test_ceilings_of_strengths_meet_the_truth() -> None:
 
 def test_strengths_that_are_known_almost_exactly_have_a_ceiling_of_one() -> None:
     # Thousands of votes on four contestants: SciPy's noncentral F is not a number that far out.
-    wins = {
-        "ab": (730, 33),
-        "ac": (498, 320),
-        "ad": (221, 284),
-        "bc": (68, 813),
-        "bd": (17, 276),
-        "cd": (142, 325),
-    }
+    wins = {"ab": (730, 33), "ac": (498, 320), "ad": (221, 284), "bc": (68, 813), "bd": (17, 276), "cd": (142, 325)}
     rows = [
         (pair[0], pair[1], value)
         for pair, n in wins.items()

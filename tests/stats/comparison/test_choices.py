@@ -15,9 +15,7 @@ CHOIX = {"a": 0.27017774, "b": 0.01022777, "c": 0.05181577, "d": -0.33222128}
 
 
 def _long(rankings: tuple[str, ...]) -> tuple[list[int], list[int], list[str], list[int]]:
-    rows = [
-        (n % 4, n, item, place) for n, order in enumerate(rankings) for place, item in enumerate(order, 1)
-    ]
+    rows = [(n % 4, n, item, place) for n, order in enumerate(rankings) for place, item in enumerate(order, 1)]
     raters, trials, items, ranks = zip(*rows, strict=True)
     return list(raters), list(trials), list(items), list(ranks)
 
@@ -38,9 +36,7 @@ def test_rankings_of_two_are_bradley_terry() -> None:
     for stimulus in (None, prompt):
         pairs = bradley_terry(rater, first, second, value, stimulus=stimulus)
         twice = None if stimulus is None else np.repeat(stimulus, 2)
-        ranked = plackett_luce(
-            np.repeat(rater, 2), np.repeat(np.arange(300), 2), items, ranks, stimulus=twice
-        )
+        ranked = plackett_luce(np.repeat(rater, 2), np.repeat(np.arange(300), 2), items, ranks, stimulus=twice)
         for name in range(5):
             expected, strength = pairs.strength(name), ranked.strength(name)
             assert strength.value == pytest.approx(expected.value, abs=1e-7)
@@ -124,9 +120,7 @@ def test_intervals_of_rankings_cover() -> None:
     def study(raters: int, each: int) -> tuple[np.ndarray, ...]:
         tastes = strengths + rng.normal(0, 0.5, (raters, 5))
         rater = np.repeat(np.arange(raters), each)
-        ranks = (
-            np.argsort(np.argsort(-(tastes[rater] + rng.gumbel(size=(rater.size, 5))), axis=1), axis=1) + 1
-        )
+        ranks = np.argsort(np.argsort(-(tastes[rater] + rng.gumbel(size=(rater.size, 5))), axis=1), axis=1) + 1
         trial = np.repeat(np.arange(rater.size), 5)
         return np.repeat(rater, 5), trial, np.tile(np.arange(5), rater.size), ranks.ravel()
 

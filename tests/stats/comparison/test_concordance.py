@@ -17,9 +17,7 @@ SIEGEL = ([1, 6, 3, 2, 5, 4], [1, 5, 6, 4, 2, 3], [6, 3, 2, 5, 4, 1])
 """Three interviewers' rankings of six applicants: Siegel (1956), Nonparametric Statistics, table 9.4: s = 25.5, W = .16."""
 
 
-def long(
-    rankings: Sequence[Sequence[float]], name: str = ""
-) -> tuple[list[str], list[str], list[str], list[float]]:
+def long(rankings: Sequence[Sequence[float]], name: str = "") -> tuple[list[str], list[str], list[str], list[float]]:
     """Rankings of one set, one per rater, as columns."""
     rows = [
         (f"r{rater}", f"t{name}{rater}", f"{name}{place}", float(rank))

@@ -13,9 +13,7 @@ from tests.facts import mentions
 SOURCE = "Kendall and Babington Smith (1940): zeta by hand; scipy.stats.fisher_exact for the side"
 
 
-def _complete(
-    outcomes: dict[str, float], rater: str = "r"
-) -> tuple[list[str], list[str], list[str], list[float]]:
+def _complete(outcomes: dict[str, float], rater: str = "r") -> tuple[list[str], list[str], list[str], list[float]]:
     rows = [(rater, pair[0], pair[1], value) for pair, value in outcomes.items()]
     raters, first, second, value = zip(*rows, strict=True)
     return list(raters), list(first), list(second), list(value)
@@ -48,9 +46,7 @@ def test_zeta_of_four_by_hand() -> None:
 
 def test_guessing_is_as_likely_as_the_share_of_answers_with_as_few_circles() -> None:
     # One triad: guessing gives no circle in six of eight cases, and at most one circle always.
-    line, circle = (
-        rater_consistency(*_complete({"ab": 1, "bc": 1, "ac": last}))[0].p_guessing for last in (1.0, 0.0)
-    )
+    line, circle = (rater_consistency(*_complete({"ab": 1, "bc": 1, "ac": last}))[0].p_guessing for last in (1.0, 0.0))
     assert line == pytest.approx(0.75, abs=0.04)
     assert circle == 1.0
 

@@ -37,9 +37,7 @@ def test_the_variance_is_that_of_dyads() -> None:
     residual = moved - moved.mean()
     total = sum(
         residual[p]
-        * residual[
-            (first == first[p]) | (second == first[p]) | (first == second[p]) | (second == second[p])
-        ].sum()
+        * residual[(first == first[p]) | (second == first[p]) | (first == second[p]) | (second == second[p])].sum()
         for p in range(first.size)
     )
     by_hand = np.sqrt(total) / first.size
@@ -80,12 +78,8 @@ def _study(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("prompts", "size", "raters", "noise"), [(30, 3, 10, 1.5), (12, 5, 10, 1.5), (6, 8, 12, 2.0)]
-)
-def test_intervals_cover_where_pairs_share_stimuli(
-    prompts: int, size: int, raters: int, noise: float
-) -> None:
+@pytest.mark.parametrize(("prompts", "size", "raters", "noise"), [(30, 3, 10, 1.5), (12, 5, 10, 1.5), (6, 8, 12, 2.0)])
+def test_intervals_cover_where_pairs_share_stimuli(prompts: int, size: int, raters: int, noise: float) -> None:
     """With pairs taken as independent they covered 83% of the time in the last of these."""
     rng = np.random.default_rng(2)
     studies = [_study(rng, prompts, size, raters, 4, noise) for _ in range(250)]

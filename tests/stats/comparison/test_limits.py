@@ -40,9 +40,7 @@ from tests.facts import mentions
 # --- models -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "link", [BRADLEY_TERRY, THURSTONE, DAVIDSON, RAO_KUPPER, GRADED], ids=lambda each: each.name
-)
+@pytest.mark.parametrize("link", [BRADLEY_TERRY, THURSTONE, DAVIDSON, RAO_KUPPER, GRADED], ids=lambda each: each.name)
 def test_slopes_and_information_are_those_of_the_likelihood(link: Link) -> None:
     d, tie, h = np.array([-1.7, -0.2, 0.0, 0.9]), 0.6, 1e-5
     sums = np.array([[3.0, 1.0, 2.0], [0.0, 2.0, 1.0], [1.0, 0.0, 0.0], [2.0, 5.0, 1.0]])
@@ -304,11 +302,7 @@ def test_the_share_of_first_choices_has_wilsons_interval() -> None:
 
 
 def test_ratios_without_units_by_hand() -> None:
-    top, bottom, codes = (
-        np.array([1.0, 0.0, 2.0, 3.0]),
-        np.array([1.0, 1.0, 2.0, 0.0]),
-        np.array([0, 0, 1, 2]),
-    )
+    top, bottom, codes = (np.array([1.0, 0.0, 2.0, 3.0]), np.array([1.0, 1.0, 2.0, 0.0]), np.array([0, 0, 1, 2]))
     # Unit 2 has no weight, so that it is not left out; unit 3 has no part at all.
     assert without_units(top, bottom, codes, 4).tolist() == [5 / 2, 4 / 2]
     members = np.array([[0, 0, 1, 1], [1, 2, 2, 2]])
@@ -361,9 +355,9 @@ def test_degrees_of_freedom_are_those_of_the_smaller_sample() -> None:
         stimulus_count=5.0,
     )
     assert both.freedom == 4.0
-    assert Covariance(
-        model=part, df=1e12, answers=None, answer_count=100.0, raters=3 * part, rater_count=8.0
-    ).variance({1: 1.0}) == (6.0, 7.0)
+    assert Covariance(model=part, df=1e12, answers=None, answer_count=100.0, raters=3 * part, rater_count=8.0).variance(
+        {1: 1.0}
+    ) == (6.0, 7.0)
     assert Covariance(
         model=part,
         df=1e12,
@@ -373,30 +367,23 @@ def test_degrees_of_freedom_are_those_of_the_smaller_sample() -> None:
         rater_count=0.0,
         stimuli=3 * part,
         stimulus_count=5.0,
-    ).variance({0: 1.0, 1: -1.0}) == (
-        6.0,
-        4.0,
-    )
+    ).variance({0: 1.0, 1: -1.0}) == (6.0, 4.0)
     assert (
-        Covariance(
-            model=part, df=1e12, answers=None, answer_count=100.0, raters=3 * part, rater_count=1.5
-        ).variance({0: 1.0})[1]
+        Covariance(model=part, df=1e12, answers=None, answer_count=100.0, raters=3 * part, rater_count=1.5).variance(
+            {0: 1.0}
+        )[1]
         == 1.0
     )
     assert both.total == pytest.approx(2 * part + (1 + 4 / 8) * 2 * part)
     assert (
-        Covariance(
-            model=part, df=1e12, answers=None, answer_count=100.0, raters=3 * part, rater_count=8.0
-        ).total
+        Covariance(model=part, df=1e12, answers=None, answer_count=100.0, raters=3 * part, rater_count=8.0).total
         is not part
     )
     bounds = Covariance(model=part, df=1e12).bounds(1.0, {1: 1.0}, 0.9)
-    assert bounds == pytest.approx(
-        (1 - 1.6448536269514722 * math.sqrt(2), 1 + 1.6448536269514722 * math.sqrt(2))
+    assert bounds == pytest.approx((1 - 1.6448536269514722 * math.sqrt(2), 1 + 1.6448536269514722 * math.sqrt(2)))
+    tested = Covariance(model=part, df=1e12, answers=None, answer_count=9.0, raters=part, rater_count=8.0).p_value(
+        -2.0, {0: 1.0}
     )
-    tested = Covariance(
-        model=part, df=1e12, answers=None, answer_count=9.0, raters=part, rater_count=8.0
-    ).p_value(-2.0, {0: 1.0})
     assert tested == pytest.approx(2 * stats.t.sf(2, 7))
     assert Covariance(model=0 * part, df=3.0).p_value(1.0, {0: 1.0}) is None
     assert Covariance(model=0 * part, df=3.0).bounds(1.0, {0: 1.0}, 0.9) is None
@@ -406,9 +393,7 @@ def test_degrees_of_freedom_are_those_of_the_smaller_sample() -> None:
 
 
 def test_comparisons_count_what_they_have() -> None:
-    bare = pairs.Comparisons(
-        first=np.array([0]), second=np.array([1]), value=np.array([1.0]), names=["a", "b"]
-    )
+    bare = pairs.Comparisons(first=np.array([0]), second=np.array([1]), value=np.array([1.0]), names=["a", "b"])
     assert (bare.counts, bare.stimuli, bare.raters) == ({"comparisons": 1, "contestants": 2}, 0, 0)
 
 
@@ -551,9 +536,7 @@ def test_ratios_of_variances_have_the_confidence_they_are_named_by() -> None:
 def test_the_approximation_of_noncentral_f_is_close(monkeypatch: pytest.MonkeyPatch) -> None:
     exact = [ceilings._noncentral_f(f, 4.0, 20.0, at) for f, at in ((2.0, 3.0), (6.0, 12.0), (1.0, 0.0))]
     central = stats.f.cdf(1.0, 4, 20)
-    assert exact == pytest.approx(
-        [stats.ncf.cdf(2.0, 4, 20, 3.0), stats.ncf.cdf(6.0, 4, 20, 12.0), central], abs=1e-9
-    )
+    assert exact == pytest.approx([stats.ncf.cdf(2.0, 4, 20, 3.0), stats.ncf.cdf(6.0, 4, 20, 12.0), central], abs=1e-9)
     monkeypatch.setattr("scipy.special.ncfdtr", lambda *_: math.nan)
     close = [ceilings._noncentral_f(f, 4.0, 20.0, at) for f, at in ((2.0, 3.0), (6.0, 12.0), (1.0, 0.0))]
     assert close == pytest.approx(exact, abs=0.006)

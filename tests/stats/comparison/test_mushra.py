@@ -42,12 +42,7 @@ def test_an_anchor_above_ninety_excludes_too() -> None:
 
 
 def test_conditions_are_described_by_hand() -> None:
-    rows = [
-        (r, i, c, g)
-        for r in "ab"
-        for i in (1, 2)
-        for c, g in (("ref", 100.0), ("x", 40.0 + 10 * i + (r == "b")))
-    ]
+    rows = [(r, i, c, g) for r in "ab" for i in (1, 2) for c, g in (("ref", 100.0), ("x", 40.0 + 10 * i + (r == "b")))]
     result = mushra(*map(list, zip(*rows, strict=True)), reference="ref")
     best, other = result.conditions
     assert (best.name, other.name) == ("ref", "x")

@@ -43,9 +43,7 @@ def test_scores_by_hand() -> None:
     assert float(scores.decided_accuracy) == pytest.approx(2 / 3)
     assert float(scores.outcome_accuracy) == pytest.approx((1 + 0 + 0 + 1) / 4)
     m = [0.75, 0.3, 0.65, 0.35]
-    log_loss = -(
-        math.log(m[0]) + math.log(m[1]) + (math.log(m[2]) + math.log(1 - m[2])) / 2 + math.log(1 - m[3])
-    )
+    log_loss = -(math.log(m[0]) + math.log(m[1]) + (math.log(m[2]) + math.log(1 - m[2])) / 2 + math.log(1 - m[3]))
     assert float(scores.log_loss) == pytest.approx(log_loss / 4)
     assert float(scores.outcome_log_loss) == pytest.approx(-math.log(0.7 * 0.2 * 0.3 * 0.6) / 4)
     brier = 0.25**2 + 0.7**2 + 0.15**2 + 0.35**2
@@ -115,8 +113,7 @@ def test_the_majority_without_each_rater_is_the_majority_of_the_others() -> None
         without = [
             float(
                 choice_scores(
-                    *(column[unit != u] for column in (rater, first, second, value)),
-                    difference=lead[unit != u],
+                    *(column[unit != u] for column in (rater, first, second, value)), difference=lead[unit != u]
                 ).majority_accuracy
             )
             for u in np.unique(unit)

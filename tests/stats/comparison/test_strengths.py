@@ -10,14 +10,7 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.stats.comparison.pairs import win_matrix
-from heartfelt.stats.comparison.strengths import (
-    Strengths,
-    bradley_terry,
-    cmos,
-    davidson,
-    rao_kupper,
-    thurstone,
-)
+from heartfelt.stats.comparison.strengths import Strengths, bradley_terry, cmos, davidson, rao_kupper, thurstone
 from tests.facts import mentions
 
 SOURCE = (
@@ -36,31 +29,10 @@ Cleveland Baltimore 2 4, Baltimore Milwaukee 2 5, Baltimore Detroit 1 5, Baltimo
 Baltimore Boston 1 6, Baltimore Cleveland 3 4
 """
 TEAMS = ("Boston", "Cleveland", "Detroit", "Milwaukee", "NewYork", "Toronto")
-WITHOUT_HOME = (
-    1.107697705372,
-    0.683852769153,
-    1.436408431806,
-    1.581355876655,
-    1.247617845135,
-    1.294485123905,
-)
-ERRORS_WITHOUT_HOME = (
-    0.333877908162,
-    0.331876399144,
-    0.339568187482,
-    0.343255664026,
-    0.335860615785,
-    0.336669092693,
-)
+WITHOUT_HOME = (1.107697705372, 0.683852769153, 1.436408431806, 1.581355876655, 1.247617845135, 1.294485123905)
+ERRORS_WITHOUT_HOME = (0.333877908162, 0.331876399144, 0.339568187482, 0.343255664026, 0.335860615785, 0.336669092693)
 WITH_HOME = (1.143802653297, 0.7046944569, 1.475357213586, 1.619554993578, 1.281340403276, 1.327110398072)
-ERRORS_WITH_HOME = (
-    0.337842188911,
-    0.335001403342,
-    0.344551823286,
-    0.347365306113,
-    0.340403358811,
-    0.340322208808,
-)
+ERRORS_WITH_HOME = (0.337842188911, 0.335001403342, 0.344551823286, 0.347365306113, 0.340403358811, 0.340322208808)
 HOME, HOME_ERROR = 0.302260655528, 0.130943642532
 PROBIT = (0.6812631034, 0.415464998523, 0.876906373169, 0.97043037448, 0.763584578482, 0.797269878269)
 # Rows are raters, columns the pairs ab, ac, bc, ad, bd, cd: 1 for the first, -1 for the second, 0 undecided.
@@ -101,8 +73,7 @@ def _above(result: Strengths, others: tuple[str, ...], reference: str) -> tuple[
 
 
 @pytest.mark.parametrize(
-    ("order", "values", "errors"),
-    [(False, WITHOUT_HOME, ERRORS_WITHOUT_HOME), (True, WITH_HOME, ERRORS_WITH_HOME)],
+    ("order", "values", "errors"), [(False, WITHOUT_HOME, ERRORS_WITHOUT_HOME), (True, WITH_HOME, ERRORS_WITH_HOME)]
 )
 def test_strengths_and_errors_are_those_of_bradleyterry2(
     order: bool, values: tuple[float, ...], errors: tuple[float, ...]
@@ -154,9 +125,7 @@ def test_swapping_first_and_second_changes_only_the_order_effect(model: Callable
     for one_way, other_way in zip(result.strengths, swapped.strengths, strict=True):
         assert other_way.value == pytest.approx(one_way.value, abs=1e-7)
         assert other_way.low == pytest.approx(one_way.low, abs=1e-6)
-    assert swapped.order_effect.estimate.value == pytest.approx(
-        -float(result.order_effect.estimate), abs=1e-7
-    )
+    assert swapped.order_effect.estimate.value == pytest.approx(-float(result.order_effect.estimate), abs=1e-7)
     assert swapped.order_effect.p_value == pytest.approx(result.order_effect.p_value, abs=1e-6)
 
 
@@ -216,11 +185,7 @@ def test_graded_comparisons_are_least_squares() -> None:
 def test_wins_are_counted_by_pair() -> None:
     table = win_matrix(["a", "b", "a", "c"], ["b", "a", "b", "a"], [1, 1, 0.5, 0])
     assert table.names == ("a", "b", "c")
-    assert table.wins.tolist() == [
-        [0, 1.5, 1],
-        [1.5, 0, 0],
-        [0, 0, 0],
-    ]  # counted by hand; a tie is half a win each
+    assert table.wins.tolist() == [[0, 1.5, 1], [1.5, 0, 0], [0, 0, 0]]  # counted by hand; a tie is half a win each
     assert table.comparisons.tolist() == [[0, 3, 1], [3, 0, 0], [1, 0, 0]]
 
 
@@ -232,9 +197,7 @@ def test_every_interval_has_its_confidence() -> None:
     assert narrow.low is not None
     assert wide.low is not None
     # Student's t with 24 degrees of freedom.
-    assert (wide.low - float(wide)) / (narrow.low - float(narrow)) == pytest.approx(
-        2.796939 / 0.684850, rel=1e-5
-    )
+    assert (wide.low - float(wide)) / (narrow.low - float(narrow)) == pytest.approx(2.796939 / 0.684850, rel=1e-5)
 
 
 def test_a_rater_who_answers_twice_as_often_is_one_rater() -> None:
@@ -367,11 +330,7 @@ def test_rank_probabilities_belong_to_the_contestant() -> None:
     first, second = zip(*(pair for pair in pairs for _ in range(100)), strict=True)
     result = bradley_terry(None, first, second, [0.0 if n % 10 == 0 else 1.0 for n in range(300)])
     ranks = result.rank_probabilities(draws=500)
-    assert dict(zip(result.names, (ranks.argmax(axis=1) + 1).tolist(), strict=True)) == {
-        "a": 3,
-        "b": 1,
-        "c": 2,
-    }
+    assert dict(zip(result.names, (ranks.argmax(axis=1) + 1).tolist(), strict=True)) == {"a": 3, "b": 1, "c": 2}
 
 
 def test_rank_probabilities_add_up_and_follow_the_strengths() -> None:

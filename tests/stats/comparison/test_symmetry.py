@@ -11,14 +11,7 @@ import pytest
 
 from heartfelt.stats.comparison.choices import best_worst, plackett_luce
 from heartfelt.stats.comparison.consistency import rater_consistency, transitivity
-from heartfelt.stats.comparison.strengths import (
-    Strengths,
-    bradley_terry,
-    cmos,
-    davidson,
-    rao_kupper,
-    thurstone,
-)
+from heartfelt.stats.comparison.strengths import Strengths, bradley_terry, cmos, davidson, rao_kupper, thurstone
 
 NAMES = "abcde"
 OTHER_NAMES = dict(zip(NAMES, "mzkqb", strict=True))
@@ -76,9 +69,7 @@ def _described(result: Strengths, names: dict[str, str] | None = None) -> list[f
 
 
 def _figures(estimate: Any) -> tuple[float, float, float]:
-    return tuple(
-        np.nan if part is None else float(part) for part in (estimate.value, estimate.low, estimate.high)
-    )  # type: ignore[return-value]  # three parts
+    return tuple(np.nan if part is None else float(part) for part in (estimate.value, estimate.low, estimate.high))  # type: ignore[return-value]  # three parts
 
 
 @pytest.mark.parametrize("order_effect", [False, True])
@@ -102,9 +93,7 @@ def test_pairs_are_symmetric(model: str, order_effect: bool) -> None:
         [float(each) for each in own.strengths], abs=1e-6
     )
     if order_effect:
-        assert turned.order_effect.estimate.value == pytest.approx(
-            -float(own.order_effect.estimate), abs=1e-6
-        )
+        assert turned.order_effect.estimate.value == pytest.approx(-float(own.order_effect.estimate), abs=1e-6)
 
 
 def test_consistency_and_transitivity_are_symmetric() -> None:

@@ -108,9 +108,7 @@ def test_unbalanced_factors_equal_statsmodels(type: Any) -> None:
 @pytest.mark.parametrize("type", [2, 3])
 def test_slopes_that_differ_by_group_equal_statsmodels(type: Any) -> None:
     data = _unbalanced(2)
-    result = anova(
-        data["y"], {"a": data["a"]}, type=type, interactions=[("w", "a")], covariates={"w": data["w"]}
-    )
+    result = anova(data["y"], {"a": data["a"]}, type=type, interactions=[("w", "a")], covariates={"w": data["w"]})
     assert [row.effect for row in result.rows] == ["w", "a", "w:a"]
     table = _theirs(data, "y ~ w*C(a, Sum)", type)
     table.index = [{"a:w": "w:a"}.get(name, name) for name in table.index]
@@ -131,9 +129,7 @@ def test_covariate_inside_cells_equals_the_row_by_row_model() -> None:
     # A covariate whose slope may vary is fitted row by row; leaving that interaction out of the test must not matter.
     data = _unbalanced(4)
     folded = anova(data["y"], {"a": data["a"]}, type=1, covariates={"w": data["w"]})
-    by_row = anova(
-        data["y"], {"a": data["a"]}, type=1, covariates={"w": data["w"]}, interactions=[("w", "a")]
-    )
+    by_row = anova(data["y"], {"a": data["a"]}, type=1, covariates={"w": data["w"]}, interactions=[("w", "a")])
     for effect in ("w", "a"):
         assert folded[effect].sum_sq == pytest.approx(by_row[effect].sum_sq, rel=1e-10)
 
@@ -200,9 +196,7 @@ def test_partial_eta_interval_covers(effect: float) -> None:
 def test_p_values_are_uniform_without_effects() -> None:
     rng = np.random.default_rng(7)
     group, other = rng.integers(0, 3, 50), rng.integers(0, 2, 50)
-    p = [
-        anova(rng.normal(size=50), {"a": group, "b": other}, interactions="all")["a:b"].p for _ in range(400)
-    ]
+    p = [anova(rng.normal(size=50), {"a": group, "b": other}, interactions="all")["a:b"].p for _ in range(400)]
     assert stats.kstest(np.array(p, dtype=float), "uniform").pvalue > 1e-3
 
 

@@ -62,11 +62,7 @@ def test_mixed_models_equal_lmer_test(groupings: str) -> None:
     for coefficient in by_name:
         df, error = coefficient.df or 0.0, coefficient.standard_error or 0.0
         half = stats.t(df).ppf(0.95) * error
-        low, value, high = (
-            coefficient.estimate.low,
-            float(coefficient.estimate),
-            coefficient.estimate.high,
-        )
+        low, value, high = (coefficient.estimate.low, float(coefficient.estimate), coefficient.estimate.high)
         assert (low, high) == pytest.approx((value - half, value + half), rel=1e-9)
         assert coefficient.p == pytest.approx(2 * stats.t(df).sf(abs(coefficient.t or 0)))
     effect = result.effect("system")
@@ -105,9 +101,7 @@ def test_tukey_bounds_are_those_of_the_studentized_range() -> None:
     pair = result["a", "c"]
     half = stats.studentized_range(3, 19).ppf(0.9) * math.sqrt(within / 2 * (1 / 10 + 1 / 5))
     difference = float(y[g == "a"].mean() - y[g == "c"].mean())
-    assert (pair.estimate.low, pair.estimate.high) == pytest.approx(
-        (difference - half, difference + half), rel=1e-6
-    )
+    assert (pair.estimate.low, pair.estimate.high) == pytest.approx((difference - half, difference + half), rel=1e-6)
     assert pair.df == 19
     scale = math.sqrt(within / 2 * (1 / 10 + 1 / 5))
     assert pair.p == pytest.approx(stats.studentized_range(3, 19).sf(abs(difference) / scale), rel=1e-6)
@@ -234,9 +228,7 @@ def test_a_chi_square_interval_needs_one_degree_of_freedom() -> None:
     few = chi_square_interval(plain, 2 / 0.9, 0.9)
     assert (few.low, few.why_no_interval) == (None, "it is known with less than one degree of freedom")
     enough = chi_square_interval(plain, 2 / 1.1, 0.9)
-    assert (enough.low, enough.high) == pytest.approx(
-        [3 * 1.1 / stats.chi2(1.1).ppf(p) for p in (0.95, 0.05)]
-    )
+    assert (enough.low, enough.high) == pytest.approx([3 * 1.1 / stats.chi2(1.1).ppf(p) for p in (0.95, 0.05)])
 
 
 def test_counts_that_vary_over_few_items_are_not_tested() -> None:
@@ -259,16 +251,12 @@ def test_little_variation_is_variation() -> None:
 
 def test_without_a_pair_there_is_no_largest_difference() -> None:
     assert mentions(
-        Pairwise(pairs=(), method="Tukey-Kramer", confidence=0.95, counts={}).largest.why_missing,
-        "pair",
-        "compared",
+        Pairwise(pairs=(), method="Tukey-Kramer", confidence=0.95, counts={}).largest.why_missing, "pair", "compared"
     )
     assert mentions(tukey([1.0, 2.0], ["a", "a"]).largest.why_missing, "1 groups", "2")
 
 
-def test_the_studentized_range_is_summed_as_far_as_the_variance_can_reach(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_studentized_range_is_summed_as_far_as_the_variance_can_reach(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chi-square with 100 degrees of freedom over its mean is beyond ``1 + 2 sqrt(x / 100) + 2 x / 100`` with a chance
     of at most exp(-x) (Laurent and Massart 2000); x is 32, and the sum ends with the first step from there."""
     spans: list[Floats] = []
@@ -285,9 +273,7 @@ def test_the_studentized_range_is_summed_as_far_as_the_variance_can_reach(
     assert end <= last <= end + 2 * step + 1e-9
 
 
-def test_the_search_for_a_critical_value_goes_down_by_half_a_log_unit_at_most(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_search_for_a_critical_value_goes_down_by_half_a_log_unit_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     tried, tail = [], posthoc.upper_tail
 
     def watched(q: float, groups: int, df: float) -> float:

@@ -25,11 +25,7 @@ def honest(seed: int, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         pool = np.arange(15)[np.arange(15) % 2 == item % 2] if kind == "batches" else np.arange(15)
         size = 3 + 2 * (item % 2) + int(rng.random() < 0.5) if kind == "batches" else 2 + rng.integers(0, 4)
         for rater in rng.choice(pool, size, replace=False):
-            value = (
-                rng.normal() * 2
-                if careless[rater]
-                else gain[rater] * truth[item] + level[rater] + rng.normal()
-            )
+            value = rng.normal() * 2 if careless[rater] else gain[rater] * truth[item] + level[rater] + rng.normal()
             rows.append((rater, item, value))
     rater, item, value = np.array(rows).T
     return rater.astype(int), item.astype(int), (value > 1.0) * 1.0 if kind == "yes-no" else value

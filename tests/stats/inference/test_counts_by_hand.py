@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from heartfelt.stats.inference import (
-    Rated,
-    count_dependence,
-    prediction_powered_mean,
-    prediction_powered_slope,
-)
+from heartfelt.stats.inference import Rated, count_dependence, prediction_powered_mean, prediction_powered_slope
 from tests.facts import mentions
 
 
@@ -34,16 +29,13 @@ def test_counts_and_answers_by_least_squares(nominal: bool) -> None:
         if np.sum(item == i) > 1
     ], float)  # fmt: skip
     several = n > 1
-    for test, column, rows in (
-        (result.answers, value, np.ones(n.size, bool)),
-        (result.disagreement, apart, several),
-    ):
+    for test, column, rows in ((result.answers, value, np.ones(n.size, bool)), (result.disagreement, apart, several)):
         if nominal and test is result.answers:
             assert test.category is not None
             column = (value == test.category) * 1.0
-        dummies = np.column_stack(
-            [rater[rows, None] == np.unique(rater), cell[rows, None] == np.unique(cell)]
-        ).astype(float)
+        dummies = np.column_stack([rater[rows, None] == np.unique(rater), cell[rows, None] == np.unique(cell)]).astype(
+            float
+        )
         hat = dummies @ np.linalg.pinv(dummies)
         x, y = n[rows] - hat @ n[rows], column - hat @ column
         items = item[rows]
@@ -56,15 +48,9 @@ def test_counts_and_answers_by_least_squares(nominal: bool) -> None:
         p = 2 * stats.t.sf(abs(slope) / error, free)
         half = stats.t.ppf(0.95, free) * error
         change = test.change
-        assert (change.value, change.low, change.high) == pytest.approx(
-            (slope, slope - half, slope + half), abs=1e-7
-        )
+        assert (change.value, change.low, change.high) == pytest.approx((slope, slope - half, slope + half), abs=1e-7)
         common = np.unique(value, return_counts=True)[1]
-        kinds = (
-            int(np.sum(np.minimum(common, value.size - common) >= 10))
-            if nominal and test is result.answers
-            else 1
-        )
+        kinds = int(np.sum(np.minimum(common, value.size - common) >= 10)) if nominal and test is result.answers else 1
         assert test.p == pytest.approx(min(p * kinds, 1.0), rel=1e-5)
 
 

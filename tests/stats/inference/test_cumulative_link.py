@@ -90,9 +90,7 @@ def wine(shared_data: Path) -> dict[str, Any]:
 
 def _wine(wine: dict[str, Any], groupings: str, **options: Any) -> CumulativeLinkResult:
     fixed = {name: wine[name] for name in ("temp", "contact")}
-    return cumulative_link_model(
-        wine["rating"], fixed, {name: wine[name] for name in groupings.split()}, **options
-    )
+    return cumulative_link_model(wine["rating"], fixed, {name: wine[name] for name in groupings.split()}, **options)
 
 
 @pytest.mark.data
@@ -189,9 +187,7 @@ def _study(seed: int, rows: int = 160) -> dict[str, Any]:
     }
 
 
-def _dense_likelihood(
-    category: np.ndarray[Any, Any], parameters: list[float], parts: list[Any], link: Link
-) -> float:
+def _dense_likelihood(category: np.ndarray[Any, Any], parameters: list[float], parts: list[Any], link: Link) -> float:
     """The Laplace likelihood with whole matrices and derivatives by differences; parts are X and a matrix per grouping."""
     columns, *groups = parts
     cuts = int(category.max())
@@ -217,9 +213,7 @@ def _dense_likelihood(
 
 @pytest.mark.parametrize("link", list(LINKS))
 @pytest.mark.parametrize("groupings", [("item",), ("rater", "item"), ("rater", "item", "taste")])
-def test_the_likelihood_and_its_gradient_are_those_of_whole_matrices(
-    link: Link, groupings: tuple[str, ...]
-) -> None:
+def test_the_likelihood_and_its_gradient_are_those_of_whole_matrices(link: Link, groupings: tuple[str, ...]) -> None:
     study = _study(3)
     columns = np.column_stack([study["fixed"]["system"] == "b", study["fixed"]["loud"]]).astype(float)
     codes = {name: (study["random"][name], int(study["random"][name].max()) + 1) for name in groupings}
@@ -296,9 +290,7 @@ def _key(result: CumulativeLinkResult) -> list[float]:
 def test_only_the_order_of_the_values_counts() -> None:
     study = _study(7)
     plain = cumulative_link_model(study["rating"], study["fixed"], study["random"])
-    again = cumulative_link_model(
-        np.array([0, 1, 10, 11, 50])[study["rating"]], study["fixed"], study["random"]
-    )
+    again = cumulative_link_model(np.array([0, 1, 10, 11, 50])[study["rating"]], study["fixed"], study["random"])
     assert _key(plain) == pytest.approx(_key(again), rel=1e-9)
     shuffled = np.random.default_rng(0).permutation(study["rating"].size)
     random = {name: column[shuffled] for name, column in reversed(study["random"].items())}
@@ -323,9 +315,7 @@ def test_only_the_order_of_the_values_counts() -> None:
 def test_differences_do_not_depend_on_the_coding() -> None:
     study = _study(9)
     treatment, summed = (
-        cumulative_link_model(study["rating"], study["fixed"], study["random"], coding=coding).differences(
-            "system"
-        )
+        cumulative_link_model(study["rating"], study["fixed"], study["random"], coding=coding).differences("system")
         for coding in ("treatment", "sum")
     )
     assert [(pair.a, pair.b) for pair in treatment.pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
@@ -361,9 +351,7 @@ MIXED = [1, 2, 3, 2] * 6
         ([float(index) for index in range(24)] * 3, {}, "72 rows"),
     ],
 )
-def test_what_cannot_be_fitted_has_a_reason(
-    outcome: list[float], fixed: dict[str, list[Any]], reason: str
-) -> None:
+def test_what_cannot_be_fitted_has_a_reason(outcome: list[float], fixed: dict[str, list[Any]], reason: str) -> None:
     if reason == "72 rows":
         result = cumulative_link_model([*outcome, *range(24, 60)], {}, {})
         reason = "60 different values; at most 50 are taken for ordered categories"

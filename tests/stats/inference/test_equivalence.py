@@ -66,9 +66,7 @@ def test_levels_hold_at_the_margin() -> None:
     shown = 0
     for seed in range(600):
         rng = np.random.default_rng(seed)
-        shown += bool(
-            equivalence_mean(rng.normal(0.5, 1, 40), rng.normal(0, 1, 40), low=-0.5, high=0.5).equivalent
-        )
+        shown += bool(equivalence_mean(rng.normal(0.5, 1, 40), rng.normal(0, 1, 40), low=-0.5, high=0.5).equivalent)
     assert shown / 600 <= 0.075
     close = [
         equivalence_mean(

@@ -108,9 +108,7 @@ def test_columns_that_others_span_are_found() -> None:
     assert first_independent(np.array([[1.0, 0, 1], [0, 1, 1]])).tolist() == [True, True, False]
     assert first_independent(np.column_stack([columns[:, 0] * 1e9, columns[:, 3] * 1e-9])).all()
     assert first_independent(np.column_stack([columns[:, 0], columns[:, 0] + 1e-4 * columns[:, 3]])).all()
-    assert not first_independent(
-        np.column_stack([columns[:, 0], columns[:, 0] + 1e-11 * columns[:, 3]])
-    ).all()
+    assert not first_independent(np.column_stack([columns[:, 0], columns[:, 0] + 1e-11 * columns[:, 3]])).all()
 
 
 @pytest.mark.parametrize("third", [False, True])
@@ -237,9 +235,7 @@ def test_variances_of_two_groupings_have_the_bounds_of_components(swapped: bool)
     parts = variance_components(rater, item, d["y"][once], confidence=0.9)
     for name in ("rater", "item", "residual"):
         found, expected = model.variances[name], getattr(parts, name)
-        ends = [
-            (each.value, each.low, each.high, each.bound_if_careless or 0.0) for each in (found, expected)
-        ]
+        ends = [(each.value, each.low, each.high, each.bound_if_careless or 0.0) for each in (found, expected)]
         assert ends[0] == pytest.approx(ends[1], rel=1e-4)
 
 
@@ -286,9 +282,7 @@ def test_adjusted_means_of_an_unbalanced_table_by_hand() -> None:
     for level, row in (("x", np.array([1, 0, 0.5])), ("y", np.array([1, 1, 0.5]))):
         half = stats.t.ppf(0.95, 5) * math.sqrt(mean_square * row @ inverse @ row)
         found = result.means[level]
-        assert (found.value, found.low, found.high) == pytest.approx(
-            (row @ beta, row @ beta - half, row @ beta + half)
-        )
+        assert (found.value, found.low, found.high) == pytest.approx((row @ beta, row @ beta - half, row @ beta + half))
     assert result.residual_df == 5
     assert result.residual_mean_square == pytest.approx(mean_square)
     pair = result.pairs["x", "y"]
@@ -320,9 +314,7 @@ def test_groups_of_their_own_variance_by_hand() -> None:
     two = games_howell(y[:7], g[:7])["a", "b"]
     assert two.p == pytest.approx(welch.pvalue)
     many = tukey(y, g, mean_square=2.0, df=1e9)["a", "b"]
-    assert many.p == pytest.approx(
-        stats.studentized_range.sf(5 / math.sqrt(1 / 3 + 1 / 4), 3, np.inf), rel=1e-5
-    )
+    assert many.p == pytest.approx(stats.studentized_range.sf(5 / math.sqrt(1 / 3 + 1 / 4), 3, np.inf), rel=1e-5)
 
 
 def test_a_saturated_model_has_means_without_bounds() -> None:
@@ -355,10 +347,7 @@ def test_rows_without_factors_are_one_cell() -> None:
 
 def test_a_mixed_model_does_not_depend_on_the_unit() -> None:
     d = crossed(1)
-    ones = [
-        mixed_model(unit * d["y"], {"system": d["system"]}, {"rater": d["rater"]})
-        for unit in (1.0, 1e-6, 1e6)
-    ]
+    ones = [mixed_model(unit * d["y"], {"system": d["system"]}, {"rater": d["rater"]}) for unit in (1.0, 1e-6, 1e6)]
     for result, unit in zip(ones, (1.0, 1e-6, 1e6), strict=True):
         assert result.why_missing is None
         for row, first in zip(result.coefficients, ones[0].coefficients, strict=True):

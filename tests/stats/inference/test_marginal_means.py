@@ -83,9 +83,7 @@ def test_pairs_equal_emmeans(of: str, printed: dict[Any, Any], more: dict[str, A
             assert "empty cells" in str(pair.estimate.why_missing)
             assert pair.p is None
         else:
-            assert (pair.difference, pair.estimate.low, pair.estimate.high, pair.p) == pytest.approx(
-                numbers, rel=1e-8
-            )
+            assert (pair.difference, pair.estimate.low, pair.estimate.high, pair.p) == pytest.approx(numbers, rel=1e-8)
             assert pair.significant == (numbers[3] < 0.05)
 
 

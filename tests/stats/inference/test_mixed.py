@@ -25,12 +25,7 @@ SOURCE = (
 )
 
 # Box, Hunter and Hunter (1978): yield of four treatments on five blends.
-YIELD = {
-    "A": [89, 84, 81, 87, 79],
-    "B": [88, 77, 87, 92, 81],
-    "C": [97, 92, 87, 89, 80],
-    "D": [94, 79, 85, 84, 88],
-}
+YIELD = {"A": [89, 84, 81, 87, 79], "B": [88, 77, 87, 92, 81], "C": [97, 92, 87, 89, 80], "D": [94, 79, 85, 84, 88]}
 
 # Davies and Goldsmith (1972): zone diameter of six samples (A to F) on each of 24 plates.
 DIAMETER = """
@@ -69,12 +64,7 @@ def test_blends_equal_lme4() -> None:
     assert result.variances["blend"].value == pytest.approx(11.8, abs=0.05)
     assert result.variances["residual"].value == pytest.approx(18.8, abs=0.05)
     assert -2 * _number(result.log_likelihood) == pytest.approx(103.8, abs=0.05)
-    printed = {
-        "intercept": (84.0, 2.48),
-        "treat[B]": (1.0, 2.75),
-        "treat[C]": (5.0, 2.75),
-        "treat[D]": (2.0, 2.75),
-    }
+    printed = {"intercept": (84.0, 2.48), "treat[B]": (1.0, 2.75), "treat[C]": (5.0, 2.75), "treat[D]": (2.0, 2.75)}
     for name, (value, error) in printed.items():
         assert result.coefficient(name).estimate.value == pytest.approx(value, abs=1e-6)
         assert result.coefficient(name).standard_error == pytest.approx(error, abs=0.006)
@@ -115,9 +105,7 @@ def test_unbalanced_crossed_model_equals_statsmodels() -> None:
             vc_formula={"rater": "0 + C(rater)", "item": "0 + C(item)"},
         ).fit(reml=True)  # fmt: skip
     result = mixed_model(
-        data["y"],
-        {"system": data["system"], "loud": data["loud"]},
-        {"rater": data["rater"], "item": data["item"]},
+        data["y"], {"system": data["system"], "loud": data["loud"]}, {"rater": data["rater"], "item": data["item"]}
     )
     by_name = dict(zip(theirs.model.exog_vc.names, theirs.vcomp, strict=True))
     assert result.variances["rater"].value == pytest.approx(by_name["rater"], rel=2e-3)
@@ -130,9 +118,7 @@ def test_unbalanced_crossed_model_equals_statsmodels() -> None:
     assert _number(result.log_likelihood) >= theirs.llf - 1e-6
 
 
-def _dense(
-    data: dict[str, Any], design: np.ndarray, variances: np.ndarray
-) -> tuple[float, np.ndarray, np.ndarray]:
+def _dense(data: dict[str, Any], design: np.ndarray, variances: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """REML log likelihood, coefficients and their covariance by n x n matrices: residual, rater, item."""
     y, n = data["y"], data["y"].size
     v = variances[0] * np.eye(n)
@@ -145,10 +131,7 @@ def _dense(
     rest = y - design @ beta
     free = n - design.shape[1]
     log = -0.5 * (
-        np.linalg.slogdet(v)[1]
-        + np.linalg.slogdet(information)[1]
-        + rest @ inverse @ rest
-        + free * np.log(2 * np.pi)
+        np.linalg.slogdet(v)[1] + np.linalg.slogdet(information)[1] + rest @ inverse @ rest + free * np.log(2 * np.pi)
     )
     return float(log), beta, covariance
 
@@ -157,22 +140,16 @@ def _dense(
 def test_unbalanced_fit_and_satterthwaite_equal_dense_matrices(seed: int) -> None:
     data = _crossed(seed)
     result = mixed_model(
-        data["y"],
-        {"system": data["system"], "loud": data["loud"]},
-        {"rater": data["rater"], "item": data["item"]},
+        data["y"], {"system": data["system"], "loud": data["loud"]}, {"rater": data["rater"], "item": data["item"]}
     )
     names = ["intercept", "loud", "system[b]", "system[c]"]
-    design = np.column_stack(
-        [np.ones(90), data["loud"], data["system"] == "b", data["system"] == "c"]
-    ).astype(float)
+    design = np.column_stack([np.ones(90), data["loud"], data["system"] == "b", data["system"] == "c"]).astype(float)
     at = np.array([_number(result.variances[name].value) for name in ("residual", "rater", "item")])
     log, beta, covariance = _dense(data, design, at)
     assert _number(result.log_likelihood) == pytest.approx(log, abs=1e-8)
     for index, name in enumerate(names):
         assert result.coefficient(name).estimate.value == pytest.approx(beta[index], abs=1e-7)
-        assert result.coefficient(name).standard_error == pytest.approx(
-            np.sqrt(covariance[index, index]), rel=1e-7
-        )
+        assert result.coefficient(name).standard_error == pytest.approx(np.sqrt(covariance[index, index]), rel=1e-7)
     step = 1e-3 * at
     unit = np.diag(step)
     slopes, hessian, tilt = np.zeros(3), np.zeros((3, 3)), []
@@ -182,8 +159,7 @@ def test_unbalanced_fit_and_satterthwaite_equal_dense_matrices(seed: int) -> Non
         tilt.append((np.diagonal(up[2]) - np.diagonal(down[2])) / (2 * step[i]))
         for j in range(3):
             corners = [
-                _dense(data, design, at + a * unit[i] + b * unit[j])[0]
-                for a, b in ((1, 1), (1, -1), (-1, 1), (-1, -1))
+                _dense(data, design, at + a * unit[i] + b * unit[j])[0] for a, b in ((1, 1), (1, -1), (-1, 1), (-1, -1))
             ]
             hessian[i, j] = (corners[0] - corners[1] - corners[2] + corners[3]) / (4 * step[i] * step[j])
     assert np.abs(slopes * at).max() < 1e-3
@@ -279,11 +255,7 @@ def test_testing_stimulus_means_alone_would_overstate() -> None:
 def test_effects_do_not_depend_on_the_coding() -> None:
     data = _crossed(8, 300)
     other = np.where(data["loud"] > 0, "high", "low")
-    arguments = (
-        data["y"],
-        {"system": data["system"], "other": other},
-        {"rater": data["rater"], "item": data["item"]},
-    )
+    arguments = (data["y"], {"system": data["system"], "other": other}, {"rater": data["rater"], "item": data["item"]})
     each = mixed_model(*arguments, interactions="all")
     two = mixed_model(*arguments, interactions="all", coding="sum")
     for effect in ("system", "other", "system:other"):
@@ -329,19 +301,13 @@ def test_aliased_columns_are_left_out_with_a_reason() -> None:
             {"rater": np.arange(40)},
             "every level of rater has one row: its variance cannot be separated from the residual",
         ),
-        (
-            40,
-            {"rater": np.arange(40) % 4, "item": np.arange(40) % 4 + 9},
-            "item and rater group the rows the same way",
-        ),
+        (40, {"rater": np.arange(40) % 4, "item": np.arange(40) % 4 + 9}, "item and rater group the rows the same way"),
         (40, {"system": np.arange(40).astype(str)}, "as many fixed coefficients as rows"),
     ],
 )
 def test_degenerate_input_gives_a_reason(rows: int, changes: dict[str, Any], why: str) -> None:
     data = {name: column[:rows] for name, column in _crossed(11).items()} | changes
-    result = mixed_model(
-        data["y"], {"system": data["system"]}, {"rater": data["rater"], "item": data["item"]}
-    )
+    result = mixed_model(data["y"], {"system": data["system"]}, {"rater": data["rater"], "item": data["item"]})
     assert result.why_missing == why
     assert result.intercept.value is None
     assert result.variances["residual"].why_missing == why
@@ -404,9 +370,7 @@ def test_both_ways_of_factoring_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reml, "COMPILED_LIMIT", 0)
     lapack = mixed_model(*arguments)
     assert lapack.log_likelihood == pytest.approx(compiled.log_likelihood, abs=1e-9)
-    assert lapack.effect("system").df_residual == pytest.approx(
-        compiled.effect("system").df_residual, rel=1e-6
-    )
+    assert lapack.effect("system").df_residual == pytest.approx(compiled.effect("system").df_residual, rel=1e-6)
 
 
 def _random_study(seed: int) -> tuple[Any, dict[str, Any], dict[str, Any]]:

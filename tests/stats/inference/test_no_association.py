@@ -9,11 +9,7 @@ import numpy as np
 import pytest
 
 from heartfelt.stats.inference import permutation_correlation
-from heartfelt.stats.inference.no_association import (
-    Earnings,
-    no_association,
-    no_association_over_systems,
-)
+from heartfelt.stats.inference.no_association import Earnings, no_association, no_association_over_systems
 from heartfelt.stats.jackknife import spread_of
 from heartfelt.stats.trace_scores import PredictedCourse, mean_concordance, no_concordance
 from heartfelt.streams import stream
@@ -71,9 +67,7 @@ def test_over_systems_every_sign_and_every_order_is_taken(categories: bool) -> N
 
     def earned(first: Any, second: Any) -> float:
         """The mean of what predictions earn on items, whichever gets which."""
-        return float(
-            np.mean([a * b if weight is None else weight[a] * (a == b) for a in first for b in second])
-        )
+        return float(np.mean([a * b if weight is None else weight[a] * (a == b) for a in first for b in second]))
 
     parts = [(x[system == s], y[system == s]) for s in range(4)]
     own = [
@@ -147,9 +141,7 @@ def rates(kind: str, runs: int = 150) -> tuple[float, float]:
             x, y = system[of] + label, 3 * shared[of] + error
         given = numbers(x, y, of)
         tests = no_association(given, seed=run, resamples=999), no_association_over_systems(given, seed=run)
-        said += [
-            test.value is not None and test.value <= 0.05 and np.corrcoef(x, y)[0, 1] > 0 for test in tests
-        ]
+        said += [test.value is not None and test.value <= 0.05 and np.corrcoef(x, y)[0, 1] > 0 for test in tests]
     return float(said[0] / runs), float(said[1] / runs)
 
 
@@ -169,9 +161,7 @@ def traces(draw: np.random.Generator, follows: float, count: int = 8) -> list[Pr
     out = []
     for _ in range(count):
         course, noise = np.cumsum(draw.normal(size=(2, 60)), axis=1)
-        out.append(
-            PredictedCourse(course=course, predicted=follows * course + (1 - follows) * noise, rate=2.0)
-        )
+        out.append(PredictedCourse(course=course, predicted=follows * course + (1 - follows) * noise, rate=2.0))
     return out
 
 
@@ -182,9 +172,7 @@ def test_courses_turned_upside_down_by_hand() -> None:
         turned = [
             each
             if sign > 0
-            else PredictedCourse(
-                course=each.course, predicted=2 * each.predicted.mean() - each.predicted, rate=2.0
-            )
+            else PredictedCourse(course=each.course, predicted=2 * each.predicted.mean() - each.predicted, rate=2.0)
             for sign, each in zip(signs, courses, strict=True)
             if each.predicted is not None
         ]

@@ -49,9 +49,7 @@ def test_the_factorisation_is_that_of_the_whole_matrix(
     assert len(effects.parts) == (2 if len(names) == 3 and together == 1 else 1)
     weight = 0.2 + np.arange(18) % 5 / 7
     sd = effects.standard_deviations(np.array([0.9, 0.6, 1.3])[: len(names)])
-    levels = np.hstack(
-        [np.eye(size)[code] for code, size in zip(effects.codes, effects.n, strict=True) if size]
-    )
+    levels = np.hstack([np.eye(size)[code] for code, size in zip(effects.codes, effects.n, strict=True) if size])
     scale = np.repeat(sd, effects.n)
     scaled = levels * scale
     whole = np.eye(scaled.shape[1]) + scaled.T @ (weight[:, None] * scaled)
@@ -162,9 +160,7 @@ def test_parameters_on_their_way_to_infinity_are_refused() -> None:
         assert (likelihood.at(parameters) is not None) == there
 
 
-def test_a_small_standard_deviation_gives_way_to_none_that_is_as_good(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_small_standard_deviation_gives_way_to_none_that_is_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
     likelihood, step = _step()
     scale = stats.logistic.std()
     parameters = step.parameters.copy()
@@ -204,9 +200,7 @@ def test_a_last_step_is_taken_only_upwards(monkeypatch: pytest.MonkeyPatch) -> N
             there = best.parameters + 0.1
             moved = replace(best, parameters=there, log_likelihood=best.log_likelihood + rise)
         asked: list[Any] = []
-        monkeypatch.setattr(
-            likelihood, "at", lambda where, *_, asked=asked, moved=moved: asked.append(where) or moved
-        )
+        monkeypatch.setattr(likelihood, "at", lambda where, *_, asked=asked, moved=moved: asked.append(where) or moved)
         fit = likelihood._polished(best, covariance, ())
         assert asked[0] == pytest.approx(best.parameters + np.diag(covariance) * best.gradient)
         assert fit.parameters is (best if moved is None or rise == -1e-6 else moved).parameters
@@ -273,9 +267,7 @@ def test_derivatives_of_categories_are_those_of_their_logarithm(link: Any) -> No
 def test_likelihood_ratios_compare_with_the_model_without_the_term() -> None:
     d = crossed(1)
     category = np.clip(np.rint(d["y"]), -1, 1)
-    whole = cumulative_link_model(
-        category, {"system": d["system"]}, {"rater": d["rater"]}, test="likelihood-ratio"
-    )
+    whole = cumulative_link_model(category, {"system": d["system"]}, {"rater": d["rater"]}, test="likelihood-ratio")
     without = cumulative_link_model(category, {}, {"rater": d["rater"]})
     assert whole.log_likelihood is not None
     assert without.log_likelihood is not None

@@ -71,8 +71,7 @@ def test_paired_exact_equals_scipy() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize(
-    ("kind", "theirs"),
-    [("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("kendall", stats.kendalltau)],
+    ("kind", "theirs"), [("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("kendall", stats.kendalltau)]
 )
 def test_correlation_exact_equals_scipy(kind: Any, theirs: Any, tied: bool) -> None:
     rng = np.random.default_rng(4)

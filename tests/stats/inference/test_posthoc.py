@@ -43,9 +43,7 @@ def test_warpbreaks_equals_r() -> None:
     }
     for names, numbers in printed.items():
         pair = result[names]
-        assert (pair.difference, pair.estimate.low, pair.estimate.high, pair.p) == pytest.approx(
-            numbers, abs=6e-6
-        )
+        assert (pair.difference, pair.estimate.low, pair.estimate.high, pair.p) == pytest.approx(numbers, abs=6e-6)
     assert [pair.significant for pair in result.pairs] == [True, False, True]
 
 
@@ -54,9 +52,7 @@ def test_warpbreaks_equals_r() -> None:
     [(0.95, 3, 10, 3.877), (0.95, 5, 20, 4.232), (0.99, 4, 12, 5.502), (0.95, 3, 1, 26.976), (0.95, 20, 120, 5.126),
      (0.95, 10, 5, 6.995)],
 )  # fmt: skip
-def test_studentized_range_equals_printed_tables(
-    confidence: float, groups: int, df: int, printed: float
-) -> None:
+def test_studentized_range_equals_printed_tables(confidence: float, groups: int, df: int, printed: float) -> None:
     assert critical(confidence, groups, df) == pytest.approx(printed, abs=6e-4)
 
 

@@ -47,9 +47,7 @@ def clips(shared_data: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("dimension", "f", "eta"), [("valence", 150.53, 0.123), ("arousal", 39.44, 0.0836)])
-def test_systems_differ_in_signed_deviation(
-    clips: dict[str, Any], dimension: str, f: float, eta: float
-) -> None:
+def test_systems_differ_in_signed_deviation(clips: dict[str, Any], dimension: str, f: float, eta: float) -> None:
     result = anova(clips[f"{dimension} deviation"], {"system": clips["system"], "intent": clips["intent"]})
     row = result["system"]
     assert (row.df, result.residual_df) == (5, 974)
@@ -58,9 +56,7 @@ def test_systems_differ_in_signed_deviation(
 
 
 @pytest.mark.parametrize(("dimension", "f", "eta"), [("valence", 29.27, 0.0814), ("arousal", 14.62, 0.0421)])
-def test_quadrants_differ_in_absolute_deviation(
-    clips: dict[str, Any], dimension: str, f: float, eta: float
-) -> None:
+def test_quadrants_differ_in_absolute_deviation(clips: dict[str, Any], dimension: str, f: float, eta: float) -> None:
     outcome = np.abs(clips[f"{dimension} deviation"])
     result = anova(outcome, {"quadrant": clips["quadrant"], "system": clips["system"]})
     row = result["quadrant"]
@@ -79,9 +75,7 @@ def test_eight_pairs_of_systems_differ(clips: dict[str, Any], dimension: str) ->
 def test_the_interaction_the_paper_leaves_out_is_the_largest_effect(clips: dict[str, Any]) -> None:
     outcome = np.abs(clips["valence deviation"])
     result = anova(
-        outcome,
-        {"quadrant": clips["quadrant"], "system": clips["system"]},
-        interactions=[("quadrant", "system")],
+        outcome, {"quadrant": clips["quadrant"], "system": clips["system"]}, interactions=[("quadrant", "system")]
     )
     sizes = {row.effect: float(row.eta_squared) for row in result.rows}
     assert max(sizes, key=sizes.__getitem__) == "quadrant:system"

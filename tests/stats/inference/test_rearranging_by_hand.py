@@ -131,10 +131,7 @@ def test_a_few_items_of_one_system_are_enumerated() -> None:
     assert no_association.no_association(one).why_missing == "fewer than two predictions"
     assert too_few_ways(4, 40, 0.95) is None
     assert too_few_ways(4, 39, 0.95) is not None
-    assert (
-        too_few_ways(1, 1, 0.95)
-        == "1 system can be rearranged in only 1 ways, too few for a p-value below .05"
-    )
+    assert too_few_ways(1, 1, 0.95) == "1 system can be rearranged in only 1 ways, too few for a p-value below .05"
 
 
 def test_two_systems_are_rearranged_too() -> None:
@@ -226,7 +223,5 @@ def test_a_column_that_is_the_same_inside_blocks_cannot_be_shuffled(swapped: boo
 
 def test_a_few_rows_of_shared_stimuli_are_not_enumerated() -> None:
     label, predicted = np.array([1.0, 2, -1, -2, 3, -3]), np.array([2.0, 1, 1, -3, 1, -2])
-    given = Earnings(
-        label=label, predicted=predicted, system=np.zeros(6, np.int64), stimulus=np.arange(6) // 2
-    )
+    given = Earnings(label=label, predicted=predicted, system=np.zeros(6, np.int64), stimulus=np.arange(6) // 2)
     assert no_association.no_association(given).counts["resamples"] == 9999

@@ -44,8 +44,7 @@ def test_variances_and_the_test_equal_lmertest() -> None:
     model = fitted(made_up())
     found = {name: float(variance) for name, variance in model.variances.items()}
     assert found == pytest.approx(
-        {"taste": 0.0810154156, "item": 0.4689484862, "rater": 0.3428251813, "residual": 0.5332678965},
-        rel=2e-6,
+        {"taste": 0.0810154156, "item": 0.4689484862, "rater": 0.3428251813, "residual": 0.5332678965}, rel=2e-6
     )
     assert model.log_likelihood == pytest.approx(-146.689583652, abs=1e-8)
     (system,) = model.effects
@@ -79,9 +78,7 @@ def sparse(raters: int, systems: int, stimuli: int, each: int, seen: int) -> pl.
             for n in range(each + (rater + system) % 2):
                 item = system * stimuli + (rater * 2 + n * 3 + system) % stimuli
                 value = 3 + 0.35 * system + 0.8 * math.sin(item * 1.7) + 0.9 * math.sin(rater * 2.3)
-                value += 0.8 * math.sin(rater * 3.1 + system * 4.7) + 0.6 * math.sin(
-                    rater * 11.3 + item * 5.9
-                )
+                value += 0.8 * math.sin(rater * 3.1 + system * 4.7) + 0.6 * math.sin(rater * 11.3 + item * 5.9)
                 rows.append((f"r{rater:02}", f"i{item:02}", "abcd"[system], round(value, 3)))
     return pl.DataFrame(rows, schema=["rater", "item", "system", "value"], orient="row")
 

@@ -48,12 +48,7 @@ class LeftOut:
     n_raters: float
 
     def alike(
-        self,
-        response: float,
-        normal_items: float,
-        confidence: float,
-        gain: float = 0.35,
-        level_response: float = 0.0,
+        self, response: float, normal_items: float, confidence: float, gain: float = 0.35, level_response: float = 0.0
     ) -> float:
         """For raters like these: four raters with these gains and normal levels, and four normal items, join what was seen."""
         free_raters, free_items = self.n_raters - 1, self.n_items - 1
@@ -208,14 +203,7 @@ def crossed(seed: int, n: int = 90) -> dict[str, Any]:
         0.7 * (system == "b") + 0.3 * loud + 0.8 * rng.normal(size=7)[rater] + 0.6 * rng.normal(size=12)[item]
         + rng.normal(size=n)
     )  # fmt: skip
-    return {
-        "rater": rater,
-        "item": item,
-        "system": system,
-        "loud": loud,
-        "y": y,
-        "day": rng.integers(0, 5, n),
-    }
+    return {"rater": rater, "item": item, "system": system, "loud": loud, "y": y, "day": rng.integers(0, 5, n)}
 
 
 def of_rows(rows: Any) -> tuple[Any, Any, Any]:

@@ -35,9 +35,7 @@ from tests.stats.reliability.ratings import log_f as scaled
 
 SOURCE = "R 4: psych::ICC(lmer = FALSE), lme4::lmer; leave-one-out written out here"
 
-SHROUT_FLEISS = np.array(
-    [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], float
-)
+SHROUT_FLEISS = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], float)
 # psych::ICC(x, lmer = FALSE, alpha = 1 - confidence): lower and upper bound of icc1, icc2, icc3, icc1k, icc2k, icc3k.
 PSYCH = {
     0.95: [
@@ -55,9 +53,7 @@ PSYCH = {
 def test_f_bounds_equal_psych(confidence: float) -> None:
     item, rater = (a.ravel() for a in np.indices(SHROUT_FLEISS.shape))
     result = icc(rater, item, SHROUT_FLEISS.ravel(), interval="f", confidence=confidence)
-    for form, bounds in zip(
-        ("icc1", "icc2", "icc3", "icc1k", "icc2k", "icc3k"), PSYCH[confidence], strict=True
-    ):
+    for form, bounds in zip(("icc1", "icc2", "icc3", "icc1k", "icc2k", "icc3k"), PSYCH[confidence], strict=True):
         estimate = getattr(result, form)
         assert (estimate.low, estimate.high) == pytest.approx(bounds, abs=2e-9)
 
@@ -100,9 +96,7 @@ def _one_way(item: Any, value: Any) -> float:
     items, counts = np.unique(item, return_counts=True)
     means = np.array([value[item == i].mean() for i in items])
     between = (counts * (means - value.mean()) ** 2).sum() / (items.size - 1)
-    within = sum(((value[item == i] - value[item == i].mean()) ** 2).sum() for i in items) / (
-        value.size - items.size
-    )
+    within = sum(((value[item == i] - value[item == i].mean()) ** 2).sum() for i in items) / (value.size - items.size)
     usual = (value.size - (counts**2).sum() / value.size) / (items.size - 1)
     return float((between - within) / (between + (usual - 1) * within))
 
@@ -205,11 +199,7 @@ def test_icc_bounds_by_leaving_out(name: str, form: str) -> None:
     v_items, v_raters, v_ratings = _left_out(data, log_f)
     close = 1e-9 if name == "complete" or form != "icc3" else 1e-5
     seen = LeftOut(
-        items=v_items,
-        raters=v_raters,
-        ratings=v_ratings,
-        n_items=_effective(item),
-        n_raters=_effective(rater),
+        items=v_items, raters=v_raters, ratings=v_ratings, n_items=_effective(item), n_raters=_effective(rater)
     )
     result = icc(rater, item, value, confidence=0.9)
     estimate = getattr(result, form)
@@ -336,10 +326,7 @@ def test_three_raters_and_three_items_are_the_fewest_to_leave_out() -> None:
     few = "fewer than three items or raters are too few to leave one out"
     for items, raters, bounded in ((8, 3, True), (8, 2, False), (3, 8, True), (2, 8, False)):
         data = complete(items + raters, items, raters)
-        estimates = [
-            variance_components(*data).residual,
-            ceiling(*data, metric="rmse").overall,
-        ]
+        estimates = [variance_components(*data).residual, ceiling(*data, metric="rmse").overall]
         for estimate in estimates:
             if estimate.is_missing:
                 continue
@@ -410,11 +397,7 @@ def test_a_fixed_panel_gains_only_where_few_raters_vote_often() -> None:
 def test_half_panels_fit_within_three_standard_errors_or_two_hundredths() -> None:
     def fits(observed: float, error: float) -> bool:
         return HalfPanels(
-            observed=observed,
-            predicted=0.5,
-            standard_error=error,
-            items=100,
-            panels=(np.array([2]), np.array([1.0])),
+            observed=observed, predicted=0.5, standard_error=error, items=100, panels=(np.array([2]), np.array([1.0]))
         ).fits
 
     assert fits(0.5199, 0.0)

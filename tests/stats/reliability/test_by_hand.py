@@ -11,19 +11,10 @@ from scipy import stats
 
 from heartfelt.stats.noise_ceiling import ceiling
 from heartfelt.stats.ratings import as_ratings
-from heartfelt.stats.reliability import (
-    components,
-    variance_components,
-)
+from heartfelt.stats.reliability import components, variance_components
 from heartfelt.stats.reliability.crossed import Quantity, fit_crossed
 from heartfelt.stats.two_way_jackknife import TwoWaySpread
-from tests.stats.reliability.ratings import (
-    complete,
-    gain_to_count_on,
-    gains_with_doubt,
-    level_share,
-    ragged,
-)
+from tests.stats.reliability.ratings import complete, gain_to_count_on, gains_with_doubt, level_share, ragged
 
 
 def test_distances_of_a_log_variance_are_those_of_chi_square() -> None:
@@ -132,9 +123,7 @@ def test_bounds_of_components_by_leaving_out(between: float) -> None:
             math.log(residual),
             math.log(max(1 + n * v["item"] / v["within"], 1e-6)),
             math.log(max(1 + m * v["rater"] / max(v["item"] + residual, 1e-3 * v["within"]), 1e-6)),
-            math.log(
-                max((v["item"] + v["rater"]) / residual + noise / of_residual, 1e-6 * noise / of_residual)
-            ),
+            math.log(max((v["item"] + v["rater"]) / residual + noise / of_residual, 1e-6 * noise / of_residual)),
         ]
 
     assert parts.mean.method == "generalised least squares"
@@ -152,9 +141,7 @@ def test_bounds_of_components_by_leaving_out(between: float) -> None:
     assert parts.item.bound_if_careless == pytest.approx(careless, rel=1e-6)
     unequal = 2 / (raters - 1) * (gain**2 * of_item / of_residual) ** 2
     variance, df = spreads[2].alike(unequal)
-    reach = components._chi_square(
-        max(variance, spreads[2].items + unequal), df, value.size - items - raters, 0.9
-    )
+    reach = components._chi_square(max(variance, spreads[2].items + unequal), df, value.size - items - raters, 0.9)
     bounds = components._moved(of_residual, 0.0, reach)
     assert (parts.residual.low, parts.residual.high) == pytest.approx(bounds, rel=1e-6)
     worse = of_residual + (1 - attentive) * of_item + 3 / (raters + 3) * total
@@ -216,9 +203,7 @@ def test_bounds_of_ceilings_by_hand(metric: Any, celled: bool, data: str) -> Non
     left = value - (np.bincount(item, value) / counts)[item]
     if data == "complete":
         left = left - (np.bincount(rater, left) / np.bincount(rater))[rater]
-    kurtosis = (
-        stats.kurtosis(left, fisher=False) if data == "complete" else np.mean(left**4) / np.mean(left**2) ** 2
-    )
+    kurtosis = stats.kurtosis(left, fisher=False) if data == "complete" else np.mean(left**4) / np.mean(left**2) ** 2
     free = value.size - many - rater.max()
     free_items = many - 1 - celled
     of_levels = share * of_rater / (share * of_rater + rest)
@@ -230,9 +215,7 @@ def test_bounds_of_ceilings_by_hand(metric: Any, celled: bool, data: str) -> Non
     square = float(estimate) ** 2
     labels = 2 * (1 - square**2) / free_items if metric == "correlation" else 0.0
     df = (noise + labels) ** 2 / (noise**2 / free + labels**2 / free_items)
-    half = math.hypot(
-        stats.t.ppf(0.95, df) * math.sqrt(noise + labels), min((1 - share) * unseen / rest, 1.0)
-    )
+    half = math.hypot(stats.t.ppf(0.95, df) * math.sqrt(noise + labels), min((1 - share) * unseen / rest, 1.0))
     ends = [square * math.exp(-half), square * math.exp(half)]
     if metric == "correlation":
         ends = [max(1 - (1 - square) * math.exp(by), 0.0) for by in (half, -half)]

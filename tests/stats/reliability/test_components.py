@@ -18,9 +18,7 @@ from heartfelt.stats.reml import CrossedSystem, ProbedSystem, maximise
 from tests.facts import mentions
 from tests.stats.reliability.ratings import Crossed, Floats, Ints, complete, ragged
 
-SOURCE = (
-    "statsmodels 0.15 MixedLM with variance components; the N x N restricted likelihood; analysis of variance"
-)
+SOURCE = "statsmodels 0.15 MixedLM with variance components; the N x N restricted likelihood; analysis of variance"
 
 
 def values(result: VarianceComponents) -> list[float]:
@@ -47,19 +45,13 @@ def test_deviance_score_and_information_equal_the_full_matrices(fixed: bool) -> 
     assert step.deviance == pytest.approx(full_deviance(v, rater, item, value, cells), abs=1e-9)
     for i in range(3):
         h = np.eye(3)[i] * 1e-5
-        slope = full_deviance(v + h, rater, item, value, cells) - full_deviance(
-            v - h, rater, item, value, cells
-        )
+        slope = full_deviance(v + h, rater, item, value, cells) - full_deviance(v - h, rater, item, value, cells)
         assert step.score[i] == pytest.approx(slope / 2e-5, rel=1e-6)
     cov = v[0] * (item[:, None] == item) + v[1] * (rater[:, None] == rater) + v[2] * np.eye(item.size)
     x = np.ones((item.size, 1)) if cells is None else np.eye(3)[cells]
     inverse = np.linalg.inv(cov)
     p = inverse - inverse @ x @ np.linalg.solve(x.T @ inverse @ x, x.T @ inverse)
-    parts = [
-        (item[:, None] == item).astype(float),
-        (rater[:, None] == rater).astype(float),
-        np.eye(item.size),
-    ]
+    parts = [(item[:, None] == item).astype(float), (rater[:, None] == rater).astype(float), np.eye(item.size)]
     average = [[0.5 * value @ p @ a @ p @ b @ p @ value for b in parts] for a in parts]
     assert step.information == pytest.approx(np.array(average), rel=1e-8)
 
@@ -116,9 +108,7 @@ def test_items_and_raters_may_change_places() -> None:
     rater, item, value = ragged(4, 35, 12, 0.4)
     each = variance_components(rater, item, value, interval="profile")
     other = variance_components(item, rater, value, interval="profile")
-    assert values(each) == pytest.approx(
-        [float(other.rater), float(other.item), float(other.residual)], rel=1e-6
-    )
+    assert values(each) == pytest.approx([float(other.rater), float(other.item), float(other.residual)], rel=1e-6)
     assert [each.item.low, each.item.high] == pytest.approx([other.rater.low, other.rater.high], rel=1e-3)
     assert each.log_likelihood == pytest.approx(other.log_likelihood)
 
@@ -266,12 +256,7 @@ MISSING = [
     ([], [], [], "there are no ratings"),
     ([1, 1, 1], [1, 2, 3], [1, 2, 3], "there is only one rater"),
     ([1, 2, 3], [1, 1, 1], [1, 2, 3], "there is only one item"),
-    (
-        [1, 2, 3],
-        [1, 2, 3],
-        [1, 2, 3],
-        "every item has one rating and every rater gave one: nothing can be separated",
-    ),
+    ([1, 2, 3], [1, 2, 3], [1, 2, 3], "every item has one rating and every rater gave one: nothing can be separated"),
     ([1, 1, 2, 2], [1, 2, 1, 2], [4] * 4, "all ratings are equal"),
     ([1, 2], [1, 1], [1, 2], "there are only 2 ratings"),
     (

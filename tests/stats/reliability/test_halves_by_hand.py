@@ -10,12 +10,7 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.reliability import (
-    _splits,
-    raters_needed,
-    reliability_with,
-    split_half,
-)
+from heartfelt.stats.reliability import _splits, raters_needed, reliability_with, split_half
 from heartfelt.stats.reliability.halves import length_factor
 from heartfelt.stats.reliability.spearman_brown import reliability_curve, stepped, stepped_bound
 from heartfelt.stats.two_way_jackknife import TwoWaySpread
@@ -93,11 +88,7 @@ def test_split_half_is_stepped_up_by_the_error_of_halves() -> None:
     sizes = np.bincount(ITEM)[[0, 1, 2, 3, 4, 6]]
     counted = [float(part.sum() ** 2 / (part**2).sum()) for part in (sizes, used)]
     spread = TwoWaySpread(
-        items=variances[0],
-        raters=variances[1],
-        ratings=variances[2],
-        item_count=counted[0],
-        rater_count=counted[1],
+        items=variances[0], raters=variances[1], ratings=variances[2], item_count=counted[0], rater_count=counted[1]
     )
     # Some raters gave fewer than four ratings, which show no gain.
     response, levels = r / (1 + r), min(level_share(RATER, ITEM, VALUE), 0.999)
@@ -136,9 +127,9 @@ def test_stepping_up_at_its_ends() -> None:
         Estimate(value=0.4, low=0.2, high=0.6, method="ICC", interval="F", bound_if_careless=0.1), 0.8
     )
     assert needed.bound_if_careless == 36
-    assert raters_needed(
-        Estimate(value=0.4, low=0.0, high=0.6, method="ICC", interval="F"), 0.8
-    ).interval.endswith("the reliability may be zero")
+    assert raters_needed(Estimate(value=0.4, low=0.0, high=0.6, method="ICC", interval="F"), 0.8).interval.endswith(
+        "the reliability may be zero"
+    )
     assert raters_needed(0.0, 0.8).is_missing
     assert raters_needed(-1.0, 0.8).is_missing
     assert raters_needed(1.0, 0.8).value == 1
@@ -146,9 +137,7 @@ def test_stepping_up_at_its_ends() -> None:
         with pytest.raises(InputError, match="between -1 and 1"):
             reliability_with(outside, 2)
     assert reliability_with(0.5, 0.5).value == pytest.approx(0.25 / 0.75)
-    curve = reliability_curve(
-        {1: Estimate(value=0.5, low=0.0, high=1.0), 2: Estimate(value=2 / 3 + 0.004)}, 2
-    )
+    curve = reliability_curve({1: Estimate(value=0.5, low=0.0, high=1.0), 2: Estimate(value=2 / 3 + 0.004)}, 2)
     assert (curve[2].low, curve[2].high) == (0.0, 1.0)
     assert reliability_curve({1: Estimate(value=0.5), 2: Estimate(value=2 / 3 + 0.006)}, 1).keys() == {1}
     assert reliability_curve({1: Estimate(value=1.0)}, 3).keys() == {1}

@@ -17,13 +17,9 @@ from heartfelt.stats.reliability.intraclass import FORMS
 from tests.facts import mentions
 from tests.stats.reliability.ratings import Crossed, Triple, complete, ragged
 
-SOURCE = (
-    "Shrout & Fleiss (1979), table 2 and 4; pingouin 0.6.1 intraclass_corr; formulas of McGraw & Wong (1996)"
-)
+SOURCE = "Shrout & Fleiss (1979), table 2 and 4; pingouin 0.6.1 intraclass_corr; formulas of McGraw & Wong (1996)"
 
-TARGETS = np.array(
-    [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], float
-)
+TARGETS = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], float)
 
 
 def shrout_fleiss() -> Triple:
@@ -36,9 +32,7 @@ def test_the_published_table() -> None:
     values = {form: round(float(getattr(result, form)), 2) for form in FORMS}
     assert values == {"icc1": 0.17, "icc2": 0.29, "icc3": 0.71, "icc1k": 0.44, "icc2k": 0.62, "icc3k": 0.91}
     # Mean squares of the paper: items 11.24, judges 32.49, residual 1.02, within 6.26.
-    assert result.icc1.value == pytest.approx(
-        (11.2416667 - 6.2638889) / (11.2416667 + 3 * 6.2638889), abs=1e-6
-    )
+    assert result.icc1.value == pytest.approx((11.2416667 - 6.2638889) / (11.2416667 + 3 * 6.2638889), abs=1e-6)
     assert result.k == 4
     assert result.complete
     assert result.headline == result.icc2
@@ -217,8 +211,7 @@ def test_intervals_for_raters_like_these_cover_and_are_no_wider_than_needed(pane
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "panel",
-    [Panel(200, 8, careless=0.2), Panel(60, 12, careless=0.2), Panel(120, 25, 6, careless=0.33)],
+    "panel", [Panel(200, 8, careless=0.2), Panel(60, 12, careless=0.2), Panel(120, 25, 6, careless=0.33)]
 )
 def test_the_bound_if_some_are_careless_holds_when_some_are(panel: Panel) -> None:
     for estimates, truth in zip(panel.intervals(), panel.truth, strict=True):
@@ -244,11 +237,7 @@ def test_one_rating_less_hardly_moves_the_interval(panel: Panel) -> None:
     whole, less = icc(rater, item, value), icc(rater[1:], item[1:], value[1:])
     for form in FORMS:
         a, b = getattr(whole, form), getattr(less, form)
-        assert (
-            a.interval
-            == b.interval
-            == "two-way jackknife over items and raters, log F, for raters like these"
-        )
+        assert a.interval == b.interval == "two-way jackknife over items and raters, log F, for raters like these"
         assert [b.low, b.high] == pytest.approx([a.low, a.high], abs=0.012)
 
 
@@ -296,9 +285,7 @@ def test_values_do_not_depend_on_names_order_scale_or_offset() -> None:
     rater, item, value = ragged(4, 40, 9, 0.5)
     order = np.random.default_rng(0).permutation(value.size)
     plain = icc(rater, item, value)
-    other = icc(
-        [f"p{r}" for r in rater[order]], [("clip", int(i)) for i in item[order]], 1e4 + 7 * value[order]
-    )
+    other = icc([f"p{r}" for r in rater[order]], [("clip", int(i)) for i in item[order]], 1e4 + 7 * value[order])
     for form in FORMS:
         assert getattr(other, form).value == pytest.approx(getattr(plain, form).value, abs=1e-6)
         assert getattr(other, form).high == pytest.approx(getattr(plain, form).high, abs=1e-5)

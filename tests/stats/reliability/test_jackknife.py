@@ -20,9 +20,7 @@ from heartfelt.stats.two_way_jackknife import (
 )
 from tests.stats.reliability.ratings import Crossed, ragged
 
-SOURCE = (
-    "recomputation on the ratings that are left; the variance over simulated data sets; Efron & Stein (1981)"
-)
+SOURCE = "recomputation on the ratings that are left; the variance over simulated data sets; Efron & Stein (1981)"
 
 
 def test_sums_without_a_unit_equal_sums_of_the_rest() -> None:

@@ -10,9 +10,7 @@ from heartfelt.stats.reliability.label_errors import LabelErrors
 from heartfelt.stats.triples import Floats, Ints
 
 
-def voted(
-    rng: np.random.Generator, clear: Floats, votes: Ints, categories: int
-) -> tuple[Floats, Ints, Ints, Ints]:
+def voted(rng: np.random.Generator, clear: Floats, votes: Ints, categories: int) -> tuple[Floats, Ints, Ints, Ints]:
     """Votes, labels, what most people would say and which items these are; items without a winner have no label."""
     true = rng.integers(0, categories, clear.size)
     shares = np.repeat(((1 - clear) / (categories - 1))[:, None], categories, axis=1)
@@ -24,11 +22,7 @@ def voted(
 
 
 def compared(
-    rng: np.random.Generator,
-    clear: tuple[float, float],
-    votes: tuple[int, int],
-    wrong: float,
-    categories: int = 2,
+    rng: np.random.Generator, clear: tuple[float, float], votes: tuple[int, int], wrong: float, categories: int = 2
 ) -> tuple[PartError, float]:
     """A part of 60 of 140 items, of a model that is ``wrong`` as often in both; and the share of wrong labels in the part."""
     first = np.arange(140) < 60

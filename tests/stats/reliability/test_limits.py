@@ -16,11 +16,7 @@ from heartfelt.stats.reliability import crossed, icc, variance_components
 from heartfelt.stats.reliability.crossed import Quantity
 from heartfelt.stats.reliability.icc_jackknife import NO_ERROR, NO_ITEMS
 from heartfelt.stats.reliability.intraclass import _clean, one_way
-from heartfelt.stats.reliability.number_ceiling import (
-    NumberMetric,
-    ceiling_from_means,
-    perfect_agreement,
-)
+from heartfelt.stats.reliability.number_ceiling import NumberMetric, ceiling_from_means, perfect_agreement
 from heartfelt.stats.triples import Floats
 from tests.facts import mentions
 from tests.stats.reliability.ratings import Triple, ragged
@@ -157,10 +153,7 @@ def test_agreement_holds_up_to_rounding() -> None:
 @pytest.mark.parametrize(("metric", "unit"), [("correlation", 1.0), ("rmse", 1e4), ("mae", 1e4)])
 def test_a_ceiling_of_published_means_knows_its_unit(metric: NumberMetric, unit: float) -> None:
     mean, sd, n = np.array([1.0, 2, 2.5, 4, 5, 3]), np.array([1, 0.8, 1.2, 0.5, 0.9, 1]), np.full(6, 5.0)
-    plain, small = (
-        ceiling_from_means(mean, sd, n, metric),
-        ceiling_from_means(mean / 1e4, sd / 1e4, n, metric),
-    )
+    plain, small = (ceiling_from_means(mean, sd, n, metric), ceiling_from_means(mean / 1e4, sd / 1e4, n, metric))
     assert plain.method == f"published means, spreads and counts, {metric}"
     assert plain.low is not None
     assert plain.high is not None

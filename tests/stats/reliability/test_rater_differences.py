@@ -12,9 +12,7 @@ from heartfelt.stats import rater_differences
 from heartfelt.stats.noise_ceiling import ceiling
 from heartfelt.stats.rater_differences import gain_variance
 from heartfelt.stats.ratings import as_ratings
-from heartfelt.stats.reliability import (
-    variance_components,
-)
+from heartfelt.stats.reliability import variance_components
 from heartfelt.stats.reliability.number_ceiling import level_noise
 from heartfelt.stats.two_way_jackknife import differences_of
 from tests.stats.reliability.ratings import (
@@ -54,9 +52,7 @@ def test_gains_take_at_most_nine_tenths_of_the_residual(gain: str) -> None:
     # Complete data: raters' levels move all labels alike and are no noise.
     noise = (float(parts.residual) - capped) / 3
     assert ceiling(*columns, metric="rmse").overall.value == pytest.approx(math.sqrt(noise))
-    assert ceiling(*columns).overall.value == pytest.approx(
-        math.sqrt(float(parts.item) / (float(parts.item) + noise))
-    )
+    assert ceiling(*columns).overall.value == pytest.approx(math.sqrt(float(parts.item) / (float(parts.item) + noise)))
 
 
 def test_what_levels_add_to_labels_by_hand() -> None:
@@ -77,9 +73,7 @@ def _with_gains(spread: float) -> Triple:
     return rater, item, value + spread * (rater - 2) * (item % 4) + 3.0 * (item % 5)
 
 
-@pytest.mark.parametrize(
-    "columns", [_with_gains(0.0), _with_gains(0.3), complete(2, 30, 4), ragged(1, 24, 5, 0.9)]
-)
+@pytest.mark.parametrize("columns", [_with_gains(0.0), _with_gains(0.3), complete(2, 30, 4), ragged(1, 24, 5, 0.9)])
 def test_gains_and_their_doubt_by_regressions(columns: Triple) -> None:
     d = as_ratings(*columns)
     assert rater_differences.gain_variance_with_doubt(d) == pytest.approx(gains_with_doubt(columns))

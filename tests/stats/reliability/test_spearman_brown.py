@@ -72,9 +72,7 @@ def test_misuse_is_refused() -> None:
 
 
 def test_known_points_on_one_curve_give_all_of_it() -> None:
-    known = {k: Estimate(value=stepped_up(0.5, k)) for k in (4, 8)} | {
-        1: Estimate(value=0.5, low=0.2, high=0.7)
-    }
+    known = {k: Estimate(value=stepped_up(0.5, k)) for k in (4, 8)} | {1: Estimate(value=0.5, low=0.2, high=0.7)}
     curve = reliability_curve(known, 3)
     assert list(curve) == [1, 2, 3]
     assert (curve[2].value, curve[2].low, curve[2].high) == pytest.approx((2 / 3, 1 / 3, 1.4 / 1.7))
@@ -84,11 +82,6 @@ def test_known_points_on_one_curve_give_all_of_it() -> None:
 
 
 def test_points_off_the_curve_stay_as_they_are() -> None:
-    known = {
-        1: Estimate(value=0.5),
-        4: Estimate(value=0.7),
-        9: Estimate(value=0.8),
-        2: Estimate.missing("too few"),
-    }
+    known = {1: Estimate(value=0.5), 4: Estimate(value=0.7), 9: Estimate(value=0.8), 2: Estimate.missing("too few")}
     assert reliability_curve(known, 5) == {1: known[1], 4: known[4]}
     assert reliability_curve({1: Estimate(value=0.0), 2: Estimate(value=0.0)}, 5).keys() == {1, 2}

@@ -13,9 +13,7 @@ from heartfelt.stats.reliability.halves import length_factor
 from tests.facts import mentions
 from tests.stats.reliability.ratings import Crossed, Triple
 
-SOURCE = (
-    "numpy.corrcoef on the halves; reliability of the simulated components; Spearman (1910), Brown (1910)"
-)
+SOURCE = "numpy.corrcoef on the halves; reliability of the simulated components; Spearman (1910), Brown (1910)"
 
 
 @pytest.mark.slow
@@ -110,9 +108,7 @@ def test_edges() -> None:
     assert agree.value == pytest.approx(1.0)
     assert agree.why_no_interval == "the halves agree perfectly"
     mixed = split_half(
-        [1, 2, 3] * 4 + [1],
-        [1] * 3 + [2] * 3 + [3] * 3 + [4] * 3 + [5],
-        [1, 2, 1, 3, 4, 3, 8, 6, 7, 2, 2, 3, 9],
+        [1, 2, 3] * 4 + [1], [1] * 3 + [2] * 3 + [3] * 3 + [4] * 3 + [5], [1, 2, 1, 3, 4, 3, 8, 6, 7, 2, 2, 3, 9]
     )
     assert mixed.counts["items_with_one_rating"] == 1
     with pytest.raises(InputError, match="splits=0"):
@@ -124,8 +120,6 @@ def test_edges() -> None:
 def test_ten_thousand_raters_with_one_rating_each() -> None:
     rng = np.random.default_rng(0)
     item = np.arange(10_000) % 1000
-    result = split_half(
-        np.arange(10_000), item, rng.normal(size=1000)[item] + rng.normal(size=10_000), splits=5
-    )
+    result = split_half(np.arange(10_000), item, rng.normal(size=1000)[item] + rng.normal(size=10_000), splits=5)
     assert float(result) == pytest.approx(10 / 11, abs=0.02)
     assert result.low is not None

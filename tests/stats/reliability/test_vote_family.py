@@ -92,9 +92,7 @@ def test_votes_that_no_member_gives_have_no_interval_and_say_why() -> None:
 
 def test_it_stands_next_to_the_bounds_without_a_shape() -> None:
     counts, _ = _votes(3, 60, 3, "Dirichlet")
-    item, answer = (
-        np.repeat(part, counts.astype(int).ravel()) for part in np.indices(counts.shape).reshape(2, -1)
-    )
+    item, answer = (np.repeat(part, counts.astype(int).ravel()) for part in np.indices(counts.shape).reshape(2, -1))
     rater = np.arange(item.size) % 3
     both = ceiling(rater, item, answer, metric="macro_f1")
     assert both.smooth is not None
@@ -119,15 +117,11 @@ def test_the_verdict_prints_both() -> None:
     assert sentence(smooth) == (
         "emotion accuracy = .72 [.60, .80] if items' votes follow a smooth family, .70 [.42, .91] with no shape assumed"
     )
-    assert (
-        sentence(smooth.without_interval("misfit")) == sentence(None) == "emotion accuracy = .70 [.42, .91]"
-    )
+    assert sentence(smooth.without_interval("misfit")) == sentence(None) == "emotion accuracy = .70 [.42, .91]"
 
 
 @pytest.mark.parametrize("gain", [0.0, 0.1, 0.9])
-def test_the_ceiling_spans_what_members_within_range_score(
-    gain: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_ceiling_spans_what_members_within_range_score(gain: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Members stand for their scores here; a panel may gain up to ``gain``, of which the value takes half."""
     seen = []
     scores = SimpleNamespace(

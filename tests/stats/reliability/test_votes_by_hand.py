@@ -30,8 +30,7 @@ def test_scores_by_category_by_hand() -> None:
         assert found == pytest.approx(value)
         h = 1e-6
         assert slope == pytest.approx(
-            [(quantity(weights + h * e)[0] - quantity(weights - h * e)[0]) / (2 * h) for e in np.eye(3)],
-            abs=1e-6,
+            [(quantity(weights + h * e)[0] - quantity(weights - h * e)[0]) / (2 * h) for e in np.eye(3)], abs=1e-6
         )
 
 
@@ -39,9 +38,7 @@ def test_what_raters_add_to_the_likelihood_by_hand() -> None:
     d = as_ratings(RATER, ITEM, CATEGORY.astype(float))
     counts = yardsticks.category_counts(d)
     others = np.bincount(ITEM)[ITEM] - 1.0
-    agreeing = np.array(
-        [np.sum((i == ITEM) & (c == CATEGORY)) - 1.0 for i, c in zip(ITEM, CATEGORY, strict=True)]
-    )
+    agreeing = np.array([np.sum((i == ITEM) & (c == CATEGORY)) - 1.0 for i, c in zip(ITEM, CATEGORY, strict=True)])
     excess = agreeing - agreeing.sum() / others.sum() * others
     of_items = np.sum((np.bincount(ITEM, excess) / 2) ** 2) * 7 / 6
     of_raters = max(np.sum(np.bincount(RATER, excess) ** 2) * 6 / 5 - np.sum(excess**2), 0.0)
@@ -199,9 +196,7 @@ def test_chances_of_panels_by_enumeration(categories: int, votes: int) -> None:
 
 
 def _mixture() -> tuple[Any, vote_mixture.Mixture]:
-    counts = np.array(
-        [[4.0, 0.0]] * 9 + [[3.0, 1.0]] * 5 + [[2.0, 2.0]] * 3 + [[0.0, 4.0]] * 8 + [[1.0, 3.0]] * 4
-    )
+    counts = np.array([[4.0, 0.0]] * 9 + [[3.0, 1.0]] * 5 + [[2.0, 2.0]] * 3 + [[0.0, 4.0]] * 8 + [[1.0, 3.0]] * 4)
     return vote_mixture.fit_votes(counts)
 
 
@@ -271,10 +266,7 @@ def test_the_check_of_fit_by_hand() -> None:
     p = vote_family._fit_p(counts, np.full(100, 3), points, 1.0, 0)
     # Of two patterns of the two largest counts nothing is left to check. Of the leading answer with its votes the smallest cell
     # joins its neighbour, which leaves three.
-    seen, expected = (
-        np.array([40.0, 40, 20]),
-        100 * np.array([chances[0], chances[1], chances[2] + chances[3]]),
-    )
+    seen, expected = (np.array([40.0, 40, 20]), 100 * np.array([chances[0], chances[1], chances[2] + chances[3]]))
     statistic = float(np.sum((seen - expected) ** 2 / expected))
     assert p == pytest.approx(stats.chi2.sf(statistic / (1 + 100 / 20_000), 1), abs=0.03)
     doubtful = vote_family._fit_p(counts, np.full(100, 3), points, 3.0, 0)
@@ -326,9 +318,7 @@ def test_the_score_of_known_shares_is_that_of_their_panels(metric: Any) -> None:
 
 
 def test_the_ceiling_of_two_categories_is_that_of_its_mixture() -> None:
-    counts = np.array(
-        [[4.0, 0.0]] * 9 + [[3.0, 1.0]] * 5 + [[2.0, 2.0]] * 3 + [[0.0, 4.0]] * 8 + [[1.0, 3.0]] * 4
-    )
+    counts = np.array([[4.0, 0.0]] * 9 + [[3.0, 1.0]] * 5 + [[2.0, 2.0]] * 3 + [[0.0, 4.0]] * 8 + [[1.0, 3.0]] * 4)
     found = vote_ceiling.vote_ceiling(counts, "accuracy", 3.84, 0.9, 0)
     points, mixture = _mixture()
     # Four votes: the likelier side wins outright with three or four of them, and some side unless it is two and two.
@@ -369,20 +359,14 @@ def test_rows_of_votes_count_where_halves_fit_them(fits: bool, monkeypatch: pyte
 
 def test_panels_up_to_a_size_are_counted_exactly() -> None:
     assert vote_mixture.panel_chances(2, vote_mixture.MOST_VOTES)[0].shape[1] > 0
-    assert len(vote_mixture.panel_chances(2, vote_mixture.MOST_VOTES)[0]) == len(
-        vote_mixture.sorted_shares(2)[0]
-    )
+    assert len(vote_mixture.panel_chances(2, vote_mixture.MOST_VOTES)[0]) == len(vote_mixture.sorted_shares(2)[0])
 
 
 def test_no_skill_is_beyond_one() -> None:
     # Two raters agree with the first on eight items of ten each and with each other on six: the first would have 1.34.
     first = np.arange(10) % 2
     answers = np.column_stack(
-        [
-            first,
-            np.where(np.arange(10) < 2, 1 - first, first),
-            np.where(np.arange(10) // 2 == 1, 1 - first, first),
-        ]
+        [first, np.where(np.arange(10) < 2, 1 - first, first), np.where(np.arange(10) // 2 == 1, 1 - first, first)]
     )
     d = as_ratings(*of_rows(answers.astype(float)))
     found = vote_ceiling._skills(d, yardsticks.category_counts(d))

@@ -26,9 +26,7 @@ def clip(path: Path, seed: int) -> None:
 
 def study(tmp_path: Path, pattern: str, *names: str, per_cell: int = 1, **parts: Any) -> Path:
     system = {"generator": "folder", "folder": "files", "pattern": pattern, **parts.pop("settings", {})}
-    folder = study_in(
-        tmp_path / "s", {"per_cell": per_cell, "seconds": 99, "systems": {"A": system}}, **parts
-    )
+    folder = study_in(tmp_path / "s", {"per_cell": per_cell, "seconds": 99, "systems": {"A": system}}, **parts)
     for seed, name in enumerate(names):
         clip(folder / "files" / name, seed)
     return folder
@@ -48,9 +46,7 @@ def test_files_are_matched_whatever_their_case_spaces_form_and_zeros(tmp_path: P
     table = pl.read_csv(folder / "stimuli.csv")
     sources = dict(zip(table["stimulus"], table["source"], strict=True))
     assert sources["A_very calm_1"] == "Very_Calm 01.wav"
-    assert (folder / "media" / table["path"][0]).read_bytes() == (
-        folder / "files" / "Very_Calm 01.wav"
-    ).read_bytes()
+    assert (folder / "media" / table["path"][0]).read_bytes() == (folder / "files" / "Very_Calm 01.wav").read_bytes()
     # A file that is replaced later is another stimulus; the seed plays no part.
     clip(folder / "files" / "fröhlich_2.wav", 77)
     assert "its text, seed or source changed" in forecast_make(folder).systems[0].notes[0]
@@ -66,9 +62,7 @@ def test_files_are_matched_whatever_their_case_spaces_form_and_zeros(tmp_path: P
 
 def test_patterns_with_folders_wildcards_and_other_first_numbers(tmp_path: Path) -> None:
     names = ("A/calm/take-0-xyz.wav", "A/calm/take-1-abc.wav", "A/angry/take-0-.wav", "A/angry/take-10-.wav")
-    folder = study(
-        tmp_path, "{system}/{intent}/take-{index}-*.wav", *names, per_cell=2, settings={"first": 0}
-    )
+    folder = study(tmp_path, "{system}/{intent}/take-{index}-*.wav", *names, per_cell=2, settings={"first": 0})
     (forecast,) = forecast_make(folder).systems
     assert forecast.missing == {"A_angry_2": "there is no file A/angry/take-1-*.wav in files"}
     assert "take-10-.wav" in forecast.notes[0]
@@ -128,9 +122,7 @@ shutil.copy("clip.wav", out)
 
 def command(tmp_path: Path, arguments: list[str], **parts: Any) -> Path:
     system = {"generator": "command", "command": arguments, **parts}
-    folder = study_in(
-        tmp_path / "s", {"template": "{intent}; rm -rf $(pwd) \"'`x`", "systems": {"A": system}}
-    )
+    folder = study_in(tmp_path / "s", {"template": "{intent}; rm -rf $(pwd) \"'`x`", "systems": {"A": system}})
     (folder / "tool.py").write_text(TOOL)
     clip(folder / "clip.wav", 1)
     return folder
@@ -159,9 +151,7 @@ def test_commands_that_are_missing_late_or_silent(tmp_path: Path) -> None:
         (["cp", "tool.py", "{file}"], "cannot be"),
         (["sh", "-c", "sleep 100; : {file}"], "did not end within 0.2 s"),
     ):
-        folder = command(
-            tmp_path / words[:9], arguments, attempts=1, timeout=0.2 if "-c" in arguments else 60
-        )
+        folder = command(tmp_path / words[:9], arguments, attempts=1, timeout=0.2 if "-c" in arguments else 60)
         (result,) = made(folder).systems
         assert result.complete == 0
         assert words in (result.stopped or result.failed["A_calm_1"])
@@ -197,8 +187,6 @@ def test_a_class_of_the_users_own(tmp_path: Path) -> None:
         folder = study_in(tmp_path / words[:12], {"systems": {"A": {**system, **change}}})
         assert words in (make_study(folder, MakeOptions(device="cpu")).systems[0].stopped or "")
     assert "No module" in (
-        forecast_make(study_in(tmp_path / "f", {"systems": {"A": {**system, "call": "nowhere:x"}}}))
-        .systems[0]
-        .problem
+        forecast_make(study_in(tmp_path / "f", {"systems": {"A": {**system, "call": "nowhere:x"}}})).systems[0].problem
         or ""
     )

@@ -28,9 +28,7 @@ TONES: dict[str, Any] = {"generator": "tones"}
 
 
 def row(stimulus: str, seconds: float, **changed: Any) -> LedgerRow:
-    made = LedgerRow(
-        at="2026-01-01T00:00:00Z", system="A", stimulus=stimulus, attempt=1, seed=1, outcome="made"
-    )
+    made = LedgerRow(at="2026-01-01T00:00:00Z", system="A", stimulus=stimulus, attempt=1, seed=1, outcome="made")
     return replace(made, seconds=seconds, **changed)
 
 

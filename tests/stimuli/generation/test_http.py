@@ -71,9 +71,7 @@ def test_every_form_of_answer_and_the_key_in_no_file(tmp_path: Path) -> None:
         if asked.path == "/url":
             return Reply(body=json.dumps({"file": f"/files/{number}?signed=1"}).encode())
         if asked.path == "/jobs":
-            return Reply(
-                202, json.dumps({"id": number, "urls": {"get": f"{served.url}/jobs/{number}"}}).encode()
-            )
+            return Reply(202, json.dumps({"id": number, "urls": {"get": f"{served.url}/jobs/{number}"}}).encode())
         if asked.path.startswith("/jobs/"):
             number = asked.path.rpartition("/")[2]
             polls[number] += 1
@@ -84,12 +82,7 @@ def test_every_form_of_answer_and_the_key_in_no_file(tmp_path: Path) -> None:
             return Reply(302, headers={"location": f"/files/{moved}!"})
         return Reply(body=jobs[moved.rstrip("!")])
 
-    body = {
-        "text": "{prompt}",
-        "seed": "{seed}",
-        "note": "{intent} at {seed}",
-        "options": {"s": ["{seconds}"]},
-    }
+    body = {"text": "{prompt}", "seed": "{seed}", "note": "{intent} at {seed}", "options": {"s": ["{seconds}"]}}
     usual = {"json": body, "headers": {"Authorization": "Bearer ${HOUSE_KEY}"}, "model": "house-2"}
     job = {"url_path": "urls.get", "every": 0.001}
     forms: dict[str, dict[str, Any]] = {
@@ -106,9 +99,7 @@ def test_every_form_of_answer_and_the_key_in_no_file(tmp_path: Path) -> None:
             assert (result.complete, result.failed) == (2, {}), (name, result)
             results[name] = files_of(tmp_path / name)
         assert all(files == results["bytes"] for files in results.values())
-        sent = next(
-            each for each in map(json.loads, (each.body for each in served.asked)) if each["text"] == "calm"
-        )
+        sent = next(each for each in map(json.loads, (each.body for each in served.asked)) if each["text"] == "calm")
     assert isinstance(sent["seed"], int)
     assert sent["note"] == f"calm at {sent['seed']}"
     assert sent["options"] == {"s": [0.6]}
@@ -130,9 +121,7 @@ def test_transient_errors_are_asked_again_and_refusals_are_not(tmp_path: Path) -
     with service(behave) as served:
         result = made(tmp_path / "s", served.url, headers={"X-Key": "${HOUSE_KEY}"}, attempts=3, cost_each=2)
         assert (result.complete, result.cost) == (1, 2.0)
-        assert result.failed == {
-            "A_angry_1": "the server answered 422 Unprocessable Entity: this text is refused, ***"
-        }
+        assert result.failed == {"A_angry_1": "the server answered 422 Unprocessable Entity: this text is refused, ***"}
         assert len(served.asked) == 5
 
 
@@ -166,9 +155,7 @@ def test_hostile_services_are_a_reason_in_words(
 
 
 @pytest.mark.slow
-def test_results_that_move_on_for_ever_jobs_that_fail_and_jobs_that_never_end(
-    tmp_path: Path, wav: bytes
-) -> None:
+def test_results_that_move_on_for_ever_jobs_that_fail_and_jobs_that_never_end(tmp_path: Path, wav: bytes) -> None:
     def behave(asked: Asked, served: Service) -> Reply:
         if asked.path == "/go":
             return Reply(body=b'{"id": "7", "file": "/round"}')
@@ -197,9 +184,7 @@ def test_results_that_move_on_for_ever_jobs_that_fail_and_jobs_that_never_end(
 
 
 @pytest.mark.slow
-def test_a_key_that_is_not_set_stops_before_anything_is_sent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_that_is_not_set_stops_before_anything_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOUSE_KEY")
     with service(lambda *_: Reply()) as served:
         result = made(tmp_path / "s", served.url, headers={"X-Key": "${HOUSE_KEY}"})
@@ -219,18 +204,14 @@ def test_a_result_that_was_ordered_and_cannot_be_fetched_was_paid_for(status: in
         return Reply(body=b'{"file": "/gone"}') if asked.method == "POST" else Reply(status, b"no such file")
 
     with service(behave) as served:
-        result = made(
-            tmp_path / "s", served.url, answer="url", path="file", cost_each=2, retries=0, headers={}
-        )
+        result = made(tmp_path / "s", served.url, answer="url", path="file", cost_each=2, retries=0, headers={})
         ordered = sum(each.method == "POST" for each in served.asked)
     assert f"the server answered {status}" in only(result)
     assert result.cost == 2 * ordered == 4
 
 
 @pytest.mark.parametrize(("late", "complete", "cost"), [(1, 2, 8.0), (99, 0, 12.0)])
-def test_every_order_that_a_service_received_is_paid_for(
-    late: int, complete: int, cost: float, tmp_path: Path
-) -> None:
+def test_every_order_that_a_service_received_is_paid_for(late: int, complete: int, cost: float, tmp_path: Path) -> None:
     """Two clips at 2 an order: an order whose answer was cut off may be charged for like the one that follows."""
 
     def behave(asked: Asked, served: Service) -> Reply:

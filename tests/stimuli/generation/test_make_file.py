@@ -18,11 +18,7 @@ TONES = {"generator": "tones"}
 
 
 def stimuli(folder: Path) -> list[tuple[str, str]]:
-    return [
-        (each.prompt.stimulus, each.prompt.text)
-        for system in load_make(folder).systems
-        for each in system.stimuli
-    ]
+    return [(each.prompt.stimulus, each.prompt.text) for system in load_make(folder).systems for each in system.stimuli]
 
 
 def test_texts_come_from_the_system_the_file_the_study_or_the_intent(tmp_path: Path) -> None:
@@ -39,9 +35,7 @@ def test_texts_come_from_the_system_the_file_the_study_or_the_intent(tmp_path: P
         ("A_calm_p_1", "calm one"), ("A_angry_p_1", "angry one"), ("A_calm_q_1", "two calm"), ("A_angry_q_1", "two angry"),
         ("B_calm_1", "two calm"), ("B_angry_1", "two angry"),
     ]  # fmt: skip
-    fixed = study_in(
-        tmp_path / "4", {"systems": {"A": TONES}}, intents=[], prompts=[{"id": "p", "text": "a song"}]
-    )
+    fixed = study_in(tmp_path / "4", {"systems": {"A": TONES}}, intents=[], prompts=[{"id": "p", "text": "a song"}])
     assert stimuli(fixed) == [("A_p", "a song")]
     first = load_make(folder).systems[0]
     assert first.stimuli[0].prompt.coordinates == {"valence": 6.0, "arousal": 2.0}
@@ -110,9 +104,7 @@ def test_dealt_prompts_of_a_study_keep_their_intents(tmp_path: Path) -> None:
         ({"systems": {"A": {"generator": "http", "url": "https://x.org", "jsn": {}}}}, "Did you mean 'json'"),
     ],
 )  # fmt: skip
-def test_mistakes_are_named_with_their_place_and_fix(
-    make: dict[str, Any], words: str, tmp_path: Path
-) -> None:
+def test_mistakes_are_named_with_their_place_and_fix(make: dict[str, Any], words: str, tmp_path: Path) -> None:
     with pytest.raises(HeartfeltError, match=words):
         load_make(study_in(tmp_path, make))
 

@@ -39,23 +39,11 @@ def test_a_study_is_made_with_provenance_and_found_complete(tmp_path: Path) -> N
     table = pl.read_csv(folder / "stimuli.csv")
     assert table["stimulus"].to_list()[:3] == ["anchor", "A_calm_1", "A_calm_2"]
     row = table.row(1, named=True)
-    assert (row["mine"], row["intent"], row["prompt"], row["path"]) == (
-        7,
-        "calm",
-        "calm, slow",
-        "A/A_calm_1.wav",
+    assert (row["mine"], row["intent"], row["prompt"], row["path"]) == (7, "calm", "calm, slow", "A/A_calm_1.wav")
+    assert (row["generator"], row["model"], row["revision"], row["hardware"]) == ("tones", "tones", "v1", "cpu")
+    assert json.loads(row["settings"]) | {"rate": 8000, "weights_hash": "abc", "brightness": 0.5} == json.loads(
+        row["settings"]
     )
-    assert (row["generator"], row["model"], row["revision"], row["hardware"]) == (
-        "tones",
-        "tones",
-        "v1",
-        "cpu",
-    )
-    assert json.loads(row["settings"]) | {
-        "rate": 8000,
-        "weights_hash": "abc",
-        "brightness": 0.5,
-    } == json.loads(row["settings"])
     assert row["seed"] == load_make(folder).systems[0].stimuli[0].seed(3)
     stimuli = open_study(folder).stimuli.filter(pl.col("stimulus") != "anchor")
     assert stimuli["found"].all()
@@ -124,11 +112,7 @@ def test_a_batch_that_does_not_fit_is_halved(tmp_path: Path) -> None:
 )
 def test_what_fails_a_check_is_tried_with_the_next_seed(trouble: str, words: str, tmp_path: Path) -> None:
     bad = {"A_calm_2": trouble, **({"A_calm_1": "same"} if trouble == "same" else {})}
-    make = {
-        "per_cell": 2,
-        "seconds": 0.6,
-        "systems": {"A": {**TONES, "trouble": bad, "times": 1, "batch": 1}},
-    }
+    make = {"per_cell": 2, "seconds": 0.6, "systems": {"A": {**TONES, "trouble": bad, "times": 1, "batch": 1}}}
     folder = study_in(tmp_path / "s", make)
     assert made(folder).complete == 4
     rows = [row for row in read_ledger(folder) if row.stimulus == "A_calm_2"]
@@ -247,25 +231,11 @@ def test_two_runs_at_once_and_damaged_records_are_refused(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_ids_of_any_kind_become_files_inside_the_folder(tmp_path: Path) -> None:
-    names = [
-        "../up",
-        "a/b",
-        "=1+1",
-        "con",
-        "Ünïcode 名",
-        "x" * 150,
-        ".hidden",
-        "A",
-        "a",
-        "trail. ",
-        "\u202e<>:|?*",
-    ]
+    names = ["../up", "a/b", "=1+1", "con", "Ünïcode 名", "x" * 150, ".hidden", "A", "a", "trail. ", "\u202e<>:|?*"]
     names = [name.strip() for name in names]
     make = {"systems": {name: {**TONES, "batch": 1} for name in names}}
     intents = [{"id": "..", "reference": {}}]
-    folder = study_in(
-        tmp_path / "deep" / "s", make, systems=[{"id": name} for name in names], intents=intents
-    )
+    folder = study_in(tmp_path / "deep" / "s", make, systems=[{"id": name} for name in names], intents=intents)
     result = made(folder)
     assert result.complete == len(names), result
     assert {path.name for path in (tmp_path / "deep").iterdir()} == {"s"}

@@ -22,12 +22,7 @@ from heartfelt.publishing.publish import publish
 from heartfelt.snapshot import Snapshot
 from heartfelt.stimuli import MakeOptions, forecast_make, make_study
 from heartfelt.stimuli.generation.ledger import read_ledger
-from heartfelt.stimuli.generation.provenance import (
-    ClipProvenance,
-    missing_words,
-    read_clips_table,
-    unused_rows,
-)
+from heartfelt.stimuli.generation.provenance import ClipProvenance, missing_words, read_clips_table, unused_rows
 from heartfelt.stimuli.generators.command import CommandSettings
 from heartfelt.stimuli.generators.folder import FolderSettings
 from tests.facts import mentions
@@ -103,9 +98,7 @@ def test_missing_provenance_is_one_sentence() -> None:
         " that a release can name it",
     )
     rows = {"a.wav": complete, "b.wav": complete}
-    assert unused_rows(rows, ["a.wav"], "clips.csv") == (
-        "clips.csv describes files that are not there: b.wav",
-    )
+    assert unused_rows(rows, ["a.wav"], "clips.csv") == ("clips.csv describes files that are not there: b.wav",)
     assert unused_rows(rows, ["a.wav", "b.wav"], "clips.csv") == ()
 
 
@@ -124,20 +117,14 @@ def test_provenance_fills_the_columns_that_it_knows() -> None:
 
 def test_settings_are_checked() -> None:
     folder = {"generator": "folder", "folder": "x", "pattern": "{index}.wav"}
-    assert (
-        FolderSettings.model_validate({**folder, "generated_on": "2026-03-04"}).generated_on == "2026-03-04"
-    )
+    assert FolderSettings.model_validate({**folder, "generated_on": "2026-03-04"}).generated_on == "2026-03-04"
     stated = yaml.safe_load("generated_on: 2026-03-04")
-    assert FolderSettings.model_validate({**folder, **stated}).generated_on == "2026-03-04", (
-        "as YAML reads it"
-    )
+    assert FolderSettings.model_validate({**folder, **stated}).generated_on == "2026-03-04", "as YAML reads it"
     for wrong in ({"generated_on": "March"}, {"licence_url": "terms"}, {"licens": "x"}):
         with pytest.raises(ValidationError):
             FolderSettings.model_validate({**folder, **wrong})
     with pytest.raises(ValidationError):
-        CommandSettings.model_validate(
-            {"generator": "command", "command": ["a", "{file}"], "generated_on": "x"}
-        )
+        CommandSettings.model_validate({"generator": "command", "command": ["a", "{file}"], "generated_on": "x"})
 
 
 # --- licences ---------------------------------------------------------------------------------------------------------
@@ -180,9 +167,7 @@ def test_licences_that_do_not(licence: str | None) -> None:
     assert not forbids_adapting(licence)
 
 
-@pytest.mark.parametrize(
-    "licence", ["CC-BY-ND-4.0", "CC BY-NC-ND 4.0", "Attribution-NoDerivatives", "no derivatives"]
-)
+@pytest.mark.parametrize("licence", ["CC-BY-ND-4.0", "CC BY-NC-ND 4.0", "Attribution-NoDerivatives", "no derivatives"])
 def test_licences_of_unchanged_copies(licence: str) -> None:
     assert forbids_adapting(licence)
     assert not forbids_sharing(licence)
@@ -253,9 +238,7 @@ def test_what_is_stated_reaches_the_manifest_and_can_be_corrected(
         "chirp", "v4.5", "Suno Pro terms 2026", "12", "a very calm song", "https://example.org/song/1",
     ]  # fmt: skip
     assert json.loads(first["settings"]) == {"title": "Lake"}
-    assert (second["revision"], second["seed"], second["prompt"]) == ("v5", None, "calm"), (
-        "no seed made a download"
-    )
+    assert (second["revision"], second["seed"], second["prompt"]) == ("v5", None, "calm"), "no seed made a download"
     assert (last["licence"], last["licence_url"]) == ("Suno free plan: personal use only", None)
     assert first["licence_url"] == "https://example.org/terms"
     assert {row["generated_on"] for name, row in rows.items() if name[0] == "A"} == {"2026-03-04"}
@@ -312,9 +295,7 @@ def test_a_release_says_where_its_media_come_from_and_keeps_forbidden_ones_out(t
     folder = study(tmp_path, model="tool-small", revision="abc123", licence="CC-BY-ND-4.0")
     make_study(folder)
     asked = study_snapshot(folder)
-    changed = asked.stimuli.with_columns(
-        original=pl.when(pl.col("stimulus") == "B_calm_1").then(pl.lit("B/whole.wav"))
-    )
+    changed = asked.stimuli.with_columns(original=pl.when(pl.col("stimulus") == "B_calm_1").then(pl.lit("B/whole.wav")))
     ratings = pl.DataFrame(
         [
             (f"r{rater}", stimulus, "valence", float(1 + (rater + number) % 9))
@@ -343,14 +324,8 @@ def test_a_release_says_where_its_media_come_from_and_keeps_forbidden_ones_out(t
         "chirp", "v4.5", "Suno Pro terms 2026", "2026-03-04",
     ]  # fmt: skip
     for file, needed in {
-        "README.md": (
-            "| A | chirp | v4.5 | Suno Pro terms 2026 |",
-            "| B | tool-small | abc123 | CC-BY-ND-4.0 |",
-        ),
-        "DATASHEET.md": (
-            "model chirp, revision v4.5, licence Suno Pro terms 2026",
-            "CC-BY-ND-4.0: 4 stimuli",
-        ),
+        "README.md": ("| A | chirp | v4.5 | Suno Pro terms 2026 |", "| B | tool-small | abc123 | CC-BY-ND-4.0 |"),
+        "DATASHEET.md": ("model chirp, revision v4.5, licence Suno Pro terms 2026", "CC-BY-ND-4.0: 4 stimuli"),
         "METHODS.md": (
             "The intents' reference coordinates were those of Warriner et al. (2013).",
             "Warriner, A. B., Kuperman, V., & Brysbaert, M. (2013).",

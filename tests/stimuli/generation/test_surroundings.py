@@ -44,12 +44,7 @@ def started(folder: Path, limit: int | None = None) -> subprocess.Popen[str]:
     # A full disk would cut the compiled modules too, for everyone who imports them afterwards.
     settings = {**os.environ, **({"PYTHONDONTWRITEBYTECODE": "1"} if limit is not None else {})}
     return subprocess.Popen(
-        command,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=few_bytes,
-        env=settings,
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=few_bytes, env=settings
     )
 
 
@@ -90,9 +85,7 @@ def test_a_killed_run_continues_to_the_same_bytes_and_a_complete_ledger(tmp_path
     assert (result.complete, result.systems[0].made, result.failed) == (4, 2, 0)
     assert files_of(killed) == files_of(whole)
     columns = ("stimulus", "attempt", "seed", "outcome", "sha256", "digest")
-    ledgers = [
-        [[getattr(row, name) for name in columns] for row in read_ledger(each)] for each in (whole, killed)
-    ]
+    ledgers = [[[getattr(row, name) for name in columns] for row in read_ledger(each)] for each in (whole, killed)]
     assert ledgers[0] == ledgers[1]
     drop = {"made_at"}
     tables = [
@@ -132,9 +125,7 @@ def test_a_disk_that_fills_half_way_is_two_lines_and_nothing_half_written(tmp_pa
         assert len(files_of(folder)) == len(rows), files_of(folder).keys()
     assert make_study(folder).complete == 48
     assert len(read_ledger(folder)) == 48
-    assert sorted(files_of(folder).values()) == sorted(
-        path.read_bytes() for path in (folder / "clips").iterdir()
-    )
+    assert sorted(files_of(folder).values()) == sorted(path.read_bytes() for path in (folder / "clips").iterdir())
 
 
 @pytest.mark.slow
@@ -142,15 +133,11 @@ def test_processes_per_device_make_the_same_bytes_and_survive_a_loss(tmp_path: P
     tones = {"generator": "tones", "batch": 2}
     one = study_in(tmp_path / "one", {"per_cell": 3, "systems": {"A": tones}})
     make_study(one)
-    two = study_in(
-        tmp_path / "two", {"per_cell": 3, "systems": {"A": {**tones, "trouble": {"A_angry_3": "die"}}}}
-    )
+    two = study_in(tmp_path / "two", {"per_cell": 3, "systems": {"A": {**tones, "trouble": {"A_angry_3": "die"}}}})
     result = make_study(two, MakeOptions(device="cpu,cpu"))
     assert (result.complete, result.failed) == (5, 1)
     assert result.systems[0].failed == {"A_angry_3": "its worker was lost 2 times"}
-    assert files_of(two) == {
-        name: content for name, content in files_of(one).items() if "angry_3" not in name
-    }
+    assert files_of(two) == {name: content for name, content in files_of(one).items() if "angry_3" not in name}
 
 
 @pytest.mark.slow
@@ -166,9 +153,7 @@ def test_a_ray_cluster_makes_the_same_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_command_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     tones = {"generator": "tones", "cost_each": 0.02, "model": "org/model"}
     folder = study_in(tmp_path / "s", {"per_cell": 2, "systems": {"A": tones, "B": FOLDER}})
     clips(folder, 2)

@@ -70,9 +70,7 @@ class Tones:
     def generate(self, prompt: StimulusPrompt, seed: int = 0) -> GeneratedMedium:
         return self.generate_many([prompt], [seed])[0]
 
-    def generate_many(
-        self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]
-    ) -> Sequence[GeneratedMedium]:
+    def generate_many(self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]) -> Sequence[GeneratedMedium]:
         if len(prompts) > self.settings.fits:
             raise GeneratorOutOfMemory(f"{len(prompts)} clips do not fit")
         CALLS.update(prompt.stimulus for prompt in prompts)
@@ -115,14 +113,10 @@ def tone(seed: int, brightness: float) -> np.ndarray[Any, np.dtype[np.float32]]:
 
 
 def licence(settings: ToneSettings) -> Licence | None:
-    return (
-        Licence("CC BY-NC 4.0", "https://example.org/licence", commercial=False) if settings.model else None
-    )
+    return Licence("CC BY-NC 4.0", "https://example.org/licence", commercial=False) if settings.model else None
 
 
-KIND = GeneratorKind(
-    name="tones", about="noise", settings=ToneSettings, build=Tones, licence=licence, where="cpu"
-)
+KIND = GeneratorKind(name="tones", about="noise", settings=ToneSettings, build=Tones, licence=licence, where="cpu")
 
 
 def study_in(folder: Path, make: dict[str, Any], **study: Any) -> Path:
@@ -137,7 +131,5 @@ def files_of(folder: Path) -> dict[str, bytes]:
     """Every media file with its content."""
     root = folder / "media"
     return {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in sorted(root.rglob("*.*"))
-        if path.is_file()
+        path.relative_to(root).as_posix(): path.read_bytes() for path in sorted(root.rglob("*.*")) if path.is_file()
     }

@@ -86,9 +86,7 @@ def test_an_energetic_crop_moves_to_the_loud_stretch_and_not_to_a_quiet_one_with
 def test_a_fixed_crop_in_silence_is_refused_with_the_place_and_the_fix(rule: str, start: str) -> None:
     with pytest.raises(InputError) as caught:
         cropped(LATE, "a", "Suno/a.wav", PrepareOptions(seconds=2.0, crop=rule), 1)  # type: ignore[arg-type]  # both are rules
-    assert caught.value.problem == (
-        f"Suno/a.wav: the crop of 2 s at {start} s is silent for 100% of its length."
-    )
+    assert caught.value.problem == (f"Suno/a.wav: the crop of 2 s at {start} s is silent for 100% of its length.")
     assert mentions(caught.value.fix, "2", "6.00", "--between", "0.6..0.8", "--crop")
 
 
@@ -131,9 +129,7 @@ def test_cut_ends_fade_and_those_of_the_clip_do_not() -> None:
     assert abs(from_start[0]) == pytest.approx(0.4)
     assert abs(from_start[-1]) < 0.001
     assert np.abs(from_start[1000:1800]) == pytest.approx(0.4)
-    to_end = cropped(
-        clip((4.0, 0.4)), "a", "a.wav", PrepareOptions(seconds=2.0, crop="start", between=(0.5, 1.0)), 1
-    )
+    to_end = cropped(clip((4.0, 0.4)), "a", "a.wav", PrepareOptions(seconds=2.0, crop="start", between=(0.5, 1.0)), 1)
     assert abs(to_end.samples[0, 0]) < 0.1
     assert abs(to_end.samples[-1, 0]) == pytest.approx(0.4)
 
@@ -162,9 +158,7 @@ def test_the_command_names_file_place_and_fix(tmp_path: Path, capsys: pytest.Cap
     )
     rng = np.random.default_rng(0)
     sound = (0.1 * rng.standard_normal(4 * 16_000)).astype(np.float32)
-    write_audio(
-        tmp_path / "media/late.wav", np.concatenate([np.zeros(6 * 16_000, np.float32), sound]), 16_000
-    )
+    write_audio(tmp_path / "media/late.wav", np.concatenate([np.zeros(6 * 16_000, np.float32), sound]), 16_000)
     (tmp_path / "stimuli.csv").write_text("stimulus,path\nlate,late.wav\n")
     assert main(["prepare", str(tmp_path), "--seconds", "2", "--crop", "start", "--format", ".wav"]) == 2
     assert mentions(" ".join(capsys.readouterr().out.split()), "late", "late.wav", "2", "1.50", "100%")

@@ -46,14 +46,9 @@ def test_a_prompt_without_coordinates_says_so() -> None:
 
 
 def test_prompts_cover_every_cell_once() -> None:
-    made = prompts_for(
-        INTENTS, ["A", "B"], per_cell=3, template="{intent}, instrumental", templates={"B": "{intent}"}
-    )
+    made = prompts_for(INTENTS, ["A", "B"], per_cell=3, template="{intent}, instrumental", templates={"B": "{intent}"})
     assert len({p.stimulus for p in made}) == 12
-    assert {(p.system, p.text) for p in made if p.intent == "weary"} == {
-        ("A", "weary, instrumental"),
-        ("B", "weary"),
-    }
+    assert {(p.system, p.text) for p in made if p.intent == "weary"} == {("A", "weary, instrumental"), ("B", "weary")}
     assert made[0].coordinate("arousal") == 7.0
 
 

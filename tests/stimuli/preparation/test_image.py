@@ -68,9 +68,7 @@ def test_hue_turns_from_blue_to_yellow() -> None:
 
 
 def test_the_same_seed_and_name_give_the_same_image() -> None:
-    each, two = (
-        render_image(4.0, 7.0, system="Linocut", size=64, seed=1, name="a").tobytes() for _ in range(2)
-    )
+    each, two = (render_image(4.0, 7.0, system="Linocut", size=64, seed=1, name="a").tobytes() for _ in range(2))
     assert each == two
     assert each != render_image(4.0, 7.0, system="Linocut", size=64, seed=1, name="b").tobytes()
     assert each != render_image(4.0, 7.0, system="Linocut", size=64, seed=2, name="a").tobytes()

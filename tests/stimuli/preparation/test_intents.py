@@ -23,7 +23,9 @@ from heartfelt.study.norms import NORMS, NormsTable, norms_of
 from heartfelt.study.study import Intent
 from tests.facts import mentions
 
-WARRINER = ",Word,V.Mean.Sum,V.SD.Sum,V.Rat.Sum,A.Mean.Sum,A.SD.Sum\n1,Happy,8.47,0.9,20,6.05,2.3\n2,sad,2.1,1.1,20,3.49,2\n"
+WARRINER = (
+    ",Word,V.Mean.Sum,V.SD.Sum,V.Rat.Sum,A.Mean.Sum,A.SD.Sum\n1,Happy,8.47,0.9,20,6.05,2.3\n2,sad,2.1,1.1,20,3.49,2\n"
+)
 ANEW = "Description,Word No.,Valence Mean,Valence SD,Arousal Mean,Arousal SD\n"
 ANEW += "happy,200,8.21,1.82,6.49,2.77\nsad,366,1.61,0.95,4.13,2.38\n"
 NRC = "Word\tValence\tArousal\tDominance\nhappy\t1.0\t0.735\t0.772\nsad\t0.225\t0.333\t0.149\n"
@@ -75,9 +77,7 @@ def test_published_layouts_are_put_on_one_to_nine(
         ("small.csv", "word,valence,arousal\nx,.1,.9\ny,.5,.5\n", "small.csv (SHA-256 "),
     ],
 )
-def test_the_table_that_was_used_is_cited_and_no_other(
-    name: str, text: str, cited: str, tmp_path: Path
-) -> None:
+def test_the_table_that_was_used_is_cited_and_no_other(name: str, text: str, cited: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     source = read_norms(tmp_path / name).source
     assert source is not None
@@ -100,10 +100,7 @@ def test_intents_carry_the_table_into_the_study(tmp_path: Path) -> None:
     )
     assert [Intent(**row) for row in yaml.safe_load(written)["intents"]] == list(chosen)
     other = Intent(id="x", norms="mine.csv")
-    assert norms_of([*chosen, other, Intent(id="y")]) == (
-        NORMS["Warriner et al. (2013)"],
-        NormsTable(name="mine.csv"),
-    )
+    assert norms_of([*chosen, other, Intent(id="y")]) == (NORMS["Warriner et al. (2013)"], NormsTable(name="mine.csv"))
     assert "norms" not in Intent(id="y").model_dump(), "a study without keeps its hash"
     recipe = published_norms().source
     assert recipe is not None
@@ -122,9 +119,7 @@ def test_rows_without_numbers_and_second_rows_are_counted(tmp_path: Path) -> Non
 
 def test_scales_by_their_values_order_and_spreads(tmp_path: Path) -> None:
     """A 0 is no negative value; words stay in the file's order, and standard deviations go onto 1 to 9 as well."""
-    (tmp_path / "zero.txt").write_text(
-        "Word\tValence\tArousal\tDominance\nz\t0\t0\t0\nb\t1\t1\t1\na\t0.5\t0.5\t1\n"
-    )
+    (tmp_path / "zero.txt").write_text("Word\tValence\tArousal\tDominance\nz\t0\t0\t0\nb\t1\t1\t1\na\t0.5\t0.5\t1\n")
     zero = read_norms(tmp_path / "zero.txt")
     assert zero.table.rows() == [("z", 1.0, 1.0), ("b", 9.0, 9.0), ("a", 5.0, 5.0)]
     many = "".join(f"w{number},5,5\n" for number in range(200, 0, -1))
@@ -171,9 +166,7 @@ def test_the_published_words_are_chosen_under_their_own_rules() -> None:
 def test_the_margin_leaves_out_what_lies_inside_it_on_either_axis() -> None:
     edge = norms(("on", 6.0, 8.0), ("in", 5.99, 8.0), ("out", 8.0, 5.99), *GRID.table.iter_rows())
     chosen = choose_intents(edge, options=IntentOptions(per_quadrant=3, margin=1.0))
-    assert chosen.candidates == {"hv_ha": 4, "lv_ha": 3, "lv_la": 3, "hv_la": 3}, (
-        "on the margin is outside it"
-    )
+    assert chosen.candidates == {"hv_ha": 4, "lv_ha": 3, "lv_la": 3, "hv_la": 3}, "on the margin is outside it"
     assert chosen.between == 6, "two made for it, and the first of every quadrant"
 
 
@@ -206,14 +199,11 @@ def test_notes_on_words_without_norms_forms_and_confounding() -> None:
         ("calm", 7.0, 2.0), ("calmed", 7.2, 2.2), ("gleeful", 9.0, 8.0), ("elated", 8.8, 8.2),
         ("angry", 1.2, 8.0), ("furious", 1.4, 8.4), ("dull", 3.8, 2.0), ("bored", 3.6, 2.2),
     )  # fmt: skip
-    chosen = choose_intents(
-        table, [*table.table["word"], "weltschmerz", ""], options=IntentOptions(per_quadrant=2)
-    )
+    chosen = choose_intents(table, [*table.table["word"], "weltschmerz", ""], options=IntentOptions(per_quadrant=2))
     assert chosen.unknown == ("weltschmerz",)
     assert "Without norms: weltschmerz." in chosen.notes
     assert any(
-        "'calmed' and 'calm' may be forms of one word" in note or "'calm' and 'calmed'" in note
-        for note in chosen.notes
+        "'calmed' and 'calm' may be forms of one word" in note or "'calm' and 'calmed'" in note for note in chosen.notes
     )
     skewed = norms(*((w, v, a + (2.4 if v > 5 and a > 5 else 0)) for w, v, a in GRID.table.iter_rows()))
     assert any(

@@ -41,9 +41,7 @@ def test_a_cmos_test_compares_every_system_with_the_reference(tmp_path: Path) ->
 def test_a_reference_that_always_comes_first_is_warned_of(tmp_path: Path) -> None:
     plan(tmp_path / "s", "cmos")
     path = tmp_path / "s" / "study.yaml"
-    path.write_text(
-        path.read_text().replace("reference: Cellar}", "reference: Cellar, reference_first: true}")
-    )
+    path.write_text(path.read_text().replace("reference: Cellar}", "reference: Cellar, reference_first: true}"))
     made = plan_sets(open_study(tmp_path / "s"))
     assert made is not None
     assert [text.partition(":")[0] for text in made.warnings] == ["The reference always comes first"]
@@ -203,11 +201,7 @@ def test_versions_are_of_the_same_music_and_length() -> None:
 def test_moving_music_has_its_length() -> None:
     audio = Moving(seconds=2.0).generate(
         StimulusPrompt(
-            stimulus="m",
-            system="Chipling",
-            intent="rousing",
-            text="",
-            coordinates={"valence": 6.2, "arousal": 8.2},
+            stimulus="m", system="Chipling", intent="rousing", text="", coordinates={"valence": 6.2, "arousal": 8.2}
         ),
         1,
     )

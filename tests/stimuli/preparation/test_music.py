@@ -94,10 +94,7 @@ def test_the_planted_arousal_gain_is_recovered_from_the_sound(system: str) -> No
     convey = MUSIC_SYSTEMS[system].conveyance
     arousals = [3.0, 4.0, 5.0, 6.0]
     points = [(a, f"g{a}{k}") for a in arousals for k in range(6)]
-    levels = [
-        level_db(render_clip(5.0, a, system=system, seconds=1.5, rate=11_025, name=name))
-        for a, name in points
-    ]
+    levels = [level_db(render_clip(5.0, a, system=system, seconds=1.5, rate=11_025, name=name)) for a, name in points]
     slope = np.polyfit([a for a, _ in points], levels, 1)[0] / 1.5  # the level rises 1.5 dB a point
     spread = convey.noise / np.sqrt(np.sum((np.array([a for a, _ in points]) - 4.5) ** 2))
     assert slope == pytest.approx(convey.gain["arousal"], abs=4 * spread)
@@ -106,9 +103,7 @@ def test_the_planted_arousal_gain_is_recovered_from_the_sound(system: str) -> No
 def test_systems_differ_in_what_they_convey() -> None:
     def slope(system: str) -> float:
         low, high = (
-            np.mean(
-                [conveyed(NAME, MUSIC_SYSTEMS, v, 5.0, system=system, name=str(k))[0] for k in range(200)]
-            )
+            np.mean([conveyed(NAME, MUSIC_SYSTEMS, v, 5.0, system=system, name=str(k))[0] for k in range(200)])
             for v in (3.0, 7.0)
         )
         return float(high - low) / 4.0
@@ -116,10 +111,7 @@ def test_systems_differ_in_what_they_convey() -> None:
     for system in SYSTEMS:
         assert slope(system) == pytest.approx(MUSIC_SYSTEMS[system].conveyance.gain["valence"], abs=0.12)
     shift = (
-        np.mean(
-            [conveyed(NAME, MUSIC_SYSTEMS, 5.0, 5.0, system="Pluckbox", name=str(k))[0] for k in range(200)]
-        )
-        - 5.0
+        np.mean([conveyed(NAME, MUSIC_SYSTEMS, 5.0, 5.0, system="Pluckbox", name=str(k))[0] for k in range(200)]) - 5.0
     )
     assert shift == pytest.approx(0.9, abs=4 * 0.45 / np.sqrt(200))
     profiles = {s.conveyance.gain["valence"] for s in MUSIC_SYSTEMS.values()}

@@ -30,12 +30,7 @@ def of_sound(samples: np.ndarray) -> tuple[float, ...]:
     mono = mono.mean(axis=1) if mono.ndim > 1 else mono
     power = np.abs(np.fft.rfft(mono)) ** 2
     centre = float((power * np.arange(power.size)).sum() / power.sum())
-    return (
-        float(np.sqrt((mono**2).mean())),
-        float((np.diff(np.sign(mono)) != 0).mean()),
-        centre,
-        float(mono.size),
-    )
+    return (float(np.sqrt((mono**2).mean())), float((np.diff(np.sign(mono)) != 0).mean()), centre, float(mono.size))
 
 
 @pytest.mark.parametrize("system", MUSIC_SYSTEMS)

@@ -67,11 +67,7 @@ def study(sounds: Path, tmp_path: Path) -> Path:
 
 
 def originals(folder: Path) -> dict[str, str]:
-    return {
-        path.name: content_hash(path)
-        for path in (folder / "media").rglob("*.*")
-        if "prepared" not in path.parts
-    }
+    return {path.name: content_hash(path) for path in (folder / "media").rglob("*.*") if "prepared" not in path.parts}
 
 
 @pytest.mark.slow
@@ -80,9 +76,9 @@ def test_clips_are_cropped_levelled_and_described(study: Path) -> None:
     done = prepare(study, PrepareOptions(seconds=2.0, channels="stereo", format=".flac"))
     assert originals(study) == before
     by_name = {each.stimulus: each for each in done.stimuli}
-    assert {
-        each.stimulus: each.problem is not None for each in done.stimuli if each.problem
-    } == dict.fromkeys(["silent", "cut", "short"], True)
+    assert {each.stimulus: each.problem is not None for each in done.stimuli if each.problem} == dict.fromkeys(
+        ["silent", "cut", "short"], True
+    )
     assert mentions(by_name["silent"].problem, "B/silent.wav", "-60")
     assert mentions(str(by_name["short"].problem), "clip", "0.80")
     assert by_name["again"].duplicate_of == "c2", "the same recording, cropped at another place"
@@ -129,9 +125,7 @@ def test_files_of_one_name_stay_apart_and_a_parquet_manifest_stays_one(study: Pa
     """Two formats of one name, and one original under two ids, which are cropped at different places."""
     shutil.copy(study / "media/A/again.flac", study / "media/A/c0.flac")
     rows = [("c0", "A", "A/c0.wav"), ("copy", "A", "A/c0.flac"), ("twice", "A", "A/c0.wav")]
-    pl.DataFrame(rows, schema=["stimulus", "system", "path"], orient="row").write_parquet(
-        study / "stimuli.parquet"
-    )
+    pl.DataFrame(rows, schema=["stimulus", "system", "path"], orient="row").write_parquet(study / "stimuli.parquet")
     text = (study / "study.yaml").read_text()
     (study / "study.yaml").write_text(text.replace("stimuli.csv", "stimuli.parquet"))
     done = prepare(study, PrepareOptions(seconds=1.0, format=".wav"))
@@ -160,19 +154,15 @@ def test_differences_between_systems_are_tested_before_and_after(study: Path) ->
 def test_other_crops(study: Path, crop: str) -> None:
     done = prepare(study, PrepareOptions(seconds=1.0, crop=crop, between=(0.2, 0.8), format=".wav"))  # type: ignore[arg-type]  # parametrised
     start = float(done.stimuli[0].crop_start or 0)
-    assert {
-        "start": start == pytest.approx(0.6),
-        "centre": start == pytest.approx(1.0),
-        "energy": 0.6 <= start <= 1.4,
-    }[crop]
+    assert {"start": start == pytest.approx(0.6), "centre": start == pytest.approx(1.0), "energy": 0.6 <= start <= 1.4}[
+        crop
+    ]
 
 
 @pytest.mark.slow
 def test_a_clip_that_would_pass_the_peak_stays_quieter(study: Path) -> None:
     done = prepare(study, PrepareOptions(loudness=-5.0, format=".wav"))
-    assert all(
-        "its peaks would pass -1 dB" in str(each.checks) for each in done.stimuli if each.problem is None
-    )
+    assert all("its peaks would pass -1 dB" in str(each.checks) for each in done.stimuli if each.problem is None)
     assert max(float(each.true_peak_db or -99) for each in done.stimuli) <= -0.99
 
 
@@ -189,9 +179,7 @@ def test_pictures_are_turned_reduced_and_compared(tmp_path: Path) -> None:
     picture.rotate(-90, expand=True).resize((200, 300)).save(tmp_path / "media/b.png")
     Image.fromarray(pixels[::-1]).resize((64, 64)).save(tmp_path / "media/c.png")
     (tmp_path / "media/d.png").write_bytes(b"no picture")
-    (tmp_path / "stimuli.csv").write_text(
-        "stimulus,system,path\na,A,a.jpg\nb,B,b.png\nc,A,c.png\nd,B,d.png\n"
-    )
+    (tmp_path / "stimuli.csv").write_text("stimulus,system,path\na,A,a.jpg\nb,B,b.png\nc,A,c.png\nd,B,d.png\n")
     done = {each.stimulus: each for each in prepare(tmp_path, PrepareOptions(side=300)).stimuli}
     assert (done["a"].width, done["a"].height) == (200, 300)
     assert decode_image(tmp_path / "media" / str(done["a"].path)).size == (200, 300)
@@ -239,9 +227,7 @@ def test_speech_rates_are_measured_and_unusual_ones_named(study: Path) -> None:
     manifest = pl.read_csv(study / "stimuli.csv")
     assert manifest["syllables"].to_list() == [each.syllables for each in done.stimuli]
     prepare(study, PrepareOptions(format=".wav"))
-    assert "syllables" not in pl.read_csv(study / "stimuli.csv").columns, (
-        "no figure of an earlier preparation stays"
-    )
+    assert "syllables" not in pl.read_csv(study / "stimuli.csv").columns, "no figure of an earlier preparation stays"
 
 
 @pytest.mark.slow
@@ -261,9 +247,7 @@ def test_instrumental_clips_need_something_that_listens(study: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_study_with_ratings_keeps_the_media_they_are_about(
-    study: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_study_with_ratings_keeps_the_media_they_are_about(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from heartfelt.collect import Collection, CollectOptions
 
     with Collection.open(study, options=CollectOptions(durable=False)):

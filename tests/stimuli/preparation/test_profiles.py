@@ -68,9 +68,7 @@ def test_systems_are_compared_as_scipy_does() -> None:
         assert mean.value == pytest.approx(np.mean(measured))
         assert mean.counts == {"stimuli": len(measured)}
         if len(measured) > 1:
-            ends = scipy.stats.t.interval(
-                0.95, len(measured) - 1, np.mean(measured), scipy.stats.sem(measured)
-            )
+            ends = scipy.stats.t.interval(0.95, len(measured) - 1, np.mean(measured), scipy.stats.sem(measured))
             assert (mean.low, mean.high) == pytest.approx(ends)
             assert mean.method
             assert mean.interval

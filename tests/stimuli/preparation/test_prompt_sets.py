@@ -61,12 +61,8 @@ def test_near_duplicates_are_those_of_comparing_every_pair(texts: list[list[str]
     assert {pair[:2] for pair in coverage(PromptSet(prompts, {})).near_duplicates} == expected
 
 
-@pytest.mark.parametrize(
-    ("prompts", "systems", "size"), [(27, 4, 10), (10, 3, 10), (7, 5, 2), (40, 2, 1), (12, 6, 4)]
-)
-def test_every_prompt_is_rendered_equally_often_and_strata_are_shared(
-    prompts: int, systems: int, size: int
-) -> None:
+@pytest.mark.parametrize(("prompts", "systems", "size"), [(27, 4, 10), (10, 3, 10), (7, 5, 2), (40, 2, 1), (12, 6, 4)])
+def test_every_prompt_is_rendered_equally_often_and_strata_are_shared(prompts: int, systems: int, size: int) -> None:
     rng = random.Random(prompts)
     texts = {f"p{n}": " ".join(["word"] * rng.choice([3, 15, 40])) for n in range(prompts)}
     sources = {name: rng.choice(["own", "demo"]) for name in texts}
@@ -96,14 +92,10 @@ def test_prompts_are_read_from_lines_tables_and_studies(tmp_path: Path) -> None:
     assert read_prompts(tmp_path / "info.txt").prompts == {"P001": "A calm song", "P002": "A loud song"}
     (tmp_path / "lines.txt").write_text("A calm song\n\nA loud song\n")
     assert read_prompts(tmp_path / "lines.txt").prompts == {"p1": "A calm song", "p2": "A loud song"}
-    (tmp_path / "table.csv").write_text(
-        "ID,prompts,category\np01,A red car,Drawbench\np02,A dog,own\np03,,own\n"
-    )
+    (tmp_path / "table.csv").write_text("ID,prompts,category\np01,A red car,Drawbench\np02,A dog,own\np03,,own\n")
     read = read_prompts(tmp_path / "table.csv")
     assert read == PromptSet({"p01": "A red car", "p02": "A dog"}, {"p01": "Drawbench", "p02": "own"})
-    (tmp_path / "study.yaml").write_text(
-        RECIPES["aimoclips"].file.read_text(encoding="utf-8"), encoding="utf-8"
-    )
+    (tmp_path / "study.yaml").write_text(RECIPES["aimoclips"].file.read_text(encoding="utf-8"), encoding="utf-8")
     assert read_prompts(tmp_path).prompts["plain_happy"] == "happy"
     (tmp_path / "twice.csv").write_text("id,prompt\na,x\na,y\n")
     with pytest.raises(InputError, match=r"prompts.*id.*'a'"):

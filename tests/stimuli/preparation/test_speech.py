@@ -12,13 +12,7 @@ from heartfelt.media.audio import read_audio
 from heartfelt.media.sound import Samples
 from heartfelt.simulate.conveyed_emotion import conveyed
 from heartfelt.stimuli import GENERATORS, StimulusPrompt
-from heartfelt.stimuli.synthesis.speech import (
-    NAME,
-    VOICE_SYSTEMS,
-    SynthVoice,
-    render_voice,
-    utterance,
-)
+from heartfelt.stimuli.synthesis.speech import NAME, VOICE_SYSTEMS, SynthVoice, render_voice, utterance
 from heartfelt.stimuli.synthesis.utterance import MEANS, VOWELS, Delivery, Sound, Utterance, babble, delivery
 from heartfelt.stimuli.synthesis.vocal_tract import Tract, sound_out
 from heartfelt.streams import stream
@@ -27,9 +21,7 @@ RATE = 22_050
 SECONDS = 3.0
 SYSTEMS = list(VOICE_SYSTEMS)
 NAMES = [f"n{k}" for k in range(4)]
-SOURCE = (
-    "Peterson & Barney 1952, table II: men's first and second formants of the vowels in heed, father and had"
-)
+SOURCE = "Peterson & Barney 1952, table II: men's first and second formants of the vowels in heed, father and had"
 
 
 @functools.cache
@@ -79,13 +71,10 @@ def test_arousal_is_heard(system: str) -> None:
     # Six points of arousal are nine dB and nearly seven semitones at a gain of one.
     assert np.mean([level_db(x) for x in loud]) - np.mean([level_db(x) for x in quiet]) > 6.0 * gain
     pitches = [
-        np.mean([median_pitch(x, hertz * 2 ** (at / 12)) for x in clips])
-        for clips, at in ((quiet, -3), (loud, 3))
+        np.mean([median_pitch(x, hertz * 2 ** (at / 12)) for x in clips]) for clips, at in ((quiet, -3), (loud, 3))
     ]
     assert 12 * np.log2(pitches[1] / pitches[0]) > 4.0 * gain
-    assert np.mean([syllable_rate(x) for x in loud]) > (1 + 0.7 * gain) * np.mean(
-        [syllable_rate(x) for x in quiet]
-    )
+    assert np.mean([syllable_rate(x) for x in loud]) > (1 + 0.7 * gain) * np.mean([syllable_rate(x) for x in quiet])
 
 
 @pytest.mark.slow
@@ -138,9 +127,7 @@ PLAIN = Delivery(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("vowel", "first", "second"), [("i", 270, 2290), ("a", 730, 1090), ("ae", 660, 1720)]
-)
+@pytest.mark.parametrize(("vowel", "first", "second"), [("i", 270, 2290), ("a", 730, 1090), ("ae", 660, 1720)])
 def test_vowels_have_their_formants(vowel: str, first: int, second: int) -> None:
     wave = sound_out(steady(vowel), PLAIN, Tract(100.0, 1.0), RATE, stream(0, "vowel"))[4000:18000]
     power = np.abs(np.fft.rfft(wave * np.hanning(wave.size))) ** 2
@@ -178,15 +165,11 @@ def pauses(spoken: Utterance) -> int:
 
 def test_means_can_be_asked_for() -> None:
     def spoken(**means: float) -> list[Utterance]:
-        return [
-            utterance(5.0, 5.0, system="Parlour", seconds=6.0, name=name, means=means)[1] for name in NAMES
-        ]
+        return [utterance(5.0, 5.0, system="Parlour", seconds=6.0, name=name, means=means)[1] for name in NAMES]
 
     slow, fast = ([each.syllables for each in spoken(tempo=share)] for share in (0.2, 0.8))
     assert min(fast) > 2 * max(slow)
-    flat, wide = (
-        [np.ptp([step for _, step in each.contour]) for each in spoken(range=share)] for share in (0.0, 0.8)
-    )
+    flat, wide = ([np.ptp([step for _, step in each.contour]) for each in spoken(range=share)] for share in (0.0, 0.8))
     assert max(flat) == 0.0
     assert min(wide) > 5.0
     broken, flowing = ([pauses(each) for each in spoken(phrasing=share)] for share in (0.2, 0.8))
@@ -194,13 +177,7 @@ def test_means_can_be_asked_for() -> None:
     vowels = set(VOWELS.values())
     even, marked = (
         [
-            np.std(
-                [
-                    20 * np.log10(sound.voice)
-                    for sound in each.sounds
-                    if sound.voice and sound.formants in vowels
-                ]
-            )
+            np.std([20 * np.log10(sound.voice) for sound in each.sounds if sound.voice and sound.formants in vowels])
             for each in spoken(emphasis=share)
         ]
         for share in (0.0, 0.8)
@@ -219,9 +196,7 @@ def test_the_asked_for_range_is_in_the_sound() -> None:
     for share in (0.0, 0.6):
         spread = []
         for name in NAMES:
-            samples = render_voice(
-                8.0, 5.0, system="Cellar", seconds=SECONDS, name=name, means={"range": share}
-            )
+            samples = render_voice(8.0, 5.0, system="Cellar", seconds=SECONDS, name=name, means={"range": share})
             pitch, clear = periods(samples, 100.0)
             spread.append(np.std(12 * np.log2(pitch[clear > 0.8])))
         spreads.append(np.median(spread))
@@ -292,14 +267,10 @@ def test_the_generator_is_registered_and_reads_means_from_the_prompt(tmp_path: P
     maker = SynthVoice(seconds=2.0, rate=8_000)
     calm = {"valence": 5.0, "arousal": 5.0}
     plain, hurried = (
-        maker.generate(
-            StimulusPrompt(stimulus="s", system="Cellar", intent="i", text="t", coordinates=coordinates), 3
-        )
+        maker.generate(StimulusPrompt(stimulus="s", system="Cellar", intent="i", text="t", coordinates=coordinates), 3)
         for coordinates in (calm, {**calm, "tempo": 0.9, "other": 4.0})
     )
-    expected = render_voice(
-        5.0, 5.0, system="Cellar", seconds=2.0, rate=8_000, seed=3, name="s", means={"tempo": 0.9}
-    )
+    expected = render_voice(5.0, 5.0, system="Cellar", seconds=2.0, rate=8_000, seed=3, name="s", means={"tempo": 0.9})
     assert np.array_equal(hurried.samples[:, 0], expected)
     assert not np.array_equal(plain.samples, hurried.samples)
     assert read_audio(plain.save(tmp_path / "s.wav")).seconds == 2.0

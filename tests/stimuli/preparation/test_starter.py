@@ -56,9 +56,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aigiemo, "SIZE", 32)
     for name in ("MUSIC", "SPEECH", "MUSHRA", "MOVING"):
         monkeypatch.setattr(methods, f"{name}_SECONDS", 1.0)
-    monkeypatch.setattr(
-        methods, "MUSIC_STYLES", {"Chipling": "chip pulse waves", "Pluckbox": "plucked strings"}
-    )
+    monkeypatch.setattr(methods, "MUSIC_STYLES", {"Chipling": "chip pulse waves", "Pluckbox": "plucked strings"})
 
 
 @pytest.fixture(scope="module")
@@ -116,9 +114,7 @@ def test_another_seed_makes_other_stimuli(tmp_path: Path) -> None:
 
 
 @check_all("recipe", ALL)
-def test_a_started_study_is_the_recipe_but_for_what_must_differ(
-    recipe: str, planned: dict[str, Started]
-) -> None:
+def test_a_started_study_is_the_recipe_but_for_what_must_differ(recipe: str, planned: dict[str, Started]) -> None:
     made = planned[recipe]
     before, after = recipe_study(recipe).model_dump(), made.study.model_dump()
     own: dict[str, Any] = (
@@ -143,9 +139,7 @@ def test_the_text_keeps_the_recipe_s_comments_and_layout(recipe: str, planned: d
     changed = [
         line
         for line in lost
-        if not line.startswith(
-            ("  - {id: ", "# The 21 systems", "# calls the models", "# Stand-ins", "# classical")
-        )
+        if not line.startswith(("  - {id: ", "# The 21 systems", "# calls the models", "# Stand-ins", "# classical"))
     ]
     assert [line.split(":")[0].strip(" -{") for line in sorted(changed)] == {
         "aimoclips": ["stimuli_per_rater"],
@@ -160,9 +154,7 @@ def test_the_text_keeps_the_recipe_s_comments_and_layout(recipe: str, planned: d
 def test_ids_in_one_place_are_known_in_the_other(recipe: str, tmp_path: Path) -> None:
     made = start_study(recipe, tmp_path / "s", StarterOptions(per_cell=3, media=False))
     known = set(made.stimuli["stimulus"])
-    anchors = {
-        name for probe in made.study.probes if isinstance(probe, AnchorProbe) for name in probe.stimuli
-    }
+    anchors = {name for probe in made.study.probes if isinstance(probe, AnchorProbe) for name in probe.stimuli}
     assert anchors | set(made.study.design.practice_stimuli) <= known
     by_cell = Counter(row for row in made.stimuli.drop("stimulus", "path").iter_rows() if row[0] is not None)
     assert set(by_cell.values()) == {3}
@@ -203,13 +195,7 @@ def test_emolia_emo_asks_for_the_emotion_and_for_its_absence(planned: dict[str, 
         asked.setdefault(row["stimulus"], []).append(task)
     assert all(sorted(tasks)[0] == "affirmative" and len(set(tasks)) == 3 for tasks in asked.values())
     tally = Counter(task for tasks in asked.values() for task in tasks)
-    assert tally == {
-        "affirmative": 24,
-        "contrastive_1": 12,
-        "contrastive_2": 12,
-        "penultimate": 12,
-        "ultimate": 12,
-    }
+    assert tally == {"affirmative": 24, "contrastive_1": 12, "contrastive_2": 12, "penultimate": 12, "ultimate": 12}
 
 
 def test_emolia_emo_s_ultimate_is_the_farthest() -> None:
@@ -310,9 +296,7 @@ def test_the_anchors_begin_as_written(name: str, hertz: float) -> None:
 
 def test_the_voices_of_a_tune_last_equally_long() -> None:
     for tune in TUNES.values():
-        beats = {
-            sum(float(word.split(":")[1]) for word in notes.split()) for notes in (tune.melody, tune.bass)
-        }
+        beats = {sum(float(word.split(":")[1]) for word in notes.split()) for notes in (tune.melody, tune.bass)}
         assert len(beats) == 1
         assert beats.pop() * 60 / tune.tempo < 5.8
 
@@ -350,10 +334,7 @@ def test_the_guide_counts_right(planned: dict[str, Started]) -> None:
     for recipe, cells in result.items():
         made = planned[recipe]
         assert cells[1] == ", ".join(system.id for system in made.study.systems)
-        assert (int(cells[3]), int(cells[4])) == (
-            made.stimuli.height,
-            open_study(made.folder).items.height,
-        )
+        assert (int(cells[3]), int(cells[4])) == (made.stimuli.height, open_study(made.folder).items.height)
 
 
 def test_the_guide_names_what_the_synthesiser_was_told() -> None:

@@ -32,17 +32,12 @@ class Columns(Digits):
     """The same numbers, each a group of features of its own."""
 
     name: ClassVar[str] = "columns"
-    blocks: ClassVar[tuple[EmbeddingBlock, ...]] = tuple(
-        EmbeddingBlock(f"c{place}", 1) for place in range(WIDTH)
-    )
+    blocks: ClassVar[tuple[EmbeddingBlock, ...]] = tuple(EmbeddingBlock(f"c{place}", 1) for place in range(WIDTH))
 
 
 if "columns" not in EMBEDDINGS:
     EMBEDDINGS.add(Columns.name, Columns)
-    RECIPES.add(
-        "columns",
-        TrainingRecipe(name="columns", about="numbers", embedding="columns", questions=("valence",)),
-    )
+    RECIPES.add("columns", TrainingRecipe(name="columns", about="numbers", embedding="columns", questions=("valence",)))
     RECIPES.add(
         "modelled",
         TrainingRecipe(

@@ -67,14 +67,7 @@ class KnownFit:
         return replace(self, labels={**self.labels, **sets})
 
     def key(self, cell: ExperimentCell) -> str:
-        parts = (
-            cell.train.tolist(),
-            cell.test.tolist(),
-            cell.seed,
-            dict(cell.settings),
-            cell.labels,
-            cell.shuffled,
-        )
+        parts = (cell.train.tolist(), cell.test.tolist(), cell.seed, dict(cell.settings), cell.labels, cell.shuffled)
         return f"{abs(hash(str(parts))):x}"
 
     def fit_and_predict(self, cell: ExperimentCell) -> CellResult:
@@ -88,11 +81,7 @@ class KnownFit:
         }
         centre = {name: float(truth[cell.train].mean()) for name, truth in self.truth.items()}
         return CellResult(
-            key=self.key(cell),
-            name=cell.name,
-            values=values,
-            centre=centre,
-            fitted=dict.fromkeys(self.truth, "known"),
+            key=self.key(cell), name=cell.name, values=values, centre=centre, fitted=dict.fromkeys(self.truth, "known")
         )
 
 
@@ -117,9 +106,7 @@ def cell(train: int, test: int, name: str = "cell", seed: int = 0) -> Experiment
     return ExperimentCell(name=name, train=np.arange(train), test=np.arange(train, train + test), seed=seed)
 
 
-def test_a_condition_is_scored_by_the_correlation_over_all_folds_and_seeds(
-    one: Setup, tmp_path: Path
-) -> None:
+def test_a_condition_is_scored_by_the_correlation_over_all_folds_and_seeds(one: Setup, tmp_path: Path) -> None:
     setup, fit = with_known_fit(one)
     plan = plan_ablation(setup, ways=["without"])
     result = run_plan(setup, plan, tmp_path / "out")
@@ -201,10 +188,7 @@ def test_a_learning_curve_grows_in_nested_shares_to_all_data(one: Setup) -> None
 
 
 def test_a_learning_curve_over_raters_and_ratings_has_labels_of_fewer_ratings(one: Setup) -> None:
-    for unit, amounts, levels in (
-        ("raters", (25.0, 50.0), [1.0, 2.0, 4.0]),
-        ("ratings", (1, 3), [1.0, 3.0, 4.0]),
-    ):
+    for unit, amounts, levels in (("raters", (25.0, 50.0), [1.0, 2.0, 4.0]), ("ratings", (1, 3), [1.0, 3.0, 4.0])):
         plan = plan_learning_curve(one, unit, amounts)
         points = plan.conditions[:-1]
         assert [point.level for point in points] == levels
@@ -246,9 +230,7 @@ def test_a_mix_adds_the_same_share_of_every_other_part(split: Setup) -> None:
 def test_a_transfer_pairs_every_part_with_every_other_and_with_all_others(split: Setup) -> None:
     plan = plan_transfer(split)
     pairs = [(entry.trained_on, entry.tested_on) for entry in plan.conditions]
-    assert sorted(pairs) == sorted(
-        [(first, second) for first in (*"ABC", ALL_OTHERS, SHUFFLED) for second in "ABC"]
-    )
+    assert sorted(pairs) == sorted([(first, second) for first in (*"ABC", ALL_OTHERS, SHUFFLED) for second in "ABC"])
     rows = {name: set(split.pool.rows(name)) for name in "ABC"}
     for entry in plan.conditions:
         (cells,) = entry.cells.values()
@@ -304,17 +286,13 @@ def test_cells_are_fitted_once_and_continue_from_their_folder(tmp_path: Path) ->
     fit = KnownFit({"valence": np.arange(40.0)})
     cells = [cell(20, 5, "a"), cell(20, 5, "the same"), cell(20, 5, "b", seed=1)]
     store, reports = CellStore(tmp_path / "out", "ablate", "digits"), []
-    results = run_cells(
-        cells, fit, store, ("valence",), progress=lambda _, done, total: reports.append((done, total))
-    )
+    results = run_cells(cells, fit, store, ("valence",), progress=lambda _, done, total: reports.append((done, total)))
     assert fit.seen == ["a", "b"]
     assert [result.name for result in results] == ["a", "a", "b"]
     assert reports == [(0, 2), (1, 2), (2, 2)]
     assert store.times().fits == 2
     assert store.times().seconds > 0
-    again = run_cells(
-        [*cells, cell(15, 5, "c")], fit, CellStore(tmp_path / "out", "ablate", "digits"), ("valence",)
-    )
+    again = run_cells([*cells, cell(15, 5, "c")], fit, CellStore(tmp_path / "out", "ablate", "digits"), ("valence",))
     assert fit.seen == ["a", "b", "c"]
     assert again[0].values == results[0].values
     assert store.times().fits == 3
@@ -398,9 +376,7 @@ def test_the_scorer_pairs_cells_with_results_in_their_order(one: Setup) -> None:
     cells = [cell(40, 20)]
     condition = plan_ablation(setup).conditions[0]
     entry = [item for cells in condition.cells.values() for item in cells]
-    scorer = ConditionScorer.of(
-        setup.pool, setup.options, entry, [fit.fit_and_predict(item) for item in entry]
-    )
+    scorer = ConditionScorer.of(setup.pool, setup.options, entry, [fit.fit_and_predict(item) for item in entry])
     for column, seed in zip(scorer.predictions(condition, "valence"), (0, 3), strict=True):
         error = np.random.default_rng(seed).normal(0, 0.5, 200)[:60]
         assert column == pytest.approx(fit.truth["valence"] + error)

@@ -28,9 +28,7 @@ from tests.training.experiments.studies import setup_of
 from tests.training.studies import STUDY, WIDTH, value_of
 
 
-def feelings(
-    folder: Path, *, kinds: int = 3, wrong: float = 0.2, words: str = "calm, happy, sad"
-) -> Snapshot:
+def feelings(folder: Path, *, kinds: int = 3, wrong: float = 0.2, words: str = "calm, happy, sad") -> Snapshot:
     """Files whose largest of the first three numbers decides what most raters choose; one vote in five is at random."""
     folder.mkdir(parents=True, exist_ok=True)
     rng, stimuli, ratings = stream(7, "categories"), [], []
@@ -40,9 +38,7 @@ def feelings(
         stimuli.append({"stimulus": name, "system": "AB"[place % 2], "path": name})
         for rater in range(5):
             code = int(rng.integers(kinds)) if rng.random() < wrong else int(x[:kinds].argmax())
-            ratings.append(
-                {"rater": f"r{rater}", "stimulus": name, "question": "feeling", "value": float(code)}
-            )
+            ratings.append({"rater": f"r{rater}", "stimulus": name, "question": "feeling", "value": float(code)})
     text = STUDY.replace(
         "{type: points, points: 9, anchors: {1: very unpleasant, 9: very pleasant}}",
         f"{{type: categories, categories: [{words}]}}",
@@ -87,9 +83,7 @@ def test_categories_are_scored_by_accuracy_next_to_the_ceiling(tmp_path: Path) -
     assert "| accuracy | SD over seeds | difference | macro F1 |" in "\n".join(markdown_table(made))
     assert "accuracy" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     table = pl.read_csv(tmp_path / "out" / "table.csv")
-    assert table.filter(condition="only first")["accuracy"].item() == pytest.approx(
-        value_of(only.score), abs=1e-6
-    )
+    assert table.filter(condition="only first")["accuracy"].item() == pytest.approx(value_of(only.score), abs=1e-6)
     known = expected_seconds(setup, plan, tmp_path / "out")
     assert known is not None
     assert known[1] == made.cells

@@ -62,9 +62,7 @@ def test_without_the_only_informative_features_nothing_is_left(setup: Setup, tmp
     whole, without = made.row("all features"), made.row("without first")
     assert value_of(whole.pearson) > 0.9
     assert abs(value_of(without.pearson)) < 0.35
-    assert value_of(without.difference) == pytest.approx(
-        value_of(without.pearson) - value_of(whole.pearson), abs=1e-12
-    )
+    assert value_of(without.difference) == pytest.approx(value_of(without.pearson) - value_of(whole.pearson), abs=1e-12)
     assert without.difference.high is not None
     assert without.difference.high < -0.3
     assert abs(value_of(made.row(SHUFFLED).pearson)) < 0.35
@@ -107,9 +105,7 @@ def test_groups_of_features_can_be_joined_and_unknown_ones_are_named(setup: Setu
 def test_predictions_are_those_of_the_evaluation_of_the_recipe(tmp_path: Path) -> None:
     for recipe, kinds in (("digits", ["ridge"]), ("modelled", ["ridge", "kernel"])):
         heads = "+".join(kinds)
-        setup = setup_of(
-            tmp_path, study(tmp_path / "media"), recipe=recipe, folds=5, settings={"heads": heads}
-        )
+        setup = setup_of(tmp_path, study(tmp_path / "media"), recipe=recipe, folds=5, settings={"heads": heads})
         cells = crossed(setup.pool, "first", setup.options, Removed(setup.pool), "all")[0]
         column = np.full(60, np.nan)
         for cell in cells:
@@ -157,9 +153,7 @@ def test_training_on_a_source_with_the_opposite_rule_shows_in_the_matrix(tmp_pat
     )
     assert (there.training_stimuli, r["first → first"].training_stimuli, there.n) == (30, 20, 30)
     # By hand: one fit to all of the first source, predicting all of the second.
-    result = next(
-        result for result in results_of(tmp_path / "out") if result.name == "first → second · seed 0"
-    )
+    result = next(result for result in results_of(tmp_path / "out") if result.name == "first → second · seed 0")
     truth = setup.pool.truth["valence"][30:]
     assert value_of(there.pearson) == pytest.approx(np.corrcoef(truth, result.of("valence"))[0, 1], abs=1e-12)
     error = np.sqrt(np.mean((truth - result.of("valence")) ** 2))
@@ -172,12 +166,7 @@ def test_training_on_a_source_with_the_opposite_rule_shows_in_the_matrix(tmp_pat
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "first → second" in page
     assert "http://" not in page.replace("http://www.w3.org", "")
-    assert {path.suffix for path in (tmp_path / "out" / "figures").iterdir()} == {
-        ".pdf",
-        ".svg",
-        ".png",
-        ".csv",
-    }
+    assert {path.suffix for path in (tmp_path / "out" / "figures").iterdir()} == {".pdf", ".svg", ".png", ".csv"}
     # A changed label of the second source leaves the cells that it has no part in.
     ratings = second.ratings.with_columns(
         pl.when(pl.col("stimulus") == "B_000x.wav")
@@ -187,9 +176,7 @@ def test_training_on_a_source_with_the_opposite_rule_shows_in_the_matrix(tmp_pat
     )
     changed = Snapshot.build(second.study, stimuli=second.stimuli, ratings=ratings, source=second.source)
     again = setup_of(tmp_path, first, changed)
-    todo = [
-        cell.name for cell in listed_cells(again, plan_transfer(again), tmp_path / "out") if not cell.complete
-    ]
+    todo = [cell.name for cell in listed_cells(again, plan_transfer(again), tmp_path / "out") if not cell.complete]
     assert {name.split(" · ")[0] for name in todo} == {within[1], across[1], f"{SHUFFLED}: second"}
     assert all(cell.complete for cell in listed_cells(setup, plan, tmp_path / "out"))
 
@@ -216,10 +203,7 @@ def test_a_mix_adds_nested_shares_and_no_copies_of_test_stimuli(tmp_path: Path) 
     for cell in whole.cells[0]:
         assert (copy in cell.train) == (3 not in cell.test)
     made = run_plan(setup, plan, tmp_path / "out")
-    assert [round(made.row(condition.name).training_stimuli, 2) for condition in (none, whole)] == [
-        32.0,
-        111.67,
-    ]
+    assert [round(made.row(condition.name).training_stimuli, 2) for condition in (none, whole)] == [32.0, 111.67]
     assert made.ledger["stimulus"].to_list() == ["B_007x.wav"]
     assert mentions(made.ledger["reason"][0], "test", "stimulus", "A_003x.wav")
     with pytest.raises(InputError, match="120%"):
@@ -234,9 +218,7 @@ def with_prompts(snapshot: Snapshot, prompts: int, start: int = 0) -> Snapshot:
 
 
 def assert_no_prompt_is_trained_on_and_tested(setup: Setup, cells: Iterable[ExperimentCell]) -> None:
-    prompts = np.array(
-        [value for each in setup.pool.materials for value in each.snapshot.stimuli["prompt"].to_list()]
-    )
+    prompts = np.array([value for each in setup.pool.materials for value in each.snapshot.stimuli["prompt"].to_list()])
     for cell in cells:
         assert not set(prompts[cell.train]) & set(prompts[cell.test]), cell.name
 
@@ -263,9 +245,7 @@ def test_no_experiment_trains_on_the_prompt_of_a_test_stimulus(tmp_path: Path, b
         assert reasons.str.contains("is in the group of the test stimulus").all()
         assert [note for note in plan.removed.notes if "did not train models" in note] == plan.removed.notes
     about = plan_transfer(setup).about
-    assert (
-        "across sources all stimuli of the training source but those of the tested groups were used" in about
-    )
+    assert "across sources all stimuli of the training source but those of the tested groups were used" in about
     made = run_plan(setup, plan_transfer(setup), tmp_path / "out")
     assert value_of(made.rows[0].pearson) > 0.8
     assert any("did not train models that were tested on their group" in note for note in made.notes)
@@ -341,9 +321,7 @@ def test_more_ratings_and_more_raters_make_better_training_labels(tmp_path: Path
     # All ratings, by hand: the mean of each stimulus's twelve.
     everything = plan.fit
     assert everything is not None
-    means = dict(
-        setup.pool.materials[0].snapshot.ratings.group_by("stimulus").agg(pl.mean("value")).iter_rows()
-    )
+    means = dict(setup.pool.materials[0].snapshot.ratings.group_by("stimulus").agg(pl.mean("value")).iter_rows())
     label = everything.labels["up to 12 ratings per stimulus · seed 0"].label("valence")
     assert label == pytest.approx([means[name] for name in setup.pool.stimuli])
     raters = plan_learning_curve(setup, "raters", [25])
@@ -379,14 +357,7 @@ def test_a_search_through_noise_believes_in_itself_and_its_outer_score_does_not(
 
 @pytest.mark.slow
 def test_killed_in_the_middle_and_run_again_gives_the_same_bytes(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "tests.training.experiments.studies",
-        str(tmp_path),
-        str(tmp_path / "killed"),
-        "5",
-    ]
+    command = [sys.executable, "-m", "tests.training.experiments.studies", str(tmp_path), str(tmp_path / "killed"), "5"]
     killed = subprocess.run(command, cwd=Path(__file__).parents[3], check=False)
     assert killed.returncode == -signal.SIGKILL
     stored = sorted((tmp_path / "killed" / "cells").iterdir())
@@ -414,17 +385,7 @@ def test_the_command_lists_cells_runs_them_and_refuses_other_folders(
 ) -> None:
     monkeypatch.setenv("HEARTFELT_FEATURES", str(tmp_path / "features"))
     study(tmp_path / "media").write(tmp_path / "snapshot")
-    shared = [
-        str(tmp_path / "snapshot"),
-        "--recipe",
-        "digits",
-        "--policy",
-        "none",
-        "--seeds",
-        "0",
-        "--folds",
-        "2",
-    ]
+    shared = [str(tmp_path / "snapshot"), "--recipe", "digits", "--policy", "none", "--seeds", "0", "--folds", "2"]
     shared += ["--set", "heads=ridge", "--set", "setting=0.3", "--map", f"media={tmp_path / 'media'}"]
     out = ["-o", str(tmp_path / "out")]
     assert main(["experiment", "mix", *shared, "--by", "system", *out, "--dry-run"]) == 0

@@ -10,14 +10,7 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.serialization import dumps
-from heartfelt.training.experiments import (
-    ExperimentOptions,
-    listed_cells,
-    plan_ablation,
-    plan_sweep,
-    prepare,
-    run_plan,
-)
+from heartfelt.training.experiments import ExperimentOptions, listed_cells, plan_ablation, plan_sweep, prepare, run_plan
 from heartfelt.training.experiments.cells import ExperimentCell
 from heartfelt.training.experiments.finetuned import FineTuneFit
 from tests.training.finetuning.painted import painted
@@ -105,13 +98,7 @@ def test_fields_that_can_be_ablated_are_the_inputs_of_the_recipe(tmp_path: Path)
         if recipe == "image-emotion":
             del settings["attributes"]
         options = ExperimentOptions(
-            recipe=recipe,
-            policy="none",
-            seeds=(0,),
-            folds=2,
-            questions=("valence",),
-            settings=settings,
-            resamples=200,
+            recipe=recipe, policy="none", seeds=(0,), folds=2, questions=("valence",), settings=settings, resamples=200
         )
         fit = prepare([("painted", snapshot)], options).fit
         assert isinstance(fit, FineTuneFit)

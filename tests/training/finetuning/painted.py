@@ -31,12 +31,7 @@ questions:
   - {id: brightness, text: "Brightness", scale: unit, machine_first: true}
 design: {ratings_per_item: 3, minimum_ratings: 2}
 """
-COLOURS = {
-    "awe": (40, 60, 230),
-    "contentment": (40, 200, 60),
-    "fear": (210, 30, 30),
-    "sadness": (120, 120, 120),
-}
+COLOURS = {"awe": (40, 60, 230), "contentment": (40, 200, 60), "fear": (210, 30, 30), "sadness": (120, 120, 120)}
 
 
 def painted(folder: Path, per_category: int = 12, side: int = 40) -> Snapshot:
@@ -56,9 +51,7 @@ def painted(folder: Path, per_category: int = 12, side: int = 40) -> Snapshot:
             for rater in draw.choice(6, 3, replace=False):
                 # One vote in six is for another emotion.
                 voted = int(draw.integers(4)) if draw.random() < 1 / 6 else code
-                arousal = float(
-                    np.clip(round(3 + 2 * (emotion in {"awe", "fear"}) + draw.normal(0, 0.7)), 1, 9)
-                )
+                arousal = float(np.clip(round(3 + 2 * (emotion in {"awe", "fear"}) + draw.normal(0, 0.7)), 1, 9))
                 numbers = {"valence": float(np.clip(light + draw.normal(0, 0.05), 0, 1)), "arousal": arousal}
                 rows = {"emotion": float(voted), **numbers}
                 ratings += [

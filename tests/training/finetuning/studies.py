@@ -36,17 +36,13 @@ design: {ratings_per_item: 4, minimum_ratings: 2}
 
 def own_recipe(folder: Path) -> Path:
     """Write the recipe that docs/training.md shows as ``my_package.py``."""
-    (code,) = re.findall(
-        r"```python\n(\"\"\"A recipe of our own.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL
-    )
+    (code,) = re.findall(r"```python\n(\"\"\"A recipe of our own.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "my_package.py").write_text(code, encoding="utf-8")
     return folder
 
 
-def tones(
-    folder: Path, count: int = 30, *, seconds: float = 0.5, seed: int = 1, one_kind: bool = False
-) -> Snapshot:
+def tones(folder: Path, count: int = 30, *, seconds: float = 0.5, seed: int = 1, one_kind: bool = False) -> Snapshot:
     """Tones whose pitch decides every answer, rated by six people."""
     folder.mkdir(parents=True, exist_ok=True)
     draw = stream(seed, "tones")
@@ -58,13 +54,7 @@ def tones(
         wave = 0.4 * np.sin(2 * np.pi * pitch * time) + 0.1 * draw.normal(0, 1, time.size)
         write_audio(folder / f"{name}.wav", wave.astype(np.float32), RATE)
         part = "train" if at < 0.7 * count else "dev" if at < 0.85 * count else "test"
-        row = {
-            "stimulus": name,
-            "system": system,
-            "prompt": f"p{(at // 3) % 3}",
-            "path": f"{name}.wav",
-            "split": part,
-        }
+        row = {"stimulus": name, "system": system, "prompt": f"p{(at // 3) % 3}", "path": f"{name}.wav", "split": part}
         stimuli.append(row)
         fits = 4.5 if (at // 3) % 3 == kind else 2.0
         for rater in draw.choice(6, 4, replace=False):

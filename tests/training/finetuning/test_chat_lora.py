@@ -21,26 +21,14 @@ from heartfelt.predictors import cases, predictor_from
 from heartfelt.predictors.hosted.chat_form import SYSTEM, message, read_form
 from heartfelt.scoring.bench import bench
 from heartfelt.snapshot import Snapshot
-from heartfelt.training.finetuning import (
-    FineTuned,
-    FineTuneOptions,
-    fine_tune,
-    gather_data,
-    recipe_named,
-    settings_of,
-)
+from heartfelt.training.finetuning import FineTuned, FineTuneOptions, fine_tune, gather_data, recipe_named, settings_of
 from heartfelt.training.finetuning.chat.conversations import chat_questions, labelled_answers
 from heartfelt.training.finetuning.running import data_hash
 from tests.predictors.file_answers import answered_everywhere
 from tests.training.alone import code_without_heartfelt, run_alone
 from tests.training.finetuning.painted import painted
 from tests.training.finetuning.studies import tones
-from tests.training.finetuning.tiny_chat import (
-    TEMPLATE,
-    write_tiny_llama,
-    write_tiny_llava,
-    write_tiny_qwen_audio,
-)
+from tests.training.finetuning.tiny_chat import TEMPLATE, write_tiny_llama, write_tiny_llava, write_tiny_qwen_audio
 
 pytestmark = pytest.mark.slow
 ASKED = ("emotion", "arousal")
@@ -175,16 +163,12 @@ def test_answers_are_those_of_the_adapter_read_by_peft(
         words = message(case, (ask,), (), reasons=False)[-1]["text"]
         parts = [{"type": "image"}, {"type": "text", "text": words}]
         text = processor.apply_chat_template(
-            [{"role": "system", "content": SYSTEM}, {"role": "user", "content": parts}],
-            add_generation_prompt=True,
+            [{"role": "system", "content": SYSTEM}, {"role": "user", "content": parts}], add_generation_prompt=True
         )
         numbers = ask.question == "arousal"
         text += '{"q1": {"answer": ' + ("" if numbers else '"')
         inputs = processor(
-            text=text,
-            images=decode_image(case.media_file.path),
-            add_special_tokens=False,
-            return_tensors="pt",
+            text=text, images=decode_image(case.media_file.path), add_special_tokens=False, return_tensors="pt"
         )
         starts = "123456789" if numbers else ("awe", "contentment", "fear", "sadness")
         tokens = [processor.tokenizer(each, add_special_tokens=False)["input_ids"][0] for each in starts]
@@ -248,9 +232,7 @@ def test_a_model_that_hears_is_asked_as_the_chat_predictor_asks(tmp_path: Path) 
     with whole_folder(tmp_path / "out") as made:
         result.write(made)
     (example,) = (result.data.examples[int(at)] for at in result.data.parts.tested[:1])
-    (case,) = (
-        case for case in cases(study, ["impression", "alignment"]) if case.stimulus == example.stimulus
-    )
+    (case,) = (case for case in cases(study, ["impression", "alignment"]) if case.stimulus == example.stimulus)
     with predictor_from(f"trained:{tmp_path / 'out'}") as predictor:
         (answers,) = predictor.predict([case])
     mine = result.predictions.filter(pl.col("stimulus") == case.stimulus)
@@ -264,17 +246,7 @@ def test_the_export_has_the_same_parts_labels_and_questions(pictures: Snapshot, 
     source, out = tmp_path / "snapshot", tmp_path / "out"
     pictures = _with_a_tie(pictures)
     pictures.write(source)
-    words = [
-        "train",
-        str(source),
-        "--recipe",
-        "chat-lora",
-        "--policy",
-        "none",
-        "--export-only",
-        "-o",
-        str(out),
-    ]
+    words = ["train", str(source), "--recipe", "chat-lora", "--policy", "none", "--export-only", "-o", str(out)]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.exception
     facts = json.loads((out / "export.json").read_text())
@@ -305,9 +277,7 @@ def test_the_export_has_the_same_parts_labels_and_questions(pictures: Snapshot, 
             assert user == {"role": "user", "content": f"<image>\n{by_name[target.question].text}"}
             assert Path(row["images"][0]).read_bytes() == example.path.read_bytes()
             assert row["sha256"] == hashlib.sha256(example.path.read_bytes()).hexdigest() == example.content
-            (case,) = (
-                each for each in cases(pictures, [target.question]) if each.stimulus == example.stimulus
-            )
+            (case,) = (each for each in cases(pictures, [target.question]) if each.stimulus == example.stimulus)
             (read,) = read_form(assistant["content"], case.asks)
             if target.question == "emotion":
                 assert read.value == votes.argmax()
@@ -384,9 +354,7 @@ def test_activations_computed_again_give_the_same_gradients(llava: Path, picture
         data = gather_data([pictures], recipe, settings, policy="none")
         torch.manual_seed(1)
         task: Any = recipe.build(data, settings)
-        samples = [
-            task.sample(each, training=True, generator=np.random.default_rng(0)) for each in data.examples[:2]
-        ]
+        samples = [task.sample(each, training=True, generator=np.random.default_rng(0)) for each in data.examples[:2]]
         count: list[int] = []
         layer = task.module.model.get_base_model().get_decoder().layers[0]
         layer.self_attn.register_forward_hook(lambda *_, count=count: count.append(1))

@@ -49,18 +49,12 @@ class Plain:
         raise NotImplementedError
 
 
-def gathered(
-    *sources: Snapshot, recipe: Plain | None = None, published: bool = False, **settings: Any
-) -> TrainingData:
+def gathered(*sources: Snapshot, recipe: Plain | None = None, published: bool = False, **settings: Any) -> TrainingData:
     recipe = recipe or Plain()
-    return gather_data(
-        list(sources), recipe, FineTuneSettings(**settings), policy="none", published=published
-    )
+    return gather_data(list(sources), recipe, FineTuneSettings(**settings), policy="none", published=published)
 
 
-def rebuilt(
-    study: Snapshot, stimuli: pl.DataFrame | None = None, ratings: pl.DataFrame | None = None
-) -> Snapshot:
+def rebuilt(study: Snapshot, stimuli: pl.DataFrame | None = None, ratings: pl.DataFrame | None = None) -> Snapshot:
     return Snapshot.build(
         study.study,
         stimuli=study.stimuli if stimuli is None else stimuli,
@@ -124,12 +118,8 @@ def test_one_category_only_is_not_trained_and_a_single_stimulus_of_one_is_noted(
     with pytest.raises(InputError, match=r"nothing to learn.*'pitch': every stimulus has the same label"):
         gathered(tones(tmp_path / "alone", 24, one_kind=True), questions=("pitch",))
     study = tones(tmp_path / "single", 24)
-    value = pl.when(
-        (pl.col("question") == "pitch") & (pl.col("value") == 2) & (pl.col("stimulus") != "clip002")
-    )
-    single = rebuilt(
-        study, ratings=study.ratings.with_columns(value.then(1.0).otherwise("value").alias("value"))
-    )
+    value = pl.when((pl.col("question") == "pitch") & (pl.col("value") == 2) & (pl.col("stimulus") != "clip002"))
+    single = rebuilt(study, ratings=study.ratings.with_columns(value.then(1.0).otherwise("value").alias("value")))
     data = gathered(single)
     assert [note for note in data.notes if "'high' is the label of one stimulus only" in note]
     assert data.examples[2].stimulus == "clip002"
@@ -202,30 +192,20 @@ def test_labels_that_cannot_be_used_are_said_and_those_off_the_scale_refused(tmp
             for question, changed in columns.items()
             for at, name in enumerate(study.stimuli["stimulus"])
         ]
-        return Snapshot.build(
-            study.study, stimuli=study.stimuli, means=pl.DataFrame(rows), source=study.source
-        )
+        return Snapshot.build(study.study, stimuli=study.stimuli, means=pl.DataFrame(rows), source=study.source)
 
     nan = float("nan")
-    data = gathered(
-        with_means(impression=dict.fromkeys(range(6), nan), alignment=dict.fromkeys(range(32), 3.0))
-    )
+    data = gathered(with_means(impression=dict.fromkeys(range(6), nan), alignment=dict.fromkeys(range(32), 3.0)))
     assert [output.question for output in data.outputs] == ["impression"]
     assert mentions(data.label_words, "labels", "published", "means")
     assert mentions(data.notes, "6 of 32 stimuli", "'impression'")
-    assert any(
-        note.startswith("'alignment' is not trained: every stimulus has the same") for note in data.notes
-    )
+    assert any(note.startswith("'alignment' is not trained: every stimulus has the same") for note in data.notes)
     with pytest.raises(InputError, match=r"1.*5.*7.*clip000"):
         gathered(with_means(impression={0: 7.0}))
     with pytest.raises(InputError, match=r"'impression'.*3 of 32 labels.*2"):
-        gathered(
-            with_means(impression={at: 2.0 for at in range(32) if at not in (3, 4, 5)} | {3: 3.0, 4: 3.0})
-        )
+        gathered(with_means(impression={at: 2.0 for at in range(32) if at not in (3, 4, 5)} | {3: 3.0, 4: 3.0}))
     (tmp_path / "clip001.wav").write_bytes((tmp_path / "clip000.wav").read_bytes())
-    (note,) = [
-        note for note in gathered(with_means(impression={0: 1.0, 1: 5.0})).notes if "contradictory" in note
-    ]
+    (note,) = [note for note in gathered(with_means(impression={0: 1.0, 1: 5.0})).notes if "contradictory" in note]
     assert "clip000 (1) and clip001 (5)" in note
 
 
@@ -242,13 +222,9 @@ def test_a_training_part_with_one_label_is_refused(tmp_path: Path) -> None:
 
 
 def test_too_little_is_counted_with_the_first_reason(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"^1 stimulus has both a label and a file that can be read; 20 are needed"
-    ):
+    with pytest.raises(InputError, match=r"^1 stimulus has both a label and a file that can be read; 20 are needed"):
         gathered(tones(tmp_path / "one", 1))
     study = tones(tmp_path / "gone", 30)
     shutil.rmtree(tmp_path / "gone")
-    with pytest.raises(
-        InputError, match=r"^0 stimuli have both .* The first reason: its media file is not available"
-    ):
+    with pytest.raises(InputError, match=r"^0 stimuli have both .* The first reason: its media file is not available"):
         gathered(study)

@@ -100,13 +100,7 @@ def test_a_process_killed_in_the_middle_continues_to_the_same_weights(
         if doing == "training" and total:
             steps.append(done)
 
-    again = fine_tune(
-        [study],
-        options(workers=1),
-        checkpoints=run,
-        resume=True,
-        progress=note,
-    )
+    again = fine_tune([study], options(workers=1), checkpoints=run, resume=True, progress=note)
     assert steps[0] in (7, 8, 9)
     assert same_weights(again.task, whole.task)
     assert again.facts.fitted.history == whole.facts.fitted.history
@@ -209,34 +203,23 @@ def test_every_stimulus_is_seen_once_an_epoch_whatever_the_pieces_and_processes(
         for pieces in (1, 2, 5):
             seen: dict[int, list[int]] = {}
             for rank in range(world):
-                for step in BatchSchedule(
-                    places=places, batch=5, epochs=2, seed=7, rank=rank, world=world
-                ).steps(0, pieces):
+                for step in BatchSchedule(places=places, batch=5, epochs=2, seed=7, rank=rank, world=world).steps(
+                    0, pieces
+                ):
                     assert len(step.pieces) <= pieces
-                    seen.setdefault(step.epoch, []).extend(
-                        place for piece in step.pieces for _, place in piece
-                    )
+                    seen.setdefault(step.epoch, []).extend(place for piece in step.pieces for _, place in piece)
             for epoch in (0, 1):
                 assert set(seen[epoch]) == set(places)
                 assert len(seen[epoch]) - places.size < 3 * world
     # Never a single stimulus, unless batches are that small.
+    assert [step.size for step in BatchSchedule(places=places[:11], batch=5, epochs=1, seed=7).steps(0, 1)] == [5, 5, 2]
     assert [
-        step.size for step in BatchSchedule(places=places[:11], batch=5, epochs=1, seed=7).steps(0, 1)
-    ] == [5, 5, 2]
-    assert [
-        step.size
-        for step in BatchSchedule(places=places[:11], batch=5, epochs=1, seed=7, rank=1, world=2).steps(0, 1)
+        step.size for step in BatchSchedule(places=places[:11], batch=5, epochs=1, seed=7, rank=1, world=2).steps(0, 1)
     ] == [3, 3, 2]
-    assert [
-        step.size for step in BatchSchedule(places=places[:3], batch=1, epochs=1, seed=7).steps(0, 1)
-    ] == [1, 1, 1]
-    assert [
-        step.size for step in BatchSchedule(places=places[:1], batch=5, epochs=1, seed=7).steps(0, 1)
-    ] == [1]
+    assert [step.size for step in BatchSchedule(places=places[:3], batch=1, epochs=1, seed=7).steps(0, 1)] == [1, 1, 1]
+    assert [step.size for step in BatchSchedule(places=places[:1], batch=5, epochs=1, seed=7).steps(0, 1)] == [1]
     first = [step.pieces for step in BatchSchedule(places=places, batch=5, epochs=2, seed=7).steps(0, 1)]
-    assert [
-        step.pieces for step in BatchSchedule(places=places, batch=5, epochs=2, seed=7).steps(4, 1)
-    ] == first[4:]
+    assert [step.pieces for step in BatchSchedule(places=places, batch=5, epochs=2, seed=7).steps(4, 1)] == first[4:]
     assert first[:3] != first[3:]
 
 
@@ -309,9 +292,7 @@ def test_cross_validation_scores_every_stimulus_once_by_a_model_that_never_saw_i
     assert sorted(tested) == list(range(len(whole.examples)))
     for data in every:
         used = np.concatenate([data.parts.train, data.parts.validation])
-        assert not np.intersect1d(
-            data.grouping.groups[used], data.grouping.groups[data.parts.test["test"]]
-        ).size
+        assert not np.intersect1d(data.grouping.groups[used], data.grouping.groups[data.parts.test["test"]]).size
     assert not whole.parts.test
     assert whole.parts.train.size + whole.parts.validation.size == len(whole.examples)
     chosen = replace(options(epochs=1), folds=2)
@@ -331,10 +312,7 @@ def test_cross_validation_scores_every_stimulus_once_by_a_model_that_never_saw_i
     )
     assert not steps
     assert again.predictions.equals(made.predictions)
-    for wrong, problem in (
-        ({"folds": 1}, "2 or more"),
-        ({"folds": 3, "split": "published"}, "published split"),
-    ):
+    for wrong, problem in (({"folds": 1}, "2 or more"), ({"folds": 3, "split": "published"}, "published split")):
         with pytest.raises(InputError, match=problem):
             replace(options(), **wrong)
     with pytest.raises(InputError, match="999 folds"):

@@ -51,9 +51,7 @@ def test_the_evaluation_crop_is_the_central_square(tmp_path: Path) -> None:
 def test_training_crops_follow_their_stream(tmp_path: Path) -> None:
     halves().save(tmp_path / "image.png")
     ready = ImagePreprocessing(side=24)
-    first, again, other = (
-        ready.training(tmp_path / "image.png", stream(1, "crop", name)) for name in ("a", "a", "b")
-    )
+    first, again, other = (ready.training(tmp_path / "image.png", stream(1, "crop", name)) for name in ("a", "a", "b"))
     assert (first == again).all()
     assert (first != other).any()
 
@@ -89,9 +87,7 @@ def test_random_boxes_lie_inside_and_are_large_enough(width: int, height: int) -
         ("moving.gif", "P", {"save_all": True, "append_images": [Image.new("RGB", (96, 64), "green")]}),
     ],
 )
-def test_files_of_every_kind_are_seen_alike(
-    name: str, mode: str, options: dict[str, Any], tmp_path: Path
-) -> None:
+def test_files_of_every_kind_are_seen_alike(name: str, mode: str, options: dict[str, Any], tmp_path: Path) -> None:
     image = halves()
     if "exif" in options:
         # Stored on its side, with a note that says so.

@@ -121,9 +121,7 @@ def test_extra_losses_are_those_of_the_architecture() -> None:
     }
     plain = {"logits": torch.zeros(6, 4), "values": torch.zeros(6, 2)}
     for architecture, (outputs, names) in extra.items():
-        parts = loss_parts(
-            {**plain, **outputs}, targets, spec_of(architecture, "resnet50"), LossOptions(penalty=1.0)
-        )
+        parts = loss_parts({**plain, **outputs}, targets, spec_of(architecture, "resnet50"), LossOptions(penalty=1.0))
         assert set(parts) == {"categories", "numbers"} | names
         # Equal scores: every cross-entropy is that of an even choice.
         assert parts["categories"].item() == pytest.approx(math.log(4))
@@ -246,9 +244,7 @@ def test_weights_are_read_from_a_folder_and_must_fit(tmp_path: Path) -> None:
             config = configuration(again)
             assert "id2label" not in config
             rebuilt = random_backbone(name, config)
-            assert [tensor.shape for tensor in rebuilt.parameters()] == [
-                tensor.shape for tensor in again.parameters()
-            ]
+            assert [tensor.shape for tensor in rebuilt.parameters()] == [tensor.shape for tensor in again.parameters()]
     (tmp_path / "vit").symlink_to(tmp_path / "vit-b16")
     larger = published_backbone("vit-b16", str(tmp_path / "vit"))(torch.zeros(1, 3, 96, 96))
     assert larger.maps[-1].shape == (1, 16, 12, 12)
@@ -271,19 +267,13 @@ def test_a_configuration_has_what_the_network_has() -> None:
     [
         (NetworkSpec(architecture="resnet50", backbone="resnet50"), "no question to learn from"),
         (NetworkSpec(architecture="resnet50", backbone="resnet50", categories=1), "only one category"),
-        (
-            NetworkSpec(architecture="wscnet", backbone="resnet50", numbers=2),
-            "needs a question with categories",
-        ),
+        (NetworkSpec(architecture="wscnet", backbone="resnet50", numbers=2), "needs a question with categories"),
         (NetworkSpec(architecture="mdan", backbone="resnet50", categories=4), "needs the polarity"),
         (
             NetworkSpec(architecture="vgg16", backbone="vgg16", config={"width": 3}, categories=4),
             "configuration of vgg16",
         ),
-        (
-            NetworkSpec(architecture="stylenet", backbone="efficientnet-lite2", numbers=2),
-            "looks at feature maps",
-        ),
+        (NetworkSpec(architecture="stylenet", backbone="efficientnet-lite2", numbers=2), "looks at feature maps"),
     ],
 )
 def test_what_cannot_be_built_says_why(spec: NetworkSpec, problem: str) -> None:

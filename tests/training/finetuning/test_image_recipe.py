@@ -75,9 +75,7 @@ def state_of(made: FineTuned) -> Mapping[str, Any]:
 def test_interrupted_training_ends_in_the_same_weights_and_the_folder_answers_alike(
     snapshot: Snapshot, tmp_path: Path
 ) -> None:
-    options = FineTuneOptions(
-        recipe="image-emotion", settings=tiny("resnet50", "resnet50", checkpoint_every=1), seed=4
-    )
+    options = FineTuneOptions(recipe="image-emotion", settings=tiny("resnet50", "resnet50", checkpoint_every=1), seed=4)
     whole = fine_tune([snapshot], options)
     assert [output.question for output in whole.facts.outputs] == ["emotion", "valence", "arousal"]
 
@@ -121,9 +119,7 @@ def test_interrupted_training_ends_in_the_same_weights_and_the_folder_answers_al
     told = table.filter(pl.col("file").str.ends_with(sorted(names[:2])[0])).sort("question")
     np.testing.assert_allclose(told["value"], mine["value"], atol=1e-5)
     assert told["answer"].drop_nulls().is_in(["awe", "contentment", "fear", "sadness"]).all()
-    _check_interval(
-        whole, tested.filter(pl.col("question") == "valence"), told.filter(pl.col("question") == "valence")
-    )
+    _check_interval(whole, tested.filter(pl.col("question") == "valence"), told.filter(pl.col("question") == "valence"))
 
     root = snapshot.source.media_root
     assert root is not None
@@ -158,9 +154,7 @@ def _check_interval(made: FineTuned, tested: pl.DataFrame, told: pl.DataFrame) -
     """SOURCE: the order statistic of split conformal prediction, by hand; clipped to the scale."""
     (target,) = (target for target in made.data.targets if target.question == "valence")
     label = {example.stimulus: target.values[at] for at, example in enumerate(made.data.examples)}
-    errors = sorted(
-        abs(value - label[name]) for name, value in tested.select("stimulus", "value").iter_rows()
-    )
+    errors = sorted(abs(value - label[name]) for name, value in tested.select("stimulus", "value").iter_rows())
     half = errors[min(int(np.ceil((len(errors) + 1) * 0.9)), len(errors)) - 1]
     row = told.row(0, named=True)
     assert row["confidence"] == 0.9
@@ -245,11 +239,7 @@ def test_settings_that_cannot_be_used_say_why(settings: dict[str, object], probl
 def test_settings_in_text() -> None:
     read = settings_of(
         recipe_named("image-emotion"),
-        {
-            "polarity": "joy=positive,fear=negative",
-            "config": '{"depths": [1, 1]}',
-            "attributes": "scene, objects",
-        },
+        {"polarity": "joy=positive,fear=negative", "config": '{"depths": [1, 1]}', "attributes": "scene, objects"},
     ).model_dump()
     assert read["polarity"] == {"joy": "positive", "fear": "negative"}
     assert read["config"] == {"depths": [1, 1]}
@@ -290,16 +280,8 @@ def test_photographs_with_published_norms_and_what_drafters_see(
         shutil.copy(images / name, tmp_path / "images" / name)
     chosen.write_csv(tmp_path / "norms.csv")
     source = heartfelt.read(tmp_path, format="means", scale={"valence": "1-7", "arousal": "1-7"})
-    settings = {
-        "architecture": "efficientnet-lite2",
-        "epochs": 30,
-        "batch": 16,
-        "device": "cpu",
-        "patience": 30,
-    }
-    made = fine_tune(
-        [source], FineTuneOptions(recipe="image-emotion", settings={**settings, "test": 0.33}, seed=1)
-    )
+    settings = {"architecture": "efficientnet-lite2", "epochs": 30, "batch": 16, "device": "cpu", "patience": 30}
+    made = fine_tune([source], FineTuneOptions(recipe="image-emotion", settings={**settings, "test": 0.33}, seed=1))
     scores = {(row.task, row.metric): row.estimate.value for row in made.facts.scores}
     assert scores["valence", "pearson"] is not None
     assert scores["valence", "pearson"] > 0.5

@@ -81,9 +81,7 @@ def train_interrupted(study: Snapshot, options: FineTuneOptions, run: Path) -> F
 def test_trained_interrupted_written_read_and_benched(
     recipe: str, models: Path, long_tones: Snapshot, tmp_path: Path
 ) -> None:
-    options = FineTuneOptions(
-        recipe=recipe, settings=settings_of(recipe, models), policy="none", split="published"
-    )
+    options = FineTuneOptions(recipe=recipe, settings=settings_of(recipe, models), policy="none", split="published")
     plain = fine_tune([long_tones], options)
     result = train_interrupted(long_tones, options, tmp_path / "run")
     ours, theirs = plain.task.module.state_dict(), result.task.module.state_dict()
@@ -137,15 +135,10 @@ def test_clap_hears_the_spectrogram_of_its_own_extractor_and_onnx_answers_the_sa
     views = task.views(example)
     assert len(views) == 2  # a clip of 1.3 s in windows of 1 s
     tokens = task.words.padded(views)
-    features = extractor(
-        [view["waveform"].numpy() for view in views], sampling_rate=RATE, return_tensors="np"
-    )
+    features = extractor([view["waveform"].numpy() for view in views], sampling_rate=RATE, return_tensors="np")
     (answers,) = session.run(
         ["values"],
-        {
-            "input_features": features["input_features"],
-            **{key: value.numpy() for key, value in tokens.items()},
-        },
+        {"input_features": features["input_features"], **{key: value.numpy() for key, value in tokens.items()}},
     )
     standard = np.mean(answers, axis=0)
     for at, output in enumerate(result.facts.outputs):
@@ -169,9 +162,7 @@ def test_soft_labels_give_back_the_number_they_were_made_of() -> None:
     assert soft.number(shares).numpy() == pytest.approx(values.numpy(), abs=2e-3)
 
 
-def test_models_that_do_not_fit_together_are_named(
-    models: Path, long_tones: Snapshot, tmp_path: Path
-) -> None:
+def test_models_that_do_not_fit_together_are_named(models: Path, long_tones: Snapshot, tmp_path: Path) -> None:
     write_tiny_text_encoder(tmp_path / "small", vocabulary=100)
     cases_of: tuple[tuple[str, Mapping[str, object], str], ...] = (
         ("soft-mos", {"audio_model": str(models / "text")}, "not an encoder of audio: it reads input_ids"),
@@ -185,9 +176,7 @@ def test_models_that_do_not_fit_together_are_named(
         ("clap-mos", {"left_out_system": "Z"}, "No stimulus is by the system 'Z'"),
     )
     for recipe, wrong, problem in cases_of:
-        options = FineTuneOptions(
-            recipe=recipe, settings={**settings_of(recipe, models), **wrong}, policy="none"
-        )
+        options = FineTuneOptions(recipe=recipe, settings={**settings_of(recipe, models), **wrong}, policy="none")
         with pytest.raises(InputError, match=problem):
             fine_tune([long_tones], options)
     without = Snapshot.build(
@@ -198,8 +187,7 @@ def test_models_that_do_not_fit_together_are_named(
     )
     with pytest.raises(InputError, match="30 stimuli have no prompt, such as clip000; 'alignment'"):
         fine_tune(
-            [without],
-            FineTuneOptions(recipe="clap-mos", settings=settings_of("clap-mos", models), policy="none"),
+            [without], FineTuneOptions(recipe="clap-mos", settings=settings_of("clap-mos", models), policy="none")
         )
 
 
@@ -208,18 +196,7 @@ def test_the_command_on_the_challenge_files_writes_the_answer_file(models: Path,
     release = tmp_path / "MusicEval"
     rows = _challenge(release)
     out = tmp_path / "model"
-    words = [
-        "train",
-        str(release),
-        "--recipe",
-        "clap-mos",
-        "--split",
-        "published",
-        "--policy",
-        "none",
-        "-o",
-        str(out),
-    ]
+    words = ["train", str(release), "--recipe", "clap-mos", "--split", "published", "--policy", "none", "-o", str(out)]
     for key, value in {**settings_of("clap-mos", models), "workers": 1}.items():
         words += ["--set", f"{key}={value}"]
     done = CliRunner().invoke(app, words)
@@ -249,9 +226,7 @@ def test_the_command_on_the_challenge_files_writes_the_answer_file(models: Path,
     assert "broken.wav" in told["problem"][2]
     assert "has no prompt" in answered_everywhere(files, out, asked)["problem"][0]
     write_audio(release / "silent.wav", np.zeros(8_000, np.float32), 8_000)
-    silent = answered_everywhere(
-        [release / "silent.wav"], out, asked, ("--prompt", prompt), {"prompt": prompt}
-    )
+    silent = answered_everywhere([release / "silent.wav"], out, asked, ("--prompt", prompt), {"prompt": prompt})
     assert silent["flag"].to_list() == ["silent", "silent"]
     assert "meaningless" in silent["warning"][0]
     snapshot = read_with(release, None, {}, None)

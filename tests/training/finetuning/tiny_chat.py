@@ -31,9 +31,7 @@ def _tokenizer(library: Any, *more: str) -> Any:
     words = f"{SYSTEM} Answer: Answer with a JSON object: answer\n    Answer"
     made.train_from_iterator(
         [words],
-        trainers.BpeTrainer(
-            vocab_size=440, special_tokens=known, initial_alphabet=letters, show_progress=False
-        ),
+        trainers.BpeTrainer(vocab_size=440, special_tokens=known, initial_alphabet=letters, show_progress=False),
     )
     return library.PreTrainedTokenizerFast(
         tokenizer_object=made,
@@ -93,9 +91,7 @@ def write_tiny_qwen_audio(folder: Path) -> Path:
         text_config={**_language(tokenizer), "model_type": "qwen2"},
         audio_token_index=tokenizer.convert_tokens_to_ids("<|AUDIO|>"),
     )
-    extract = library.WhisperFeatureExtractor(
-        feature_size=8, sampling_rate=16_000, hop_length=320, chunk_length=1
-    )
+    extract = library.WhisperFeatureExtractor(feature_size=8, sampling_rate=16_000, hop_length=320, chunk_length=1)
     template = TEMPLATE.replace("MEDIUM", "<|audio_bos|><|AUDIO|><|audio_eos|>")
     with quiet():
         seeded(library.Qwen2AudioForConditionalGeneration, config, 0).save_pretrained(folder)
@@ -108,8 +104,6 @@ def write_tiny_llama(folder: Path) -> Path:
     library = transformers_library()
     tokenizer = _tokenizer(library)
     with quiet():
-        seeded(library.LlamaForCausalLM, library.LlamaConfig(**_language(tokenizer)), 0).save_pretrained(
-            folder
-        )
+        seeded(library.LlamaForCausalLM, library.LlamaConfig(**_language(tokenizer)), 0).save_pretrained(folder)
         tokenizer.save_pretrained(folder)
     return folder

@@ -11,12 +11,7 @@ from heartfelt.training.finetuning.images.networks.losses import Targets
 
 SIDE = 64
 CONFIGS: Mapping[str, Mapping[str, Any]] = {
-    "resnet50": {
-        "embedding_size": 8,
-        "hidden_sizes": [8, 16, 16, 24],
-        "depths": [1, 1, 1, 1],
-        "layer_type": "basic",
-    },
+    "resnet50": {"embedding_size": 8, "hidden_sizes": [8, 16, 16, 24], "depths": [1, 1, 1, 1], "layer_type": "basic"},
     "convnext-t": {"hidden_sizes": [8, 16, 16, 24], "depths": [1, 1, 1, 1]},
     "swin-t": {
         "image_size": SIDE,

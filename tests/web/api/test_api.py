@@ -33,12 +33,7 @@ def filled(collection: Collection) -> list[str]:
 
 def test_the_study(researcher: TestClient) -> None:
     message = researcher.get(f"{API}/study").json()
-    assert (message["name"], message["stimuli"], message["items"], message["ratings_per_item"]) == (
-        "small",
-        12,
-        24,
-        4,
-    )
+    assert (message["name"], message["stimuli"], message["items"], message["ratings_per_item"]) == ("small", 12, 24, 4)
     assert [q["id"] for q in message["questions"]] == ["valence", "arousal"]
     assert message["questions"][0]["bounds"] == [1, 9]
     assert message["links"]["open"] == "http://study.test/"
@@ -58,18 +53,13 @@ def test_coverage_counts_what_was_answered(researcher: TestClient, collection: C
     assert message["leased"] >= 1
     assert sum(each["units"] for each in message["histogram"]) == 12
     assert sum(each["units"] * each["ratings"] for each in message["histogram"]) == 15
-    assert (
-        sum(each["units_with_leases"] * each["ratings"] for each in message["histogram"])
-        == 15 + message["leased"]
-    )
+    assert sum(each["units_with_leases"] * each["ratings"] for each in message["histogram"]) == 15 + message["leased"]
     assert message["raters"] == {"all": 2, "active": 1, "complete": 1, "excluded": 0}
     assert message["finish"] is not None
     assert message["change"] > empty["change"]
 
 
-def test_reliability_is_that_of_the_ratings(
-    researcher: TestClient, collection: Collection, filled: list[str]
-) -> None:
+def test_reliability_is_that_of_the_ratings(researcher: TestClient, collection: Collection, filled: list[str]) -> None:
     messages = {q["question"]: q for q in researcher.get(f"{API}/reliability").json()["questions"]}
     ratings = collection.ratings()
     for name in ("valence", "arousal"):
@@ -95,9 +85,7 @@ def test_system_means_with_what_a_precision_takes(
     assert all(row["needed"]["value"] == 0 for row in wide["systems"])
     fine = researcher.get(f"{API}/systems", params={"precision": 0.2}).json()
     assert all(row["needed"]["value"] or row["needed"]["why_missing"] for row in fine["systems"])
-    mine = collection.ratings().filter(
-        pl.col("question") == "valence", pl.col("stimulus").str.starts_with("Quill")
-    )
+    mine = collection.ratings().filter(pl.col("question") == "valence", pl.col("stimulus").str.starts_with("Quill"))
     by_stimulus = mine.group_by("stimulus").agg(pl.mean("value"))["value"].mean()
     row = next(r for r in fine["systems"] if (r["question"], r["system"]) == ("valence", "Quillbox"))
     assert row["mean"]["value"] == pytest.approx(by_stimulus)
@@ -108,9 +96,7 @@ def test_careless_raters_come_first(tmp_path: Path, options: WebOptions) -> None
     folder = write_study(tmp_path / "larger", each=4, quota=9)
     with (
         Collection.open(folder, options=CollectOptions(seed=1, durable=False)) as collection,
-        TestClient(
-            create_app(collection, options), base_url="http://study.test", follow_redirects=False
-        ) as client,
+        TestClient(create_app(collection, options), base_url="http://study.test", follow_redirects=False) as client,
     ):
         fill(collection, "abcdef")
         careless, _ = rate(collection, "z", values={"valence": 5, "arousal": 5})
@@ -119,10 +105,7 @@ def test_careless_raters_come_first(tmp_path: Path, options: WebOptions) -> None
         message = researcher.get(f"{API}/raters").json()["raters"]
         assert message[0]["rater"] == careless
         assert "straight-lining" in message[0]["flagged_by"]
-        assert any(
-            words.startswith("straight-lining: All 48 answers are the same")
-            for words in message[0]["reasons"]
-        )
+        assert any(words.startswith("straight-lining: All 48 answers are the same") for words in message[0]["reasons"])
         assert message[0]["score"] > 2 * message[1]["score"]
         assert (message[-1]["rater"], message[-1]["rank"]) == (idle, None)
         assert researcher.get(f"{API}/raters/{careless}").json() == message[0]
@@ -153,18 +136,13 @@ def test_excluding_opens_slots_and_restoring_takes_them_back(
     assert researcher.get(f"{API}/coverage").json()["complete"] == 24
     now = researcher.get(f"{API}/raters/{who}").json()
     assert (now["excluded"], now["reason"]) == (True, "in a hurry")
-    after = {
-        q["question"]: q["alpha"]["value"] for q in researcher.get(f"{API}/reliability").json()["questions"]
-    }
+    after = {q["question"]: q["alpha"]["value"] for q in researcher.get(f"{API}/reliability").json()["questions"]}
     promised = {row["question"]: row["after"]["value"] for row in effect["alpha"]}
     assert after == pytest.approx(promised)
     means = {
-        (r["question"], r["system"]): r["mean"]["value"]
-        for r in researcher.get(f"{API}/systems").json()["systems"]
+        (r["question"], r["system"]): r["mean"]["value"] for r in researcher.get(f"{API}/systems").json()["systems"]
     }
-    assert means == pytest.approx(
-        {(r["question"], r["system"]): r["after"]["value"] for r in effect["systems"]}
-    )
+    assert means == pytest.approx({(r["question"], r["system"]): r["after"]["value"] for r in effect["systems"]})
     back = researcher.get(f"{API}/raters/{who}/effect").json()
     assert back["excluded"] is True
     assert {r["question"]: r["after"]["value"] for r in back["alpha"]} == pytest.approx(
@@ -180,10 +158,7 @@ def test_settings_change_one_by_one(researcher: TestClient) -> None:
     now = researcher.patch(f"{API}/settings", json={"open": False, "cap": 3}).json()
     assert now == {**before, "open": False, "cap": 3}
     assert researcher.patch(f"{API}/settings", json={"cap": None}).json()["cap"] is None
-    assert (
-        researcher.patch(f"{API}/settings", json={"code_complete": "DONE-1"}).json()["code_complete"]
-        == "DONE-1"
-    )
+    assert researcher.patch(f"{API}/settings", json={"code_complete": "DONE-1"}).json()["code_complete"] == "DONE-1"
     for wrong in ({"cap": 0}, {"cap": "many"}, {"open": "perhaps"}, {"code_complete": ""}, {"speed": 1},
                   {"return_url": "javascript:alert(1)"}):  # fmt: skip
         message = researcher.patch(f"{API}/settings", json=wrong)
@@ -213,9 +188,7 @@ def test_personal_links_open_the_study_for_one_person(researcher: TestClient, co
     assert researcher.get(forged).status_code == 404
 
 
-def test_stimuli_with_counts_and_search(
-    researcher: TestClient, collection: Collection, filled: list[str]
-) -> None:
+def test_stimuli_with_counts_and_search(researcher: TestClient, collection: Collection, filled: list[str]) -> None:
     rate(collection, "d", most=1)
     message = researcher.get(f"{API}/stimuli", params={"limit": 5}).json()
     assert message["total"] == 12
@@ -248,9 +221,7 @@ def test_flags_and_media_problems(researcher: TestClient, collection: Collection
     assert (problem["rater"], problem["problem"]) == (rater, "would not decode")
 
 
-def test_ratings_by_the_page_and_whole(
-    researcher: TestClient, collection: Collection, filled: list[str]
-) -> None:
+def test_ratings_by_the_page_and_whole(researcher: TestClient, collection: Collection, filled: list[str]) -> None:
     seen: list[dict[str, Any]] = []
     offset: int | None = 0
     while offset is not None:
@@ -330,14 +301,10 @@ def test_tokens_open_the_api_until_they_are_revoked(researcher: TestClient, coll
 
 
 @pytest.mark.slow
-def test_who_excluded_is_written_down(
-    researcher: TestClient, collection: Collection, filled: list[str]
-) -> None:
+def test_who_excluded_is_written_down(researcher: TestClient, collection: Collection, filled: list[str]) -> None:
     token = researcher.post(f"{API}/tokens", json={"name": "screener"}).json()["token"]
     researcher.post(
-        f"{API}/raters/{filled[0]}/exclude",
-        json={"reason": "copied"},
-        headers={"authorization": f"Bearer {token}"},
+        f"{API}/raters/{filled[0]}/exclude", json={"reason": "copied"}, headers={"authorization": f"Bearer {token}"}
     )
     with collection._database.reading() as connection:
         rows = connection.exec_driver_sql("SELECT made_by, reason FROM exclusions").all()
@@ -367,9 +334,7 @@ def test_bad_bodies_are_refused_in_words(researcher: TestClient, filled: list[st
         message = researcher.post(path, content=body, headers=headers)
         assert message.status_code == status, (body[:40], message.text)
         assert set(message.json()) == {"problem", "fix"}
-    assert (
-        researcher.post(path, content=b"reason=x", headers={"content-type": "text/plain"}).status_code == 415
-    )
+    assert researcher.post(path, content=b"reason=x", headers={"content-type": "text/plain"}).status_code == 415
 
 
 @pytest.mark.slow

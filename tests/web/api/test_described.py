@@ -21,18 +21,11 @@ from tests.web.studies import fill
 
 schemathesis = Lazily("schemathesis")
 EXAMPLES = 4
-CHECKS = (
-    "not_a_server_error",
-    "status_code_conformance",
-    "content_type_conformance",
-    "response_schema_conformance",
-)
+CHECKS = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance")
 
 
 @pytest.fixture(scope="module")
-def described(
-    small_study: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Any, dict[str, str]]]:
+def described(small_study: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, dict[str, str]]]:
     """The description of a running application, and a token."""
     pytest.importorskip("schemathesis")
     folder = Path(shutil.copytree(small_study, tmp_path_factory.mktemp("described") / "study"))
@@ -48,9 +41,7 @@ def described(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["POSITIVE", "NEGATIVE"])
-def test_every_request_gets_an_answer_that_was_described(
-    described: tuple[Any, dict[str, str]], mode: str
-) -> None:
+def test_every_request_gets_an_answer_that_was_described(described: tuple[Any, dict[str, str]], mode: str) -> None:
     """``NEGATIVE`` requests break the description on purpose."""
     schema, headers = described
     tried = 0

@@ -23,9 +23,7 @@ API = "/api/v1"
 
 
 @pytest.mark.slow
-def test_participants_can_be_told_apart_and_are_in_no_export(
-    researcher: TestClient, collection: Collection
-) -> None:
+def test_participants_can_be_told_apart_and_are_in_no_export(researcher: TestClient, collection: Collection) -> None:
     rater, _ = rate(collection, "PID-0001")
     rate(collection)
     message = researcher.get(f"{API}/participants").json()["participants"]
@@ -35,14 +33,7 @@ def test_participants_can_be_told_apart_and_are_in_no_export(
     sheet = researcher.get(f"{API}/participants?as=csv")
     assert sheet.headers["content-disposition"].endswith('participants.csv"')
     assert next(csv.DictReader(io.StringIO(sheet.text)))["participant"] == "PID-0001"
-    for path in (
-        "ratings",
-        "ratings?as=csv",
-        "raters",
-        f"raters/{rater}/trials",
-        "export/long",
-        "export/wide",
-    ):
+    for path in ("ratings", "ratings?as=csv", "raters", f"raters/{rater}/trials", "export/long", "export/wide"):
         assert b"PID-0001" not in researcher.get(f"{API}/{path}").content, path
 
 
@@ -107,9 +98,7 @@ def test_a_participant_id_is_no_key(stranger: TestClient, collection: Collection
         {"x-moz": "prefetch"},
     ],
 )
-def test_previews_of_links_are_nobody(
-    stranger: TestClient, collection: Collection, headers: dict[str, str]
-) -> None:
+def test_previews_of_links_are_nobody(stranger: TestClient, collection: Collection, headers: dict[str, str]) -> None:
     collection_before = collection.raters().height
     message = stranger.get("/?PROLIFIC_PID=p1", headers=headers)
     assert message.status_code == 200
@@ -147,9 +136,7 @@ def test_waiting_tries_again_by_itself(researcher: TestClient, collection: Colle
 
 
 @pytest.mark.slow
-def test_the_quota_is_raised_while_the_study_runs(
-    researcher: TestClient, collection: Collection, folder: Path
-) -> None:
+def test_the_quota_is_raised_while_the_study_runs(researcher: TestClient, collection: Collection, folder: Path) -> None:
     for name in "abcd":
         rate(collection, name)
     assert researcher.get("/").status_code == 409, "full"
@@ -213,9 +200,7 @@ def test_machine_values_on_the_dashboard(folder: Path, options: WebOptions) -> N
             assert [entry["alpha"]["value"] is not None or entry["alpha"]["why_missing"] for entry in trust]
             for each in trust:
                 assert "nobody answered" not in str(each).lower()
-            assert trust[0]["alpha"]["value"] is not None, (
-                "two ratings each, though three are wanted in the end"
-            )
+            assert trust[0]["alpha"]["value"] is not None, "two ratings each, though three are wanted in the end"
         frozen = collection.snapshot()
         assert set(frozen.ratings.filter(question="valence")["verdict"]) == {"accepted", "fixed"}
         from heartfelt.analysis.material import prepare

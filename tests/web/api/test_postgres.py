@@ -33,9 +33,7 @@ def two(folder: Path, postgres: str) -> Iterator[list[Collection]]:  # noqa: F81
 
 
 @pytest.mark.slow
-def test_two_servers_are_one_study(
-    two: list[Collection], hashed: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_servers_are_one_study(two: list[Collection], hashed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEARTFELT_SECRET", raising=False)
     monkeypatch.delenv("HEARTFELT_ADMIN_PASSWORD", raising=False)
     keys = [load_keys(collection) for collection in two]
@@ -43,9 +41,7 @@ def test_two_servers_are_one_study(
     assert keys[1].new_password is None
     assert (keys[0].secret, keys[0].password) == (keys[1].secret, keys[1].password)
     options = WebOptions(secret=keys[0].secret, password=hashed, refresh_seconds=0.0, access_log=False)
-    clients = [
-        TestClient(create_app(c, options), base_url="http://study.test", follow_redirects=False) for c in two
-    ]
+    clients = [TestClient(create_app(c, options), base_url="http://study.test", follow_redirects=False) for c in two]
     with clients[0], clients[1]:
         log_in(clients[0])
         token = clients[0].post(f"{API}/tokens", json={"name": "other"}).json()["token"]
@@ -56,9 +52,7 @@ def test_two_servers_are_one_study(
         assert message.status_code == 200
         assert message.json()["complete"] == 12
         assert clients[1].get(f"{API}/raters", headers=program).json()["raters"][0]["rater"] == rater
-        excluded = clients[1].post(
-            f"{API}/raters/{rater}/exclude", json={"reason": "x\u0000y"}, headers=program
-        )
+        excluded = clients[1].post(f"{API}/raters/{rater}/exclude", json={"reason": "x\u0000y"}, headers=program)
         assert excluded.json()["slots"] == 12
         assert clients[0].get(f"{API}/coverage").json()["complete"] == 0
         clients[1].patch(f"{API}/settings", json={"open": False}, headers=program)
@@ -78,9 +72,7 @@ def test_a_database_that_goes_away_and_comes_back(
     options = WebOptions(
         secret=b"a secret for tests, long enough", password=hashed, refresh_seconds=0.0, access_log=False
     )
-    with TestClient(
-        create_app(two[0], options), base_url="http://study.test", follow_redirects=False
-    ) as client:
+    with TestClient(create_app(two[0], options), base_url="http://study.test", follow_redirects=False) as client:
         log_in(client)
         token = client.post(f"{API}/tokens", json={"name": "away"}).json()["token"]
         postgres_server.stop()

@@ -72,9 +72,7 @@ def test_every_figure_of_every_recipe(recipe: str, tmp_path: Path, options: WebO
     study = small_study(recipe, tmp_path / "study", count=6, design={"ratings_per_item": 6})
     with (
         Collection.open(tmp_path / "study", options=CollectOptions(seed=1, durable=False)) as collection,
-        TestClient(
-            create_app(collection, options), base_url="http://study.test", follow_redirects=False
-        ) as client,
+        TestClient(create_app(collection, options), base_url="http://study.test", follow_redirects=False) as client,
     ):
         log_in(client)
         for people in (0, 1, 3):

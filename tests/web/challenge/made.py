@@ -32,9 +32,7 @@ def snapshot(n: int = 120, raters: int = 5) -> Snapshot:
             noisy = np.clip(np.round(levels + rng.normal(0, 1, n)), 1, 9)
             guessed = np.where(rng.random(n) < 0.75, levels, rng.integers(0, 3, n))
             values = noisy if question == "valence" else guessed
-            rows += [
-                (f"r{rater}", name, question, float(value)) for name, value in zip(names, values, strict=True)
-            ]
+            rows += [(f"r{rater}", name, question, float(value)) for name, value in zip(names, values, strict=True)]
     ratings = pl.DataFrame(rows, schema=["rater", "stimulus", "question", "value"], orient="row")
     facts = {"system": [f"s{at % 4}" for at in range(n)], "intent": [f"i{at % 3}" for at in range(n)]}
     return Snapshot.build(STUDY, stimuli=pl.DataFrame({"stimulus": names, **facts}), ratings=ratings)

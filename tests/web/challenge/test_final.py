@@ -52,9 +52,7 @@ def sent(right: float, seed: int = 1) -> bytes:
     return predictions(right=right, seed=seed).write_csv().encode()
 
 
-def entry(
-    at: float, changed: tuple[str, ...] = (), chosen: float | None = None, team: str = "lab"
-) -> Submission:
+def entry(at: float, changed: tuple[str, ...] = (), chosen: float | None = None, team: str = "lab") -> Submission:
     return Submission(
         id=f"{team}{at}", submitter=team, member=None, model="m", at=at, bytes=1, sha256="", status="scored", problem=None,
         fix=None, published={}, changed=changed, finished=at, chosen=chosen,
@@ -105,9 +103,7 @@ def test_the_final_scores_are_exact_and_on_the_other_part(ended: tuple[Challenge
         assert {place.team for place in board.places} == {*QUALITIES, "late"}
         for place in board.places:
             [own] = [
-                each
-                for each in challenge.ledger.scored()
-                if each.model == place.model and each.submitter == place.team
+                each for each in challenge.ledger.scored() if each.model == place.model and each.submitter == place.team
             ]
             read = challenge.read(challenge.ledger.content(own.id), "m")
             exact = score(private, read, ScoreOptions(ceilings=False, slices=())).headline(board.task, "m")
@@ -126,10 +122,7 @@ def test_the_final_scores_are_exact_and_on_the_other_part(ended: tuple[Challenge
             assert place.best is not None
             assert place.worst is not None
             # A range is at least as wide as the ties.
-            assert (
-                place.worst - place.best
-                >= len([other for other in place.tied_with if other != place.team]) - 1
-            )
+            assert place.worst - place.best >= len([other for other in place.tied_with if other != place.team]) - 1
         items = private.items.filter(question="valence").height
         assert next(b for b in final.boards if b.task == "valence").items == items
 
@@ -157,12 +150,7 @@ def test_nothing_before_the_end_depends_on_the_final_part(tmp_path: Path) -> Non
         division = challenge.division
         final = other.items.join(division.final.items, on=["stimulus", "question"], how="semi")
         changed_final = type(made)(
-            study=made.study,
-            items=final,
-            stimuli=made.stimuli,
-            ledger=made.ledger,
-            split=made.split,
-            snapshot_hash="",
+            study=made.study, items=final, stimuli=made.stimuli, ledger=made.ledger, split=made.split, snapshot_hash=""
         )
         object.__setattr__(division, "final", changed_final)
         challenge.ledger.add_member("lab")
@@ -183,9 +171,7 @@ def test_nothing_before_the_end_depends_on_the_final_part(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_closing_again_changes_nothing_and_everybody_sees_it(
-    ended: tuple[Challenge, Final], tmp_path: Path
-) -> None:
+def test_closing_again_changes_nothing_and_everybody_sees_it(ended: tuple[Challenge, Final], tmp_path: Path) -> None:
     challenge, final = ended
     folder = Path(challenge.ledger.path).parent
     again = reopened(folder / "benchmark")
@@ -276,9 +262,7 @@ def test_the_commands_of_a_challenge(tmp_path: Path) -> None:
     ledger.close()
     with pytest.raises(InputError, match="between 0 and 1"):
         Challenge(folder / "benchmark", ChallengeOptions(public_share=1.0))
-    assert np.isfinite(
-        Challenge(folder / "benchmark", ChallengeOptions(public_share=0.7)).rungs[0].resolution
-    )
+    assert np.isfinite(Challenge(folder / "benchmark", ChallengeOptions(public_share=0.7)).rungs[0].resolution)
 
 
 ONE_QUESTION = parse_study(
@@ -302,10 +286,7 @@ def test_a_small_challenge_from_its_first_submission_to_its_end(tmp_path: Path) 
     with pytest.raises(InputError, match="holds no challenge"):
         reopened(folder)
     options = ChallengeOptions(step=0.125, public_share=0.25)
-    challenge, ledger = (
-        Challenge(folder, options),
-        SubmissionLedger(tmp_path / "private" / "challenge.sqlite"),
-    )
+    challenge, ledger = (Challenge(folder, options), SubmissionLedger(tmp_path / "private" / "challenge.sqlite"))
     labels = made.part("test").sort("stimulus").select("stimulus", "label")
 
     def send(team: str, noise: float, steps: int | None, model: str) -> str:
@@ -341,12 +322,8 @@ def test_a_small_challenge_from_its_first_submission_to_its_end(tmp_path: Path) 
     ]  # fmt: skip
     assert (good.why_no_rank, poor.why_no_rank) == (None, "it does not beat chance")
     for place in board.places:
-        own = challenge.read(
-            ledger.content(next(e.id for e in ledger.scored() if e.model == place.model)), "m"
-        )
-        exact = score(challenge.division.final, own, ScoreOptions(ceilings=False, slices=())).headline(
-            "q", "m"
-        )
+        own = challenge.read(ledger.content(next(e.id for e in ledger.scored() if e.model == place.model)), "m")
+        exact = score(challenge.division.final, own, ScoreOptions(ceilings=False, slices=())).headline("q", "m")
         assert place.score == round(exact.value or 0.0, 4)
         assert (place.low, place.high) == (round(exact.low or 0.0, 4), round(exact.high or 0.0, 4))
         # For three teams at once: 98.3% each.

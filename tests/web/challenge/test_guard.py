@@ -69,10 +69,7 @@ def test_requests_from_other_sites_are_refused_unless_they_only_read(client: Tes
     assert client.post("/", headers={"origin": SITE}).status_code == 200
     for origin in ("https://other.example", f"{SITE}:8443", "null"):
         refused = client.post("/", headers={"origin": origin})
-        assert (refused.status_code, refused.json()["problem"]) == (
-            403,
-            "The request comes from another site.",
-        )
+        assert (refused.status_code, refused.json()["problem"]) == (403, "The request comes from another site.")
         assert client.get("/", headers={"origin": origin}).status_code == 200
 
 
@@ -83,11 +80,7 @@ def test_lengths_are_numbers(client: TestClient, length: str, status: int) -> No
 
 def test_faults_are_messages_without_details(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
     limited = client.get("/limit")
-    assert (limited.status_code, limited.json()["problem"], limited.json()["fix"]) == (
-        429,
-        "Too many.",
-        "Wait.",
-    )
+    assert (limited.status_code, limited.json()["problem"], limited.json()["fix"]) == (429, "Too many.", "Wait.")
     with caplog.at_level(logging.CRITICAL):
         fault = client.get("/fault")
     assert fault.status_code == 500

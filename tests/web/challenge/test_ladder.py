@@ -77,22 +77,16 @@ def test_chance_is_tested_by_the_normal_distribution_of_the_effective_items() ->
         assert first is not None
         counted = Tries(of_all=tries, of_team=1)
         assert rung.published(None, first, rung.p_chance(first), counted) == round(first / 0.02)
-    coarse = Rung(
-        task="t", metric="accuracy", title="", items=10_000, effective=10_000, chance=0.5, step=0.25
-    )
+    coarse = Rung(task="t", metric="accuracy", title="", items=10_000, effective=10_000, chance=0.5, step=0.25)
     assert coarse.appears_from(1) == 0.75
-    assert replace(rung, effective=2.0).appears_from(1) is None, (
-        "of two items not even all right is above chance"
-    )
+    assert replace(rung, effective=2.0).appears_from(1) is None, "of two items not even all right is above chance"
 
 
 def test_the_bound_is_the_formula_and_covers_the_best_of_many_guesses() -> None:
     rung = Rung(task="t", metric="accuracy", title="", items=400, effective=400, chance=0.5, step=0.05)
     assert (rung.start, rung.values) == (10, 10)
     j, c, delta = 1000, 2, 0.05
-    inside = (
-        math.log(math.comb(j - 1, c) * math.comb(10, c)) + math.log(j * (j + 1)) + math.log(3 * 4 / delta)
-    )
+    inside = math.log(math.comb(j - 1, c) * math.comb(10, c)) + math.log(j * (j + 1)) + math.log(3 * 4 / delta)
     assert overstatement(rung, [rung], j, c) == pytest.approx(math.sqrt(inside / 800), rel=1e-9)
     two = [rung, Rung(task="u", metric="pearson", title="", items=400, effective=100, chance=0.0, step=0.1)]
     inside = math.log(2 * math.comb(2 * (j - 1), c) * math.comb(20, c)) + math.log(j * (j + 1) * 12 / delta)
@@ -166,9 +160,7 @@ def truth(
 ) -> Truth:
     """Items as they are scored: a label, and what the label is about."""
     columns = {"label": pl.Float64, "n": pl.Int64, "standard_error": pl.Float64, "present": pl.Boolean}
-    table = pl.DataFrame(
-        items, schema_overrides={**columns, "compared": pl.Boolean}, infer_schema_length=None
-    )
+    table = pl.DataFrame(items, schema_overrides={**columns, "compared": pl.Boolean}, infer_schema_length=None)
     table = table.with_columns(
         pl.lit(None, dtype).alias(name) for name, dtype in columns.items() if name not in table.columns
     )
@@ -194,9 +186,7 @@ def test_pairs_count_by_their_answers_and_for_both_of_their_stimuli() -> None:
         for one, other, n in pairs
     ]  # fmt: skip
     # Strengths are labels of stimuli under the same question, and another question has items of its own.
-    rows += [
-        {"stimulus": name, "question": "better", "label": 0.1, "n": 9, "compared": False} for name in "abc"
-    ]
+    rows += [{"stimulus": name, "question": "better", "label": 0.1, "n": 9, "compared": False} for name in "abc"]
     rows += [{"stimulus": name, "question": "v", "label": 2.0, "n": 9} for name in "ab"]
     rows += [{"stimulus": "g h", "question": "better", "n": 50, "compared": True, "one": "g", "other": "h"}]
     (rung,) = rungs_of(truth(rows), [scored], 0.1)
@@ -208,8 +198,7 @@ def test_pairs_count_by_their_answers_and_for_both_of_their_stimuli() -> None:
 def test_strengths_are_those_of_systems_where_stimuli_have_too_few() -> None:
     scored = ScoredTask.of("better (strength)", "strengths", ("better",))
     few: list[dict[str, object]] = [
-        {"stimulus": name, "question": "better", "label": at, "n": 3, "compared": False}
-        for at, name in enumerate("ab")
+        {"stimulus": name, "question": "better", "label": at, "n": 3, "compared": False} for at, name in enumerate("ab")
     ]
     strengths = {name: value for value, name in enumerate("ABCDEFGH")}
     systems = PairTruth(systems={"better": strengths})
@@ -224,17 +213,14 @@ def test_strengths_are_those_of_systems_where_stimuli_have_too_few() -> None:
     assert rung.items == 3
     # Enough stimuli have strengths of their own.
     many: list[dict[str, object]] = [
-        {"stimulus": str(at), "question": "better", "label": at, "n": 3, "compared": False}
-        for at in range(40)
+        {"stimulus": str(at), "question": "better", "label": at, "n": 3, "compared": False} for at in range(40)
     ]
     (rung,) = rungs_of(truth(many, pairs=systems), [scored])
     assert (rung.items, rung.effective) == (40, 10.0)
 
 
 def test_courses_count_a_quarter_and_yes_or_no_by_its_sides() -> None:
-    rows: list[dict[str, object]] = [
-        {"stimulus": str(at), "question": "now", "label": float(at)} for at in range(12)
-    ]
+    rows: list[dict[str, object]] = [{"stimulus": str(at), "question": "now", "label": float(at)} for at in range(12)]
     courses = pl.DataFrame(
         {"stimulus": [str(at) for at in range(12)], "question": "now", "samples": [[0.1]] * 12, "n": [3] * 12}
     )
@@ -263,9 +249,7 @@ def test_a_task_needs_two_labels_and_noise_of_labels_counts_where_it_is_known() 
     with pytest.raises(InputError, match="two labels or more"):
         rung([1.0], [0.1])
     assert rung([1.0, 2.0], [None, None]).ceiling == 1.0
-    assert rung([3.0, 3.0, 3.0], [0.5] * 3).ceiling == 1.0, (
-        "labels that are all the same have no noise to tell"
-    )
+    assert rung([3.0, 3.0, 3.0], [0.5] * 3).ceiling == 1.0, "labels that are all the same have no noise to tell"
     # A variance of 4, and a mean squared error of .64 or of 1.
     assert rung([1.0, 5.0], [0.8, 0.8]).ceiling == rounded_down(math.sqrt(1 - 0.16))
     assert rung([1.0, 5.0, 9.0], [1.0, 1.0, None]).ceiling == rounded_down(math.sqrt(0.75))
@@ -311,9 +295,7 @@ def test_changing_pairs_of_answers_raises_nothing() -> None:
         gain = task.influence(trial) - task.influence(best)
         error = gain.std() / math.sqrt(82)
         p = math.erfc(gain.mean() / error / math.sqrt(2)) if gain.mean() > 0 else None
-        rises += (
-            rung.published(published, task.score(trial), p, Tries(of_all=tries, of_team=tries)) != published
-        )
+        rises += rung.published(published, task.score(trial), p, Tries(of_all=tries, of_team=tries)) != published
         weaker += gain.mean() > error
     assert weaker >= 15
     assert rises == 0
@@ -322,9 +304,7 @@ def test_changing_pairs_of_answers_raises_nothing() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [Task, Correlation])
 @pytest.mark.parametrize("attack", list(ATTACKS))
-def test_ten_thousand_adaptive_submissions_gain_less_than_the_stated_bound(
-    kind: type[Task], attack: str
-) -> None:
+def test_ten_thousand_adaptive_submissions_gain_less_than_the_stated_bound(kind: type[Task], attack: str) -> None:
     gain, over_private, bound, _ = attacked(kind, 164, 1, IN_USE, attack, seed=11)
     assert max(gain, 0.0) <= bound
     assert gain < (0.2 if kind is Task else 0.45)
@@ -373,12 +353,7 @@ def test_rungs_follow_from_the_benchmark() -> None:
 def test_items_about_a_stimulus_count_as_one() -> None:
     labels = np.repeat([0.0, 1.0] * 5, 100)
     alone, shared = [{str(at)} for at in range(1000)], [{str(at // 100)} for at in range(1000)]
-    for metric, whole in (
-        ("accuracy", 1.0),
-        ("balanced_accuracy", 1.0),
-        ("trace_ccc", 0.25),
-        ("pearson", 0.25),
-    ):
+    for metric, whole in (("accuracy", 1.0), ("balanced_accuracy", 1.0), ("trace_ccc", 0.25), ("pearson", 0.25)):
         assert effective_items(metric, labels, alone) == pytest.approx(1000 * whole)
         assert effective_items(metric, labels, shared) == pytest.approx(10 * whole)
     # How many answers a label stands for matters to single choices only.
@@ -437,8 +412,5 @@ def test_the_table_of_the_page_is_what_is_computed() -> None:
         bounds = [overstatement(rung, [rung], *place) for place in ((1, 0), (10, 2))]
         computed = [rung.step, rung.resolution, rung.appears_from(10), rung.appears_from(1000), *bounds]
         shown = [1.0 if number == "none" else float(number) for number in numbers]
-        assert shown == [1.0 if value is None else min(round(value, 3), 1.0) for value in computed], (
-            kind,
-            items,
-        )
+        assert shown == [1.0 if value is None else min(round(value, 3), 1.0) for value in computed], (kind, items)
     assert ", ".join(f"{step:g}".lstrip("0") for step in STEPS) in page.replace("\n", " ")

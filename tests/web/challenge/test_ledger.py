@@ -13,15 +13,7 @@ import pytest
 
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.publishing.submissions.ladder import Tries
-from heartfelt.publishing.submissions.ledger import (
-    ATTEMPTS,
-    DAY,
-    Closed,
-    Member,
-    OverLimit,
-    Steps,
-    SubmissionLedger,
-)
+from heartfelt.publishing.submissions.ledger import ATTEMPTS, DAY, Closed, Member, OverLimit, Steps, SubmissionLedger
 from heartfelt.publishing.submissions.ledger_file import new_key  # before the fixture that fixes keys
 from heartfelt.publishing.submissions.options import SubmissionLimits
 
@@ -63,11 +55,7 @@ def test_members_have_tokens_of_their_own_and_the_team_has_the_limits(ledger: Su
     assert ledger.member_of(tokens["Ann"]) == ANN
     assert ledger.member_of(tokens["Bob"]) == BOB
     assert ledger.member_of(alone) == Member(team="solo", name="solo")
-    assert [(each.team, each.name) for each in ledger.members()] == [
-        ("lab", "Ann"),
-        ("lab", "Bob"),
-        ("solo", "solo"),
-    ]
+    assert [(each.team, each.name) for each in ledger.members()] == [("lab", "Ann"), ("lab", "Bob"), ("solo", "solo")]
     ledger.receive(ANN, "m", b"1", LIMITS)
     ledger.receive(BOB, "m", b"2", LIMITS)
     with pytest.raises(OverLimit, match="for 24 hours"):
@@ -110,12 +98,8 @@ def test_the_same_file_is_the_same_submission_unless_it_was_refused(ledger: Subm
     assert ledger.remaining("lab", LIMITS) == (1, 2)
 
 
-def test_scores_are_published_against_the_teams_bests_and_the_tries_are_counted(
-    ledger: SubmissionLedger,
-) -> None:
-    first, second, third = (
-        ledger.receive(ANN, "m", content, SubmissionLimits()).id for content in (b"1", b"2", b"3")
-    )
+def test_scores_are_published_against_the_teams_bests_and_the_tries_are_counted(ledger: SubmissionLedger) -> None:
+    first, second, third = (ledger.receive(ANN, "m", content, SubmissionLimits()).id for content in (b"1", b"2", b"3"))
     rival = ledger.receive(Member(team="rival", name="x"), "m", b"1", SubmissionLimits()).id
     assert scored(ledger, first, {"t": 3, "u": 1}) == [({}, Tries(of_all=1, of_team=1))]
     assert ledger.publish(rival, {}, {}, lambda *_: {})
@@ -199,12 +183,7 @@ def test_a_ledger_of_an_earlier_version_opens_and_nothing_is_lost(tmp_path: Path
         ledger.close()
     db = sqlite3.connect(path)
     (kept,) = db.execute("SELECT earlier FROM submissions WHERE id = 'a'").fetchone()
-    assert json.loads(kept) == {
-        "scores": {"t": 0.61},
-        "published": {"t": 2},
-        "changed": ["t"],
-        "finished": 11.0,
-    }
+    assert json.loads(kept) == {"scores": {"t": 0.61}, "published": {"t": 2}, "changed": ["t"], "finished": 11.0}
     db.close()
     copy = path.with_name("challenge.sqlite.layout-1")
     assert not (copy.stat().st_mode & 0o077)

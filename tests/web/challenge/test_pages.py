@@ -70,9 +70,7 @@ def test_the_pages_work_for_everybody(browser: Browser, tmp_path: Path) -> None:
             page.goto(address + path)
             if path == "/":
                 # The file and the command can be copied line by line.
-                assert (
-                    page.locator("pre").first.inner_text().splitlines()[0] == "stimulus,question,value,answer"
-                )
+                assert page.locator("pre").first.inner_text().splitlines()[0] == "stimulus,question,value,answer"
             if path == "/mine":
                 page.get_by_label("Token", exact=True).fill(token)
                 page.get_by_role("button", name="Show").click()

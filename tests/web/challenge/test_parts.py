@@ -78,9 +78,7 @@ def test_both_parts_are_alike_and_nothing_is_lost_or_shared() -> None:
     apart = []
     for key in range(8):
         drawn = divided(hidden(), "test", 0.5, bytes([key]))
-        means = [
-            part.items.filter(question="q")["label"].to_numpy().mean() for part in (drawn.public, drawn.final)
-        ]
+        means = [part.items.filter(question="q")["label"].to_numpy().mean() for part in (drawn.public, drawn.final)]
         apart.append(means[0] - means[1])
     assert np.sqrt(np.mean(np.square(apart))) < 0.45
     # The labels of all parts, where no part is named.
@@ -105,9 +103,7 @@ def test_the_key_decides_and_the_order_of_rows_does_not() -> None:
     drawn = [public(bytes([at])) for at in range(12)]
     assert len({frozenset(each) for each in drawn}) == 12
     # Nobody without the key knows where a stimulus is: each is public in about half of the draws.
-    share = np.mean(
-        [[name in each for name in base.part("test")["stimulus"].unique()] for each in drawn], axis=0
-    )
+    share = np.mean([[name in each for name in base.part("test")["stimulus"].unique()] for each in drawn], axis=0)
     assert 0 < share.min() <= share.max() < 1
     assert share.mean() == pytest.approx(0.5, abs=0.03)
 
@@ -115,9 +111,7 @@ def test_the_key_decides_and_the_order_of_rows_does_not() -> None:
 def test_the_share_is_met_and_must_lie_between_0_and_1() -> None:
     whole = hidden().part("test").height
     for share in (0.2, 0.5, 0.8):
-        assert divided(hidden(), "test", share, b"k").public.items.height == pytest.approx(
-            share * whole, abs=6
-        )
+        assert divided(hidden(), "test", share, b"k").public.items.height == pytest.approx(share * whole, abs=6)
     for share in (0.0, 1.0, -0.5):
         with pytest.raises(InputError, match="between 0 and 1"):
             divided(hidden(), "test", share, b"k")
@@ -178,9 +172,7 @@ def test_a_group_of_a_quarter_of_the_items_is_kept_together_and_a_larger_one_is_
 
 
 def test_courses_are_divided_too() -> None:
-    rows = [
-        {"stimulus": f"s{at:03}", "question": "q", "split": "test", "group": f"s{at:03}"} for at in range(40)
-    ]
+    rows = [{"stimulus": f"s{at:03}", "question": "q", "split": "test", "group": f"s{at:03}"} for at in range(40)]
     schema = {column.name: column.dtype for column in BENCHMARK_COURSES.columns}
     courses = pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
     made = divided(replace(hidden(), courses=courses), "test", 0.5, b"key")

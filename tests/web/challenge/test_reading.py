@@ -49,9 +49,7 @@ def test_tables_are_read_as_they_are_or_unpacked(tmp_path: Path) -> None:
         (PACKED[:-8] + bytes(4) + PACKED[-4:], "gzip data are damaged"),
     ],
 )
-def test_what_cannot_be_read(
-    tmp_path: Path, content: bytes, words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_read(tmp_path: Path, content: bytes, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> bytes:
         raise InputError("The Parquet file cannot be read.", "")
 
@@ -79,9 +77,7 @@ def test_sizes_rows_and_lines_are_limited_and_the_limits_are_allowed(tmp_path: P
         readable_file(b"h\n" + b"x" * 100_001, tmp_path, roomy)
 
 
-def test_rows_of_a_parquet_file_are_lines_up_to_the_limits(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_of_a_parquet_file_are_lines_up_to_the_limits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "t.parquet"
     pl.DataFrame({"stimulus": ["a", "b"], "value": [1.5, math.nan]}).write_parquet(path)
     lines = ['{"stimulus": "a", "value": 1.5}', '{"stimulus": "b", "value": "nan"}']
@@ -96,10 +92,7 @@ def test_rows_of_a_parquet_file_are_lines_up_to_the_limits(
 
 
 def predictions(*rows: dict[str, object]) -> pl.DataFrame:
-    every = [
-        {"stimulus": f"s{at}", "question": "q", "ok": True, "problem": None, **row}
-        for at, row in enumerate(rows)
-    ]
+    every = [{"stimulus": f"s{at}", "question": "q", "ok": True, "problem": None, **row} for at, row in enumerate(rows)]
     return pl.DataFrame(every, schema_overrides={"problem": pl.String}, infer_schema_length=None)
 
 
@@ -119,19 +112,14 @@ NONE = pl.DataFrame(schema={"stimulus": pl.String})
         ([{"shares": '{"a": 0.5}'}], None),
         ([{"shares": '{"a": NaN}'}], "The column 'shares' holds numbers that are not finite."),
         ([{"samples": "[Infinity]"}], "The column 'samples' holds numbers that are not finite."),
-        (
-            [{"value": 1.0}, {"ok": False}],
-            "1 of 2 items have no prediction; the first is 's1', 'q': no prediction.",
-        ),
+        ([{"value": 1.0}, {"ok": False}], "1 of 2 items have no prediction; the first is 's1', 'q': no prediction."),
         (
             [{"ok": False, "problem": "p" * 300}, {"ok": False}],
             f"2 of 2 items have no prediction; the first is 's0', 'q': {'p' * 200}.",
         ),
     ],
 )
-def test_predictions_that_cannot_be_scored_are_named(
-    rows: list[dict[str, object]], words: str | None
-) -> None:
+def test_predictions_that_cannot_be_scored_are_named(rows: list[dict[str, object]], words: str | None) -> None:
     wrong = not_usable(predictions(*rows), NONE)
     assert (None if wrong is None else wrong.problem) == words
 

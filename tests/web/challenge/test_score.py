@@ -47,8 +47,7 @@ def test_the_same_bytes_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert first.manifest.settings == fixed_settings()
     # Rows of the file and of the benchmark in another order, another kind of file, and a parent with other settings.
     shuffled = {
-        name: getattr(benchmark(), name).sample(fraction=1, shuffle=True, seed=5)
-        for name in ("items", "stimuli")
+        name: getattr(benchmark(), name).sample(fraction=1, shuffle=True, seed=5) for name in ("items", "stimuli")
     }
     other = replace(benchmark(), **shuffled).write(tmp_path / "shuffled")
     table.sample(fraction=1, shuffle=True, seed=6).write_parquet(tmp_path / "model.parquet")
@@ -57,10 +56,7 @@ def test_the_same_bytes_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             patch.setenv(name, value)
         again = score_pinned(other, tmp_path / "model.parquet", options)
     assert again.text == first.text
-    assert [each.where for each in differences(first.manifest, again.manifest)] == [
-        "scored.file",
-        "scored.file_sha256",
-    ]
+    assert [each.where for each in differences(first.manifest, again.manifest)] == ["scored.file", "scored.file_sha256"]
     # Without the fixed settings the digits that are written are still the same.
     asked = dumps(ScoringRequest(str(folder), str(tmp_path / "model.csv"), options), indent=None)
     plain = {name: value for name, value in os.environ.items() if name not in fixed_settings()}
@@ -99,9 +95,7 @@ def test_the_command_writes_and_verifies(tmp_path: Path) -> None:
     entry, settings = evaluator()
     assert entry == ["heartfelt", "score"]
     command = [sys.executable, "-m", *entry, *common[1:], "--part", "test", "--resamples", "500"]
-    subprocess.run(
-        [*command, "--out", str(out)], env={**os.environ, **settings}, check=True, capture_output=True
-    )
+    subprocess.run([*command, "--out", str(out)], env={**os.environ, **settings}, check=True, capture_output=True)
     assert {path.name for path in out.iterdir()} == {"scores.json", "scores.csv", "manifest.json"}
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["scored"]["benchmark"] == benchmark().hash

@@ -186,15 +186,7 @@ def test_nothing_public_is_computed_from_private_things_without_a_key(site: Site
         guesses |= {repr(effective_items("pearson", labels, units)), repr(variance_proxy(labels))}
     answers = [
         site.client.get(path, headers={**head, **site.head("oracle")})
-        for path in (
-            "/",
-            "/leaderboard",
-            "/leaderboard.json",
-            "/items.csv",
-            "/submissions",
-            "/mine",
-            "/final.json",
-        )
+        for path in ("/", "/leaderboard", "/leaderboard.json", "/items.csv", "/submissions", "/mine", "/final.json")
         for head in ({}, {"accept": "text/html"})
     ]
     sent = "\n".join(answer.text + str(dict(answer.headers)) for answer in answers)
@@ -233,9 +225,7 @@ def test_own_submissions_are_listed_to_the_team_and_to_nobody_else(site: Site) -
     assert bad["problem"][:20] in page.text
     assert site.client.post("/mine", data={"token": "wrong"}).status_code == 401
     elsewhere = {"origin": "https://elsewhere.example"}
-    assert (
-        site.client.post("/mine", data={"token": site.tokens["listed"]}, headers=elsewhere).status_code == 403
-    )
+    assert site.client.post("/mine", data={"token": site.tokens["listed"]}, headers=elsewhere).status_code == 403
     # The one that counts in the end is chosen by the team, for its own submissions that were not refused.
     address = f"/submissions/{good['id']}/final"
     assert site.client.post(address, headers=site.head("other")).status_code == 404
@@ -265,9 +255,7 @@ def test_a_token_counts_only_as_a_bearer(tmp_path: Path) -> None:
         def __enter__(self) -> None: ...
         def __exit__(self, *_: object) -> None: ...
 
-    with TestClient(
-        challenge_app(cast("Challenge", Known()), HostOptions(url="http://testserver"))
-    ) as client:
+    with TestClient(challenge_app(cast("Challenge", Known()), HostOptions(url="http://testserver"))) as client:
         for kind, status in (("Bearer", 200), ("bearer", 200), ("Basic", 401), ("", 401), ("Token", 401)):
             answer = client.get("/submissions", headers={"authorization": f"{kind} {token}".strip()})
             assert answer.status_code == status, kind
@@ -328,9 +316,7 @@ def hostile() -> dict[str, tuple[bytes, str]]:
 @pytest.mark.slow
 def test_hostile_submissions_are_answered_and_stored_and_do_not_count(site: Site) -> None:
     before = site.challenge.ledger.remaining("hostile", site.challenge.options.limits)
-    labels = {
-        f"{label:g}" for label in benchmark().part("test").filter(question="valence")["label"] if label % 1
-    }
+    labels = {f"{label:g}" for label in benchmark().part("test").filter(question="valence")["label"] if label % 1}
     for name, (content, words) in hostile().items():
         status, answer = site.send(content, who="hostile")
         assert status in (413, 422), (name, answer)
@@ -342,7 +328,9 @@ def test_hostile_submissions_are_answered_and_stored_and_do_not_count(site: Site
         assert not any(f" {label} " in text for label in labels), (name, answer)
     assert site.challenge.ledger.remaining("hostile", site.challenge.options.limits) == before
     database = sqlite3.connect(site.challenge.ledger.path)
-    query = "SELECT COUNT(*), SUM(problem IS NULL), SUM(scores IS NOT NULL) FROM submissions WHERE submitter = 'hostile'"
+    query = (
+        "SELECT COUNT(*), SUM(problem IS NULL), SUM(scores IS NOT NULL) FROM submissions WHERE submitter = 'hostile'"
+    )
     assert database.execute(query).fetchone() == (len(hostile()), 0, 0)
     database.close()
     # The next good one is scored as ever.
@@ -383,10 +371,7 @@ def test_requests_that_are_refused(site: Site) -> None:
 @pytest.mark.slow
 def test_limits_hold_for_submissions_at_the_same_time(tmp_path: Path) -> None:
     now = [1_000_000.0]
-    ledger, limits = (
-        SubmissionLedger(tmp_path / "l.sqlite", lambda: now[0]),
-        SubmissionLimits(per_day=3, in_all=5),
-    )
+    ledger, limits = (SubmissionLedger(tmp_path / "l.sqlite", lambda: now[0]), SubmissionLimits(per_day=3, in_all=5))
     ledger.add_member("lab")
     refused: list[OverLimit] = []
     files = (str(number).encode() for number in count())

@@ -76,9 +76,7 @@ def test_words_of_bands_planes_and_grids_are_readable(browser: Browser, tmp_path
     if kind == "mushra":
         scales: dict[str, Any] = {"grade": {"type": "grade", "bands": [MIDDLE, "unpleasant", "so-so", "pleasant", "excellent"]},
                                   "many": {"type": "grade", "bands": ["unpleasant"] * 10}}  # fmt: skip
-        opened = write(
-            tmp_path / "study", scales, sets={"type": "mushra", "rule": "by-prompt", "reference": "a"}
-        )
+        opened = write(tmp_path / "study", scales, sets={"type": "mushra", "rule": "by-prompt", "reference": "a"})
     else:
         nine = {"type": "points", "points": 9, "anchors": {1: END, 9: END}}
         scale = SCALES["trace"] if kind == "plane" else nine

@@ -37,9 +37,7 @@ class Served:
     prefix: str = ""
     port: int = 0
     clock: Clock = field(default_factory=Clock)
-    options: CollectOptions = field(
-        default_factory=lambda: CollectOptions(seed=7, durable=False, hidden=0, planted=0)
-    )
+    options: CollectOptions = field(default_factory=lambda: CollectOptions(seed=7, durable=False, hidden=0, planted=0))
     collection: Collection = field(init=False)
     blinding: Blinding = field(init=False)
     _server: uvicorn.Server = field(init=False)
@@ -57,14 +55,10 @@ class Served:
     def begin(self) -> None:
         """Serve, on the port of before if there was one."""
         self.collection = Collection.open(self.folder, clock=self.clock, options=self.options)
-        web = WebOptions(
-            secret=SECRET, prefix=self.prefix, address_per_minute=0, rater_per_minute=0, access_log=False
-        )
+        web = WebOptions(secret=SECRET, prefix=self.prefix, address_per_minute=0, rater_per_minute=0, access_log=False)
         app = create_app(self.collection, web)
         self.blinding = app.state.blinding
-        config = uvicorn.Config(
-            app, host="127.0.0.1", port=self.port, log_level="error", lifespan="off", ws="none"
-        )
+        config = uvicorn.Config(app, host="127.0.0.1", port=self.port, log_level="error", lifespan="off", ws="none")
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, daemon=True)
         self._thread.start()

@@ -32,11 +32,7 @@ SYSTEMS = (REFERENCE, "Marrowtone", "Sedgeflute", "Larkwire")
 
 def serve_study_of_sets(folder: Path, kind: str, *scales: str, **how: Any) -> Served:
     """Serve a study with sets of a kind: one stimulus of each system for each prompt, and a question for each scale."""
-    media, systems, prompts = (
-        how.get("media", "audio"),
-        SYSTEMS[: how.get("systems", 2)],
-        how.get("prompts", 1),
-    )
+    media, systems, prompts = (how.get("media", "audio"), SYSTEMS[: how.get("systems", 2)], how.get("prompts", 1))
     sets: dict[str, Any] = {"type": kind}
     if kind in {"reference", "mushra"}:
         sets["reference"] = REFERENCE

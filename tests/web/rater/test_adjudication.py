@@ -167,9 +167,7 @@ def by_touch(browser: Browser, served: Served) -> None:
             option = page.locator(".given-option[data-option]").last
             text = option.locator(".words").inner_text()
             wanted = meant(question, text)
-            assert option.locator(".soft").inner_text().startswith("Machine's draft") is (
-                wanted == "tree;dog"
-            )
+            assert option.locator(".soft").inner_text().startswith("Machine's draft") is (wanted == "tree;dog")
             option.tap()
         wait_for_next(visitor, before)
         table = served.collection.snapshot().adjudications

@@ -64,9 +64,7 @@ def write_study(folder: Path, media: str, makers: dict[str, Any]) -> Path:
 
 
 @pytest.fixture(scope="module", params=["audio", "image"])
-def collection(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Collection]:
+def collection(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collection]:
     folder = tmp_path_factory.mktemp("blind") / "study"
     readable = {kind: make for kind, make in SOUNDS.items() if kind != "oga"}
     write_study(folder, request.param, readable if request.param == "audio" else PICTURES)
@@ -91,10 +89,9 @@ def walk(client: TestClient) -> tuple[list[Any], list[dict[str, Any]]]:
     step, trials = seen[1].json()["step"], []
     while step["kind"] != "end":
         if step["kind"] != "trial":
-            body = {
-                "consent": {"agreed": True},
-                "headphones": {"probe": step.get("probe"), "given": [1]},
-            }.get(step["kind"], {})
+            body = {"consent": {"agreed": True}, "headphones": {"probe": step.get("probe"), "given": [1]}}.get(
+                step["kind"], {}
+            )
             path = {"consent": "consent", "headphones": "headphones"}.get(step["kind"], "ready")
             message = client.post(f"/rate/{path}", json=body)
             step = message.json()["step"]
@@ -110,11 +107,7 @@ def walk(client: TestClient) -> tuple[list[Any], list[dict[str, Any]]]:
             seen.append(client.post("/rate/answer", json=off))
             strange = {**empty, "values": {"otherquestion": 2}}
             seen.append(client.post("/rate/answer", json=strange))
-            body = {
-                "trial": step["trial"],
-                "key": f"k{len(trials)}",
-                "values": dict.fromkeys(step["questions"], 4),
-            }
+            body = {"trial": step["trial"], "key": f"k{len(trials)}", "values": dict.fromkeys(step["questions"], 4)}
             message = client.post("/rate/answer", json=body)
             step = message.json()["then"]
         assert message.status_code == 200, message.text
@@ -126,9 +119,7 @@ def walk(client: TestClient) -> tuple[list[Any], list[dict[str, Any]]]:
 @pytest.mark.slow
 def test_nothing_a_browser_is_sent_gives_anything_away(client: TestClient, collection: Collection) -> None:
     seen, trials = walk(client)
-    assert len(trials) == collection.opened.stimuli.height - 1 + 3 + 1, (
-        "every stimulus, three probes, one practice"
-    )
+    assert len(trials) == collection.opened.stimuli.height - 1 + 3 + 1, "every stimulus, three probes, one practice"
     assert {response.status_code for response in seen} == {200, 206, 422}
     for response in seen:
         where = response.request.url.path
@@ -172,9 +163,7 @@ def test_an_attention_trial_speaks_the_language_the_rater_reads_now(client: Test
 
 
 @pytest.mark.slow
-def test_only_the_probes_own_answer_of_an_attention_trial_is_kept(
-    client: TestClient, collection: Collection
-) -> None:
+def test_only_the_probes_own_answer_of_an_attention_trial_is_kept(client: TestClient, collection: Collection) -> None:
     before = collection.ratings().filter(kind="attention").height
     walk(client)
     retained = collection.ratings().filter(kind="attention")
@@ -194,9 +183,7 @@ def test_tags_of_media_say_nothing(client: TestClient) -> None:
 def test_names_do_not_sort_by_system(collection: Collection) -> None:
     blinding = Blinding(SECRET, collection.study)
     ids = collection.media_ids()
-    names = sorted(
-        (blinding.media(str(trial), media), str(name)) for trial, (name, media) in enumerate(ids.items())
-    )
+    names = sorted((blinding.media(str(trial), media), str(name)) for trial, (name, media) in enumerate(ids.items()))
     assert [name for _, name in names] != sorted(str(name) for name in ids)
 
 
@@ -210,16 +197,7 @@ def test_names_read_back_and_forged_ones_do_not(collection: Collection) -> None:
             assert Blinding(b"another secret altogether", collection.study).question_of(trial, name) is None
         media = rng.bytes(12).hex()
         assert blinding.media_of(blinding.media(trial, media)) == media
-    for name in (
-        "",
-        "-",
-        "1-",
-        "1-zz",
-        "x-0123456789abcdef",
-        "٣-0123456789abcdef",
-        "1-0123456789ABCDEF",
-        "1" * 400,
-    ):
+    for name in ("", "-", "1-", "1-zz", "x-0123456789abcdef", "٣-0123456789abcdef", "1-0123456789ABCDEF", "1" * 400):
         assert blinding.question_of("1", name) is None
         assert blinding.media_of(name) is None
 

@@ -31,8 +31,7 @@ def boxed(folder: Path) -> Served:
     write_drafts(
         folder,
         read_drafts(folder, load_study(folder)).with_columns(
-            boxes=pl.when(objects).then(pl.lit(json.dumps(seen))),
-            limits=pl.when(objects).then(pl.lit(LIMITS)),
+            boxes=pl.when(objects).then(pl.lit(json.dumps(seen))), limits=pl.when(objects).then(pl.lit(LIMITS))
         ),
     )
     served = Served(folder, options=CollectOptions(seed=7, durable=False, hidden=0.0, planted=0.0))
@@ -46,9 +45,7 @@ def test_boxes_are_drawn_on_the_image_while_drafts_are_verified(browser: Browser
     visitor.enter()
     page, expert = visitor.page, Expert(visitor)
     page.wait_for_selector(".enlarge img")
-    assert not page.locator(".detections").is_visible(), (
-        "judgements come first, with nothing of the machine in sight"
-    )
+    assert not page.locator(".detections").is_visible(), "judgements come first, with nothing of the machine in sight"
     assert not page.locator(".limits").is_visible()
     expert.judge(0)
     assert page.locator(".detections").is_visible()

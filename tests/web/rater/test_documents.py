@@ -73,10 +73,7 @@ def test_documents_are_served_without_any_power(client: TestClient) -> None:
     policy = page.headers["content-security-policy"]
     assert policy.startswith("sandbox; default-src 'none'")
     assert "script" not in policy
-    assert (page.headers["x-frame-options"], page.headers["x-content-type-options"]) == (
-        "SAMEORIGIN",
-        "nosniff",
-    )
+    assert (page.headers["x-frame-options"], page.headers["x-content-type-options"]) == ("SAMEORIGIN", "nosniff")
     pdf = client.get("/rate/document/debriefing")
     assert pdf.headers["content-type"] == "application/pdf"
     assert pdf.headers["content-disposition"] == 'inline; filename="debriefing.pdf"'
@@ -116,9 +113,7 @@ def test_a_study_of_two_sessions_with_a_look_of_its_own(tmp_path: Path, browser:
         _rate(page)
         page.get_by_text("The next session opens on").wait_for()
         assert "GMT" not in page.content()
-        assert re.search(r"opens on \w+,? \d+ \w+ \d{4}", page.inner_text("[data-part=opens]")), (
-            "as in Britain"
-        )
+        assert re.search(r"opens on \w+,? \d+ \w+ \d{4}", page.inner_text("[data-part=opens]")), "as in Britain"
         link = page.locator("[data-part=link]").get_attribute("href") or ""
         assert link.startswith(f"{served.url}/r/")
         served.clock.ahead = 3 * 86_400.0
@@ -143,18 +138,14 @@ def test_a_study_of_two_sessions_with_a_look_of_its_own(tmp_path: Path, browser:
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["ar", "de", "ja"])
-def test_these_pages_are_in_the_language_of_the_rater(
-    tmp_path: Path, browser: Browser, language: str
-) -> None:
+def test_these_pages_are_in_the_language_of_the_rater(tmp_path: Path, browser: Browser, language: str) -> None:
     parts = {**PARTS, "languages": ["en", language], "before": []}
     served = Served(add_files(write_study(tmp_path / "study", "own", stimuli=3, **parts)))
     served.begin()
     context = browser.new_context(locale=language, viewport={"width": 390, "height": 844})
     page = context.new_page()
     texts = shipped(language)
-    english = {text for text in shipped("en").values() if "{" not in text and len(text) > 3} - set(
-        texts.values()
-    )
+    english = {text for text in shipped("en").values() if "{" not in text and len(text) > 3} - set(texts.values())
 
     def look(selector: str) -> None:
         page.locator(selector).first.wait_for()

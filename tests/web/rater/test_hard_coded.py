@@ -75,17 +75,12 @@ def open_invented(folder: Path, media: str, **parts: Any) -> OpenStudy:
     for system in "ab":
         put(folder / "media" / f"{system}.{suffix}")
     rows = [f"{system},{system},p,{system}.{suffix},⟦draft⟧" for system in "ab"]
-    (folder / "stimuli.csv").write_text(
-        "\n".join(["stimulus,system,prompt,path,tagged", *rows]), encoding="utf-8"
-    )
+    (folder / "stimuli.csv").write_text("\n".join(["stimulus,system,prompt,path,tagged", *rows]), encoding="utf-8")
     return open_study(folder)
 
 
 def asked(*scales: str, **more: Any) -> list[dict[str, Any]]:
-    return [
-        {"id": name, "text": f"⟦{name}⟧", "scale": name, "required": name != "words", **more}
-        for name in scales
-    ]
+    return [{"id": name, "text": f"⟦{name}⟧", "scale": name, "required": name != "words", **more} for name in scales]
 
 
 SINGLE: dict[str, Any] = {
@@ -123,9 +118,7 @@ STUDIES: dict[str, dict[str, Any]] = {
 @pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.parametrize("kind", STUDIES)
-def test_a_study_in_an_invented_language_shows_no_english(
-    browser: Browser, tmp_path: Path, kind: str
-) -> None:
+def test_a_study_in_an_invented_language_shows_no_english(browser: Browser, tmp_path: Path, kind: str) -> None:
     opened = open_invented(tmp_path / "study", **STUDIES[kind])
     pages = drawn_pages(opened)
     context = browser.new_context(reduced_motion="reduce")

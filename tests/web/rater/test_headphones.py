@@ -48,9 +48,7 @@ def check(client: TestClient, **body: Any) -> Any:
 
 
 @pytest.mark.slow
-def test_nothing_but_the_sound_itself_tells_the_rounds_apart(
-    client: TestClient, collection: Collection
-) -> None:
+def test_nothing_but_the_sound_itself_tells_the_rounds_apart(client: TestClient, collection: Collection) -> None:
     step = client.get("/rate/step").json()["step"]
     assert step == {"kind": "headphones", "probe": "headphones", "trials": 6}
     rounds = [client.get(f"/rate/tones/{number}") for number in range(1, 7)]
@@ -76,10 +74,7 @@ def test_the_server_judges_and_a_page_that_says_what_is_right_is_refused(
     assert check(client, given=wrong).json()["step"]["ending"] == "screened-out"
     client.cookies.clear()
     client.get("/")
-    assert (
-        check(client, given=collection.quietest_tones(rater_of(client))).json()["step"]["kind"]
-        == "instructions"
-    )
+    assert check(client, given=collection.quietest_tones(rater_of(client))).json()["step"]["kind"] == "instructions"
     assert collection.raters()["headphones_correct"].to_list() == [0, 6]
 
 

@@ -103,10 +103,7 @@ def test_every_language_is_walked_without_a_word_of_english(browser: Browser, tm
 
             def look(page: Any = page, language: str = language, own: set[str] = own) -> None:
                 html = page.locator("html")
-                assert (html.get_attribute("lang"), html.get_attribute("dir")) == (
-                    language,
-                    direction(language),
-                )
+                assert (html.get_attribute("lang"), html.get_attribute("dir")) == (language, direction(language))
                 assert language == "en" or not (set(read(page)) & english) - own, language
                 assert page.evaluate(measure()) == [], language
 
@@ -186,9 +183,7 @@ def test_what_is_refused_is_said_in_the_language_of_the_page(tmp_path: Path) -> 
         client.headers["accept-language"] = "en"
         assert (
             "Not answered"
-            in client.post("/rate/answer", json={"trial": step["trial"], "key": "k", "values": {}}).json()[
-                "problem"
-            ]
+            in client.post("/rate/answer", json={"trial": step["trial"], "key": "k", "values": {}}).json()["problem"]
         )
 
 
@@ -200,10 +195,7 @@ def test_scales_follow_the_study_in_a_language_from_right_to_left(
 ) -> None:
     parts = study_in_ten(languages=["ar"])
     parts["scales"]["slide"] = {"type": "numeric", "low": 0, "high": 1, "step": 0.1}
-    parts["questions"] = [
-        parts["questions"][0],
-        {"id": "slide", "text": "هذا مقطع مولَّد (AI).", "scale": "slide"},
-    ]
+    parts["questions"] = [parts["questions"][0], {"id": "slide", "text": "هذا مقطع مولَّد (AI).", "scale": "slide"}]
     study = parse_study(dumped({"name": "rtl", **parts}))
     design = {"practice": 0, "listening": "free", "affect_grid": None, "rtl_scales": choice}
     chosen = {name: getattr(study, name) for name in PARTS}
@@ -230,9 +222,7 @@ def test_scales_follow_the_study_in_a_language_from_right_to_left(
         value = float(slider.input_value())
         assert value > 0.8 if choice == "mirrored" else value < 0.2
         brackets = page.evaluate(BRACKETS)
-        assert brackets == ["(", "A", "I", ")"], (
-            "from left to right: an opening, the letters, a closing bracket"
-        )
+        assert brackets == ["(", "A", "I", ")"], "from left to right: an opening, the letters, a closing bracket"
     finally:
         visitor.close()
         served.close()

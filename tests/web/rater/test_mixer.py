@@ -83,15 +83,11 @@ def test_a_change_is_at_its_sample_in_step_and_loses_nothing(page: Page) -> None
     heard = out["samples"][begin:]
     at = [round(time * RATE) - begin for time, _ in out["times"]]
     assert np.array_equal(heard[: at[0]], first[: at[0]]), "the first sample on, exactly as recorded"
-    assert np.array_equal(heard[at[0] + RAMP : at[1]], second[at[0] + RAMP : at[1]]), (
-        "in step after the change"
-    )
+    assert np.array_equal(heard[at[0] + RAMP : at[1]], second[at[0] + RAMP : at[1]]), "in step after the change"
     share = np.arange(RAMP) / RAMP
     crossing = slice(at[0], at[0] + RAMP)
     mixed = (1 - share) * first[crossing] + share * second[crossing]
-    assert np.abs(heard[crossing] - mixed).max() < 1e-4, (
-        "a straight change from one to the other, no dip between"
-    )
+    assert np.abs(heard[crossing] - mixed).max() < 1e-4, "a straight change from one to the other, no dip between"
     back = slice(at[2] + RAMP, len(first))
     assert np.array_equal(heard[back], first[back]), "also after two changes within five milliseconds"
     begun = share[: at[2] - at[1]]

@@ -32,9 +32,7 @@ BUDGET = 100_000
 def visit(browser: Browser, serve: Callable[..., Served]) -> Iterator[Callable[..., Visitor]]:
     came: list[Visitor] = []
 
-    def start(
-        recipe: str = "aimoclips", hand: Any = "keyboard", context: Any = None, **options: Any
-    ) -> Visitor:
+    def start(recipe: str = "aimoclips", hand: Any = "keyboard", context: Any = None, **options: Any) -> Visitor:
         visitor = Visitor(browser, serve(recipe, **options), hand, **(context or {}))
         came.append(visitor)
         return visitor
@@ -87,9 +85,7 @@ def test_every_kind_of_page_is_accessible_and_does_not_scroll(visit: Callable[..
 
 @pytest.mark.slow
 def test_the_dark_scheme_is_accessible_too(visit: Callable[..., Visitor]) -> None:
-    visitor = visit(
-        "musiceval", hand="touch", count=1, design={"practice": 0}, context={"color_scheme": "dark"}
-    )
+    visitor = visit("musiceval", hand="touch", count=1, design={"practice": 0}, context={"color_scheme": "dark"})
     visitor.enter()
     visitor.listen()
     visitor.page.locator("fieldset.question input").first.tap()
@@ -103,9 +99,7 @@ def test_the_form_with_many_fields_is_accessible(visit: Callable[..., Visitor]) 
     visitor.enter()
     page = visitor.page
     page.wait_for_selector("form.trial:not([data-locked])")
-    assert page.locator(".chip.machine:visible").count() == 0, (
-        "judgement comes first, with no machine value in sight"
-    )
+    assert page.locator(".chip.machine:visible").count() == 0, "judgement comes first, with no machine value in sight"
     visitor.accessible()
     visitor.answer_page()
     page.wait_for_selector(".verify:visible")
@@ -113,9 +107,7 @@ def test_the_form_with_many_fields_is_accessible(visit: Callable[..., Visitor]) 
 
 
 @pytest.mark.slow
-def test_answers_open_by_the_rule_and_the_clip_is_heard_to_its_last_sample(
-    visit: Callable[..., Visitor],
-) -> None:
+def test_answers_open_by_the_rule_and_the_clip_is_heard_to_its_last_sample(visit: Callable[..., Visitor]) -> None:
     visitor = visit(count=1, design={"practice": 0, "replays": 1})
     visitor.enter()
     page = visitor.page
@@ -187,9 +179,7 @@ def test_keys_go_back_pause_and_can_be_turned_off(visit: Callable[..., Visitor])
 
 
 @pytest.mark.slow
-def test_every_scale_can_be_answered_and_a_wrong_answer_is_told_in_words(
-    visit: Callable[..., Visitor],
-) -> None:
+def test_every_scale_can_be_answered_and_a_wrong_answer_is_told_in_words(visit: Callable[..., Visitor]) -> None:
     scales = {
         "ten": Points(type="points", points=10, pictures={1: "pictures/low.png"}),
         "hundred": Points(type="points", points=101, first=0, anchors={0: "none", 100: "all"}),
@@ -247,11 +237,7 @@ def test_a_slider_has_no_value_until_it_is_touched(visit: Callable[..., Visitor]
     scales = {"unit": Numeric(type="numeric", low=0, high=1, step=0.01)}
     question = Question(id="unit", text="How much?", scale="unit", emotion="felt")
     visitor = visit(
-        count=1,
-        hand="touch",
-        design={"practice": 0, "listening": "free"},
-        scales=scales,
-        questions=[question],
+        count=1, hand="touch", design={"practice": 0, "listening": "free"}, scales=scales, questions=[question]
     )
     visitor.enter()
     page = visitor.page
@@ -310,9 +296,7 @@ def test_a_file_in_the_study_folder_brings_another_language(visit: Callable[...,
     (visitor.served.folder / "texts").mkdir()
     study = load_study(visitor.served.folder)
     titles = {"en": "How does it feel?", "nl": "Hoe klinkt dit?"}
-    write_text(
-        visitor.served.folder / STUDY_FILE, study_text(study.changed(languages=["en", "nl"], title=titles))
-    )
+    write_text(visitor.served.folder / STUDY_FILE, study_text(study.changed(languages=["en", "nl"], title=titles)))
     write_text(
         visitor.served.folder / "texts" / "nl.yaml",
         "language: Nederlands\nconsent: {title: Voordat u begint, agree: Ja}\n",
@@ -328,9 +312,7 @@ def test_a_file_in_the_study_folder_brings_another_language(visit: Callable[...,
 
 
 @pytest.mark.slow
-def test_a_stimulus_that_does_not_play_is_given_back_and_shown_to_the_researcher(
-    visit: Callable[..., Visitor],
-) -> None:
+def test_a_stimulus_that_does_not_play_is_given_back_and_shown_to_the_researcher(visit: Callable[..., Visitor]) -> None:
     visitor = visit(count=3, design={"practice": 0})
     files = sorted(visitor.served.folder.glob("media/**/*.wav"))
     files[0].write_bytes(b"RIFF this is no sound at all")
@@ -411,9 +393,7 @@ def test_recruiters_links_and_the_way_back(visit: Callable[..., Visitor], browse
     visitor.enter("/?PROLIFIC_PID=person-1&STUDY_ID=s&SESSION_ID=t")
     assert "PROLIFIC" not in visitor.page.url
     code = visitor.finish()
-    assert (
-        visitor.page.get_attribute("[data-part=url]", "href") == f"https://recruiter.example/done?cc={code}"
-    )
+    assert visitor.page.get_attribute("[data-part=url]", "href") == f"https://recruiter.example/done?cc={code}"
     (invited,) = served.collection.do(Invite(1))
     other = Visitor(browser, served)
     other.enter(f"/i/{Signer(SECRET).sign('invite', invited, 60)}")
@@ -434,10 +414,7 @@ def test_a_visit_under_a_path_is_light_fetched_ahead_and_tells_nothing_of_what_m
     clips: list[str] = []
     bodies: list[str] = []
     page.on("requestfinished", lambda one: clips.append(one.url) if "/media/" in one.url else None)
-    page.on(
-        "response",
-        lambda one: bodies.append(one.text()) if "/rate" in one.url and one.status == 200 else None,
-    )
+    page.on("response", lambda one: bodies.append(one.text()) if "/rate" in one.url and one.status == 200 else None)
     visitor.enter()
     visitor.listen()
     visitor.fetched(3)

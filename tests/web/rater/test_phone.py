@@ -176,43 +176,27 @@ def test_going_on_is_offered_not_imposed(visit: Callable[..., Visitor]) -> None:
 def test_a_digit_sets_a_slider_to_that_tenth(visit: Callable[..., Visitor]) -> None:
     scales = {
         "calm": Numeric(
-            type="numeric",
-            low=0,
-            high=1,
-            step=0.01,
-            anchors={0: "very calm", 0.5: "neutral", 1: "very aroused"},
+            type="numeric", low=0, high=1, step=0.01, anchors={0: "very calm", 0.5: "neutral", 1: "very aroused"}
         ),
-        "years": Points(
-            type="points", points=101, first=0, anchors={0: "never", 30: "seldom", 100: "always"}
-        ),
+        "years": Points(type="points", points=101, first=0, anchors={0: "never", 30: "seldom", 100: "always"}),
     }
     questions = [
         Question(id="calm", text="How calm?", scale="calm"),
         Question(id="years", text="How often?", scale="years", required=False),
     ]
     visitor = visit(
-        hand="keyboard",
-        count=1,
-        design={"practice": 0, "listening": "free"},
-        scales=scales,
-        questions=questions,
+        hand="keyboard", count=1, design={"practice": 0, "listening": "free"}, scales=scales, questions=questions
     )
     visitor.enter()
     page = visitor.page
     page.wait_for_selector("form.trial:not([data-locked])")
-    assert page.locator("[data-form='0'] .marks span").all_inner_texts() == [
-        "very calm",
-        "neutral",
-        "very aroused",
-    ]
+    assert page.locator("[data-form='0'] .marks span").all_inner_texts() == ["very calm", "neutral", "very aroused"]
     assert page.locator("[data-form='1'] .marks span").all_inner_texts() == ["never", "seldom", "always"]
     marks = page.locator("[data-form='0'] .marks span").all()
     middles = [box["x"] + box["width"] / 2 for mark in marks if (box := mark.bounding_box()) is not None]
     slider = page.locator("[data-form='0'] input[type=range]").bounding_box()
     assert slider is not None
-    assert middles[1] == pytest.approx(slider["x"] + slider["width"] / 2, abs=3), (
-        "the middle stands in the middle"
-    )
+    assert middles[1] == pytest.approx(slider["x"] + slider["width"] / 2, abs=3), "the middle stands in the middle"
     assert page.locator(".optional").all_inner_texts() == ["Optional"]
     visitor.accessible()
     page.keyboard.press("7")

@@ -96,9 +96,7 @@ def test_a_single_clip_continues_or_restarts(serve: Serve, browser: Browser, res
         visitor.run(0.2)
         page.click("[data-does=play]")
         page.wait_for_selector("[data-does=play]:not([data-state=pause])")
-    assert page.get_attribute("[data-part=player] [data-does=play]", "data-state") == (
-        "replay" if restarts else "play"
-    )
+    assert page.get_attribute("[data-part=player] [data-does=play]", "data-state") == ("replay" if restarts else "play")
     page.keyboard.press("4")
     page.keyboard.press("Enter")
     page.wait_for_selector("form.trial", state="detached")

@@ -21,9 +21,7 @@ from tests.web.conftest import log_in
 def test_a_questionnaire_and_a_trial_with_conditions(tmp_path: Path, options: WebOptions) -> None:
     folder = write_study(tmp_path / "study", "s", **STUDY)
     with (
-        Collection.open(
-            folder, options=CollectOptions(seed=3, durable=False, hidden=0, planted=0)
-        ) as collection,
+        Collection.open(folder, options=CollectOptions(seed=3, durable=False, hidden=0, planted=0)) as collection,
         TestClient(create_app(collection, options), base_url="http://127.0.0.1") as client,
     ):
         client.get("/")

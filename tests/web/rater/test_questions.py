@@ -45,14 +45,7 @@ STUDY: dict[str, Any] = {
         "look": {"type": "categories", "categories": ["happy", "sad"]},
     },
     "before": [
-        {
-            "id": "calm",
-            "text": "I am calm",
-            "scale": "five",
-            "grid": "mood",
-            "help": "How are you now?",
-            "none": True,
-        },
+        {"id": "calm", "text": "I am calm", "scale": "five", "grid": "mood", "help": "How are you now?", "none": True},
         {"id": "tired", "text": "I am tired", "scale": "five", "grid": "mood", "none": True},
         {"id": "paints", "text": "Do you paint?", "scale": "yes"},
         {"id": "what", "text": "What?", "scale": "story", "show_if": {"question": "paints", "is": "yes"}},
@@ -158,9 +151,7 @@ def test_everything_at_a_desk_by_keyboard(browser: Browser, serve: Callable[...,
     visitor.accessible()
     # A grid is a table at a desk: the columns' heads stand above the buttons.
     heads = [box.bounding_box() for box in page.query_selector_all(".matrix .column")]
-    boxes = [
-        box.bounding_box() for box in page.query_selector_all(f"{fieldset('I am calm')} :is(.option, .none)")
-    ]
+    boxes = [box.bounding_box() for box in page.query_selector_all(f"{fieldset('I am calm')} :is(.option, .none)")]
     assert len(heads) == len(boxes) == 6
     for head, box in zip(heads, boxes, strict=True):
         assert head
@@ -249,9 +240,7 @@ def test_everything_at_a_desk_by_keyboard(browser: Browser, serve: Callable[...,
 
 
 @pytest.mark.slow
-def test_everything_on_a_small_phone_by_touch_in_korean(
-    browser: Browser, serve: Callable[..., Served]
-) -> None:
+def test_everything_on_a_small_phone_by_touch_in_korean(browser: Browser, serve: Callable[..., Served]) -> None:
     served = serve("aigiemo", **{**STUDY, "count": 1})
     visitor = Visitor(browser, served, "touch", viewport={"width": 320, "height": 568}, locale="ko-KR")
     page = visitor.page

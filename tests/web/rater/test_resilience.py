@@ -77,9 +77,7 @@ def test_a_reload_in_the_middle_and_another_day_go_on_where_it_was(visit: Callab
 
 
 @pytest.mark.slow
-def test_an_answer_given_offline_is_kept_and_sent_when_the_line_is_back(
-    visit: Callable[..., Visitor],
-) -> None:
+def test_an_answer_given_offline_is_kept_and_sent_when_the_line_is_back(visit: Callable[..., Visitor]) -> None:
     visitor = visit(count=1)
     visitor.enter()
     rate_one(visitor)
@@ -101,9 +99,7 @@ def test_an_answer_given_offline_is_kept_and_sent_when_the_line_is_back(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("away", [0.0, 7200.0])
-def test_whoever_is_offline_finishes_what_was_fetched_ahead(
-    visit: Callable[..., Visitor], away: float
-) -> None:
+def test_whoever_is_offline_finishes_what_was_fetched_ahead(visit: Callable[..., Visitor], away: float) -> None:
     """Three trials without a connection, for a moment or until every lease has run out; each is stored once."""
     visitor = visit(count=4, design={"practice": 0})
     visitor.enter()
@@ -167,9 +163,7 @@ def test_the_code_waits_until_the_last_answer_has_arrived(visit: Callable[..., V
     assert banner is not None
     assert "server cannot be reached" in banner.inner_text()
     assert visitor.page.query_selector(".code output") is None
-    held = visitor.page.evaluate(
-        "() => Object.entries(localStorage).find(([name]) => name.includes(':answer:'))[1]"
-    )
+    held = visitor.page.evaluate("() => Object.entries(localStorage).find(([name]) => name.includes(':answer:'))[1]")
     visitor.page.goto("about:blank")
     visitor.served.begin()
     assert len(visitor.served.collection.ratings()) == 2
@@ -200,9 +194,7 @@ def test_an_answer_sent_twice_is_stored_once(visit: Callable[..., Visitor]) -> N
     assert len(lost) == 1
     visitor.finish()
     stored_as_sent(visitor.served, visitor)
-    visitor.complaints[:] = [
-        complaint for complaint in visitor.complaints if "ERR_CONNECTION_RESET" not in complaint
-    ]
+    visitor.complaints[:] = [complaint for complaint in visitor.complaints if "ERR_CONNECTION_RESET" not in complaint]
 
 
 @pytest.mark.slow

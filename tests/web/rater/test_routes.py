@@ -80,9 +80,7 @@ def test_an_answer_brings_the_next_step(client: TestClient, collection: Collecti
     assert (quiet["status"], quiet["then"]) == ("stored", None)
     assert client.get("/rate/step").json()["step"]["number"] == 3
     assert (
-        client.post("/rate/beat", json={"trial": client.get("/rate/step").json()["step"]["trial"]}).json()[
-            "seconds"
-        ]
+        client.post("/rate/beat", json={"trial": client.get("/rate/step").json()["step"]["trial"]}).json()["seconds"]
         > 60
     )
     stored = collection.ratings().filter(trial=int(step["trial"])).to_dicts()
@@ -129,17 +127,11 @@ def test_an_answer_brings_the_next_step(client: TestClient, collection: Collecti
         ({"heard": {"fields": {"valence": {"by": "x"}}}}, "by"),
     ],
 )
-def test_what_is_not_an_answer_is_refused_in_words(
-    client: TestClient, changes: dict[str, Any], words: str
-) -> None:
+def test_what_is_not_an_answer_is_refused_in_words(client: TestClient, changes: dict[str, Any], words: str) -> None:
     step = enter(client)
     message = refused(client.post("/rate/answer", json=good(step, **changes)), 422)
     valence, arousal = step["questions"]
-    names = {
-        "valence": (valence, "How pleasant"),
-        "arousal": (arousal, "How arousing"),
-        "other": ("not asked",),
-    }
+    names = {"valence": (valence, "How pleasant"), "arousal": (arousal, "How arousing"), "other": ("not asked",)}
     assert any(word in message for word in names.get(words, (words,))), message
     assert client.get("/rate/step").json()["step"]["trial"] == step["trial"]
 
@@ -153,9 +145,7 @@ def test_a_body_that_is_no_object_is_refused(client: TestClient, raw: bytes) -> 
 
 def test_type_and_size_of_a_body(client: TestClient) -> None:
     step = enter(client)
-    plain = client.post(
-        "/rate/answer", content=orjson.dumps(good(step)), headers={"content-type": "text/plain"}
-    )
+    plain = client.post("/rate/answer", content=orjson.dumps(good(step)), headers={"content-type": "text/plain"})
     refused(plain, 415)
     huge = client.post("/rate/answer", json=good(step, comment="x" * 2_000_000))
     refused(huge, 413)
@@ -250,9 +240,7 @@ def test_a_rater_who_accepts_two_hundred_drafts_in_a_minute(tmp_path: Path) -> N
     """Nothing is refused at the limits a study is served with, and every verdict is stored."""
     asked = [{"id": "style", "text": "Style", "scale": "nine", "machine_first": True}]
     rows = ["stimulus,style", *(f"s{n},{1 + n % 9}" for n in range(200))]
-    folder = write_study(
-        tmp_path / "study", "hasty", rows=rows, questions=asked, design={"ratings_per_item": 1}
-    )
+    folder = write_study(tmp_path / "study", "hasty", rows=rows, questions=asked, design={"ratings_per_item": 1})
     options = CollectOptions(seed=3, durable=False, hidden=0.0, planted=0.2)
     with Collection.open(folder, options=options) as collection:
         app = create_app(collection, WebOptions(secret=SECRET, access_log=False))
@@ -262,12 +250,7 @@ def test_a_rater_who_accepts_two_hundred_drafts_in_a_minute(tmp_path: Path) -> N
             while step["kind"] == "trial":
                 [name] = step["questions"]
                 log = {"fields": {name: {"seconds": 0.2, "keystrokes": 1, "first": "(rejected)"}}}
-                answer = {
-                    "trial": step["trial"],
-                    "key": step["trial"],
-                    "verdicts": {name: "accepted"},
-                    "heard": log,
-                }
+                answer = {"trial": step["trial"], "key": step["trial"], "verdicts": {name: "accepted"}, "heard": log}
                 response = client.post("/rate/answer", json=answer)
                 assert response.status_code == 200, response.text
                 step = response.json()["then"]

@@ -22,13 +22,10 @@ COUNT = 1
 ONE_AT_A_TIME = [
     name
     for name in RECIPES
-    if recipe_study(name).sets is None
-    and not any(isinstance(s, Trace) for s in recipe_study(name).scales.values())
+    if recipe_study(name).sets is None and not any(isinstance(s, Trace) for s in recipe_study(name).scales.values())
 ]
 """Recipes whose trials present one stimulus with its questions; sets and traces have pages and tests of their own."""
-VERIFIED = [
-    name for name in ONE_AT_A_TIME if any(each.machine_first for each in recipe_study(name).questions)
-]
+VERIFIED = [name for name in ONE_AT_A_TIME if any(each.machine_first for each in recipe_study(name).questions)]
 """Recipes with drafts; ``test_verification`` answers them by keyboard."""
 SCREENS = ("consent", "demographics", "instructions", "trial", "end")
 MACHINE = {
@@ -55,10 +52,7 @@ def stored_as_sent(served: Served, visitor: Visitor) -> None:
         for question, verdict in body["verdicts"].items():
             if verdict == "rejected":
                 expected[int(body["trial"]), question] = (None, None)
-    results = {
-        (row["trial"], row["question"]): (row["value"], row["answer"])
-        for row in ratings.iter_rows(named=True)
-    }
+    results = {(row["trial"], row["question"]): (row["value"], row["answer"]) for row in ratings.iter_rows(named=True)}
     assert results == expected
     assert len(ratings) == len(expected)
     verdicts = {(int(b["trial"]), q): v for b in visitor.sent for q, v in b["verdicts"].items()}
@@ -120,9 +114,7 @@ def test_a_whole_session(
 
 
 @pytest.mark.slow
-def test_the_grid_is_clicked_once_and_says_the_same_as_the_rows(
-    browser: Browser, serve: Callable[..., Served]
-) -> None:
+def test_the_grid_is_clicked_once_and_says_the_same_as_the_rows(browser: Browser, serve: Callable[..., Served]) -> None:
     served = serve("aimoclips", count=1, design={"affect_grid": ("valence", "arousal")})
     visitor = Visitor(browser, served, "touch")
     visitor.enter()

@@ -111,8 +111,7 @@ def check(members: list[tuple[str, bytes, dict[str, str]]]) -> None:
     assert len(set(hashes)) == len(members), "equal files are not equal bytes"
     assert len({len(name) for name, _, _ in members}) == 1
     told = [
-        {name: value for name, value in headers.items() if name not in {"etag", "date"}}
-        for _, _, headers in members
+        {name: value for name, value in headers.items() if name not in {"etag", "date"}} for _, _, headers in members
     ]
     assert all(headers == told[0] for headers in told), told
     assert "last-modified" not in told[0]

@@ -51,21 +51,15 @@ def test_nothing_tells_the_hidden_reference_from_the_others(serve_sets: Serve, j
     assert len(rows) == 4
     assert len(alike) == 1, "every member has the same row, but for its letter"
     names = [url.rsplit("/", 1)[-1] for url in visitor.asked if "/media/" in url]
-    assert [name.split("-")[0].split(".")[1] for name in names] == ["0", "1", "2", "3", "4"], (
-        "in the order shown"
-    )
+    assert [name.split("-")[0].split(".")[1] for name in names] == ["0", "1", "2", "3", "4"], "in the order shown"
     assert len({re.sub("[0-9a-f]", "0", name) for name in names}) == 1
     heads = [{name for name in head if name not in {"content-length", "date"}} for head in sent]
     assert all(head == heads[0] for head in heads)
-    said = "\n".join(
-        [*bodies, *visitor.asked, page.content(), page.evaluate("JSON.stringify({...sessionStorage})")]
-    )
+    said = "\n".join([*bodies, *visitor.asked, page.content(), page.evaluate("JSON.stringify({...sessionStorage})")])
     for name in [*SYSTEMS, "hidden-reference", "hidden_reference", 'anchor"', "stimuli.csv"]:
         assert name not in said, name
     assert leaks_of(page) == []
-    (step,) = [
-        json.loads(body)["step"] for body in bodies if body.startswith('{"step') and '"members"' in body
-    ]
+    (step,) = [json.loads(body)["step"] for body in bodies if body.startswith('{"step') and '"members"' in body]
     assert [set(member) for member in step["members"]] == [{"media", "kind"}] * 5
     assert [member["kind"] for member in step["members"]] == ["reference"] + ["judged"] * 4
     assert 20_000 < page.evaluate(WEIGHT) < BUDGET
@@ -91,9 +85,7 @@ def test_a_loop_is_repeated_between_its_handles(serve_sets: Serve, judge: Judges
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Home")
-    assert float(page.get_attribute(".edge.to", "aria-valuenow") or 0) == pytest.approx(
-        at[0] + 0.25, abs=0.01
-    )
+    assert float(page.get_attribute(".edge.to", "aria-valuenow") or 0) == pytest.approx(at[0] + 0.25, abs=0.01)
     visitor.member("A").tap()
     page.wait_for_selector(SOUNDING.format("A"))
     visitor.run(0.88)
@@ -142,9 +134,7 @@ def test_a_tab_in_the_background_is_counted(serve_sets: Serve, judge: Judges) ->
     assert stored["away"].to_list() == [heard["away"]]
 
 
-def test_parts_of_several_visits_make_a_whole_and_a_reload_keeps_them(
-    serve_sets: Serve, judge: Judges
-) -> None:
+def test_parts_of_several_visits_make_a_whole_and_a_reload_keeps_them(serve_sets: Serve, judge: Judges) -> None:
     """Changing back and forth: each member has to be heard to the end, in whatever pieces."""
     served = serve_sets("mushra", "grade", systems=2, seconds=2.0)
     visitor = judge(served, controlled=True)
@@ -398,9 +388,7 @@ def both(visitor: Judge) -> None:
     page.wait_for_selector("#dialog-image", state="hidden")
 
 
-@pytest.mark.parametrize(
-    ("kind", "scale"), [("ranking", "rank"), ("best-worst", "ends"), ("reference", "dmos")]
-)
+@pytest.mark.parametrize(("kind", "scale"), [("ranking", "rank"), ("best-worst", "ends"), ("reference", "dmos")])
 def test_rows_of_pictures(serve_sets: Serve, judge: Judges, kind: str, scale: str) -> None:
     served = serve_sets(kind, scale, media="image", systems=2 if kind == "reference" else 4)
     visitor = judge(served, "touch")
@@ -408,9 +396,7 @@ def test_rows_of_pictures(serve_sets: Serve, judge: Judges, kind: str, scale: st
     page = visitor.page
     opened(visitor)
     visitor.fits()
-    images = page.eval_on_selector_all(
-        ".picture img", "all => all.map((each) => each.getBoundingClientRect().height)"
-    )
+    images = page.eval_on_selector_all(".picture img", "all => all.map((each) => each.getBoundingClientRect().height)")
     assert len(images) == (2 if kind == "reference" else 4)
     assert min(images) >= 40
     assert page.locator(".gallery:visible").count() == (kind == "reference")

@@ -67,20 +67,14 @@ def write(folder: Path, scale: str, sets: dict[str, Any] | None, **parts: Any) -
 
 
 @pytest.fixture
-def served(
-    request: pytest.FixtureRequest, tmp_path: Path, hashed: str
-) -> Iterator[tuple[TestClient, Collection, str]]:
+def served(request: pytest.FixtureRequest, tmp_path: Path, hashed: str) -> Iterator[tuple[TestClient, Collection, str]]:
     kind, scale = request.param
     sets: dict[str, Any] | None = None if kind is None else {"type": kind}
     if sets is not None and kind in {"mushra", "reference"}:
         sets["reference"] = "Quillbox"
-    options = WebOptions(
-        secret=SECRET, password=hashed, address_per_minute=0, rater_per_minute=0, access_log=False
-    )
+    options = WebOptions(secret=SECRET, password=hashed, address_per_minute=0, rater_per_minute=0, access_log=False)
     with (
-        Collection.open(
-            write(tmp_path / "s", scale, sets), options=CollectOptions(seed=1, durable=False)
-        ) as it,
+        Collection.open(write(tmp_path / "s", scale, sets), options=CollectOptions(seed=1, durable=False)) as it,
         TestClient(create_app(it, options), base_url="http://study.test", follow_redirects=False) as client,
     ):
         yield client, it, scale
@@ -105,9 +99,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("served", EVERY, indirect=True, ids=str)
-def test_a_rater_answers_everything_and_the_researcher_sees_it(
-    served: tuple[TestClient, Collection, str],
-) -> None:
+def test_a_rater_answers_everything_and_the_researcher_sees_it(served: tuple[TestClient, Collection, str]) -> None:
     client, collection, scale = served
     step, kind = begin(client), None if collection.study.sets is None else collection.study.sets.type
     trials = 0
@@ -131,17 +123,7 @@ def test_a_rater_answers_everything_and_the_researcher_sees_it(
     assert snapshot.traces.height == (trials if kind is None else 0)
     researcher = log_in(client)
     rater = snapshot.raters["rater"][0]
-    listed = (
-        "study",
-        "coverage",
-        "machine",
-        "reliability",
-        "systems",
-        "stimuli",
-        "problems",
-        "raters",
-        "ratings",
-    )
+    listed = ("study", "coverage", "machine", "reliability", "systems", "stimuli", "problems", "raters", "ratings")
     for path in (*listed, f"raters/{rater}/trials", f"raters/{rater}/effect"):
         reply = researcher.get(f"/api/v1/{path}")
         assert reply.status_code == 200, (path, reply.text)
@@ -176,16 +158,12 @@ def test_the_hidden_reference_looks_like_any_other(served: tuple[TestClient, Col
     ahead = [member["media"] for trial in step["following"] for member in trial["members"]]
     assert len(set(ahead) | set(names)) == len(ahead) + 4
     again = client.get("/rate/step").json()["step"]
-    assert [member["media"] for member in again["members"]] == names, (
-        "a reload shows the same names and order"
-    )
+    assert [member["media"] for member in again["members"]] == names, "a reload shows the same names and order"
     shown = decode({"step": step}, blinding)
     assert [member.media for member in shown.members] == files  # type: ignore[union-attr]  # a trial
 
 
-@pytest.mark.parametrize(
-    "name", ["1.0-", "1.-" + "0" * 24, "1.100-" + "0" * 24, ".1-" + "0" * 24, "1.1.1-" + "0" * 24]
-)
+@pytest.mark.parametrize("name", ["1.0-", "1.-" + "0" * 24, "1.100-" + "0" * 24, ".1-" + "0" * 24, "1.1.1-" + "0" * 24])
 @pytest.mark.parametrize("served", [("pair", "which")], indirect=True, ids=str)
 def test_names_that_no_place_has(served: tuple[TestClient, Collection, str], name: str) -> None:
     assert Blinding(SECRET, served[1].study).media_of(name) is None
@@ -240,13 +218,7 @@ def test_scales_in_the_language_of_the_rater(tmp_path: Path) -> None:
         assert present(collection.study, "ko")["set_type"] == "pair"
     assert scales["choice"] == {"type": "choice", "ties": True, "tie": "같다"}
     assert scales["preference"] == {"type": "preference", "steps": 1, "anchors": [[0, "같다"], [1, "낫다"]]}
-    assert scales["grade"] == {
-        "type": "grade",
-        "low": 0.0,
-        "high": 100.0,
-        "step": 1.0,
-        "bands": ["나쁨", "좋음"],
-    }
+    assert scales["grade"] == {"type": "grade", "low": 0.0, "high": 100.0, "step": 1.0, "bands": ["나쁨", "좋음"]}
     assert scales["rank"] == {"type": "rank", "best": "위", "worst": "가장 나쁨"}
     assert scales["best-worst"] == {"type": "best-worst", "best": "가장 좋음", "worst": "최소"}
     trace = {"low": -1.0, "high": 1.0, "rate": 20.0, "low_text": "슬픔", "high_text": ""}

@@ -122,9 +122,7 @@ def test_a_regional_language_falls_back(tmp_path: Path) -> None:
     assert texts_for("ko-KR")["consent"] == texts_for("ko")["consent"]
     assert texts_for("nl") == texts_for("en")
     (tmp_path / "texts").mkdir()
-    (tmp_path / "texts" / "nl.yaml").write_text(
-        "language: Nederlands\nchoices: {violin: viool}\n", encoding="utf-8"
-    )
+    (tmp_path / "texts" / "nl.yaml").write_text("language: Nederlands\nchoices: {violin: viool}\n", encoding="utf-8")
     dutch = texts_for("nl-BE", tmp_path)
     assert (dutch["language"], dutch["choices"]["violin"]) == ("Nederlands", "viool")
 

@@ -133,10 +133,7 @@ RECORD = """async (moves) => {
         ([["move", 0.5, [0.2]], ["move", 1.49, [0.9]]], [None, 0.2, 0.2, 0.9, 0.9, 0.9]),
         ([["move", 9, [0.2]]], [None] * 6),
         ([["move", 0, [0.1]], ["leave", 0.5], ["comeBack", 1.5]], [0.1, None, None, 0.1, 0.1, 0.1]),
-        (
-            [["move", 0, [0.1]], ["leave", 1], ["leave", 2], ["comeBack", 3]],
-            [0.1, 0.1, None, None, None, None],
-        ),
+        ([["move", 0, [0.1]], ["leave", 1], ["leave", 2], ["comeBack", 3]], [0.1, 0.1, None, None, None, None]),
         ([["move", 0, [0.1]], ["jump", 1, 2]], [0.1, 0.1, None, None, 0.1, 0.1]),
         ([["move", 0, [0.1]], ["move", 2, [0.7]], ["jump", 2.2, 1]], [0.1, 0.1, 0.7, 0.7, 0.7, 0.7]),
     ],
@@ -260,9 +257,7 @@ def test_the_plane_by_touch_on_a_small_phone(visit: Callable[..., Visitor]) -> N
 
     def touch(kind: str, *place: float) -> None:
         points = (
-            [{"x": box["x"] + place[0] * box["width"], "y": box["y"] + (1 - place[1]) * box["height"]}]
-            if place
-            else []
+            [{"x": box["x"] + place[0] * box["width"], "y": box["y"] + (1 - place[1]) * box["height"]}] if place else []
         )
         stamps[0] += 0.2  # a finger that comes to rest: after a flick a browser would swallow the next tap
         finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points, "timestamp": stamps[0]})
@@ -284,9 +279,7 @@ def test_the_plane_by_touch_on_a_small_phone(visit: Callable[..., Visitor]) -> N
     assert across[-1] == pytest.approx(0.8, abs=0.02)
     assert up[-1] == pytest.approx(0, abs=1)
     assert page.evaluate("() => document.querySelector('#stage').scrollTop") == 0
-    stored = {
-        row["question"]: row for row in visitor.served.collection.snapshot().traces.iter_rows(named=True)
-    }
+    stored = {row["question"]: row for row in visitor.served.collection.snapshot().traces.iter_rows(named=True)}
     for question, sent in {"valence": across, "arousal": up}.items():
         known = [sample for sample in sent if sample is not None]
         assert stored[question]["samples"][: -len(known)] == [None] * (SAMPLES - len(known))

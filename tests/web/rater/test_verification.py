@@ -97,10 +97,7 @@ class Expert:
                 field.fill("0.5" if "amount" in (field.get_attribute("class") or "") else SENTENCE)
 
     def verdicts(self) -> list[str]:
-        return [
-            node.get_attribute("data-verdict") or ""
-            for node in self.page.query_selector_all("fieldset.verify")
-        ]
+        return [node.get_attribute("data-verdict") or "" for node in self.page.query_selector_all("fieldset.verify")]
 
 
 @pytest.mark.slow
@@ -175,9 +172,7 @@ def test_twelve_images_by_keyboard_alone(browser: Browser, tmp_path: Path) -> No
             before.wait_for_element_state("hidden")
     visitor.wait_for(".code output")
     assert page.evaluate(QUEUED) == 0
-    assert {turn: keys[turn] for turn in (0, 6, 9, 11)} == {0: 2, 6: 2, 9: 2, 11: 2}, (
-        "seven drafts in two keys"
-    )
+    assert {turn: keys[turn] for turn in (0, 6, 9, 11)} == {0: 2, 6: 2, 9: 2, 11: 2}, "seven drafts in two keys"
     assert keys[1] <= 8
     assert keys[4] <= 8
     assert len(visitor.sent) == 12
@@ -207,14 +202,9 @@ def test_twelve_images_by_keyboard_alone(browser: Browser, tmp_path: Path) -> No
 
 def _as_logged(served: Served, visitor: Visitor) -> None:
     """Time, keys and first answers of every field are stored as the page counted them, and add up."""
-    stored = {
-        (row["trial"], row["question"]): row for row in served.collection.ratings().iter_rows(named=True)
-    }
+    stored = {(row["trial"], row["question"]): row for row in served.collection.ratings().iter_rows(named=True)}
     for body in visitor.sent:
-        log = {
-            served.blinding.question_of(body["trial"], name): each
-            for name, each in body["heard"]["fields"].items()
-        }
+        log = {served.blinding.question_of(body["trial"], name): each for name, each in body["heard"]["fields"].items()}
         for question, each in log.items():
             row = stored[int(body["trial"]), question]
             assert row["field_seconds"] == pytest.approx(each["seconds"])
@@ -335,19 +325,13 @@ def test_one_field_of_many_images_at_once(browser: Browser, tmp_path: Path) -> N
     page.keyboard.type(" with ink")
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
-    page.wait_for_function(
-        f"() => document.querySelector('.editor textarea, .editor input')?.value === '{drafts[2]}'"
-    )
+    page.wait_for_function(f"() => document.querySelector('.editor textarea, .editor input')?.value === '{drafts[2]}'")
     page.wait_for_timeout(400)  # counts for the image that is open
     page.reload()  # the marks and the first correction are still there
-    page.wait_for_function(
-        f"() => document.querySelector('.editor textarea, .editor input')?.value === '{drafts[2]}'"
-    )
+    page.wait_for_function(f"() => document.querySelector('.editor textarea, .editor input')?.value === '{drafts[2]}'")
     page.keyboard.press("Escape")
     page.keyboard.press("Enter")
-    page.wait_for_function(
-        f"() => document.querySelector('.editor textarea, .editor input')?.value === '{drafts[5]}'"
-    )
+    page.wait_for_function(f"() => document.querySelector('.editor textarea, .editor input')?.value === '{drafts[5]}'")
     page.keyboard.press("Enter")  # right after all: accepted as it is
     page.keyboard.press("Enter")
     page.wait_for_selector("#count:has-text('7–12 of 14')")
@@ -361,9 +345,7 @@ def test_one_field_of_many_images_at_once(browser: Browser, tmp_path: Path) -> N
     page.wait_for_selector(".wait")
     visitor.context.set_offline(False)
     page.wait_for_selector(".code output")
-    assert [int(body["trial"]) for body in visitor.sent] == sorted(
-        int(body["trial"]) for body in visitor.sent
-    )
+    assert [int(body["trial"]) for body in visitor.sent] == sorted(int(body["trial"]) for body in visitor.sent)
     stored_as_sent(served, visitor)
     _as_logged(served, visitor)
     fields = served.collection.snapshot().fields

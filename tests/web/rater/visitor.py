@@ -73,11 +73,7 @@ class Visitor:
     ) -> None:
         """With ``controlled`` the page's time and sound stand still until ``run`` lets them go on."""
         desk: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
-        phone: dict[str, Any] = {
-            "viewport": {"width": 390, "height": 844},
-            "has_touch": True,
-            "is_mobile": True,
-        }
+        phone: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
         self.hand = hand
         self.served = served
         device = desk if hand == "keyboard" else phone
@@ -94,9 +90,7 @@ class Visitor:
     def tab(self) -> Page:
         """One more tab of the same browser."""
         page = self.context.new_page()
-        page.on(
-            "console", lambda told: self._complain(told.text) if told.type in {"error", "warning"} else None
-        )
+        page.on("console", lambda told: self._complain(told.text) if told.type in {"error", "warning"} else None)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", self._noted)
         page.on("requestfinished", lambda request: self.arrived.add(request.url))
@@ -177,9 +171,7 @@ class Visitor:
             options = "{ resultTypes: ['violations'] }"
             result = self.page.evaluate(f"async () => (await axe.run({options})).violations")
         else:  # Axe uses timers
-            self.page.evaluate(
-                "() => { axe.run({ resultTypes: ['violations'] }).then((all) => (window.axed = all)); }"
-            )
+            self.page.evaluate("() => { axe.run({ resultTypes: ['violations'] }).then((all) => (window.axed = all)); }")
             while not self.page.evaluate("() => Boolean(window.axed)"):
                 self.run(0.001)
             result = self.page.evaluate("() => window.axed.violations")
@@ -197,9 +189,7 @@ class Visitor:
             self.page.wait_for_event("requestfinished")
         study = self.served.collection.study
         kind = "blobs" if study.sets else "images" if study.media == "image" else "clips"
-        self.page.wait_for_function(
-            "([kind, count]) => window.ready[kind] >= count", arg=[kind, here or media]
-        )
+        self.page.wait_for_function("([kind, count]) => window.ready[kind] >= count", arg=[kind, here or media])
 
     # --- the way through --------------------------------------------------------------------------------------------
 
@@ -291,9 +281,7 @@ class Visitor:
                 choices[which].tap()
             else:
                 active = self.page.get_attribute("fieldset.question.active", "data-form")
-                assert active == question.get_attribute("data-form"), (
-                    "a digit answers the question that is active"
-                )
+                assert active == question.get_attribute("data-form"), "a digit answers the question that is active"
                 self.page.keyboard.press(str(which + 1))
             return
         assert field is not None

@@ -22,7 +22,5 @@ def from_address(app: ASGIApp, address: str, **headers: str) -> TestClient:
 def try_password(door: TestClient, password: str, **headers: str) -> Response:
     door.cookies.clear()
     hidden = door.get("/study/login").text.split('name="page" value="')[1].split('"')[0]
-    message: Response = door.post(
-        "/study/login", data={"password": password, "page": hidden}, headers=headers
-    )  # type: ignore[assignment]  # the test client's own response class
+    message: Response = door.post("/study/login", data={"password": password, "page": hidden}, headers=headers)  # type: ignore[assignment]  # the test client's own response class
     return message

@@ -11,10 +11,7 @@ from starlette.types import ASGIApp
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from heartfelt.web.options import WebOptions
-from heartfelt.web.security.signing import (
-    RATER_COOKIE,
-    Signer,
-)
+from heartfelt.web.security.signing import RATER_COOKIE, Signer
 from tests.web.conftest import SECRET
 from tests.web.security.browsers import from_address
 from tests.web.security.test_cookies import Clock
@@ -48,9 +45,7 @@ def test_every_address_has_a_bucket_of_its_own() -> None:
     assert [here.get("/here").status_code for _ in range(2)] == [200, 429]
     assert there.get("/here").status_code == 200
     clock.now += 600
-    assert [here.get("/here").status_code for _ in range(4)] == [200, 200, 200, 429], (
-        "no more than a minute's"
-    )
+    assert [here.get("/here").status_code for _ in range(4)] == [200, 200, 200, 429], "no more than a minute's"
 
 
 def test_raters_are_counted_by_themselves_and_strangers_by_address() -> None:
@@ -59,9 +54,7 @@ def test_raters_are_counted_by_themselves_and_strangers_by_address() -> None:
     each, two = ({"cookie": f"{RATER_COOKIE}={Signer(SECRET).sign('rater', name, 60)}"} for name in "ab")
     assert [door.get("/here", headers=each).status_code for _ in range(4)] == [200, 200, 200, 429]
     elsewhere = from_address(app, "192.0.2.2")
-    assert elsewhere.get("/here", headers=each).status_code == 429, (
-        "a rater has one bucket, wherever they are"
-    )
+    assert elsewhere.get("/here", headers=each).status_code == 429, "a rater has one bucket, wherever they are"
     assert [door.get("/here", headers=two).status_code for _ in range(4)] == [200, 200, 200, 429]
     assert [door.get("/here").status_code for _ in range(3)] == [200, 200, 429]
     forged = {"cookie": f"{RATER_COOKIE}={Signer(b'some other secret').sign('rater', 'c', 60)}"}
@@ -98,6 +91,4 @@ def test_forwarded_addresses_count_only_behind_a_proxy_that_is_trusted() -> None
     proxy = from_address(behind, "10.0.0.1")
     assert statuses(proxy, "203.0.113.1", 3) == [200, 200, 429]
     assert statuses(proxy, "203.0.113.2", 3) == [200, 200, 429]
-    assert statuses(proxy, "203.0.113.3, 203.0.113.1", 1) == [429], (
-        "what came before the proxy is not believed"
-    )
+    assert statuses(proxy, "203.0.113.3, 203.0.113.1", 1) == [429], "what came before the proxy is not believed"

@@ -9,13 +9,7 @@ from heartfelt.collect import Collection
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
 from heartfelt.web.security import signing
-from heartfelt.web.security.signing import (
-    EARLIER_COOKIE,
-    RATER_COOKIE,
-    STUDY_COOKIE,
-    Signer,
-    delete_cookie,
-)
+from heartfelt.web.security.signing import EARLIER_COOKIE, RATER_COOKIE, STUDY_COOKIE, Signer, delete_cookie
 from tests.web.conftest import PASSWORD, SECRET
 from tests.web.security.browsers import from_address, try_password
 from tests.web.security.test_cookies import Clock
@@ -61,21 +55,15 @@ def test_memory_for_signed_texts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_cookies_a_browser_gets(collection: Collection, hashed: str) -> None:
-    options = WebOptions(
-        secret=SECRET, password=hashed, public_url="https://public.example", secure_cookies=True
-    )
+    options = WebOptions(secret=SECRET, password=hashed, public_url="https://public.example", secure_cookies=True)
     app = create_app(collection, options)
     door = from_address(app, "192.0.2.1")
     message = door.get("/").headers["set-cookie"].lower()
     assert message.startswith(f"{RATER_COOKIE}=")
-    assert all(
-        part in message for part in ("max-age=7776000", "samesite=lax", "secure", "httponly", "path=/")
-    )
+    assert all(part in message for part in ("max-age=7776000", "samesite=lax", "secure", "httponly", "path=/"))
     message = try_password(door, PASSWORD).headers["set-cookie"].lower()
     assert message.startswith(f"{STUDY_COOKIE}=")
-    assert all(
-        part in message for part in ("max-age=43200", "samesite=strict", "secure", "httponly", "path=/")
-    )
+    assert all(part in message for part in ("max-age=43200", "samesite=strict", "secure", "httponly", "path=/"))
     response = Response()
     delete_cookie(response, options, STUDY_COOKIE)
     assert "max-age=0" in response.headers["set-cookie"].lower()
@@ -95,9 +83,7 @@ def test_a_browser_has_been_eight_raters_at_most(collection: Collection, options
     assert door.get("/?PROLIFIC_PID=person-1").status_code == 409, "the ninth person back has to prove it"
 
 
-def test_a_rater_known_here_comes_in_again_without_a_second_place(
-    collection: Collection, options: WebOptions
-) -> None:
+def test_a_rater_known_here_comes_in_again_without_a_second_place(collection: Collection, options: WebOptions) -> None:
     rater, _ = rate(collection, "a", most=1)
     door = from_address(create_app(collection, options), "192.0.2.1")
     door.cookies.set(RATER_COOKIE, Signer(SECRET).sign("rater", rater, 60))

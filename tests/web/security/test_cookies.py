@@ -35,9 +35,7 @@ def test_what_was_signed_is_read_back(value: str) -> None:
 def test_a_text_opens_only_for_its_purpose() -> None:
     signer = Signer(SECRET)
     signed = signer.sign("rater", "r1", 60)
-    assert [signer.read(purpose, signed) for purpose in ("study", "invite", "page", "rate", "raterr1")] == [
-        None
-    ] * 5
+    assert [signer.read(purpose, signed) for purpose in ("study", "invite", "page", "rate", "raterr1")] == [None] * 5
 
 
 def test_a_text_expires() -> None:
@@ -73,11 +71,7 @@ def test_nothing_forged_is_read(noise: str, place: int, letter: str) -> None:
 def test_the_same_signature_in_another_last_letter_is_not_read() -> None:
     signer = Signer(SECRET)
     signed = signer.sign("rater", "r1", 60)
-    read = [
-        letter
-        for letter in ascii_letters + digits + "-_"
-        if signer.read("rater", signed[:-1] + letter) == "r1"
-    ]
+    read = [letter for letter in ascii_letters + digits + "-_" if signer.read("rater", signed[:-1] + letter) == "r1"]
     assert read == [signed[-1]]
 
 
@@ -91,9 +85,7 @@ def test_cookies_are_kept_from_scripts_and_other_sites(name: str, site: str) -> 
     response = Response()
     set_cookie(response, WebOptions(secret=SECRET, prefix="/one", secure_cookies=True), name, "x", 60)
     message = response.headers["set-cookie"].lower()
-    assert all(
-        part in message for part in ("httponly", "secure", f"samesite={site}", "path=/one", "max-age=60")
-    )
+    assert all(part in message for part in ("httponly", "secure", f"samesite={site}", "path=/one", "max-age=60"))
     plain = Response()
     set_cookie(plain, WebOptions(secret=SECRET), name, "x", 60)
     assert "secure" not in plain.headers["set-cookie"].lower()

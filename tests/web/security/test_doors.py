@@ -41,9 +41,7 @@ def test_nothing_of_the_researchers_opens_without_a_login(stranger: TestClient) 
     assert stranger.get("/study/events").status_code == 401
 
 
-def test_a_raters_cookie_opens_nothing_of_the_researchers(
-    stranger: TestClient, collection: Collection
-) -> None:
+def test_a_raters_cookie_opens_nothing_of_the_researchers(stranger: TestClient, collection: Collection) -> None:
     rater, _ = rate(collection, "a", most=2)
     signed = Signer(SECRET).sign("rater", rater, 60)
     for name in (RATER_COOKIE, STUDY_COOKIE):
@@ -71,13 +69,7 @@ def test_a_rater_cannot_touch_another_raters_trial(stranger: TestClient, collect
     assert isinstance(step, ShowTrial)
     stranger.cookies.set(RATER_COOKIE, Signer(SECRET).sign("rater", each, 60))
     before = collection.ratings().height
-    body = {
-        "trial": step.trial,
-        "key": "k",
-        "values": {"valence": 1, "arousal": 1},
-        "heard": {},
-        "go_on": True,
-    }
+    body = {"trial": step.trial, "key": "k", "values": {"valence": 1, "arousal": 1}, "heard": {}, "go_on": True}
     assert stranger.post("/rate/answer", json=body).status_code == 404
     assert stranger.post("/rate/beat", json={"trial": step.trial}).status_code == 404
     assert stranger.post("/rate/flag", json={"trial": step.trial, "reason": "x"}).status_code in {404, 422}
@@ -116,21 +108,16 @@ def test_media_need_a_cookie(stranger: TestClient, collection: Collection) -> No
     assert stranger.get(address).status_code == 401
     stranger.cookies.set(RATER_COOKIE, Signer(SECRET).sign("rater", rater, 60))
     assert stranger.get(address).status_code == 200
-    assert stranger.get(f"/media/{step.media}").status_code == 404, (
-        "raters know media by the trial's name only"
-    )
+    assert stranger.get(f"/media/{step.media}").status_code == 404, "raters know media by the trial's name only"
 
 
 @pytest.mark.slow
 def test_a_wrong_password_does_not_let_in_and_too_many_wait(collection: Collection, hashed: str) -> None:
     options = WebOptions(secret=SECRET, password=hashed, logins_per_minute=3, access_log=False)
-    with TestClient(
-        create_app(collection, options), base_url="http://study.test", follow_redirects=False
-    ) as client:
+    with TestClient(create_app(collection, options), base_url="http://study.test", follow_redirects=False) as client:
         hidden = client.get("/study/login").text.split('name="page" value="')[1].split('"')[0]
         tried = [
-            client.post("/study/login", data={"password": f"wrong {n}", "page": hidden}).status_code
-            for n in range(5)
+            client.post("/study/login", data={"password": f"wrong {n}", "page": hidden}).status_code for n in range(5)
         ]
         assert tried == [401, 401, 401, 429, 429]
         message = client.post("/study/login", data={"password": PASSWORD, "page": hidden})
@@ -172,13 +159,9 @@ def test_changes_need_the_pages_own_token(researcher: TestClient) -> None:
     assert researcher.patch(path, json=body).status_code == 403
     other = Signer(SECRET).sign("page", "another session", 60)
     for wrong in ("", "x", other, researcher.cookies[STUDY_COOKIE], token[:-4] + "AAAA"):
-        assert researcher.patch(path, json=body, headers={"x-heartfelt-token": wrong}).status_code == 403, (
-            wrong
-        )
+        assert researcher.patch(path, json=body, headers={"x-heartfelt-token": wrong}).status_code == 403, wrong
     assert researcher.get(path).json()["cap"] is None
-    message = researcher.patch(
-        path, json=body, headers={"x-heartfelt-token": token, "origin": "https://evil.test"}
-    )
+    message = researcher.patch(path, json=body, headers={"x-heartfelt-token": token, "origin": "https://evil.test"})
     assert message.status_code == 403
     assert researcher.patch(path, json=body, headers={"x-heartfelt-token": token}).json()["cap"] == 7
 
@@ -196,13 +179,9 @@ def test_logging_out_needs_the_page_and_takes_the_cookie_back(researcher: TestCl
     assert researcher.get(f"{API}/coverage").status_code == 401
 
 
-def test_raters_are_told_neither_system_nor_intent_nor_file(
-    stranger: TestClient, collection: Collection
-) -> None:
+def test_raters_are_told_neither_system_nor_intent_nor_file(stranger: TestClient, collection: Collection) -> None:
     """Everything a rater's browser is sent, headers included, from the door to the end."""
-    hidden = re.compile(
-        "|".join([*SYSTEMS, *INTENTS, r"\.wav", "stimuli.csv", str(collection.folder)]), re.IGNORECASE
-    )
+    hidden = re.compile("|".join([*SYSTEMS, *INTENTS, r"\.wav", "stimuli.csv", str(collection.folder)]), re.IGNORECASE)
     seen = [stranger.get("/"), stranger.get("/rate")]
     scripts = set(re.findall(r'(?:src|href)="([^"]+)"', seen[-1].text))
     seen += [stranger.get(link) for link in scripts if link.startswith("/")]
@@ -243,9 +222,7 @@ def test_secrets_stay_out_of_the_log(
     loud = WebOptions(secret=SECRET, password=options.password)
     with (
         caplog.at_level(logging.DEBUG),
-        TestClient(
-            create_app(collection, loud), base_url="http://study.test", follow_redirects=False
-        ) as client,
+        TestClient(create_app(collection, loud), base_url="http://study.test", follow_redirects=False) as client,
     ):
         client.get("/?PROLIFIC_PID=person-5f3a&STUDY_ID=s1&SESSION_ID=t1")
         log_in(client)
@@ -254,19 +231,10 @@ def test_secrets_stay_out_of_the_log(
         client.get(link)
         cookies = [cookie.value for cookie in client.cookies.jar]
     lines = "\n".join(
-        f"{record.name} {record.getMessage()}"
-        for record in caplog.records
-        if not record.name.startswith("http")
+        f"{record.name} {record.getMessage()}" for record in caplog.records if not record.name.startswith("http")
     )
     assert "GET /study 200" in lines
-    for secret in (
-        "person-5f3a",
-        PASSWORD,
-        token,
-        link.rsplit("/", 1)[-1],
-        SECRET.decode(),
-        *filter(None, cookies),
-    ):
+    for secret in ("person-5f3a", PASSWORD, token, link.rsplit("/", 1)[-1], SECRET.decode(), *filter(None, cookies)):
         assert secret not in lines
 
 
@@ -281,8 +249,7 @@ def test_headers_are_on_every_answer(stranger: TestClient, researcher: TestClien
         assert response.headers["cache-control"], path
         if "text/html" in response.headers.get("content-type", ""):
             assert not re.search(
-                r"<script(?![^>]*\b(?:src=|type=\"application/json\"))|<style|\sstyle=|\son\w+=",
-                response.text,
+                r"<script(?![^>]*\b(?:src=|type=\"application/json\"))|<style|\sstyle=|\son\w+=", response.text
             ), path
     assert researcher.get("/static/study/../../app.py").status_code == 404
 
@@ -292,8 +259,7 @@ def test_people_get_pages_and_programs_get_json(stranger: TestClient) -> None:
     assert page.status_code == 404
     assert "<h1>There is nothing here.</h1>" in page.text
     assert (
-        stranger.get("/nothing", headers={"accept": "application/json"}).json()["problem"]
-        == "There is nothing here."
+        stranger.get("/nothing", headers={"accept": "application/json"}).json()["problem"] == "There is nothing here."
     )
     message = stranger.get(f"{API}/coverage", headers={"accept": "text/html,*/*"})
     assert message.json()["problem"] == "This needs a login."
@@ -301,18 +267,13 @@ def test_people_get_pages_and_programs_get_json(stranger: TestClient) -> None:
 
 @pytest.mark.slow
 def test_a_fault_is_told_without_its_inside(
-    collection: Collection,
-    options: WebOptions,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    collection: Collection, options: WebOptions, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken() -> None:
         raise RuntimeError("the inside of the server")
 
     app = create_app(collection, options)
-    with TestClient(
-        app, base_url="http://study.test", raise_server_exceptions=False, follow_redirects=False
-    ) as client:
+    with TestClient(app, base_url="http://study.test", raise_server_exceptions=False, follow_redirects=False) as client:
         log_in(client)
         monkeypatch.setattr(collection, "coverage", broken)
         message = client.get(f"{API}/coverage")
@@ -359,9 +320,7 @@ def test_every_error_of_the_collection_has_its_status() -> None:
 def test_everything_works_under_a_prefix(collection: Collection, hashed: str, strips: bool) -> None:
     prefix = "/lab/one"
     options = WebOptions(secret=SECRET, password=hashed, prefix=prefix, access_log=False)
-    with TestClient(
-        create_app(collection, options), base_url="http://study.test", follow_redirects=False
-    ) as client:
+    with TestClient(create_app(collection, options), base_url="http://study.test", follow_redirects=False) as client:
         before = "" if strips else prefix
         assert client.get(f"{before}/study").headers["location"] == f"{prefix}/study/login"
         assert client.get(f"{before}/").headers["location"] == f"{prefix}/rate"

@@ -68,9 +68,7 @@ def test_a_body_may_be_so_large_and_no_larger() -> None:
     message = door.post("/here", content=b"x" * 1001, headers=JSON)
     assert message.status_code == 413
     for answer, status in [("0" * 30 + "5000", 413), ("9" * 40, 413), ("-1", 400), ("1e3", 400), ("", 400)]:
-        assert (
-            door.post("/here", content=b"{}", headers=JSON | {"content-length": answer}).status_code == status
-        )
+        assert door.post("/here", content=b"{}", headers=JSON | {"content-length": answer}).status_code == status
     assert set(message.json()) == {"problem", "fix"}
 
 
@@ -145,10 +143,7 @@ def test_under_a_prefix_with_or_without_the_proxy_taking_it_off(path: str) -> No
 def test_the_log_has_no_query_and_no_personal_link(caplog: pytest.LogCaptureFixture) -> None:
     door = client(WebOptions(secret=SECRET))
     with caplog.at_level(logging.INFO, "heartfelt.access"):
-        door.get(
-            "/here?PROLIFIC_PID=5f3a",
-            headers={"cookie": "heartfelt_rater=abc", "authorization": "Bearer t0k"},
-        )
+        door.get("/here?PROLIFIC_PID=5f3a", headers={"cookie": "heartfelt_rater=abc", "authorization": "Bearer t0k"})
         door.get("/i/signed-key")
         door.get("/line%0abreak")
     lines = [record.getMessage() for record in caplog.records if record.name == "heartfelt.access"]

@@ -15,11 +15,7 @@ from heartfelt.web.options import WebOptions
 from heartfelt.web.security import access, guard
 from heartfelt.web.security.access import EndedLogins, Tokens
 from heartfelt.web.security.guard import RateLimit
-from heartfelt.web.security.signing import (
-    STUDY_COOKIE,
-    STUDY_SECONDS,
-    Signer,
-)
+from heartfelt.web.security.signing import STUDY_COOKIE, STUDY_SECONDS, Signer
 from tests.web.conftest import PASSWORD, SECRET, log_in
 from tests.web.security.browsers import from_address, try_password
 from tests.web.security.test_cookies import Clock
@@ -70,15 +66,11 @@ def test_another_process_learns_of_it(collection: Collection, folder: Path) -> N
         assert there.has_ended("session")
         assert not there.has_ended("another")
         now[0] += 100
-        assert not EndedLogins(other, lambda: now[0]).has_ended("session"), (
-            "it is over by itself, and forgotten"
-        )
+        assert not EndedLogins(other, lambda: now[0]).has_ended("session"), "it is over by itself, and forgotten"
 
 
 @pytest.mark.slow
-def test_five_hundred_people_behind_one_address(
-    collection: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_five_hundred_people_behind_one_address(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lecture hall: everybody arrives in the same moment, fetches the page's files and works on."""
     monkeypatch.setattr(guard, "RateLimit", partial(RateLimit, clock=Clock()))
     every = WebOptions(secret=SECRET).address_per_minute
@@ -86,9 +78,7 @@ def test_five_hundred_people_behind_one_address(
     counted, files = 500 + 50 * 40, 50 * 22
     assert counted <= every < counted + files, "only if files do not count is nobody refused"
     options = WebOptions(secret=SECRET, access_log=False, address_per_minute=every // parts)
-    with TestClient(
-        create_app(collection, options), base_url="http://study.test", follow_redirects=False
-    ) as client:
+    with TestClient(create_app(collection, options), base_url="http://study.test", follow_redirects=False) as client:
         refused = 0
         for person in range(500 // parts):
             client.cookies.clear()
@@ -106,10 +96,7 @@ def test_guessing_tokens_is_slowed_down(collection: Collection) -> None:
     right = Tokens(collection).make("test").text
     app = create_app(collection, WebOptions(secret=SECRET, wrong_tokens_per_minute=5, access_log=False))
     client = TestClient(app, base_url="http://study.test")
-    wrong = [
-        client.get(f"{API}/study", headers={"authorization": f"Bearer hf_x_{n}"}).status_code
-        for n in range(8)
-    ]
+    wrong = [client.get(f"{API}/study", headers={"authorization": f"Bearer hf_x_{n}"}).status_code for n in range(8)]
     assert wrong == [401] * 5 + [429] * 3
     assert client.get(f"{API}/study", headers={"authorization": f"Bearer {right}"}).status_code == 429
 
@@ -167,10 +154,7 @@ def test_a_login_lasts_twelve_hours(collection: Collection, options: WebOptions)
     log_in(door)
     fresh = door.headers["x-heartfelt-token"]
     clock.now += 6 * 3600
-    assert (
-        door.patch(f"{API}/settings", json={"cap": 4}, headers={"x-heartfelt-token": fresh}).status_code
-        == 200
-    )
+    assert door.patch(f"{API}/settings", json={"cap": 4}, headers={"x-heartfelt-token": fresh}).status_code == 200
 
 
 def test_a_page_of_one_login_does_not_speak_for_another(collection: Collection, options: WebOptions) -> None:

@@ -27,17 +27,7 @@ BODIES = [b"", b"null", b"[]", b"1", b'"x"', b"{}", b"{", b"\xff", b'{"trial": {
           b'{"trial": "1", "key": "k", "values": {"valence": 1e999}, "heard": {}}',
           b'{"trial": "1\\u0000", "key": "k", "values": {"valence": "\\ud800"}, "heard": {"plays": -1}}',
           b'{"agreed": "yes", "answers": {"\\u0000": "\\u0000"}, "reason": 5}']  # fmt: skip
-RATING = [
-    "consent",
-    "demographics",
-    "headphones",
-    "ready",
-    "answer",
-    "beat",
-    "flag",
-    "media-problem",
-    "leave",
-]
+RATING = ["consent", "demographics", "headphones", "ready", "answer", "beat", "flag", "media-problem", "leave"]
 
 
 @pytest.fixture
@@ -58,11 +48,7 @@ def test_odd_addresses(who: str, request: pytest.FixtureRequest) -> None:
             assert message.status_code < 500, (root, odd)
             assert "x=y" not in message.headers.get("set-cookie", "")
     for odd in ODD:
-        for query in (
-            f"/?PROLIFIC_PID={odd}&STUDY_ID={odd}",
-            f"/?workerId={odd}&assignmentId={odd}",
-            f"/?lang={odd}",
-        ):
+        for query in (f"/?PROLIFIC_PID={odd}&STUDY_ID={odd}", f"/?workerId={odd}&assignmentId={odd}", f"/?lang={odd}"):
             assert client.get(query).status_code < 500, query
 
 
@@ -80,16 +66,7 @@ def test_odd_bodies_to_the_rating_pages(rater: TestClient, collection: Collectio
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE", "WEIRD"])
 def test_odd_methods(researcher: TestClient, method: str) -> None:
-    for path in (
-        "/",
-        "/rate",
-        "/rate/answer",
-        "/study",
-        "/study/login",
-        "/study/events",
-        "/media/x",
-        "/api/v1/study",
-    ):
+    for path in ("/", "/rate", "/rate/answer", "/study", "/study/login", "/study/events", "/media/x", "/api/v1/study"):
         assert researcher.request(method, path).status_code < 500, (method, path)
 
 

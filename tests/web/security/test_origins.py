@@ -6,9 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.web.options import WebOptions
-from heartfelt.web.security.signing import (
-    STUDY_COOKIE,
-)
+from heartfelt.web.security.signing import STUDY_COOKIE
 from tests.cases import check_all
 from tests.web.conftest import PASSWORD, SECRET
 from tests.web.security.browsers import try_password

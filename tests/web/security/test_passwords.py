@@ -7,12 +7,7 @@ import pytest
 from heartfelt.collect import Collection
 from heartfelt.errors import InputError
 from heartfelt.web.security import signing
-from heartfelt.web.security.signing import (
-    hash_password,
-    is_password,
-    load_keys,
-    make_password,
-)
+from heartfelt.web.security.signing import hash_password, is_password, load_keys, make_password
 
 REAL_HASHER = signing._hasher
 """As the server uses it; the other tests run with a hasher that costs next to nothing."""

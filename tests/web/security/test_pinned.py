@@ -18,14 +18,7 @@ from heartfelt.web.errors import RequestRefused
 from heartfelt.web.options import WebOptions
 from heartfelt.web.security.access import EndedLogins, Tokens
 from heartfelt.web.security.guard import Guard
-from heartfelt.web.security.signing import (
-    STUDY_COOKIE,
-    STUDY_SECONDS,
-    Signer,
-    delete_cookie,
-    load_keys,
-    set_cookie,
-)
+from heartfelt.web.security.signing import STUDY_COOKIE, STUDY_SECONDS, Signer, delete_cookie, load_keys, set_cookie
 from tests.web.security.test_cookies import SECRET, Clock
 
 OPTIONS = WebOptions(secret=SECRET)
@@ -36,14 +29,7 @@ def send_raw(
 ) -> list[Message]:
     """The messages an application sends to a raw request, whose body comes in these parts."""
     headers = [(name.encode(), value.encode()) for name, value in scope.pop("headers", {}).items()]
-    request = {
-        "type": "http",
-        "method": method,
-        "path": path,
-        "headers": headers,
-        "query_string": b"",
-        **scope,
-    }
+    request = {"type": "http", "method": method, "path": path, "headers": headers, "query_string": b"", **scope}
     parts = [{"type": "http.request", "body": part, "more_body": True} for part in body]
     sent: list[Message] = []
 
@@ -127,9 +113,7 @@ def test_requests_without_an_address_share_one_bucket() -> None:
 
 def test_a_raters_cookie_is_read_wherever_it_stands() -> None:
     signed = Signer(SECRET).sign("rater", "r1", 60)
-    app = Guard(
-        reading, WebOptions(secret=SECRET, address_per_minute=1, rater_per_minute=1, access_log=False)
-    )
+    app = Guard(reading, WebOptions(secret=SECRET, address_per_minute=1, rater_per_minute=1, access_log=False))
     here = f"heartfelt_rater={signed}"
     cookies = [here, f"a=1; {here}", f"{here}; b=2; c=3", f'heartfelt_rater="{signed}"']
     assert [status(send_raw(app, headers={"cookie": cookie})) for cookie in cookies] == [200, 429, 429, 429]

@@ -43,9 +43,7 @@ def test_the_limits_that_are_served() -> None:
     plain = made(ServeOptions())
     assert (plain.address_per_minute, plain.rater_per_minute, plain.body_limit) == (3000, 240, 1_048_576)
     assert (plain.secure_cookies, plain.prefix, plain.origin) == (False, "", None)
-    public = made(
-        ServeOptions(url="https://public.example:8443/one/", rater_per_minute=9, address_per_minute=8)
-    )
+    public = made(ServeOptions(url="https://public.example:8443/one/", rater_per_minute=9, address_per_minute=8))
     assert (public.address_per_minute, public.rater_per_minute) == (8, 9)
     assert (public.secure_cookies, public.prefix) == (True, "/one")
     assert public.origin == "https://public.example:8443"

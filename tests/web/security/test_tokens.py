@@ -69,9 +69,7 @@ def test_a_token_is_its_id_and_its_own_secret(collection: Collection) -> None:
     assert len({each.token.hash, two.token.hash}) == 2
 
 
-def test_a_text_too_long_for_a_token_is_not_looked_up(
-    collection: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_text_too_long_for_a_token_is_not_looked_up(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = Tokens(collection, Clock())
     asked: list[str] = []
     known = collection.value
@@ -87,9 +85,7 @@ def test_a_text_too_long_for_a_token_is_not_looked_up(
     assert asked == ["tokens"]
 
 
-@pytest.mark.parametrize(
-    ("name", "works"), [("x", True), ("x" * 100, True), ("x" * 101, False), ("  ", False)]
-)
+@pytest.mark.parametrize(("name", "works"), [("x", True), ("x" * 100, True), ("x" * 101, False), ("  ", False)])
 def test_a_tokens_name_has_1_to_100_characters(collection: Collection, name: str, works: bool) -> None:
     tokens = Tokens(collection, Clock())
     if works:

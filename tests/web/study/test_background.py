@@ -37,9 +37,7 @@ def own_process(collection: Collection) -> int:
 
 
 @pytest.mark.slow
-def test_it_sees_what_is_stored_and_is_another_process(
-    collection: Collection, reader: BackgroundReader
-) -> None:
+def test_it_sees_what_is_stored_and_is_another_process(collection: Collection, reader: BackgroundReader) -> None:
     import os
 
     rate(collection, "a", most=3)

@@ -51,8 +51,7 @@ class Watched:
 
     def watch(self) -> None:
         self.page.on(
-            "console",
-            lambda told: self.complaints.append(told.text) if told.type in {"error", "warning"} else None,
+            "console", lambda told: self.complaints.append(told.text) if told.type in {"error", "warning"} else None
         )
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda asked: self.requests.append(asked.url))

@@ -60,9 +60,7 @@ def test_they_rest_five_times_as_long_as_they_took(collection: Collection) -> No
     assert figures.board() is not slow
 
 
-def test_whoever_asks_meanwhile_gets_the_last_ones(
-    collection: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whoever_asks_meanwhile_gets_the_last_ones(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     figures = DashboardCache(collection, 0.0, Clock())
     first = figures.board()
     rate(collection, "a", most=2)
@@ -88,9 +86,7 @@ def test_whoever_asks_meanwhile_gets_the_last_ones(
     assert figures.state == FiguresState(change=got[0].change, computed=1000.0, computing_since=None)
 
 
-def test_the_rest_is_as_long_as_everything_took(
-    collection: Collection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_rest_is_as_long_as_everything_took(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock, time=clock))
 

@@ -32,9 +32,7 @@ KINDS: list[tuple[dict[str, Any] | None, str]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("sets", "scale"), KINDS, ids=[scale for _, scale in KINDS])
-def test_the_dashboard_has_the_numbers_of_the_analysis(
-    sets: dict[str, Any] | None, scale: str, tmp_path: Path
-) -> None:
+def test_the_dashboard_has_the_numbers_of_the_analysis(sets: dict[str, Any] | None, scale: str, tmp_path: Path) -> None:
     """With one rater excluded, and before anybody came."""
     folder = write(tmp_path / "study", scale, sets, design={"ratings_per_item": 9, "practice": 0})
     with Collection.open(folder, options=CollectOptions(seed=1, durable=False)) as collection:
@@ -48,10 +46,7 @@ def test_the_dashboard_has_the_numbers_of_the_analysis(
     expected = summary.comparisons or ()
     assert len(expected) == (0 if sets is None else 1)
     assert to_json(board.comparisons) == to_json(
-        [
-            replace(comparison, pairs=(), transitivity=None, ceilings={}, concordance=None)
-            for comparison in expected
-        ]
+        [replace(comparison, pairs=(), transitivity=None, ceilings={}, concordance=None) for comparison in expected]
     )
     assert to_json(board.traces) == to_json(summary.traces or ())
     assert all(comparison.raters == 4 for comparison in board.comparisons)
@@ -60,9 +55,7 @@ def test_the_dashboard_has_the_numbers_of_the_analysis(
 
 
 def test_excluding_a_rater_says_what_it_does_to_strengths(tmp_path: Path) -> None:
-    folder = write(
-        tmp_path / "study", "which", {"type": "pair"}, design={"ratings_per_item": 9, "practice": 0}
-    )
+    folder = write(tmp_path / "study", "which", {"type": "pair"}, design={"ratings_per_item": 9, "practice": 0})
     with Collection.open(folder, options=CollectOptions(seed=1, durable=False)) as collection:
         raters = [come(collection, number) for number in range(4)]
         effect = effect_of(collection, raters[0])

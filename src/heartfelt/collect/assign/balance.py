@@ -55,9 +55,7 @@ class PositionBalance:
         if self._layout.matching:
             candidates = list(enumerate(order))
             rng.shuffle(candidates)
-            order.append(
-                min(candidates, key=lambda candidate: self._matches(rater.number, unit, *candidate))[1]
-            )
+            order.append(min(candidates, key=lambda candidate: self._matches(rater.number, unit, *candidate))[1])
         return order
 
     def count(self, rater: int, unit: int, order: Sequence[int], sign: int) -> None:

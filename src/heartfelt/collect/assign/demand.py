@@ -100,9 +100,7 @@ class Demand:
         if self.pairs is not None:
             self.pairs.lease(unit, -1)
 
-    def count_rating(
-        self, unit: int, values: dict[str, float], change: int, seq: int, leases: int = 0
-    ) -> None:
+    def count_rating(self, unit: int, values: dict[str, float], change: int, seq: int, leases: int = 0) -> None:
         """Count a rating, or take it back."""
         self.pool.count(unit, valid=change, leases=leases)
         if unit in self._common:

@@ -311,9 +311,7 @@ class Rater:
     @property
     def engaged(self) -> bool:
         """Whether the rater did more than open the link; a link preview does not."""
-        begun = (
-            self.consented is not None or self.demographics_done or self.headphones_done or self.instructed
-        )
+        begun = self.consented is not None or self.demographics_done or self.headphones_done or self.instructed
         return begun or self.visit > 1
 
     @property

@@ -53,9 +53,7 @@ class AdaptivePairs:
         return _least([u for u, pair in self._systems.items() if pair[0] == pair[1]], allowed, load, rng)
 
 
-def _least(
-    units: list[int], allowed: Callable[[int], bool], load: Callable[[int], int], rng: Random
-) -> int | None:
+def _least(units: list[int], allowed: Callable[[int], bool], load: Callable[[int], int], rng: Random) -> int | None:
     free = [unit for unit in units if allowed(unit)]
     fewest = min(map(load, free), default=0)
     return rng.choice([unit for unit in free if load(unit) == fewest]) if free else None

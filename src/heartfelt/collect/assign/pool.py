@@ -123,9 +123,7 @@ class OpenUnits:
             and (not self.layout.cell or self.layout.cell[unit] not in rater.cells)
         )
 
-    def _preferred(
-        self, groups: dict[int | None, list[int]], rater: Rater, rng: Random
-    ) -> Iterator[int | None]:
+    def _preferred(self, groups: dict[int | None, list[int]], rater: Rater, rng: Random) -> Iterator[int | None]:
         if len(groups) == 1:
             yield from groups
             return

@@ -23,18 +23,7 @@ from heartfelt.collect.assign.pool import OpenUnits
 from heartfelt.collect.commands import Ending
 
 _ACTIVITY = frozenset(
-    {
-        "consented",
-        "told",
-        "questioned",
-        "heard",
-        "ready",
-        "planned",
-        "retaken",
-        "shown",
-        "answered",
-        "returned",
-    }
+    {"consented", "told", "questioned", "heard", "ready", "planned", "retaken", "shown", "answered", "returned"}
     | {"renewed", "leased", "resumed", "assigned", "revisited"}
 )
 """Events that show the rater is there: they extend the leases."""
@@ -179,10 +168,7 @@ class State:
 
     def _arrived(self, event: Event) -> None:
         rater = Rater(
-            number=cast(int, event.rater),
-            id=cast(str, event.words),
-            last=event.at,
-            until=event.at + self.layout.lease,
+            number=cast(int, event.rater), id=cast(str, event.words), last=event.at, until=event.at + self.layout.lease
         )
         rater.first_seq = event.seq
         self.last_number = max(self.last_number, rater.number)
@@ -335,10 +321,7 @@ class State:
         rater.sessions = rater.planned = rater.of = 0
 
     def _revisited(self, event: Event, rater: Rater) -> None:
-        rater.earlier_answers, rater.earlier_sessions = (
-            rater.answered,
-            rater.earlier_sessions + rater.sessions,
-        )
+        rater.earlier_answers, rater.earlier_sessions = (rater.answered, rater.earlier_sessions + rater.sessions)
         self._resumed(event, rater)
         rater.visit = int(event.number or 1)
         rater.on_time = rater.target = 0

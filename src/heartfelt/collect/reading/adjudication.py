@@ -117,18 +117,12 @@ def adjudication_state(connection: Connection, material: StudyUnits) -> Adjudica
     if not questions and not decided:
         return AdjudicationState(change, ())
     answers = _answers(connection, [*questions, *{question for _, question in decided}])
-    units = {
-        (unit.stimulus, question): unit for unit in material.units.values() for question in unit.questions
-    }
+    units = {(unit.stimulus, question): unit for unit in material.units.values() for question in unit.questions}
     rules = select(study, answers, _trials(connection), _flags(connection))
     stimulus_names = set(material.opened.stimuli["stimulus"].to_list())
     order = {question.id: index for index, question in enumerate(study.asked)}
-    names = [
-        item for item in dict.fromkeys([*rules, *decided]) if item[0] in stimulus_names and item[1] in order
-    ]
-    stimuli = {
-        stimulus: index for index, stimulus in enumerate(dict.fromkeys(stimulus for stimulus, _ in names))
-    }
+    names = [item for item in dict.fromkeys([*rules, *decided]) if item[0] in stimulus_names and item[1] in order]
+    stimuli = {stimulus: index for index, stimulus in enumerate(dict.fromkeys(stimulus for stimulus, _ in names))}
     names.sort(key=lambda item: (stimuli[item[0]], order[item[1]]))
     items = (
         _item(item, rules.get(item, ()), answers.get(item, ()), decided.get(item, ()), units.get(item), study)
@@ -148,11 +142,7 @@ def _item(
     stimulus, question = item
     if unit is None:
         return AdjudicationItem(
-            stimulus=stimulus,
-            question=question,
-            rules=rules,
-            answers=answers,
-            decisions=made_decisions,
+            stimulus=stimulus, question=question, rules=rules, answers=answers, decisions=made_decisions
         )
     return AdjudicationItem(
         stimulus=stimulus,
@@ -167,9 +157,7 @@ def _item(
 
 
 Items: TypeAlias = Mapping[tuple[str, str], tuple[AnonymousAnswer, ...]]
-_COUNTED = (
-    "FROM ratings g JOIN answers a ON a.trial = g.trial WHERE a.kind = 'rating' AND g.stimulus IS NOT NULL"
-)
+_COUNTED = "FROM ratings g JOIN answers a ON a.trial = g.trial WHERE a.kind = 'rating' AND g.stimulus IS NOT NULL"
 
 
 def _answers(connection: Connection, questions: Iterable[str]) -> Items:
@@ -229,20 +217,14 @@ def select(
         if question not in decided or stimulus in set_aside or count < needed:
             continue
         flagged = flags.get(stimulus, 0)
-        names = dict.fromkeys(
-            rule.type for rule in adjudication.rules if _selects(rule, study, item, answers, flagged)
-        )
+        names = dict.fromkeys(rule.type for rule in adjudication.rules if _selects(rule, study, item, answers, flagged))
         if names:
             selected[item] = tuple(names)
     return selected
 
 
 def _selects(
-    rule: AdjudicationRule,
-    study: Study,
-    item: tuple[str, str],
-    answers: Sequence[AnonymousAnswer],
-    flagged: int,
+    rule: AdjudicationRule, study: Study, item: tuple[str, str], answers: Sequence[AnonymousAnswer], flagged: int
 ) -> bool:
     """Whether a rule selects an item; ``flagged`` is how many raters reported its stimulus."""
     match rule:
@@ -366,9 +348,7 @@ def adjudications(connection: Connection, study: Study, everything: pl.DataFrame
     """
     question_ids = {question.id for question in study.asked}
     by_item = {
-        item: item_decisions
-        for item, item_decisions in decisions(connection).items()
-        if item[1] in question_ids
+        item: item_decisions for item, item_decisions in decisions(connection).items() if item[1] in question_ids
     }
     if not by_item:
         return None
@@ -376,15 +356,11 @@ def adjudications(connection: Connection, study: Study, everything: pl.DataFrame
     columns = ("trial", "question", "rater", "value", "answer", "verdict", "excluded")
     rows = everything.filter(pl.col("trial").is_in(list(shown))).select(columns)
     answers = {
-        (trial, question): ShownAnswer(
-            rater=rater, value=value, answer=answer, verdict=verdict, excluded=excluded
-        )
+        (trial, question): ShownAnswer(rater=rater, value=value, answer=answer, verdict=verdict, excluded=excluded)
         for trial, question, rater, value, answer, verdict, excluded in rows.iter_rows()
     }
     out = [
-        _adjudication(
-            item, item_decisions, [answers.get((trial, item[1])) for trial in item_decisions[-1].trials]
-        )
+        _adjudication(item, item_decisions, [answers.get((trial, item[1])) for trial in item_decisions[-1].trials])
         for item, item_decisions in by_item.items()
     ]
     kinds: dict[str, Any] = {column.name: column.dtype for column in ADJUDICATIONS.columns}
@@ -398,11 +374,7 @@ def _adjudication(
     answers = tuple(answer for answer in shown if answer is not None)
     earlier = tuple(
         EarlierDecision(
-            at=decision.at,
-            by=decision.made_by,
-            value=decision.value,
-            answer=decision.answer,
-            comment=decision.comment,
+            at=decision.at, by=decision.made_by, value=decision.value, answer=decision.answer, comment=decision.comment
         )
         for decision in item_decisions[:-1]
     )

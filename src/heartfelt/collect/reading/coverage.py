@@ -83,9 +83,7 @@ class StudyCoverage:
         return self.complete / self.wanted if self.wanted else 1.0
 
 
-def measure_coverage(
-    connection: Connection, material: StudyUnits, summary: StateSummary, now: float
-) -> StudyCoverage:
+def measure_coverage(connection: Connection, material: StudyUnits, summary: StateSummary, now: float) -> StudyCoverage:
     """Coverage from the counts by unit."""
     layout, raters = material.layout, summary.raters
     arms = layout.arms or {"": layout}
@@ -127,8 +125,7 @@ def measure_coverage(
         largest_arm=max(len(arm.units) for arm in arms.values()),
         arms=tuple(_arm(arm, layout, summary) for arm in material.study.design.arms),
         screened_out={
-            screener.id: sum(rater.screener == screener.id for rater in raters)
-            for screener in material.study.screeners
+            screener.id: sum(rater.screener == screener.id for rater in raters) for screener in material.study.screeners
         },
     )
 

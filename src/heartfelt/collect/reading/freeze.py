@@ -39,9 +39,7 @@ def freeze(connection: Connection, material: StudyUnits, *, excluded: bool) -> S
     everything = sets.ratings_by_stimulus(connection, study, quota, material.common_names)
     everything = with_media_version(connection, everything)
     question_ids = [question.id for question in study.asked]
-    in_study = pl.col("question").is_in(question_ids) & pl.col("stimulus").is_in(
-        opened.stimuli["stimulus"].to_list()
-    )
+    in_study = pl.col("question").is_in(question_ids) & pl.col("stimulus").is_in(opened.stimuli["stimulus"].to_list())
     people, screened = _without_screeners(people)
     # What somebody answered before they were screened out is in the store, and in no snapshot.
     recorded = everything.filter(
@@ -68,22 +66,15 @@ def freeze(connection: Connection, material: StudyUnits, *, excluded: bool) -> S
     scores, unscored = instrument_scores(study, people)
     left_out = _people_left_out(people, screened)
     left_out += [
-        {"what": "score", "rater": rater, "reason": f"{column}: {reason}"}
-        for rater, column, reason in unscored
+        {"what": "score", "rater": rater, "reason": f"{column}: {reason}"} for rater, column, reason in unscored
     ]
     left_out += [
-        {"what": "stimulus", "stimulus": name, "reason": f"media: {reason}"}
-        for name, reason in material.missing
+        {"what": "stimulus", "stimulus": name, "reason": f"media: {reason}"} for name, reason in material.missing
     ]
     if opened.sets is not None:
         in_none = opened.sets.left_out.items()
         left_out += [{"what": "stimulus", "stimulus": name, "reason": reason} for name, reason in in_none]
-    ledger = [
-        _ledger(left_out),
-        _ratings_left_out(gone),
-        _ledger(_erased(connection)),
-        _ratings_left_out(different),
-    ]
+    ledger = [_ledger(left_out), _ratings_left_out(gone), _ledger(_erased(connection)), _ratings_left_out(different)]
     return Snapshot.build(
         study,
         stimuli=opened.stimuli,
@@ -119,10 +110,7 @@ def _raters(people: pl.DataFrame, everything: pl.DataFrame, study: Study) -> pl.
     counts = (
         everything.filter(pl.col("kind") == "attention")
         .group_by("rater")
-        .agg(
-            pl.len().cast(pl.Int64).alias("attention_asked"),
-            right.sum().cast(pl.Int64).alias("attention_right"),
-        )
+        .agg(pl.len().cast(pl.Int64).alias("attention_asked"), right.sum().cast(pl.Int64).alias("attention_right"))
     )
     return retained.join(counts, on="rater", how="left", maintain_order="left")
 
@@ -136,9 +124,7 @@ def _fields(verified: pl.DataFrame, material: StudyUnits) -> pl.DataFrame | None
     if not verified.height:
         return None
     facts = [
-        (unit.stimulus, question, *fact)
-        for unit in material.units.values()
-        for question, fact in unit.machine.items()
+        (unit.stimulus, question, *fact) for unit in material.units.values() for question, fact in unit.machine.items()
     ]
     item = ["stimulus", "question"]
     schema = dict.fromkeys((*item, "draft", "drafted_by"), pl.String)
@@ -156,9 +142,7 @@ def _fields(verified: pl.DataFrame, material: StudyUnits) -> pl.DataFrame | None
     numbers = [None if value is None else f"{value:.12g}" for value in rows["value"]]
     same = (pl.col("machine") == pl.col("draft")) & (pl.col("source") == pl.col("drafted_by"))
     provenance = [
-        name
-        for name in ("version", "prompt_hash", "drafted_at", "confidence", "boxes")
-        if name in rows.columns
+        name for name in ("version", "prompt_hash", "drafted_at", "confidence", "boxes") if name in rows.columns
     ]
     table = rows.select(
         "stimulus",
@@ -229,9 +213,7 @@ def _asked_differently(connection: Connection, study: Study) -> pl.DataFrame:
             continue
         with suppress(StudyError):  # a text that this version cannot read cannot be compared
             for question, change in changed_questions(parse_study(row.study), study).items():
-                reason = (
-                    f"the question was asked differently in version {row.version} of the study ({change})"
-                )
+                reason = f"the question was asked differently in version {row.version} of the study ({change})"
                 reasons[row.hash, question] = reason
     schema = dict.fromkeys(("study_version", "question", "reason"), pl.String)
     return pl.DataFrame([(*key, reason) for key, reason in reasons.items()], schema=schema, orient="row")
@@ -255,6 +237,4 @@ def versions(connection: Connection) -> pl.DataFrame:
         " ON a.study_version = v.version ORDER BY v.version",
     )
     changes = [json.loads(text or "[]") for text in frame["changes"].to_list()]
-    return frame.with_columns(
-        pl.Series("changes", changes, dtype=pl.List(pl.String)), pl.col("trials").fill_null(0)
-    )
+    return frame.with_columns(pl.Series("changes", changes, dtype=pl.List(pl.String)), pl.col("trials").fill_null(0))

@@ -89,10 +89,7 @@ def _heard(connection: Connection) -> dict[int, tuple[float | None, int]]:
         "SELECT rater, avg(heard) AS share, sum(CASE WHEN heard_flag = 'impossible' THEN 1 ELSE 0 END) AS impossible"
         " FROM answers WHERE kind <> 'practice' GROUP BY rater"
     )
-    return {
-        row.rater: (None if row.share is None else round(float(row.share), 3), int(row.impossible))
-        for row in rows
-    }
+    return {row.rater: (None if row.share is None else round(float(row.share), 3), int(row.impossible)) for row in rows}
 
 
 def _minutes(connection: Connection) -> dict[int, float]:

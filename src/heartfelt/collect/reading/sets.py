@@ -70,9 +70,7 @@ def with_members(connection: Connection, answered: pl.DataFrame, study: Study) -
             judged, values = [target._replace(place=position, role="x")], [values[position - 1]]
         for member, member_value in zip(judged, values, strict=True):
             rows.append(row)
-            new.append(
-                (member.stimulus, member_value, answer, member.heard, stimulus, member.place, member.role)
-            )
+            new.append((member.stimulus, member_value, answer, member.heard, stimulus, member.place, member.role))
     return answered[rows].with_columns(pl.DataFrame(new, schema=_NEW, orient="row").get_columns())
 
 

@@ -16,13 +16,7 @@ from heartfelt.study import Study
 from heartfelt.study.between import read_occurrence
 from heartfelt.tables import MOMENT, QUESTIONNAIRES
 
-_KINDS = {
-    "text": pl.String,
-    "integer": pl.Int64,
-    "real": pl.Float64,
-    "boolean": pl.Boolean,
-    "moment": pl.Float64,
-}
+_KINDS = {"text": pl.String, "integer": pl.Int64, "real": pl.Float64, "boolean": pl.Boolean, "moment": pl.Float64}
 
 
 def query(connection: Connection, columns: str, source: str) -> pl.DataFrame:
@@ -109,9 +103,7 @@ def progress_in(connection: Connection) -> dict[int, Progress]:
     return out
 
 
-def standing(
-    progress: Mapping[int, Progress], excluded: Mapping[int, str], rater: int, at: float
-) -> Progress:
+def standing(progress: Mapping[int, Progress], excluded: Mapping[int, str], rater: int, at: float) -> Progress:
     """How far a rater has come who arrived at that moment; that they are excluded goes before everything else."""
     current = progress.get(rater, Progress("beginning", None, 0, 0, at))
     return current._replace(state="excluded") if rater in excluded else current
@@ -314,16 +306,11 @@ def trials(connection: Connection, number: int, stimuli: Mapping[int, str]) -> p
 _LEASE_DEFAULTS: Mapping[str, Any] = {"kind": "rating", "probe": None, "repeat": 0}
 
 
-_WAITING = (
-    "rater text, participant text, recruiter text, session integer, opens moment, closes moment, due boolean"
-)
+_WAITING = "rater text, participant text, recruiter text, session integer, opens moment, closes moment, due boolean"
 
 
 def waiting(
-    connection: Connection,
-    raters: Sequence[Rater],
-    opening: Callable[[Rater], tuple[float, float | None]],
-    now: float,
+    connection: Connection, raters: Sequence[Rater], opening: Callable[[Rater], tuple[float, float | None]], now: float
 ) -> pl.DataFrame:
     """Raters whose next session is still to come or open, with the recruiter's id where there is one."""
     people = connection.exec_driver_sql("SELECT rater, participant, recruiter FROM participants")
@@ -353,8 +340,7 @@ def flags(connection: Connection) -> pl.DataFrame:
     """Problems with stimuli that raters reported."""
     return query(
         connection,
-        "f.at moment, p.rater text, f.trial integer, f.stimulus text, f.reason text, f.comment text,"
-        "f.skipped boolean",
+        "f.at moment, p.rater text, f.trial integer, f.stimulus text, f.reason text, f.comment text,f.skipped boolean",
         "FROM flags f JOIN raters p ON p.number = f.rater ORDER BY f.seq",
     )
 

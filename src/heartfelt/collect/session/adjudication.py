@@ -62,8 +62,7 @@ def _known(work: Transaction, name: str) -> bool:
     adjudicators = work.context.adjudicators
     if name not in adjudicators:
         raise UnknownNameError(
-            f"No senior rater has the id '{clean(name, 80)}'.",
-            suggestion(name, adjudicators, "Senior raters"),
+            f"No senior rater has the id '{clean(name, 80)}'.", suggestion(name, adjudicators, "Senior raters")
         )
     return adjudicators[name]
 
@@ -85,9 +84,7 @@ def decide(work: Transaction, command: commands.Adjudicate) -> commands.StoredDe
     if latest_key == key:
         return commands.StoredDecision(latest, "already")
     if latest > command.seen:
-        raise DecidedElsewhere(
-            "Another senior rater decided this item in the meantime.", "Continue with the next one."
-        )
+        raise DecidedElsewhere("Another senior rater decided this item in the meantime.", "Continue with the next one.")
     value, answer = _read(work.study, command.question, command.value)
     shown = {"trials": list(command.trials), "draft": command.draft}
     seq = work.record("adjudicated", words=json.dumps([*item, key], ensure_ascii=False))
@@ -108,15 +105,9 @@ def decide(work: Transaction, command: commands.Adjudicate) -> commands.StoredDe
 
 
 def _read(study: Study, question: str, answer_given: Any) -> Coded:
-    if (
-        answer_given is None
-        or answer_given == []
-        or (isinstance(answer_given, str) and not answer_given.strip())
-    ):
+    if answer_given is None or answer_given == [] or (isinstance(answer_given, str) and not answer_given.strip()):
         raise InvalidAnswer("A decision needs an answer.", "Pick one of the answers, or enter another.")
-    if isinstance(answer_given, Mapping) or (
-        isinstance(answer_given, str) and len(answer_given) > _LONGEST_TEXT
-    ):
+    if isinstance(answer_given, Mapping) or (isinstance(answer_given, str) and len(answer_given) > _LONGEST_TEXT):
         raise InvalidAnswer("This is not an answer.", "Answer as the question asks.")
     try:
         value, answer = study.read(study.question(question), answer_given)

@@ -65,9 +65,7 @@ def answer(work: Transaction, command: commands.Answer) -> commands.Receipt:
     """Store the answers to a trial. Nothing is changed before everything has been checked."""
     rater, trial = _trial(work, command)
     if trial is None:
-        return commands.Receipt(
-            command.trial, "already", next_step(work, rater) if command.wants_next else None
-        )
+        return commands.Receipt(command.trial, "already", next_step(work, rater) if command.wants_next else None)
     if trial.closed:
         raise TrialClosed("This trial was given back and accepts no answer.", "Continue with the next trial.")
     if not trial.shown and trial in rater.queue[1:]:
@@ -183,9 +181,7 @@ def _check(work: Transaction, trial: ReservedTrial, command: commands.Answer) ->
         elif asks.required:
             missing.append(question)
     if missing:
-        raise MissingAnswer(
-            f"Not answered: {', '.join(missing)}.", "Answer every required question.", tuple(missing)
-        )
+        raise MissingAnswer(f"Not answered: {', '.join(missing)}.", "Answer every required question.", tuple(missing))
     if trial.kind == "attention":
         probe = attention_probe(work, trial.probe)
         out = [checked for checked in out if probe is not None and checked.question == probe.question]
@@ -231,12 +227,7 @@ def _outcome(scale: SetScale, values: list[float], trial: ReservedTrial) -> floa
 
 
 def _store(
-    work: Transaction,
-    rater: Rater,
-    trial: ReservedTrial,
-    command: commands.Answer,
-    late: bool,
-    listening: Listened,
+    work: Transaction, rater: Rater, trial: ReservedTrial, command: commands.Answer, late: bool, listening: Listened
 ) -> None:
     log = command.log
     work.insert_about(
@@ -383,7 +374,5 @@ def media_problem(work: Transaction, command: commands.MediaProblem) -> commands
         seq = give_back(work, rater, trial, "media")
         problem = clean(command.problem, 1000)
         stimulus = work.stimulus_of(trial)
-        work.insert_about(
-            rater, "media_problems", seq=seq, trial=trial.id, stimulus=stimulus, problem=problem
-        )
+        work.insert_about(rater, "media_problems", seq=seq, trial=trial.id, stimulus=stimulus, problem=problem)
     return next_step(work, rater)

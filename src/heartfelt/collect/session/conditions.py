@@ -27,9 +27,7 @@ from heartfelt.study.conditions import Source, holds, is_shown, scale_of
 def rater_facts(rater: Rater, where: str = "questions") -> dict[Source, Coded]:
     """What conditions in a form may test before it is answered: facts about the rater, and earlier pages of the form."""
     times = ("about",) if where == "before" else ("about", "before")
-    facts: dict[Source, Coded] = {
-        ("rater", name): fact for (time, name), fact in rater.facts.items() if time in times
-    }
+    facts: dict[Source, Coded] = {("rater", name): fact for (time, name), fact in rater.facts.items() if time in times}
     return facts | {("question", name): fact for (time, name), fact in rater.facts.items() if time == where}
 
 
@@ -83,9 +81,7 @@ def without_answer(answer: Any) -> bool:
 
 def not_shown(question: str) -> InvalidAnswer:
     """The error of an answer to a question whose conditions do not hold."""
-    return InvalidAnswer(
-        f"The question '{question}' is not asked after these answers.", "Leave it out.", (question,)
-    )
+    return InvalidAnswer(f"The question '{question}' is not asked after these answers.", "Leave it out.", (question,))
 
 
 def refused(question: str, error: InputError) -> InvalidAnswer:

@@ -26,8 +26,7 @@ def consent_details(work: Transaction, rater: Rater, command: commands.GiveConse
     for name in command.ticked:
         if name not in boxes:
             raise errors.InvalidAnswer(
-                f"No box of the consent is called '{clean(str(name), 100)}'.",
-                suggestion(name, boxes, "Boxes"),
+                f"No box of the consent is called '{clean(str(name), 100)}'.", suggestion(name, boxes, "Boxes")
             )
     open_boxes = [box for box in boxes.values() if box.required and box.id not in command.ticked]
     language = command.language or work.context.languages.get(rater.id, "en")
@@ -47,6 +46,5 @@ def check_withdrawal(study: Study, page: commands.SessionEnd) -> None:
     debriefing = study.debriefing
     if debriefing is None or not debriefing.withdraw or not debriefing.is_shown_after(page.ending):
         raise InputError(
-            "This study does not offer to withdraw here.",
-            "Write to the researcher, whose address is in the consent.",
+            "This study does not offer to withdraw here.", "Write to the researcher, whose address is in the consent."
         )

@@ -13,9 +13,7 @@ _DRAWS = 50
 """How many drafts of other stimuli are tried for one that is clearly wrong."""
 
 
-def shown_drafts(
-    work: Transaction, drafts: Mapping[str, tuple[str, str]]
-) -> dict[str, tuple[str | None, str]]:
+def shown_drafts(work: Transaction, drafts: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str | None, str]]:
     """By question, the value that is shown and whether it is true, hidden or planted."""
     options, design, rng = work.context.options, work.study.design, work.context.rng
     hidden = design.hidden_drafts if options.hidden is None else options.hidden
@@ -33,9 +31,7 @@ def shown_drafts(
     return out
 
 
-def shown_boxes(
-    work: Transaction, unit: Unit | None, shown: Mapping[str, tuple[str | None, str]]
-) -> dict[str, Boxes]:
+def shown_boxes(work: Transaction, unit: Unit | None, shown: Mapping[str, tuple[str | None, str]]) -> dict[str, Boxes]:
     """By question, where the machine saw what its value says; nothing where a value is withheld or has no boxes."""
     if unit is None:
         return {}

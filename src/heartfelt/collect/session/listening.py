@@ -47,9 +47,7 @@ def listened(work: Transaction, rater: Rater, trial: ReservedTrial, log: command
         reports = list(log.played[: len(members)]) + [()] * (len(members) - len(log.played))
     else:
         durations, reports = [None if unit is None else unit.duration], [log.intervals]
-    clips = [
-        (duration, intervals) for duration, intervals in zip(durations, reports, strict=True) if duration
-    ]
+    clips = [(duration, intervals) for duration, intervals in zip(durations, reports, strict=True) if duration]
     if not clips:
         return Listened(None, None, 0.0, (None,) * len(members))
     passed = _passed(work, rater, trial)
@@ -61,8 +59,7 @@ def listened(work: Transaction, rater: Rater, trial: ReservedTrial, log: command
     started = [bool(intervals) for _, intervals in clips]
     unstarted = rule != "free" and not all(started) and (any(started) or log.plays == 0)
     by_clip = iter(
-        min(1.0, min(distinct, possible) / duration)
-        for (distinct, _), (duration, _) in zip(claims, clips, strict=True)
+        min(1.0, min(distinct, possible) / duration) for (distinct, _), (duration, _) in zip(claims, clips, strict=True)
     )
     shares = [next(by_clip) if duration else None for duration in durations]
     share = min(share for share in shares if share is not None)

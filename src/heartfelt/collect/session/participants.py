@@ -61,8 +61,7 @@ def arrive(work: Transaction, command: commands.Arrive) -> commands.Arrived:
             return _resume(work, command, returning, session_keys(facts))
     elif command.recruiter in {"link", "prolific", "mturk"}:
         raise InputError(
-            f"A rater from {command.recruiter} came without their id.",
-            "Open the link the recruiter gave you.",
+            f"A rater from {command.recruiter} came without their id.", "Open the link the recruiter gave you."
         )
     _check_places(work)
     number = work.state.last_number + 1
@@ -96,9 +95,7 @@ def arrive(work: Transaction, command: commands.Arrive) -> commands.Arrived:
     return commands.Arrived(name, resumed=False)
 
 
-def _resume(
-    work: Transaction, command: commands.Arrive, rater: Rater, sessions: frozenset[str]
-) -> commands.Arrived:
+def _resume(work: Transaction, command: commands.Arrive, rater: Rater, sessions: frozenset[str]) -> commands.Arrived:
     """Let a person continue who is known by their id, if it is theirs to use."""
     if (
         command.recruiter not in {"prolific", "mturk"}
@@ -129,9 +126,7 @@ def _check_places(work: Transaction) -> None:
         raise errors.StudyFull("This study has all the raters it needs.", closed, session_end(work, "full"))
 
 
-def current_step(
-    work: Transaction, command: commands.Next | commands.GiveConsent | commands.Withdraw
-) -> commands.Step:
+def current_step(work: Transaction, command: commands.Next | commands.GiveConsent | commands.Withdraw) -> commands.Step:
     """Where the rater is; somebody who declined is no longer known, but is shown the same page again."""
     if command.rater in work.context.gone and command.rater not in work.state.by_id:
         return work.context.gone[command.rater]
@@ -149,9 +144,7 @@ def consent(work: Transaction, command: commands.GiveConsent) -> commands.Step:
         return _remembered_end(work, rater.id, session_end(work, "no-consent"))
     details = consent_details(work, rater, command)
     version, study_version = form.version, work.context.version
-    work.insert_about(
-        rater, "consents", agreed=agreed, version=version, study_version=study_version, **details
-    )
+    work.insert_about(rater, "consents", agreed=agreed, version=version, study_version=study_version, **details)
     work.record("consented", rater.number, number=float(agreed))
     return next_step(work, rater)
 
@@ -160,9 +153,7 @@ def withdraw(work: Transaction, command: commands.Withdraw) -> commands.SessionE
     """Erase a rater who withdraws after the debriefing, where the study offers that; their code stays theirs."""
     step = current_step(work, command)
     if not isinstance(step, commands.SessionEnd) or command.rater not in work.state.by_id:
-        raise InputError(
-            "Withdrawing is possible at the end of the study.", "Continue, or leave the study first."
-        )
+        raise InputError("Withdrawing is possible at the end of the study.", "Continue, or leave the study first.")
     check_withdrawal(work.study, step)
     erased = erase(work, commands.Erase(command.rater))
     return _remembered_end(work, erased.rater, replace(step, ending="withdrawn"))
@@ -190,8 +181,7 @@ def demographics(work: Transaction, command: commands.Demographics) -> commands.
         stored = {name: tuple(fact) for (time, name), fact in rater.facts.items() if time == "about"}
         if (
             rater.ended is None
-            and _facts(demographic_questions, _check_demographics(demographic_questions, command.answers))
-            != stored
+            and _facts(demographic_questions, _check_demographics(demographic_questions, command.answers)) != stored
         ):
             raise errors.page_answered()
         return next_step(work, rater)
@@ -209,20 +199,15 @@ def demographics(work: Transaction, command: commands.Demographics) -> commands.
 
 def _facts(demographic_questions: list[Demographic], answers: Mapping[str, Any]) -> dict[str, Coded]:
     """The answers as conditions test them."""
-    return {
-        fact.id: read_fact(fact, answers[fact.id]) for fact in demographic_questions if fact.id in answers
-    }
+    return {fact.id: read_fact(fact, answers[fact.id]) for fact in demographic_questions if fact.id in answers}
 
 
-def _check_demographics(
-    demographic_questions: list[Demographic], raw_answers: Mapping[str, Any]
-) -> dict[str, Any]:
+def _check_demographics(demographic_questions: list[Demographic], raw_answers: Mapping[str, Any]) -> dict[str, Any]:
     fact_ids = {fact.id for fact in demographic_questions}
     for name in raw_answers:
         if name not in fact_ids:
             raise errors.InvalidAnswer(
-                f"No demographic question is called '{clean(name, 100)}'.",
-                suggestion(name, fact_ids, "Asked"),
+                f"No demographic question is called '{clean(name, 100)}'.", suggestion(name, fact_ids, "Asked")
             )
     out: dict[str, Any] = {}
     for fact in demographic_questions:
@@ -242,15 +227,12 @@ def _check_fact(fact: Demographic, answer: Any) -> Any:
         except ValueError:
             number = math.nan
         if not math.isfinite(number):
-            raise errors.InvalidAnswer(
-                f"'{shown}' is not a number, but '{fact.id}' asks for one.", "Enter a number."
-            )
+            raise errors.InvalidAnswer(f"'{shown}' is not a number, but '{fact.id}' asks for one.", "Enter a number.")
         return number
     if fact.type == "choice":
         if str(answer) not in fact.choices:
             raise errors.InvalidAnswer(
-                f"'{shown}' is not a choice for '{fact.id}'.",
-                suggestion(str(answer), fact.choices, "Choices"),
+                f"'{shown}' is not a choice for '{fact.id}'.", suggestion(str(answer), fact.choices, "Choices")
             )
         return str(answer)
     if isinstance(answer, list | tuple):

@@ -81,7 +81,5 @@ def _check(
         elif question.required:
             missing.append(question.id)
     if missing:
-        raise MissingAnswer(
-            f"Not answered: {', '.join(missing)}.", "Answer every required question.", tuple(missing)
-        )
+        raise MissingAnswer(f"Not answered: {', '.join(missing)}.", "Answer every required question.", tuple(missing))
     return out

@@ -100,9 +100,7 @@ def apply_study_settings(work: Transaction) -> None:
     of_study = recruiting.model_dump(mode="json", exclude_defaults=True)
     changed: dict[str, Any] = {name: _new_code() for name in _CODES if not current.get(name)}
     by_screener = dict(current.get(_SCREENERS, {}))
-    by_screener |= {
-        screener.id: _new_code() for screener in work.study.screeners if screener.id not in by_screener
-    }
+    by_screener |= {screener.id: _new_code() for screener in work.study.screeners if screener.id not in by_screener}
     if of_study != current.get(_FROM_STUDY, {}):
         codes = recruiting.codes
         from_study = {
@@ -212,17 +210,14 @@ def _check_setting(name: str, value: Any) -> Any:
         valid = name != _SCREENERS and isinstance(value, str) and 0 < len(value.strip()) <= 200
     if not valid:
         raise InputError(
-            f"'{clean(str(value), 100)}' is not a valid value for the setting '{name}'.",
-            f"Give {_ALLOWED[name]}.",
+            f"'{clean(str(value), 100)}' is not a valid value for the setting '{name}'.", f"Give {_ALLOWED[name]}."
         )
     return clean(value.strip(), 2000) if isinstance(value, str) else value
 
 
 def invite(work: Transaction, command: Invite) -> tuple[str, ...]:
     if not 1 <= command.count <= _MOST_INVITATIONS:
-        raise InputError(
-            f"Cannot make {command.count} invitations.", f"Ask for 1 to {_MOST_INVITATIONS:,} at a time."
-        )
+        raise InputError(f"Cannot make {command.count} invitations.", f"Ask for 1 to {_MOST_INVITATIONS:,} at a time.")
     invitations = tuple(secrets.token_hex(8) for _ in range(command.count))
     for invitation in invitations:
         work.insert("invitations", invitation=invitation, at=work.now, note=clean(command.note, 500))

@@ -55,9 +55,7 @@ def screen_out(work: Transaction, rater: Rater, screener: Screener) -> None:
     work.insert_about(rater, "screen_outs", screener=screener.id)
 
 
-def judge_attention(
-    work: Transaction, rater: Rater, name: str | None, answers: Sequence[ScreenerAnswer]
-) -> None:
+def judge_attention(work: Transaction, rater: Rater, name: str | None, answers: Sequence[ScreenerAnswer]) -> None:
     """Count an attention trial that was answered otherwise than asked, if that can screen out, and screen out."""
     probe = next((p for p in work.study.probes if isinstance(p, AttentionProbe) and p.id == name), None)
     if probe is None or not any(probe.id in screener.probe for screener in work.study.screeners):

@@ -84,9 +84,7 @@ def promised_trials(work: Transaction) -> float:
         if not rater.counts or not (waits or at_work(work, rater)):
             continue
         begun = per_session if waits else min(per_session, rater.answered_now + len(rater.queue))
-        promised += min(
-            per_session * (sessions.count - rater.visit) + per_session - begun, most - len(rater.seen)
-        )
+        promised += min(per_session * (sessions.count - rater.visit) + per_session - begun, most - len(rater.seen))
     return float(promised)
 
 
@@ -102,11 +100,7 @@ def plan_retest(work: Transaction, rater: Rater) -> bool:
         slot if slot[0] != "rating" else ("repeat", RETEST, next(sources))
         for slot in session_plan(len(units), probes, work.context.rng)
     ]
-    plan = {
-        "target": 0,
-        "length": len(slots),
-        "probes": [(position, *slot) for position, slot in enumerate(slots)],
-    }
+    plan = {"target": 0, "length": len(slots), "probes": [(position, *slot) for position, slot in enumerate(slots)]}
     of = len(units) + probes_each_session(probes)
     work.record("planned", rater.number, number=float(of), words=json.dumps(plan, separators=(",", ":")))
     return True

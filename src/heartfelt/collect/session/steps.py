@@ -39,9 +39,7 @@ _RENEW_BELOW = 2 / 3
 """Leases are renewed once less than this share of them is left."""
 RETRY_SECONDS = 20.0
 """How soon a rater who has to wait asks again."""
-_PAGES: Mapping[str, commands.Step] = {
-    "demographics": commands.AskDemographics(),
-}
+_PAGES: Mapping[str, commands.Step] = {"demographics": commands.AskDemographics()}
 
 
 def next_step(work: Transaction, rater: Rater) -> commands.Step:
@@ -178,9 +176,7 @@ def end(work: Transaction, rater: Rater, ending: commands.Ending) -> commands.Se
     return session_end(work, ending, rater)
 
 
-def session_end(
-    work: Transaction, ending: commands.Ending, rater: Rater | None = None
-) -> commands.SessionEnd:
+def session_end(work: Transaction, ending: commands.Ending, rater: Rater | None = None) -> commands.SessionEnd:
     """The end a rater sees, with the code that reports it to the recruiter; a screener has its own."""
     settings = work.settings
     if rater is not None and ending in {"later", "too-late"}:
@@ -190,11 +186,7 @@ def session_end(
     url = settings.return_url.replace("{code}", code) if settings.return_url and code else None
     retry_seconds = RETRY_SECONDS if ending == "wait" else None
     return commands.SessionEnd(
-        ending=ending,
-        code=code,
-        url=url,
-        retry_seconds=retry_seconds,
-        text=screener_text(work.study, screener),
+        ending=ending, code=code, url=url, retry_seconds=retry_seconds, text=screener_text(work.study, screener)
     )
 
 
@@ -371,8 +363,7 @@ def _present(work: Transaction, rater: Rater, trial: ReservedTrial) -> commands.
         boxes=shown_boxes(work, unit, trial.machine),
         limits={q: text for q, text in work.material.draft_facts.limits.items() if q in trial.machine},
         members=tuple(
-            commands.ShownMember(member.media, kind, member.prompt)
-            for member, kind in presented_members(unit, trial)
+            commands.ShownMember(member.media, kind, member.prompt) for member, kind in presented_members(unit, trial)
         ),
         unit=unit.number if unit is not None and unit.members else None,
     )

@@ -66,11 +66,7 @@ class Database:
 
     def _make_engine(self) -> Engine:
         if self.kind == "sqlite":
-            arguments = {
-                "timeout": _WAIT_SECONDS,
-                "check_same_thread": False,
-                "cached_statements": _MOST_STATEMENTS,
-            }
+            arguments = {"timeout": _WAIT_SECONDS, "check_same_thread": False, "cached_statements": _MOST_STATEMENTS}
             engine = create_engine(self.url, connect_args=arguments, pool_size=8)
             event.listen(engine, "connect", self._set_pragmas)
             event.listen(engine, "begin", _begin)
@@ -87,8 +83,7 @@ class Database:
             return create_engine(url, connect_args=server, pool_size=8, pool_pre_ping=True)
         except ImportError as error:
             raise MissingPartError(
-                "PostgreSQL needs psycopg, which is not installed.",
-                f"Install it with: {install_command('postgres')}",
+                "PostgreSQL needs psycopg, which is not installed.", f"Install it with: {install_command('postgres')}"
             ) from error
 
     def _set_pragmas(self, raw: Any, _: object) -> None:
@@ -215,9 +210,7 @@ class Database:
         with raw.pipeline():
             yield
 
-    def insert(
-        self, connection: Connection, table: str, names: tuple[str, ...], rows: Sequence[Sequence[Any]]
-    ) -> None:
+    def insert(self, connection: Connection, table: str, names: tuple[str, ...], rows: Sequence[Sequence[Any]]) -> None:
         """Insert rows, each with a value for every column in ``names``, in as few statements as fit.
 
         One statement for many rows: the driver lets other threads in between two statements, and under load each of

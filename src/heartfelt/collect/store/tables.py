@@ -62,13 +62,9 @@ LAYOUTS = {
         {
             # A recruiter's own ids, for the researcher alone: no snapshot, export or table of raters is made from this.
             "participants": "rater integer key, at real not null, recruiter text not null, participant text not null,"
-            "facts text not null",
+            "facts text not null"
         },
-        {
-            "versions": "changes text",
-            "raters": "study_version integer",
-            "answers": "heard real, heard_flag text",
-        },
+        {"versions": "changes text", "raters": "study_version integer", "answers": "heard real, heard_flag text"},
     ),
     "0003": LayoutVersion(
         {

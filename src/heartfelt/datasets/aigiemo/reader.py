@@ -94,9 +94,7 @@ class AigiemoFormat(Format):
             ratings=_ratings(records, of_record),
             fields=_fields(fields),
             ledger=_texts(("what", "rater", "stimulus", "reason", "stage"), left_out),
-            source=Source(
-                format=self.name, name=source.name, options=dict(options), media_root=media, layout=layout
-            ),
+            source=Source(format=self.name, name=source.name, options=dict(options), media_root=media, layout=layout),
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
@@ -123,9 +121,7 @@ def _bounds(options: Mapping[str, str]) -> tuple[float, float]:
     text = options.get("range", "0..1")
     match = _RANGE.match(text)
     if match is None or float(match[1]) >= float(match[2]):
-        raise InputError(
-            f"'{text}' is not a range.", "Write the lowest and the highest value as 0..1 or -1..1."
-        )
+        raise InputError(f"'{text}' is not a range.", "Write the lowest and the highest value as 0..1 or -1..1.")
     return float(match[1]), float(match[2])
 
 
@@ -163,9 +159,7 @@ def _records(path: Path, bounds: tuple[float, float]) -> list[AnnotationRecord]:
             raise InputError(f"{path} has no '{name}'.", suggestion(name, keys, "It has"))
     reserved_keys = sorted({key for record in records.values() for key in record.extras} & _RESERVED)
     if reserved_keys:
-        raise InputError(
-            f"{path} has a key '{reserved_keys[0]}', a name that is reserved.", "Rename the key."
-        )
+        raise InputError(f"{path} has a key '{reserved_keys[0]}', a name that is reserved.", "Rename the key.")
     moments = [
         (record.line, text)
         for record in records.values()
@@ -184,9 +178,7 @@ def _records(path: Path, bounds: tuple[float, float]) -> list[AnnotationRecord]:
 
 def _extras(records: list[AnnotationRecord]) -> tuple[list[str], list[str]]:
     """Further keys: those that are the same in all records of an image, and those that differ between annotators."""
-    values_by_name: dict[str, dict[str, str | None]] = {
-        name: {} for record in records for name in record.extras
-    }
+    values_by_name: dict[str, dict[str, str | None]] = {name: {} for record in records for name in record.extras}
     varying = {
         name
         for name, values in values_by_name.items()

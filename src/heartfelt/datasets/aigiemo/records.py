@@ -136,9 +136,7 @@ def parse(raw: Mapping[str, Any], bounds: tuple[float, float], where: str) -> An
     _inside(record.image, where)
     annotator = plain_text(fields.pop("annotator", None))
     record.annotator = annotator.strip() or None if annotator else None
-    record.about = {
-        name: text for name in ABOUT_IMAGE if (text := plain_text(fields.pop(name, None))) is not None
-    }
+    record.about = {name: text for name in ABOUT_IMAGE if (text := plain_text(fields.pop(name, None))) is not None}
     _inside(record.about.get("path", ""), where)
     record.emotion = _emotion(fields.pop("emotion", None), where)
     for name in ("valence", "arousal"):
@@ -206,9 +204,7 @@ def _emotion(value: Any, where: str) -> str | None:
     text = plain_text(value) or ""
     name = text.strip().casefold()
     if name and name not in EMOTIONS:
-        raise InputError(
-            f"{where}: '{text}' is not one of the eight emotions.", suggestion(name, EMOTIONS, "Emotions")
-        )
+        raise InputError(f"{where}: '{text}' is not one of the eight emotions.", suggestion(name, EMOTIONS, "Emotions"))
     return name or None
 
 
@@ -221,8 +217,7 @@ def _number(value: Any, name: str, where: str) -> float | None:
         return float(value.strip().replace(",", ".") if isinstance(value, str) else value)
     except ValueError:
         raise InputError(
-            f"{where}: the {name} '{value}' is not a number.",
-            "Write a number, or nothing where there is none.",
+            f"{where}: the {name} '{value}' is not a number.", "Write a number, or nothing where there is none."
         ) from None
 
 
@@ -241,8 +236,7 @@ def _fields(record_fields: dict[str, Any], annotator: str | None, where: str) ->
     for name, field_value in _flat_fields(record_fields):
         if name in values:
             raise InputError(
-                f"{where}: the field '{name}' is there twice, in 'fields' and next to it.",
-                "Keep one of the two.",
+                f"{where}: the field '{name}' is there twice, in 'fields' and next to it.", "Keep one of the two."
             )
         values[name] = field_value
     for name, value in values.items():
@@ -262,9 +256,7 @@ def _flat_fields(record_fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:
                 parts.setdefault(split[0], {})[split[1]] = value
     for name in (*FIELDS, *TEXTS):
         value = record_fields.get(name)
-        structured = isinstance(value, dict) or (
-            isinstance(value, list) and isinstance(next(iter(value), 0), dict)
-        )
+        structured = isinstance(value, dict) or (isinstance(value, list) and isinstance(next(iter(value), 0), dict))
         if name in parts:
             yield name, {**parts[name], **({"final": value} if plain_text(value) is not None else {})}
         elif (name in FIELDS or structured) and plain_text(value) is not None:
@@ -276,9 +268,7 @@ def _field(name: str, value: Any, annotator: str | None, where: str) -> FieldVal
         text = _tags(name, plain_text(value))
         return None if text is None else FieldValue(name=name, final=text, verified_by=annotator)
     machine, final = (_tags(name, plain_text(value.get(part))) for part in ("machine", "final"))
-    source, verdict, by, at = (
-        plain_text(value.get(part)) for part in ("source", "verdict", "verified_by", "at")
-    )
+    source, verdict, by, at = (plain_text(value.get(part)) for part in ("source", "verdict", "verified_by", "at"))
     if verdict is not None:
         word = verdict.strip().casefold()
         if word not in VERDICTS:
@@ -316,8 +306,7 @@ def _evidence(name: str, value: Mapping[str, Any], where: str) -> dict[str, Any]
     shown = out["shown"]
     if shown is not None and shown not in SHOWN:
         raise InputError(
-            f"{where}: '{shown}' does not say what was shown of '{name}'.",
-            suggestion(str(shown), SHOWN, "Allowed"),
+            f"{where}: '{shown}' does not say what was shown of '{name}'.", suggestion(str(shown), SHOWN, "Allowed")
         )
     return out
 
@@ -329,15 +318,12 @@ def _part_names(name: str, value: Mapping[str, Any], where: str) -> bool:
     strangers = [key for key in strangers if key not in EVIDENCE]
     if strangers and are_parts:
         raise InputError(
-            f"{where}: the field '{name}' has no part '{strangers[0]}'.",
-            suggestion(strangers[0], PARTS, "Parts"),
+            f"{where}: the field '{name}' has no part '{strangers[0]}'.", suggestion(strangers[0], PARTS, "Parts")
         )
     return bool(value) and are_parts
 
 
-def _check_verdict(
-    name: str, machine: str | None, verdict: str | None, final: str | None, where: str
-) -> None:
+def _check_verdict(name: str, machine: str | None, verdict: str | None, final: str | None, where: str) -> None:
     problem = fix = ""
     if verdict == "accepted" and final != machine:
         problem = f"was accepted, but the final '{final}' is not the machine's '{machine}'"

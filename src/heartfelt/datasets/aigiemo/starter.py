@@ -34,9 +34,7 @@ EMOTIONS: dict[str, tuple[float, float]] = {
 def sketch(per_cell: int) -> Sketch:
     """``per_cell`` images for every system and emotion."""
     maker = SynthImage(size=SIZE)
-    intents = {
-        name: {"valence": coordinates[0], "arousal": coordinates[1]} for name, coordinates in EMOTIONS.items()
-    }
+    intents = {name: {"valence": coordinates[0], "arousal": coordinates[1]} for name, coordinates in EMOTIONS.items()}
     template = recipe_study("aigiemo").prompts[0].text
     prompts = prompts_for(intents, list(IMAGE_STYLES), per_cell=per_cell, template=template)
     return Sketch(
@@ -60,9 +58,7 @@ def _drafts(prompts: Sequence[StimulusPrompt]) -> dict[str, dict[str, str]]:
     for ask in prompts:
         means = look(*EMOTIONS[ask.intent])
         shape = "stars" if means.angularity > 0.5 else "blobs"
-        number = next(
-            word for most, word in ((12, "few"), (30, "some"), (99, "many")) if means.shapes <= most
-        )
+        number = next(word for most, word in ((12, "few"), (30, "some"), (99, "many")) if means.shapes <= most)
         out["style"][ask.stimulus] = IMAGE_STYLES[ask.system]
         out["scene"][ask.stimulus] = f"{number} {shape} on a plain ground"
         out["objects"][ask.stimulus] = shape

@@ -86,9 +86,7 @@ def _decided_fields(snapshot: Snapshot) -> pl.DataFrame:
     words = [pl.col("answer")] if "answer" in decisions.columns else []
     decisions = decisions.with_columns(pl.coalesce(*words, number).alias("final"))
     return _plain(
-        decisions.drop("value", "answer", strict=False).rename(
-            {"question": "field", "by": "verified_by"}, strict=False
-        )
+        decisions.drop("value", "answer", strict=False).rename({"question": "field", "by": "verified_by"}, strict=False)
     )
 
 

@@ -58,7 +58,9 @@ class AimoclipsFigures:
                 for pair in pairwise
                 if (pair.outcome, pair.deviation, pair.factor, pair.method) == family
             )
-            pairs_label = f"pairs of systems that differ in signed {question} deviation (one-way Tukey-Kramer, as published)"
+            pairs_label = (
+                f"pairs of systems that differ in signed {question} deviation (one-way Tukey-Kramer, as published)"
+            )
             rows.append(exact(pairs_label, printed, differ))
         return tuple(rows)
 

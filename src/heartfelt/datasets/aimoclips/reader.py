@@ -43,9 +43,7 @@ class AimoclipsFormat(Format):
 
     name = "aimoclips"
     about = "valence and arousal of text-to-music clips (three CSV files and music_clips/)"
-    options: ClassVar[Mapping[str, str]] = {
-        "media": "folder of the audio, music_clips/ beside the files if left out"
-    }
+    options: ClassVar[Mapping[str, str]] = {"media": "folder of the audio, music_clips/ beside the files if left out"}
 
     example_data = "example/aimoclips"
 
@@ -161,9 +159,7 @@ def _with_paths(stimuli: pl.DataFrame, root: Path) -> pl.DataFrame:
 def _study(intents: pl.DataFrame, stimuli: pl.DataFrame) -> Study:
     base = recipe_study("aimoclips")
     stated_systems = {system.id: system for system in base.systems}
-    systems = [
-        stated_systems.get(name, System(id=name)) for name in stimuli["system"].unique(maintain_order=True)
-    ]
+    systems = [stated_systems.get(name, System(id=name)) for name in stimuli["system"].unique(maintain_order=True)]
     rows = [
         Intent(
             id=row["emotion"],
@@ -207,9 +203,7 @@ def _clip_rows(snapshot: Snapshot, ratings: pl.DataFrame) -> pl.DataFrame:
     if "index" not in joined.columns:
         joined = joined.with_row_index("index", offset=1)
     if "file_index" not in joined.columns:
-        joined = joined.with_columns(
-            pl.int_range(1, pl.len() + 1).over("model", "emotion").alias("file_index")
-        )
+        joined = joined.with_columns(pl.int_range(1, pl.len() + 1).over("model", "emotion").alias("file_index"))
     for name in QUESTIONS:
         if f"mean_{name}" in joined.columns:
             joined = joined.with_columns(pl.col(f"mean_{name}").fill_null(pl.col(name)).alias(name))

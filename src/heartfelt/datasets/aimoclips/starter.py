@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from heartfelt.stimuli.prompts.prompt import prompts_for
-from heartfelt.stimuli.starter import (
-    MUSIC_STYLES,
-    STARTERS,
-    Sketch,
-    SmallClips,
-    StarterStimulus,
-    comment,
-    listed,
-)
+from heartfelt.stimuli.starter import MUSIC_STYLES, STARTERS, Sketch, SmallClips, StarterStimulus, comment, listed
 from heartfelt.stimuli.synthesis import SynthMusic
 from heartfelt.study.recipes import recipe_study
 

@@ -64,11 +64,7 @@ def write_emolia_bench(
 
 
 def _rows(
-    snapshot: Snapshot,
-    subset: QuestionGroup,
-    labels: pl.DataFrame,
-    model_answers: pl.DataFrame,
-    options: ScoreOptions,
+    snapshot: Snapshot, subset: QuestionGroup, labels: pl.DataFrame, model_answers: pl.DataFrame, options: ScoreOptions
 ) -> pl.DataFrame:
     """One row per item that was asked, with what emolia-bench's columns need."""
     study = snapshot.study
@@ -138,9 +134,7 @@ def _summary(
     subset: QuestionGroup, rows: pl.DataFrame, scores: Scores, model: str, options: ScoreOptions
 ) -> dict[str, Any]:
     metrics = _metrics(rows)
-    task = next(
-        (t.id for t in scores.tasks if t.kind == "binary" and set(t.questions) <= set(subset.questions)), None
-    )
+    task = next((t.id for t in scores.tasks if t.kind == "binary" and set(t.questions) <= set(subset.questions)), None)
     score = None if task is None else scores.find(task, model)
     held_out_score = None if task is None else scores.find(task, model, "balanced_accuracy", at=HELD_OUT)
     counts = {name: value for name, value in metrics.items() if not isinstance(value, Estimate)}
@@ -172,7 +166,5 @@ def _summary(
 
 def _report(summary: dict[str, Any], tables: dict[str, pl.DataFrame]) -> str:
     shown = ("n", "n_failed", "n_scored", "balanced_accuracy", "accuracy", "auroc")
-    pages = {
-        name: markdown((name, *shown), by.select(name, *shown).iter_rows()) for name, by in tables.items()
-    }
+    pages = {name: markdown((name, *shown), by.select(name, *shown).iter_rows()) for name, by in tables.items()}
     return rendered("benchmark", summary=summary, tables=pages)

@@ -45,10 +45,7 @@ NO_NAMES = "the votes do not say who gave them"
 NO_PRIOR = "nothing says what the items were chosen to show"
 BINARY_PRIOR = "the prior says present or absent only, not how strongly"
 AGAINST = ("gemini_vs_human_consensus_accuracy", "gemini_vs_human_consensus_balanced_accuracy")
-_ACCURACIES = {
-    "pairwise_accuracy": pairwise_accuracy,
-    "pairwise_balanced_accuracy": pairwise_balanced_accuracy,
-}
+_ACCURACIES = {"pairwise_accuracy": pairwise_accuracy, "pairwise_balanced_accuracy": pairwise_balanced_accuracy}
 _PAIRWISE = [name + tail for name in _ACCURACIES for tail in ("", "_pooled")]
 _WITH_PRIOR = [*_PAIRWISE, "loo_accuracy", "loo_balanced_accuracy", "fleiss_kappa", "pairwise_kappa", "exact"]
 _RATES = {
@@ -58,11 +55,7 @@ _RATES = {
         "unanimous_binary_rate": "_unanimous",
         "unanimous_ordinal_rate": "_unanimous_value",
     },
-    "dim": {
-        "majority_yes_rate": "_majority",
-        "unanimous_rate": "_unanimous",
-        "polarity_match_rate": "_matches",
-    },
+    "dim": {"majority_yes_rate": "_majority", "unanimous_rate": "_unanimous", "polarity_match_rate": "_matches"},
 }
 _WHY_NONE = {
     "_majority": "no item has a majority",
@@ -117,9 +110,7 @@ def _columns(votes: pl.DataFrame) -> _Columns:
     return (votes["rater"] if votes["known"].all() else None), votes["item"], votes["value"]
 
 
-def _suite(
-    votes: pl.DataFrame, complete: pl.DataFrame, level: str
-) -> tuple[dict[str, Estimate], PairTable | None]:
+def _suite(votes: pl.DataFrame, complete: pl.DataFrame, level: str) -> tuple[dict[str, Estimate], PairTable | None]:
     columns = _columns(votes)
     exact, exact_all = exact_agreement(*_columns(_of(votes, complete))), exact_agreement(*columns)
     agreement = leave_one_out(*columns)
@@ -138,9 +129,7 @@ def _suite(
     }, pairs
 
 
-def _pairs(
-    columns: _Columns, prior: dict[int, bool] | None
-) -> tuple[Estimate, dict[str, Estimate], PairTable | None]:
+def _pairs(columns: _Columns, prior: dict[int, bool] | None) -> tuple[Estimate, dict[str, Estimate], PairTable | None]:
     raters, items, values = columns
     if raters is None:
         methods = {name: name.removesuffix("_pooled").replace("_", " ") for name in _PAIRWISE}
@@ -186,11 +175,7 @@ def _by_coverage(votes: pl.DataFrame, sizes: pl.DataFrame) -> dict[str, dict[str
     out: dict[str, dict[str, Any]] = {}
     for (n,), part in sorted(sizes.filter(pl.col("n") > 1).partition_by("n", as_dict=True).items()):
         exact = exact_agreement(*_columns(_of(votes, part)))
-        out[str(n)] = {
-            "items": part.height,
-            "exact_binary": exact.unanimous,
-            "pairwise_exact_binary": exact.pairwise,
-        }
+        out[str(n)] = {"items": part.height, "exact_binary": exact.unanimous, "pairwise_exact_binary": exact.pairwise}
     return out
 
 

@@ -81,9 +81,7 @@ class EmoliaLayout(OutputLayout):
 
     def check(self, source: Snapshot | Benchmark) -> None:
         if isinstance(source, Benchmark):
-            raise InputError(
-                "A benchmark holds no votes for emolia's files.", "Point to the ratings instead."
-            )
+            raise InputError("A benchmark holds no votes for emolia's files.", "Point to the ratings instead.")
         subsets_of(source)
 
     def write_scores(

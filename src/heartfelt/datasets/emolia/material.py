@@ -38,9 +38,7 @@ class EmoliaOptions:
 
     def __post_init__(self) -> None:
         if self.raters < 2:
-            raise InputError(
-                f"{self.raters} raters cannot agree.", "Ask for two or more; emolia-bench has three."
-            )
+            raise InputError(f"{self.raters} raters cannot agree.", "Ask for two or more; emolia-bench has three.")
         if self.ties not in ("honest", "published"):
             raise InputError(f"Unknown way to treat ties: '{self.ties}'.", "Use 'honest' or 'published'.")
 
@@ -114,9 +112,7 @@ def subsets_of(snapshot: Snapshot) -> list[QuestionGroup]:
             questions_by_kind["dim"].append(question.id)
         elif isinstance(scale, Ordered) and len(scale.categories) == 3:
             questions_by_kind["emo"].append(question.id)
-    forms = [
-        (form, questions_by_kind[form.kind]) for form in (EMO_FORM, DIM_FORM) if questions_by_kind[form.kind]
-    ]
+    forms = [(form, questions_by_kind[form.kind]) for form in (EMO_FORM, DIM_FORM) if questions_by_kind[form.kind]]
     if not forms:
         raise InputError(
             f"'{study.name}' asks nothing that emolia-bench's files can hold.",
@@ -183,9 +179,7 @@ def gather(snapshot: Snapshot, subset: QuestionGroup, options: EmoliaOptions) ->
     answers = first_answers(snapshot).filter(pl.col("question").is_in(subset.questions))
     items = _items(snapshot, subset)
     labels = items.join(_counted(snapshot, subset, options, answers), on=ITEM, maintain_order="left")
-    labels = (
-        _labels(labels, subset, options).with_row_index("item").with_columns(pl.col("item").cast(pl.Int64))
-    )
+    labels = _labels(labels, subset, options).with_row_index("item").with_columns(pl.col("item").cast(pl.Int64))
     numbered = answers.join(labels.select(*ITEM, "item"), on=ITEM, how="inner", maintain_order="left")
     return EmoliaContents(
         snapshot=snapshot, subset=subset, options=options, items=items, answers=numbered, labels=labels
@@ -227,9 +221,7 @@ def _items(snapshot: Snapshot, subset: QuestionGroup) -> pl.DataFrame:
     ).sort(*keys, "file_name", "stimulus")
 
 
-def _counted(
-    snapshot: Snapshot, subset: QuestionGroup, options: EmoliaOptions, answers: pl.DataFrame
-) -> pl.DataFrame:
+def _counted(snapshot: Snapshot, subset: QuestionGroup, options: EmoliaOptions, answers: pl.DataFrame) -> pl.DataFrame:
     """Votes, sides and buckets of every rated item, who rated it, and how long it took them."""
     counted = buckets(snapshot, answers=answers)
     votes = counted.votes.group_by(ITEM).agg(
@@ -240,9 +232,7 @@ def _counted(
     if "repeat" in ratings.columns:
         ratings = ratings.filter(pl.col("repeat").fill_null(0) == 0)
     rated = answers.select(ITEM).unique()
-    ratings = ratings.filter(pl.col("value").is_finite()).join(
-        rated, on=ITEM, how="semi", maintain_order="left"
-    )
+    ratings = ratings.filter(pl.col("value").is_finite()).join(rated, on=ITEM, how="semi", maintain_order="left")
     again = pl.col("rater").is_not_null() & ~pl.struct("rater", *ITEM).is_first_distinct()
     ratings = ratings.filter(~again)
     nothing = pl.lit(None, pl.Float64)

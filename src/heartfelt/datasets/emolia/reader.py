@@ -48,10 +48,7 @@ EMO = EmoliaSubset(
     further=("source_emotion",),
 )
 DIM = EmoliaSubset(
-    name="emolia-dim",
-    keys=("dimension", "level", "polarity"),
-    answers=("no", "yes"),
-    words={"polarity": POLARITIES},
+    name="emolia-dim", keys=("dimension", "level", "polarity"), answers=("no", "yes"), words={"polarity": POLARITIES}
 )
 
 
@@ -88,18 +85,12 @@ class EmoliaFormat(Format):
             items=self.items(items.drop("file_name")),
             ledger=tables.ledger_of(left_out.drop(drop)),
             source=Source(
-                format=self.name,
-                name=source.name,
-                options=dict(options),
-                media_root=files.media,
-                layout=layout,
+                format=self.name, name=source.name, options=dict(options), media_root=files.media, layout=layout
             ),
         )
 
     @abstractmethod
-    def stimuli(
-        self, items: pl.DataFrame, last: pl.DataFrame, left: pl.DataFrame, media: Path | None
-    ) -> pl.DataFrame:
+    def stimuli(self, items: pl.DataFrame, last: pl.DataFrame, left: pl.DataFrame, media: Path | None) -> pl.DataFrame:
         """The stimuli with their paths."""
 
     @abstractmethod
@@ -120,7 +111,7 @@ class EmoliaEmo(EmoliaFormat):
     name = EMO.name
     about = "is a queried emotion present in speech: not, weakly, strongly (annotations.csv, users.csv)"
     options: ClassVar[Mapping[str, str]] = {
-        "media": "folder of the <Emotion>_best folders; dataset/emolia-emo/data near the files if left out",
+        "media": "folder of the <Emotion>_best folders; dataset/emolia-emo/data near the files if left out"
     }
     prediction_keys = (("file_name",), EMO.keys)
     example_data = "example/emo/emolia-bench"
@@ -155,9 +146,7 @@ class EmoliaEmo(EmoliaFormat):
         task_types = items.group_by("queried_emotion").agg(pl.col("task_type").unique())
         tasks = {emotion: sorted(types, key=TASK_TYPES.index) for emotion, types in task_types.iter_rows()}
         questions = []
-        for emotion in [name for name in question_of if name in tasks] + sorted(
-            set(tasks) - set(question_of)
-        ):
+        for emotion in [name for name in question_of if name in tasks] + sorted(set(tasks) - set(question_of)):
             update: dict[str, Any] = {"for_each": {"queried_emotion": [emotion], "task_type": tasks[emotion]}}
             if emotion not in question_of:
                 update["text"] = f"Does the speaker express {readable(emotion)}?"
@@ -172,9 +161,7 @@ class EmoliaDim(EmoliaFormat):
     """The dimension subset of EmoLia."""
 
     name = DIM.name
-    about = (
-        "does speech match a written level: yes or no (annotations.csv, users.csv, flags.csv, variables.json)"
-    )
+    about = "does speech match a written level: yes or no (annotations.csv, users.csv, flags.csv, variables.json)"
     options: ClassVar[Mapping[str, str]] = {
         "media": "folder of the <DIM>/<level>/<polarity> folders; dataset/emolia-dim/data near the files if left out",
         "variables": "the file with the written levels; variables.json beside or near the files if left out",
@@ -206,11 +193,7 @@ class EmoliaDim(EmoliaFormat):
         del stimuli
         base = recipe_study(DIM.name)
         variables = {} if files.variables is None else _variables(files.variables)
-        texts = {
-            (name, level): text
-            for name, facts in variables.items()
-            for level, text in facts["levels"].items()
-        }
+        texts = {(name, level): text for name, facts in variables.items() for level, text in facts["levels"].items()}
         levels = items.select("dimension", "level").unique().sort("dimension", "level").rows()
         questions = [
             _dim_question(base.questions[0], name, level, texts.get((name, level)))
@@ -247,8 +230,7 @@ def _variables(path: Path) -> dict[str, dict[str, Any]]:
         for key in dimension:
             if key in Intent.model_fields:
                 raise InputError(
-                    f"{path}: '{name}' has a key '{key}', which is kept for something else here.",
-                    "Rename the key.",
+                    f"{path}: '{name}' has a key '{key}', which is kept for something else here.", "Rename the key."
                 )
     return content
 

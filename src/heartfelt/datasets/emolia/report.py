@@ -18,10 +18,7 @@ _BOUNDS = ("_low", "_high", "_rate_items")
 @cache
 def _templates() -> Environment:
     return text_templates(
-        "heartfelt.datasets.emolia",
-        cell=_cell,
-        count="{:,}".format,
-        interval=lambda estimate: interval(estimate, 3),
+        "heartfelt.datasets.emolia", cell=_cell, count="{:,}".format, interval=lambda estimate: interval(estimate, 3)
     )
 
 

@@ -27,15 +27,11 @@ EMOTIONS: dict[str, tuple[float, float]] = {
 def sketch_emo(per_cell: int) -> Sketch:
     """``per_cell`` clips for every voice and emotion, three items each."""
     maker = SmallClips(SynthVoice(seconds=EMO_SECONDS))
-    intents = {
-        name: {"valence": coordinates[0], "arousal": coordinates[1]} for name, coordinates in EMOTIONS.items()
-    }
+    intents = {name: {"valence": coordinates[0], "arousal": coordinates[1]} for name, coordinates in EMOTIONS.items()}
     prompts = prompts_for(intents, list(VOICE_STYLES), per_cell=per_cell)
     return Sketch(
         systems=VOICE_STYLES,
-        stimuli=tuple(
-            StarterStimulus(ask, maker, {"system": ask.system, "intent": ask.intent}) for ask in prompts
-        ),
+        stimuli=tuple(StarterStimulus(ask, maker, {"system": ask.system, "intent": ask.intent}) for ask in prompts),
         items=tuple(
             (ask.stimulus, question)
             for number, ask in enumerate(prompts)
@@ -92,14 +88,9 @@ def sketch_dim(per_cell: int) -> Sketch:
                         coordinates=coordinates,
                     )
                     clips.append(
-                        StarterStimulus(
-                            ask, maker, {"system": system, "intent": dimension, "level": str(level)}
-                        )
+                        StarterStimulus(ask, maker, {"system": system, "intent": dimension, "level": str(level)})
                     )
-                    items += [
-                        (name, f"{dimension}/{level}/positive"),
-                        (name, f"{dimension}/{opposite}/negative"),
-                    ]
+                    items += [(name, f"{dimension}/{level}/positive"), (name, f"{dimension}/{opposite}/negative")]
     return Sketch(
         systems=VOICE_STYLES,
         stimuli=tuple(clips),

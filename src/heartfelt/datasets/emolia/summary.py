@@ -21,12 +21,7 @@ _ALIASES = {
     "human_loo_accuracy_binary": "human_loo_accuracy",
     "human_loo_balanced_accuracy_binary": "human_loo_balanced_accuracy",
 }
-_LISTS = {
-    "task_type": "task_types",
-    "emotion": "emotions",
-    "dimension": "dimensions",
-    "polarity": "polarities",
-}
+_LISTS = {"task_type": "task_types", "emotion": "emotions", "dimension": "dimensions", "polarity": "polarities"}
 
 
 def summary(material: EmoliaContents, tables: dict[str, pl.DataFrame]) -> dict[str, Any]:

@@ -91,9 +91,7 @@ def find_files(source: Path, subset: EmoliaSubset, options: Mapping[str, str]) -
     media = [home / "data" for home in homes]
     if subset.further:  # an earlier layout had the <Emotion>_best folders directly below dataset/
         flat = [directory for home in homes for directory in (home, home.parent)]
-        media += [
-            directory for directory in flat if directory.is_dir() and next(directory.glob("*_best"), None)
-        ]
+        media += [directory for directory in flat if directory.is_dir() and next(directory.glob("*_best"), None)]
     return Files(
         annotations=annotations,
         users=_first(folder / USERS),
@@ -146,9 +144,7 @@ def read_annotations(path: Path, subset: EmoliaSubset) -> pl.DataFrame:
             "Give every annotation its own id, or keep only one of the rows.",
         )
     texts = ["rater", *subset.keys, *subset.further, "file_name", "annotation_id", "created_at", "answer"]
-    return lossless_types(
-        sheet.frame.rename({"username": "rater"}).drop("rating").with_columns(typed), keep=texts
-    )
+    return lossless_types(sheet.frame.rename({"username": "rater"}).drop("rating").with_columns(typed), keep=texts)
 
 
 def _keyed(sheet: NamedTable, subset: EmoliaSubset) -> NamedTable:
@@ -160,9 +156,7 @@ def _keyed(sheet: NamedTable, subset: EmoliaSubset) -> NamedTable:
         if name in sheet:
             sheet.inside_paths(name)
             bad = sheet[name].str.contains(r"[\x00-\x1f]") | (sheet[name].str.len_chars() > 120)
-            fix = (
-                "A name has at most 120 characters and no line breaks; the quotes in the file may be broken."
-            )
+            fix = "A name has at most 120 characters and no line breaks; the quotes in the file may be broken."
             sheet.refuse(bad, sheet[name].str.slice(0, 40), "'{cell}' is not a name.", fix)
     return sheet.with_columns(pl.concat_str(subset.keys, separator="/").alias("question"))
 

@@ -55,9 +55,7 @@ def _annotations(snapshot: Snapshot, subset: EmoliaSubset, layout: Mapping[str, 
         answered = ratings.select(key).unique().with_columns(_answered=pl.lit(True))
         left_out = left_out.join(answered, on=key, how="left", maintain_order="left")
         left_out = left_out.filter((pl.col("reason") == UNANSWERED) | pl.col("_answered")).drop("_answered")
-    rows = _in_place(
-        ratings, left_out.drop("what", "reason", "stage"), layout.get(f"{ANNOTATIONS} left out", "")
-    )
+    rows = _in_place(ratings, left_out.drop("what", "reason", "stage"), layout.get(f"{ANNOTATIONS} left out", ""))
     rows = _with_columns(_with_keys(rows, snapshot, subset), snapshot, subset)
     extras = [name for name in rows.columns if name not in {*_OURS, *subset.columns, "file_name"}]
     noted = layout.get(f"{ANNOTATIONS} columns", "").split("\t")
@@ -73,8 +71,7 @@ def _in_place(ratings: pl.DataFrame, left_out: pl.DataFrame, positions: str) -> 
         at = list(range(left_out.height))
     free = sorted(set(range(total)) - set(at))
     placed = [
-        frame.with_columns(pl.Series("_row", rows, pl.Int64))
-        for frame, rows in ((ratings, free), (left_out, at))
+        frame.with_columns(pl.Series("_row", rows, pl.Int64)) for frame, rows in ((ratings, free), (left_out, at))
     ]
     return pl.concat(placed, how="diagonal").sort("_row").drop("_row")
 

@@ -78,9 +78,7 @@ class MusAV(Format):
         answers = pl.concat(parts).rename({**names, "type": "question"})
         answers = answers.with_columns(chosen("higher_value", {}).alias("value"))
         faults = {
-            "the track, the annotator or the question is not named": unnamed(
-                "first", "second", "rater", "question"
-            ),
+            "the track, the annotator or the question is not named": unnamed("first", "second", "rater", "question"),
             SELF_PAIR: pl.col("first") == pl.col("second"),
             NO_ANSWER: pl.col("higher_value").is_null() | (pl.col("higher_value") == "not_selected"),
             "the answer is none of a, b and ab": pl.col("value").is_null(),
@@ -113,9 +111,7 @@ class MusAV(Format):
 
 
 def _files(source: Path) -> list[Path]:
-    return (
-        sorted(source.glob("annotations.*.all")) if source.is_dir() else [source] if source.is_file() else []
-    )
+    return sorted(source.glob("annotations.*.all")) if source.is_dir() else [source] if source.is_file() else []
 
 
 FORMATS.add(MusAV.name, MusAV())

@@ -65,9 +65,7 @@ def eight_figures(scores: Scores) -> dict[str, dict[str, dict[str, Estimate]]]:
     if not tasks:
         raise _no_numbers(scores.study)
     return {
-        model: {
-            task: _figures(scores, model, task) for task in tasks if task in scores.coverage.get(model, {})
-        }
+        model: {task: _figures(scores, model, task) for task in tasks if task in scores.coverage.get(model, {})}
         for model in scores.models
     }
 

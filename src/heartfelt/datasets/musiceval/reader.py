@@ -84,11 +84,7 @@ class MusicEvalFormat(Format):
             ratings=None if ratings is None else stacked(ratings, QUESTIONS, names),
             means=None if means is None else stacked(means, QUESTIONS, names, "mean"),
             source=Source(
-                format=self.name,
-                name=source.name,
-                options=dict(options),
-                media_root=root,
-                layout=release.layout(),
+                format=self.name, name=source.name, options=dict(options), media_root=root, layout=release.layout()
             ),
         )
 
@@ -158,11 +154,7 @@ def _find(source: Path) -> _Release:
             "Point to the folder of the release (with sets/ and wav/), or to one of its lists.",
         )
     return _Release(
-        root=source,
-        means=means,
-        person=person,
-        ratings=ratings,
-        systems=tuple(sorted(source.glob("system_mos/*.csv"))),
+        root=source, means=means, person=person, ratings=ratings, systems=tuple(sorted(source.glob("system_mos/*.csv")))
     )
 
 
@@ -182,9 +174,7 @@ def _lists(lists: Mapping[str, Path], clips: dict[str, str | None], key: list[st
         new = _scores(path, key)
         if combined is not None:
             both = new.join(combined, on=key, how="inner", suffix="_before", maintain_order="left")
-            differs = pl.any_horizontal(
-                pl.col(name).ne_missing(pl.col(f"{name}_before")) for name in QUESTIONS
-            )
+            differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_before")) for name in QUESTIONS)
             wrong = both.filter(differs) if split == TOTAL else both
             if wrong.height:
                 raise InputError(

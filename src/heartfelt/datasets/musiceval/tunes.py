@@ -75,18 +75,13 @@ class TunePlayer:
         mix[frames - fall :] *= 0.5 + 0.5 * np.cos(np.pi * np.arange(1, fall + 1) / fall)
         return Audio(mix.astype(np.float32), self.rate)
 
-    def _play(
-        self, mix: Wave, notes: str, voice: Voice, loud: float, beat: float, rng: np.random.Generator
-    ) -> None:
+    def _play(self, mix: Wave, notes: str, voice: Voice, loud: float, beat: float, rng: np.random.Generator) -> None:
         time = 0.05
         for word in notes.split():
             pitch, beats = word.split(":")
             length = float(beats) * beat
             wave = voice(
-                Tone(
-                    hertz=_hertz(pitch), seconds=0.95 * length, rate=self.rate, brightness=0.55, softness=0.7
-                ),
-                rng,
+                Tone(hertz=_hertz(pitch), seconds=0.95 * length, rate=self.rate, brightness=0.55, softness=0.7), rng
             )
             start = int((time + float(rng.uniform(0.0, 0.012))) * self.rate)
             wave = wave[: max(mix.size - start, 0)] * (loud * float(rng.uniform(0.85, 1.0)))

@@ -66,9 +66,7 @@ def _means(snapshot: Snapshot, columns: Mapping[str, str], is_own_format: bool) 
     means = snapshot.means
     if not means.height and not is_own_format:
         rated = snapshot.ratings.filter(pl.col("value").is_not_null())
-        means = rated.group_by("stimulus", "question", maintain_order=True).agg(
-            pl.mean("value").round(4).alias("mean")
-        )
+        means = rated.group_by("stimulus", "question", maintain_order=True).agg(pl.mean("value").round(4).alias("mean"))
     return _wide(means.select("stimulus", "question", "mean"), "mean", columns)
 
 
@@ -103,9 +101,7 @@ def _systems(
     if not tables and not is_own_format and means.height and "system" in snapshot.stimuli.columns:
         made_by = snapshot.stimuli.select(pl.col("stimulus").alias("wavname"), "system").drop_nulls("system")
         mean = (
-            means.join(made_by, on="wavname", maintain_order="left")
-            .group_by("system")
-            .agg(pl.mean(*scores).round(4))
+            means.join(made_by, on="wavname", maintain_order="left").group_by("system").agg(pl.mean(*scores).round(4))
         )
         tables[SYSTEMS] = mean.sort("system").to_dicts()
     schema = {"system": pl.String, **dict.fromkeys(scores, pl.Float64)}
@@ -122,9 +118,7 @@ def _prompts(snapshot: Snapshot, layout: Mapping[str, str], is_own_format: bool)
         ]
         if file in layout or (not is_own_format and file_prompts):
             head = "" if layout.get(f"{file} header") == "no" else "id\ttext\n"
-            out[file] = head + "".join(
-                f"{p.id}\t{_quoted(p.text.replace(chr(10), ' '))}\n" for p in file_prompts
-            )
+            out[file] = head + "".join(f"{p.id}\t{_quoted(p.text.replace(chr(10), ' '))}\n" for p in file_prompts)
     return out
 
 

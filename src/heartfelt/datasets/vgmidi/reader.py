@@ -46,7 +46,7 @@ class VGMIDI(Format):
     example_data = "example/vgmidi_raw.json"
     writes = False
     options: ClassVar[Mapping[str, str]] = {
-        "listeners": "annotations: every annotation is a listener of its own, without matching their answers",
+        "listeners": "annotations: every annotation is a listener of its own, without matching their answers"
     }
 
     def recognises(self, source: Path) -> bool:
@@ -62,17 +62,13 @@ class VGMIDI(Format):
             raise InputError(f"{source} holds no JSON file of VGMIDI.", "Point to vgmidi_raw_1.json.")
         alone = options.get("listeners")
         if alone not in {None, "annotations"}:
-            raise InputError(
-                f"listeners={alone} is not known.", suggestion(str(alone), ["annotations"], "It may be")
-            )
+            raise InputError(f"listeners={alone} is not known.", suggestion(str(alone), ["annotations"], "It may be"))
         content = read_json(path)
         annotations, pieces = (
             content.get(key) if isinstance(content, dict) else None for key in ("annotations", "pieces")
         )
         if not isinstance(annotations, dict) or not annotations or not isinstance(pieces, dict | None):
-            raise InputError(
-                f"{path} holds no annotations.", "Point to the file with 'annotations' and 'pieces'."
-            )
+            raise InputError(f"{path} holds no annotations.", "Point to the file with 'annotations' and 'pieces'.")
         traces, raters, ledger = _traces(annotations, named_apart=alone is not None)
         if not traces.height:
             raise InputError(f"{path} holds no usable trace.", "Get a complete copy of the file.")
@@ -80,9 +76,7 @@ class VGMIDI(Format):
         if any((path.parent / name).is_file() for name in stimuli["audio"].drop_nulls()):
             stimuli = probe_stimuli(stimuli.rename({"audio": "path"}), path.parent, str(path), progress)
         familiarity = traces.select("rater", "stimulus", "question", "known")
-        means = trace_means(traces).join(
-            familiarity, on=["rater", "stimulus", "question"], maintain_order="left"
-        )
+        means = trace_means(traces).join(familiarity, on=["rater", "stimulus", "question"], maintain_order="left")
         listeners = raters.height
         notes.append(
             f"Listeners have no ids: {len(annotations):,} annotations were read as those of {listeners:,} listeners."
@@ -120,9 +114,7 @@ def _study() -> Study:
         description="Valence and arousal of video game music, traced while it plays; one sample per measure.",
         scales={"trace": Trace(type="trace", low=-1, high=1)},
         questions=[
-            Question(
-                id=axis, text=f"How does the {axis} of the music change?", scale="trace", emotion="perceived"
-            )
+            Question(id=axis, text=f"How does the {axis} of the music change?", scale="trace", emotion="perceived")
             for axis in AXES
         ],
         design=Design(affect_grid=AXES),
@@ -168,9 +160,7 @@ def _traces(
         "known": pl.String(),
     }  # fmt: skip
     traces = pl.DataFrame(rows, schema=schema, orient="row")
-    people = pl.DataFrame(
-        [{"rater": rater, **facts} for rater, facts in raters.items()], infer_schema_length=None
-    )
+    people = pl.DataFrame([{"rater": rater, **facts} for rater, facts in raters.items()], infer_schema_length=None)
     people = number_types(people, keep=["rater"])
     if not faults:
         return traces, people, None

@@ -47,12 +47,8 @@ class Collected:
     """Questions to which somebody gave several answers."""
     lost: list[dict[str, str | None]] = field(default_factory=list)
 
-    def leave_out(
-        self, kind: str, reason: str, rater: str | None = None, stimulus: str | None = None
-    ) -> None:
-        self.lost.append(
-            {"what": kind, "rater": rater, "stimulus": stimulus, "reason": reason, "stage": "import"}
-        )
+    def leave_out(self, kind: str, reason: str, rater: str | None = None, stimulus: str | None = None) -> None:
+        self.lost.append({"what": kind, "rater": rater, "stimulus": stimulus, "reason": reason, "stage": "import"})
 
     def answer(self, question: str, values: list[str], **about: Any) -> None:
         """Add an answer; several answers to one question make it a question of tags."""
@@ -62,12 +58,8 @@ class Collected:
 
     def table(self, path: Path, notes: list[str], stimulus_columns: list[str]) -> SourceTable:
         if not self.rows:
-            reasons = (
-                "; ".join(sorted({str(line["reason"]) for line in self.lost})) or "there are no annotations"
-            )
-            raise InputError(
-                f"{path} holds no answers ({reasons}).", "Export the annotations, not the tasks alone."
-            )
+            reasons = "; ".join(sorted({str(line["reason"]) for line in self.lost})) or "there are no annotations"
+            raise InputError(f"{path} holds no answers ({reasons}).", "Export the annotations, not the tasks alone.")
         frame = without_empty(pl.DataFrame(self.rows, infer_schema_length=None, strict=False))
         facts = [name for name in stimulus_columns if name in frame.columns]
         options = {"rater": "rater", "stimulus": "stimulus", "question": "question", "value": "value"}
@@ -75,9 +67,7 @@ class Collected:
         options |= {"at": "at"} if "at" in frame.columns else {}
         options |= {"stimulus_columns": ",".join(facts)} if facts else {}
         options |= {f"scale.{question}": "tags" for question in sorted(self.tags)}
-        return SourceTable(
-            path=path, rows=frame.lazy(), options=options, notes=tuple(notes), ledger=self.ledger(path)
-        )
+        return SourceTable(path=path, rows=frame.lazy(), options=options, notes=tuple(notes), ledger=self.ledger(path))
 
     def ledger(self, path: Path) -> pl.DataFrame | None:
         schema = dict.fromkeys(("what", "rater", "stimulus", "reason", "stage"), pl.String)
@@ -118,9 +108,7 @@ class LabelStudio(ToolExport):
         """JSON-MIN, CSV and TSV: a row per annotation with a column per control, and the task's data."""
         table, rows = _annotations(source, options)
         if not {"annotator", "annotation_id"} <= set(rows.columns):
-            raise InputError(
-                f"{source} is not an export of Label Studio.", "Export it as JSON, JSON-MIN, CSV or TSV."
-            )
+            raise InputError(f"{source} is not an export of Label Studio.", "Export it as JSON, JSON-MIN, CSV or TSV.")
         further_columns = [name for name in rows.columns if name not in _OWN]
         controls = [n for n in further_columns if any(_is_result(cell) for cell in rows[n].drop_nulls())]
         values_of = {name: [_values(cell) for cell in rows[name]] for name in controls}
@@ -129,9 +117,7 @@ class LabelStudio(ToolExport):
         for name in controls:
             for cell, rater in zip(rows[name], rows["annotator"], strict=True):
                 if any(_is_region(part) for part in _result(cell)):
-                    collected.leave_out(
-                        "rating", f"annotation '{name}', which is about a part of the item", str(rater)
-                    )
+                    collected.leave_out("rating", f"annotation '{name}', which is about a part of the item", str(rater))
         separator = Tags(type="tags").separator
         rows = without_empty(
             rows.with_columns(
@@ -151,9 +137,7 @@ class LabelStudio(ToolExport):
             and (shared[n] == 1).all()
             and shared.height < rows.height
         ]
-        values = options.get("value") or ",".join(
-            n for n in further_columns if n != stimulus and n not in facts
-        )
+        values = options.get("value") or ",".join(n for n in further_columns if n != stimulus and n not in facts)
         rows = rows.with_columns(pl.col(stimulus).map_elements(_file_name, return_dtype=pl.String))
         more = {"rater": "annotator", "stimulus": stimulus, "value": values}
         more |= {"seconds": "lead_time"} if "lead_time" in rows.columns else {}
@@ -236,13 +220,10 @@ def _cell_text(value: Any) -> str | None:
 
 def _label_studio_tasks(path: Path, content: Any) -> SourceTable:
     tasks = [task for task in content if isinstance(task, dict)] if isinstance(content, list) else []
-    data: list[dict[str, Any]] = [
-        task["data"] if isinstance(task.get("data"), dict) else {} for task in tasks
-    ]
+    data: list[dict[str, Any]] = [task["data"] if isinstance(task.get("data"), dict) else {} for task in tasks]
     names = list(dict.fromkeys(name for item in data for name in item))
     frame = pl.DataFrame(
-        {name: [_text(item.get(name)) for item in data] for name in names},
-        schema=dict.fromkeys(names, pl.String),
+        {name: [_text(item.get(name)) for item in data] for name in names}, schema=dict.fromkeys(names, pl.String)
     )
     media = media_columns(frame, names)
     key = media[0] if len(media) == 1 else None
@@ -251,9 +232,7 @@ def _label_studio_tasks(path: Path, content: Any) -> SourceTable:
     for task, item in zip(tasks, data, strict=True):
         stimulus = _file_name(str(item[key])) if key and item.get(key) else str(task.get("id"))
         facts = {
-            name: _text(value)
-            for name, value in item.items()
-            if name != key and not isinstance(value, dict | list)
+            name: _text(value) for name, value in item.items() if name != key and not isinstance(value, dict | list)
         }
         predictions += len(task.get("predictions") or [])
         for annotation in task.get("annotations") or []:
@@ -264,9 +243,7 @@ def _label_studio_tasks(path: Path, content: Any) -> SourceTable:
     return collected.table(path, notes, [name for name in names if name != key])
 
 
-def _annotation(
-    collected: Collected, annotation: Mapping[str, Any], stimulus: str, facts: Mapping[str, Any]
-) -> None:
+def _annotation(collected: Collected, annotation: Mapping[str, Any], stimulus: str, facts: Mapping[str, Any]) -> None:
     by = annotation.get("completed_by")
     rater = str(by.get("id", "unknown")) if isinstance(by, dict) else str(by)
     if annotation.get("was_cancelled"):
@@ -275,11 +252,7 @@ def _annotation(
     about = {
         "rater": rater,
         "stimulus": stimulus,
-        **{
-            name: value
-            for name, value in facts.items()
-            if name not in {"rater", "stimulus", "question", "value"}
-        },
+        **{name: value for name, value in facts.items() if name not in {"rater", "stimulus", "question", "value"}},
         "seconds": annotation.get("lead_time"),
         "at": annotation.get("created_at"),
     }
@@ -325,9 +298,7 @@ class Potato(ToolExport):
         if source.is_dir():
             return any(source.glob(f"*/{self._FILE}"))
         look = glance(source)
-        return look is not None and (
-            look.has_keys("label_annotations") or any(":::" in name for name in look.columns)
-        )
+        return look is not None and (look.has_keys("label_annotations") or any(":::" in name for name in look.columns))
 
     def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
         """One row per annotator, item and scheme."""
@@ -337,9 +308,7 @@ class Potato(ToolExport):
                 collected.leave_out("rating", "attention check or page that is no item", rater, instance)
                 continue
             for scheme, labels in schemes.items():
-                values = [
-                    value for label, answer in labels.items() if (value := _potato_answer(label, answer))
-                ]
+                values = [value for label, answer in labels.items() if (value := _potato_answer(label, answer))]
                 if values:
                     collected.answer(scheme, values, rater=rater, stimulus=instance, seconds=seconds)
         path = source / source.name if source.is_dir() else source
@@ -349,9 +318,7 @@ class Potato(ToolExport):
         """Every annotated instance: the annotator, its id, the labels of each scheme, and the seconds it took."""
         paths = sorted(source.glob(f"*/{self._FILE}")) if source.is_dir() else [source]
         if not paths:
-            raise InputError(
-                f"{source} holds no {self._FILE}.", "Point to Potato's folder annotation_output."
-            )
+            raise InputError(f"{source} holds no {self._FILE}.", "Point to Potato's folder annotation_output.")
         for path in paths:
             if path.suffix.lower() not in {".jsonl", ".json"}:
                 yield from _potato_table(path)
@@ -361,8 +328,7 @@ class Potato(ToolExport):
                 instance = str(record.get("instance_id") or record.get("id"))
                 schemes = record.get("label_annotations") or {}
                 answers = {
-                    name: answer if isinstance(answer, dict) else {"": answer}
-                    for name, answer in schemes.items()
+                    name: answer if isinstance(answer, dict) else {"": answer} for name, answer in schemes.items()
                 }
                 yield rater, instance, answers, _potato_seconds(record.get("behavioral_data"))
 
@@ -373,9 +339,7 @@ def _potato_table(path: Path) -> Iterator[tuple[str, str, dict[str, dict[str, An
     rater = next((name for name in ("user", "user_id", "annotator") if name in rows.columns), None)
     instance = next((name for name in ("instance_id", "id") if name in rows.columns), None)
     if rater is None or instance is None:
-        raise InputError(
-            f"{path} has no columns 'user' and 'instance_id'.", "Point to Potato's annotated_instances."
-        )
+        raise InputError(f"{path} has no columns 'user' and 'instance_id'.", "Point to Potato's annotated_instances.")
     for row in rows.iter_rows(named=True):
         schemes: dict[str, dict[str, Any]] = {}
         for name, cell in row.items():

@@ -48,9 +48,7 @@ _EVENT_COLUMNS = {
     "randomise_trials",
 }  # fmt: skip
 """Columns of Gorilla that stand between the response and the spreadsheet's own columns, or among these."""
-_PART_NAMES = (
-    r"(?i)^(?:task|phase|part|block|stage|section|test_part|trial_part|trial_name|condition_type|screen)$"
-)
+_PART_NAMES = r"(?i)^(?:task|phase|part|block|stage|section|test_part|trial_part|trial_name|condition_type|screen)$"
 """Columns in which a researcher marks practice and attention trials."""
 
 
@@ -105,8 +103,7 @@ class PsychoPy(ToolExport):
         table = left_out(
             replace(table, rows=rows.lazy()),
             {
-                "practice trial": practice
-                | matches([c for c in conditions if re.match(_PART_NAMES, c)], PRACTICE),
+                "practice trial": practice | matches([c for c in conditions if re.match(_PART_NAMES, c)], PRACTICE),
                 "no answer in the row (instructions, fixation, breaks)": ~answered,
                 "answer without a stimulus": ~filled(stimulus),
             },
@@ -116,12 +113,7 @@ class PsychoPy(ToolExport):
         timed = {"seconds": times[0]} if len(values) == 1 and times[0] in rows.columns else {}
         short = {name: name.rpartition(".")[0] for name in values if "value" not in options}
         short = {old: new for old, new in short.items() if new not in rows.columns}
-        more = {
-            "rater": rater,
-            "stimulus": stimulus,
-            "value": ",".join(short.get(v, v) for v in values),
-            **timed,
-        }
+        more = {"rater": rater, "stimulus": stimulus, "value": ",".join(short.get(v, v) for v in values), **timed}
         return "long", replace(table, rows=table.rows.rename(short), options=more)
 
 
@@ -181,9 +173,7 @@ class JsPsych(ToolExport):
         if "rt" in answers.columns and "seconds" not in answers.columns:
             answers = answers.with_columns((number_expr("rt") / 1000).alias("seconds")).drop("rt")
             more["seconds"] = "seconds"
-        question_column = next(
-            (name for name in ("question", "dimension", "scale") if name in answers.columns), None
-        )
+        question_column = next((name for name in ("question", "dimension", "scale") if name in answers.columns), None)
         if len(values) == 1 and question_column is not None:
             more["question"] = question_column
         elif values == ["response"] and "rating" not in answers.columns:
@@ -198,20 +188,16 @@ def _unfolded(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     response_columns = [name for name in _RESPONSES if name in rows.columns]
     if response_columns:
         cells = [pl.when(filled(name)).then(pl.col(name).cast(pl.String)) for name in response_columns]
-        rows = rows.with_columns(pl.coalesce(cells).alias("response")).drop(
-            set(response_columns) - {"response"}
-        )
+        rows = rows.with_columns(pl.coalesce(cells).alias("response")).drop(set(response_columns) - {"response"})
     source = "response" if response_columns else None
     records = [_form(cell) for cell in rows[source].cast(pl.String)] if source else []
     names = list(dict.fromkeys(name for record in records for name in record))
     if names and source:
         columns = [
-            pl.Series(f"response.{name}", [_cell(record.get(name)) for record in records], pl.String)
-            for name in names
+            pl.Series(f"response.{name}", [_cell(record.get(name)) for record in records], pl.String) for name in names
         ]
         unstructured = [
-            None if record else cell
-            for record, cell in zip(records, rows[source].cast(pl.String), strict=True)
+            None if record else cell for record, cell in zip(records, rows[source].cast(pl.String), strict=True)
         ]
         rows = rows.with_columns(*columns, pl.Series(source, unstructured, pl.String))
     fields = [name for name in rows.columns if name.startswith("response.")]
@@ -277,11 +263,7 @@ class Gorilla(ToolExport):
             )
         second = "Object Name" in rows.columns  # both builders have a column 'Response Type'
         kind, zone = ("Response Type", "Object Name") if second else ("Zone Type", "Zone Name")
-        answer = (
-            pl.col(kind)
-            .cast(pl.String)
-            .str.contains("(?i)^response" if second else "(?i)response|rating|slider")
-        )
+        answer = pl.col(kind).cast(pl.String).str.contains("(?i)^response" if second else "(?i)response|rating|slider")
         if kind not in rows.columns:
             answer = filled("Response")
         added_columns = [name for name in rows.columns if name.startswith("Spreadsheet: ")]
@@ -325,7 +307,7 @@ class PsyToolkit(ToolExport, layouts=("long", "wide")):
     about = "PsyToolkit: the unpacked download, with data.csv and the folder experiment_data"
     example_data = "example/psytoolkit"
     own_options: ClassVar[Mapping[str, str]] = {
-        "columns": "the names of the experiment's columns, with commas, as its script saves them; guessed if left out",
+        "columns": "the names of the experiment's columns, with commas, as its script saves them; guessed if left out"
     }
     _TIMES: ClassVar[set[str]] = {"TIME_start", "TIME_end", "TIME_total"}
 
@@ -372,9 +354,7 @@ def _plain_rows(path: Path) -> pl.DataFrame:
     return pl.DataFrame(cells, schema={f"column_{at}": pl.String for at in range(1, width + 1)}, orient="row")
 
 
-def _named_columns(
-    rows: pl.DataFrame, options: Mapping[str, str], folder: Path
-) -> tuple[pl.DataFrame, list[str]]:
+def _named_columns(rows: pl.DataFrame, options: Mapping[str, str], folder: Path) -> tuple[pl.DataFrame, list[str]]:
     """The rows with names: those that ``columns`` gives, or stimulus, rating and rt where they are unmistakable."""
     data_columns = [name for name in rows.columns if name != _FILE]
     if "columns" in options:
@@ -389,13 +369,9 @@ def _named_columns(
     words = [name for name in data_columns if numbers[name].is_null().all() and rows[name].n_unique() > 1]
     media = media_columns(rows, words) or words
     integer_columns = [
-        n
-        for n in data_columns
-        if n not in words and numbers[n].is_not_null().all() and (numbers[n] % 1 == 0).all()
+        n for n in data_columns if n not in words and numbers[n].is_not_null().all() and (numbers[n] % 1 == 0).all()
     ]
-    scales = [
-        n for n in integer_columns if 1 < numbers[n].n_unique() <= 11 and numbers[n].is_between(0, 10).all()
-    ]
+    scales = [n for n in integer_columns if 1 < numbers[n].n_unique() <= 11 and numbers[n].is_between(0, 10).all()]
     times = [n for n in integer_columns if numbers[n].gt(100).mean() == 1]
     if len(media) != 1 or len(scales) != 1 or len(times) > 1:
         first = " ".join(str(cell) for cell in rows.row(0)[: len(data_columns)])
@@ -406,14 +382,10 @@ def _named_columns(
         )
     named = {media[0]: "stimulus", scales[0]: "rating", **({times[0]: "rt"} if times else {})}
     listed = ", ".join(f"column {data_columns.index(old) + 1} is {new}" for old, new in named.items())
-    return rows.rename(named), [
-        f"The files have no header: {listed}. Name them with {as_option('columns', '…')}."
-    ]
+    return rows.rename(named), [f"The files have no header: {listed}. Name them with {as_option('columns', '…')}."]
 
 
-def _with_survey(
-    rows: pl.DataFrame, files: list[Path], survey: pl.DataFrame
-) -> tuple[pl.DataFrame, list[str]]:
+def _with_survey(rows: pl.DataFrame, files: list[Path], survey: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """The trials with the participant's id and answers to the survey: a column of it holds the names of data files."""
     stems = {path.stem for path in files}
     cells = {name: survey[name].cast(pl.String).str.strip_suffix(".txt") for name in survey.columns}

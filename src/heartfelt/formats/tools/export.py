@@ -43,11 +43,7 @@ user_id userid user rater rater_id listener annotator pid ppt sona_id run_id par
 _HEAD = 1 << 18
 _ROWS_GLANCED = 4
 _READERS = {"long": read_long, "wide": read_wide, "webmushra": read_pages}
-_OPTIONS: Mapping[str, Mapping[str, str]] = {
-    "long": Long.options,
-    "wide": Wide.options,
-    "webmushra": WebMushra.options,
-}
+_OPTIONS: Mapping[str, Mapping[str, str]] = {"long": Long.options, "wide": Wide.options, "webmushra": WebMushra.options}
 
 
 class ToolExport(Format):
@@ -155,9 +151,7 @@ def left_out(table: SourceTable, reasons: Mapping[str, pl.Expr], rater: str | No
             ledgers.append(pl.DataFrame({**columns, "stage": ["import"] * lost.height}, schema=schema))
             rows = rows.filter(~chosen)
     if not rows.height:
-        listed = "; ".join(
-            sorted({reason for ledger in ledgers if ledger is not None for reason in ledger["reason"]})
-        )
+        listed = "; ".join(sorted({reason for ledger in ledgers if ledger is not None for reason in ledger["reason"]}))
         raise InputError(
             f"{table.where}: no row is an answer ({listed or 'there are no rows'}).",
             "Name the columns, or read the table with the format 'long'.",

@@ -18,8 +18,7 @@ from heartfelt.tables import LEDGER
 
 _LEDGER = dict.fromkeys(("what", "rater", "reason", "stage"), pl.String)
 _MUSHRA = dict.fromkeys(
-    ("session_test_id", "session_uuid", "trial_id", "rating_stimulus", "rating_score", "rating_time"),
-    pl.String,
+    ("session_test_id", "session_uuid", "trial_id", "rating_stimulus", "rating_score", "rating_time"), pl.String
 )
 _TIME = "Time (s)"
 
@@ -38,11 +37,7 @@ class BeaqleJS(ToolExport, layouts=("webmushra",)):
 
     def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
         """One row per listener, test and file; the listener is the file, because names and e-mail addresses are personal."""
-        paths = (
-            sorted(p for p in source.iterdir() if p.suffix in {".txt", ".json"})
-            if source.is_dir()
-            else [source]
-        )
+        paths = sorted(p for p in source.iterdir() if p.suffix in {".txt", ".json"}) if source.is_dir() else [source]
         if not paths:
             raise InputError(f"{source} holds no results.", "Point to the folder 'results' of BeaqleJS.")
         rows: list[dict[str, Any]] = []
@@ -52,17 +47,14 @@ class BeaqleJS(ToolExport, layouts=("webmushra",)):
             if not isinstance(content, list):
                 raise InputError(f"{path} holds no list of tests.", "Point to results of BeaqleJS.")
             for test in content:
-                if isinstance(test, bool) or (
-                    isinstance(test, dict) and "TestID" in test and "rating" not in test
-                ):
+                if isinstance(test, bool) or (isinstance(test, dict) and "TestID" in test and "rating" not in test):
                     reason = "test that was not taken, or an ABX test, whose result does not name its files"
                     lost.append({"what": "row", "rater": path.stem, "reason": reason, "stage": "import"})
                 elif isinstance(test, dict) and isinstance(test.get("rating"), dict):
                     rows += _grades(test, path.stem)
         if not rows:
             raise InputError(
-                f"{source} holds no MUSHRA ratings.",
-                "ABX results of BeaqleJS do not name the files compared.",
+                f"{source} holds no MUSHRA ratings.", "ABX results of BeaqleJS do not name the files compared."
             )
         notes = [
             f"{len(paths)} files were read; each is a listener, named after the file. Names and e-mail addresses were not read."
@@ -118,9 +110,7 @@ class GoListen(ToolExport, layouts=("webmushra", "long")):
                 f"{source} cannot be read as CSV ({error}).", "Get a complete copy of the file."
             ) from error
         if len(lines) < 3 or lines[1][:2] != ["Name", "Date"]:
-            raise InputError(
-                f"{source} is not a CSV of Go Listen.", "Its second line begins with Name and Date."
-            )
+            raise InputError(f"{source} is not a CSV of Go Listen.", "Its second line begins with Name and Date.")
         files = lines[2][:2] == ["", ""]
         titles, names, body = lines[1], lines[2] if files else [], lines[3 if files else 2 :]
         for number, row in enumerate(body, 4 if files else 3):
@@ -131,9 +121,7 @@ class GoListen(ToolExport, layouts=("webmushra", "long")):
                 )
         rows = _listened(titles, _conditions(titles, names), lines[0], body)
         if not rows:
-            raise InputError(
-                f"{source} holds no ratings.", "A/B tests of Go Listen do not name the files compared."
-            )
+            raise InputError(f"{source} holds no ratings.", "A/B tests of Go Listen do not name the files compared.")
         notes = ("Listeners are numbered in the order of the rows; the names they entered were not read.",)
         answers = pl.DataFrame(rows, schema=_MUSHRA, strict=False)
         if files:
@@ -168,9 +156,7 @@ def _shared_start(names: list[str]) -> str:
     return names[0][: [*alike, False].index(False)] if names else ""
 
 
-def _listened(
-    titles: list[str], files: list[str], tags: list[str], body: list[list[str]]
-) -> list[dict[str, Any]]:
+def _listened(titles: list[str], files: list[str], tags: list[str], body: list[list[str]]) -> list[dict[str, Any]]:
     """A row per grade; a title ends in ``rating``, holds for the unnamed columns to its right, and its time may follow."""
     rows: list[dict[str, Any]] = []
     trials: list[str | None] = []
@@ -183,10 +169,7 @@ def _listened(
         else:
             trials.append(None)
     times = [
-        next(
-            (at for at in range(start, len(titles)) if titles[at] == _TIME and None not in trials[start:at]),
-            None,
-        )
+        next((at for at in range(start, len(titles)) if titles[at] == _TIME and None not in trials[start:at]), None)
         for start in range(len(titles))
     ]
     for number, row in enumerate(body, 1):
@@ -195,9 +178,7 @@ def _listened(
             if trial is None or not grade:
                 continue
             time_column = times[at]
-            seconds = (
-                float(row[time_column]) if time_column is not None and row[time_column].strip() else None
-            )
+            seconds = float(row[time_column]) if time_column is not None and row[time_column].strip() else None
             rows.append(
                 {
                     "session_test_id": "golisten",

@@ -41,8 +41,7 @@ _LOOKS_NUMBERED = re.compile(r"(?i)\d|\.(?:wav|mp3|ogg|flac|png|jpe?g|mp4)$")
 def _is_stimulus(names: set[str], other_names: set[str]) -> bool:
     """Whether these names are the stimuli and the others the questions: numbered names, else the more of the two."""
     numbered = [
-        sum(bool(_LOOKS_NUMBERED.search(name)) for name in group) / len(group)
-        for group in (names, other_names)
+        sum(bool(_LOOKS_NUMBERED.search(name)) for name in group) / len(group) for group in (names, other_names)
     ]
     return numbered[0] > numbered[1] if numbered[0] != numbered[1] else len(names) > len(other_names)
 
@@ -160,9 +159,7 @@ class LimeSurvey(ToolExport, layouts=("wide",)):
         rows = table.rows.collect()
         cells = {} if "pattern" in options else {**_split_columns(rows.columns, _BRACKETS), **repeated}
         rows = _coded(rows, list(cells), r"^A[OA]?0*(\d+)$")
-        table = replace(
-            table, rows=rows.lazy(), options={"id": own_columns["id"]} if "id" in own_columns else {}
-        )
+        table = replace(table, rows=rows.lazy(), options={"id": own_columns["id"]} if "id" in own_columns else {})
         if "submitdate" in own_columns and (
             unsubmitted := int((~rows.select(filled(own_columns["submitdate"])).to_series()).sum())
         ):
@@ -211,9 +208,7 @@ class RedCap(ToolExport, layouts=("wide", "long")):
             rows = rows.rename(_REDCAP_LABELS, strict=False)
         record = rows.columns[0]
         tool_columns = [n for n in rows.columns if n.startswith("redcap_") or _REDCAP_STATE.fullmatch(n)]
-        table = replace(
-            table, rows=rows.lazy(), options={"id": record, "rater_columns": ",".join(tool_columns)}
-        )
+        table = replace(table, rows=rows.lazy(), options={"id": record, "rater_columns": ",".join(tool_columns)})
         if self._INSTANCE not in rows.columns:
             return "wide", table
         return "long", self._instances(table, rows, tool_columns, options)
@@ -243,18 +238,12 @@ class RedCap(ToolExport, layouts=("wide", "long")):
         people = people.group_by(record, maintain_order=True).agg(pl.all().drop_nulls().first())
         facts = [name for name in people.columns if name not in answers.columns]
         if people.height:
-            answers = answers.join(
-                people.select(record, *facts), on=record, how="left", maintain_order="left"
-            )
+            answers = answers.join(people.select(record, *facts), on=record, how="left", maintain_order="left")
         notes = (
             *table.notes,
             f"Each instance of a repeating instrument is an answer; '{stimulus}' names the stimulus.",
         )
-        more = {
-            "rater": record,
-            "stimulus": stimulus,
-            "value": options.get("value") or ",".join(numeric or fields),
-        }
+        more = {"rater": record, "stimulus": stimulus, "value": options.get("value") or ",".join(numeric or fields)}
         more |= {"rater_columns": ",".join(facts)} if facts else {}
         return replace(table, rows=answers.lazy(), options=more, notes=notes)
 
@@ -316,9 +305,7 @@ class GoogleForms(ToolExport, layouts=("wide",)):
         return "wide", _renamed(table, cells) if cells else table
 
 
-def _with_repeated_names(
-    source: Path, options: Mapping[str, str]
-) -> tuple[SourceTable, dict[str, tuple[str, str]]]:
+def _with_repeated_names(source: Path, options: Mapping[str, str]) -> tuple[SourceTable, dict[str, tuple[str, str]]]:
     """The table of a form; questions with one text get a number each, which is the stimulus."""
     if source.suffix.lower() in WORKBOOKS:
         return open_source(source, options), {}

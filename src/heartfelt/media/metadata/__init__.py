@@ -99,9 +99,7 @@ def has_metadata(path: Path) -> bool:
         pieces = without_metadata(path)
     except UnknownMetadataError:
         return True
-    return pieces.size != path.stat().st_size or any(
-        clean != original for clean, original in _replaced(path, pieces)
-    )
+    return pieces.size != path.stat().st_size or any(clean != original for clean, original in _replaced(path, pieces))
 
 
 def _replaced(path: Path, pieces: Pieces) -> Iterator[tuple[bytes, bytes]]:

@@ -101,16 +101,7 @@ def _bmp_profile(data: bytes, info: bytearray, offset: int) -> bytes:
 
 _TYPE_SIZES = {1: 1, 3: 2, 4: 4, 5: 8, 7: 1}
 _LONG, _UNDEFINED = 4, 7
-_SUBFILE, _WIDTH, _LENGTH, _BITS, _COMPRESSION, _SAMPLES, _ROWS, _PLANAR = (
-    254,
-    256,
-    257,
-    258,
-    259,
-    277,
-    278,
-    284,
-)
+_SUBFILE, _WIDTH, _LENGTH, _BITS, _COMPRESSION, _SAMPLES, _ROWS, _PLANAR = (254, 256, 257, 258, 259, 277, 278, 284)
 _STRIPS, _STRIP_SIZES, _TILES, _TILE_SIZES, _PALETTE, _PROFILE = 273, 279, 324, 325, 320, 34675
 _COUNTS = {
     **dict.fromkeys((_WIDTH, _LENGTH, _COMPRESSION, 262, 266, 274, _SAMPLES, _ROWS, 282, 283, _PLANAR), 1),
@@ -198,9 +189,7 @@ def _strips(data: bytes, fields: dict[int, _Field], order: str) -> list[tuple[in
     sizes = list(_numbers(fields, order, _TILE_SIZES if tag == _TILES else _STRIP_SIZES))
     coding = _number(fields, order, _COMPRESSION, 1)
     if coding not in _CODINGS:
-        raise ValueError(
-            f"its pixels are coded in a way that may have metadata inside (compression {coding})"
-        )
+        raise ValueError(f"its pixels are coded in a way that may have metadata inside (compression {coding})")
     if not starts or len(starts) != len(sizes):
         raise ValueError("it does not say where its pixels are")
     if coding == 1 and tag == _STRIPS:

@@ -109,15 +109,4 @@ def _written(header: bytes, contents: dict[bytes, bytes], length: int) -> bytes:
     if header[8] >= 4:
         unidentified = head + bytes(12) + attributes + bytes(4) + intent_and_illuminant[4:] + bytes(48)
         identity = hashlib.md5(unidentified + table + body, usedforsecurity=False).digest()
-    return (
-        head
-        + flags
-        + bytes(8)
-        + attributes
-        + intent_and_illuminant
-        + bytes(4)
-        + identity
-        + bytes(28)
-        + table
-        + body
-    )
+    return head + flags + bytes(8) + attributes + intent_and_illuminant + bytes(4) + identity + bytes(28) + table + body

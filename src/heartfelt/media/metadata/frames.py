@@ -105,12 +105,6 @@ def _without_texts(frame: bytes) -> bytes:
     text = frame[at : at + _ENCODER_TEXT]
     numbers = frame[at + _ENCODER_TEXT : at + _ENCODER_FIELDS]
     # Some decoders read delay and padding, which follow, behind any name, others only behind one they know.
-    encoder = (
-        text[:4] + b"3.100"
-        if text[:4] in _ENCODERS
-        else b"encoder\0\0"
-        if text[:1].strip(b"\0")
-        else bytes(9)
-    )
+    encoder = text[:4] + b"3.100" if text[:4] in _ENCODERS else b"encoder\0\0" if text[:1].strip(b"\0") else bytes(9)
     described = frame[:at] + encoder + numbers
     return described[: len(frame)].ljust(len(frame), b"\0")

@@ -180,11 +180,7 @@ def _riff_chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def _webp_pixels(data: bytes, begin: int, stop: int) -> list[Piece]:
-    return [
-        data[begin - 8 : begin - 4] + struct.pack("<I", stop - begin),
-        Span(begin, stop),
-        bytes((stop - begin) % 2),
-    ]
+    return [data[begin - 8 : begin - 4] + struct.pack("<I", stop - begin), Span(begin, stop), bytes((stop - begin) % 2)]
 
 
 def _webp_frame(data: bytes, begin: int, stop: int) -> list[Piece]:

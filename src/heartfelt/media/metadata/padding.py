@@ -102,11 +102,7 @@ def _png(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
 
 def _jpeg(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
     """Comments behind the JFIF header, which has to come first."""
-    first = (
-        2
-        if len(file.parts) > 1 and isinstance(file.parts[1], bytes) and file.parts[1][:2] == b"\xff\xe0"
-        else 1
-    )
+    first = 2 if len(file.parts) > 1 and isinstance(file.parts[1], bytes) and file.parts[1][:2] == b"\xff\xe0" else 1
     comments: list[Piece] = []
     for noise in _parts(extra, 4, _LONGEST_SEGMENT, seed):
         comments += [b"\xff\xfe" + struct.pack(">H", noise.size + 2), noise]

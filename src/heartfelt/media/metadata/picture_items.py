@@ -16,11 +16,7 @@ _SHOWN_ITEMS = frozenset({b"av01", b"hvc1", b"hev1", b"avc1", b"grid", b"iovl", 
 _PROPERTIES = frozenset(
     b"ispe pixi av1C hvcC avcC colr pasp clap irot imir clli mdcv cclv a1op a1lx lsel rloc auxC free skip".split()
 )
-_AUXILIARY = (
-    b"urn:mpeg:mpegB:cicp:systems:auxiliary:",
-    b"urn:mpeg:hevc:2015:auxid:",
-    b"urn:mpeg:avc:2015:auxid:",
-)
+_AUXILIARY = (b"urn:mpeg:mpegB:cicp:systems:auxiliary:", b"urn:mpeg:hevc:2015:auxid:", b"urn:mpeg:avc:2015:auxid:")
 
 
 class _Location(NamedTuple):
@@ -118,9 +114,7 @@ def picture_items(data: bytes, meta: Box) -> Iterator[Piece]:
         elif box.kind == b"iinf":
             parts = [_listed(data, box, shown)]
         elif box.kind == b"iloc":
-            parts = [
-                _located(data, box, [locations[number].entry for number in locations if number in shown])
-            ]
+            parts = [_located(data, box, [locations[number].entry for number in locations if number in shown])]
         elif box.kind == b"iref":
             parts = [_referred(data, box, set(shown))]
         elif box.kind == b"iprp":

@@ -31,8 +31,7 @@ class Noise(NamedTuple):
         """The bytes from ``start`` to before ``stop``."""
         first, last = start // _BLOCK, -(-stop // _BLOCK)
         blocks = (
-            hashlib.shake_128(self.seed + struct.pack(">I", number)).digest(_BLOCK)
-            for number in range(first, last)
+            hashlib.shake_128(self.seed + struct.pack(">I", number)).digest(_BLOCK) for number in range(first, last)
         )
         return b"".join(blocks).translate(_LETTERS)[start - first * _BLOCK : stop - first * _BLOCK]
 

@@ -67,8 +67,7 @@ def draft_value(prediction: Prediction, ask: Ask, language: str = "") -> DraftVa
     if answer is not None and answer.strip() == NONE:
         if not ask.none:
             raise InputError(
-                "There is nothing to answer, and the question does not allow that.",
-                "Add none: true to it.",
+                "There is nothing to answer, and the question does not allow that.", "Add none: true to it."
             )
         return DraftValue(NONE)
     if isinstance(scale, Categories | Ordered | YesNo):
@@ -121,9 +120,7 @@ def _tags(answer: str, scale: Tags, language: str) -> DraftValue:
         raise InputError(f"There are {len(unique):,} tags.", f"At most {MOST_TAGS} make a draft.")
     long = next((name for name in unique.values() if len(name) > LONGEST_TAG), None)
     if long is not None:
-        raise InputError(
-            f"'{shortened(long)}' is no tag but prose.", f"A tag has at most {LONGEST_TAG} characters."
-        )
+        raise InputError(f"'{shortened(long)}' is no tag but prose.", f"A tag has at most {LONGEST_TAG} characters.")
     _, value = scale.read(list(unique.values()))
     ids = set(vocabulary_ids.values())
     _check_script(" ".join(name for name in unique.values() if name not in ids), language)
@@ -138,9 +135,7 @@ def _text(answer: str, scale: FreeText, language: str) -> DraftValue:
     if not words:
         raise InputError("The text is empty.", "")
     if len(words) > LONGEST_TEXT:
-        raise InputError(
-            f"The text has {len(words):,} characters.", f"At most {LONGEST_TEXT:,} make a draft."
-        )
+        raise InputError(f"The text has {len(words):,} characters.", f"At most {LONGEST_TEXT:,} make a draft.")
     try:
         scale.read(words)
     except InputError as error:
@@ -163,12 +158,7 @@ def plain_words(text: str) -> tuple[str, bool]:
 
 
 def _visible(character: str) -> bool:
-    return character in "\n\t\r\u200c\u200d" or unicodedata.category(character) not in {
-        "Cc",
-        "Cf",
-        "Cs",
-        "Co",
-    }
+    return character in "\n\t\r\u200c\u200d" or unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Co"}
 
 
 def _check_script(words: str, language: str) -> None:

@@ -81,17 +81,13 @@ def answer_number(measured: Measurement, ask: Ask) -> Prediction:
             code = codes[_part(measured.share, len(codes))]
             return Prediction(value=code, note=f"{note}; divided into {len(codes)} equal parts")
         case YesNo():
-            return Prediction(
-                answer="yes" if measured.share >= 0.5 else "no", note=f"{note}; yes is the upper half"
-            )
+            return Prediction(answer="yes" if measured.share >= 0.5 else "no", note=f"{note}; yes is the upper half")
         case FreeText():
             return _readable(f"{measured.word} ({note})", scale, note) or Prediction.failed(_length(scale))
         case Tags() | Categories():
             return answer_labels([Label(measured.word, 1.0)], ask, note=note)
         case _:
-            return Prediction.failed(
-                f"{note}, and a question with a {_kind(scale)} cannot be answered with it"
-            )
+            return Prediction.failed(f"{note}, and a question with a {_kind(scale)} cannot be answered with it")
 
 
 def _number(measured: Measurement, scale: Numeric, note: str) -> Prediction:
@@ -139,9 +135,7 @@ def answer_labels(
             )
 
 
-def _tags(
-    labels: Sequence[Label], scale: Tags, least: float, most: int | None, note: str | None
-) -> Prediction:
+def _tags(labels: Sequence[Label], scale: Tags, least: float, most: int | None, note: str | None) -> Prediction:
     ids = vocabulary(scale.tags)
     shares: dict[str, float] = {}
     for label in labels:
@@ -157,14 +151,10 @@ def _tags(
     likely = dict([pair for pair in ranked if pair[1] >= least][:most])
     if not likely:
         return _unlikely([Label(*pair) for pair in ranked], least)
-    return Prediction(
-        answer=scale.separator.join(likely), score=max(likely.values()), shares=likely, note=note
-    )
+    return Prediction(answer=scale.separator.join(likely), score=max(likely.values()), shares=likely, note=note)
 
 
-def _category(
-    labels: Sequence[Label], scale: Categories | Ordered, least: float, note: str | None
-) -> Prediction:
+def _category(labels: Sequence[Label], scale: Categories | Ordered, least: float, note: str | None) -> Prediction:
     ids, shares = vocabulary(scale.categories), dict[str, float]()
     for label in labels:
         name = next((ids[word] for word in _forms(label) if word in ids), None)
@@ -232,9 +222,7 @@ def _texts(text: Text | None) -> Iterable[str]:
 
 def _unmatched(labels: Sequence[Label], names: Sequence[str]) -> Prediction:
     shown_labels = _seen(labels) if labels else "nothing"
-    return Prediction.failed(
-        f"{shown_labels}: this is not among the answers of the scale ({listed(names[:12])})"
-    )
+    return Prediction.failed(f"{shown_labels}: this is not among the answers of the scale ({listed(names[:12])})")
 
 
 def _unlikely(labels: Sequence[Label], least: float) -> Prediction:

@@ -22,12 +22,7 @@ __all__ = ["COMPARED", "answers_of", "holding", "pair_name", "set_name", "sets_o
 SEPARATOR = "|"
 FIRST, SECOND = "first", "second"
 """Answers that name a place rather than a stimulus."""
-_SETS: dict[str, Any] = {
-    "stimulus": pl.String,
-    "question": pl.String,
-    "members": pl.List(pl.String),
-    "set": pl.String,
-}
+_SETS: dict[str, Any] = {"stimulus": pl.String, "question": pl.String, "members": pl.List(pl.String), "set": pl.String}
 _ANSWERS: dict[str, Any] = {
     "question": pl.String,
     "rater": pl.String,
@@ -50,9 +45,7 @@ def pair_name() -> pl.Expr:
     return pl.concat_str(ends, separator=SEPARATOR).alias("pair")
 
 
-def answers_of(
-    source: Snapshot | Benchmark, questions: Sequence[str], part: str | None = None
-) -> pl.DataFrame:
+def answers_of(source: Snapshot | Benchmark, questions: Sequence[str], part: str | None = None) -> pl.DataFrame:
     """``question, rater, first, second, value, ordered, pair`` of every answer to these questions, in the order presented.
 
     ``ordered`` says whether that order was recorded; otherwise the two are in the order of their names. ``value`` is 1 where the
@@ -80,9 +73,7 @@ def answers_of(
 def win_shares(source: Snapshot | Benchmark, questions: Sequence[str]) -> pl.DataFrame:
     """``stimulus, question, value``: how often each stimulus was chosen among its comparisons, a tie being half a time."""
     answers = answers_of(source, questions)
-    lost = answers.select(
-        "question", pl.col("second").alias("stimulus"), (1.0 - pl.col("value")).alias("value")
-    )
+    lost = answers.select("question", pl.col("second").alias("stimulus"), (1.0 - pl.col("value")).alias("value"))
     both = pl.concat([answers.select("question", pl.col("first").alias("stimulus"), "value"), lost])
     shares = both.group_by("stimulus", "question", maintain_order=True).agg(pl.mean("value"))
     return shares.sort("question", "stimulus")

@@ -36,9 +36,7 @@ def answer_texts(ask: Ask) -> dict[float, str]:
     """A sentence for each answer that has a name, by its value: anchored points, categories, yes. Empty where none has."""
     scale = ask.scale
     if isinstance(scale, Points):
-        return {
-            float(point): _sentence(ask.about, say(text)) for point, text in sorted(scale.anchors.items())
-        }
+        return {float(point): _sentence(ask.about, say(text)) for point, text in sorted(scale.anchors.items())}
     if isinstance(scale, Categories | Ordered):
         emotion = ask.about.get("emotion")
         if emotion is None:

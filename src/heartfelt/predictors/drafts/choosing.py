@@ -87,9 +87,7 @@ def _check_field(study: Study, name: str, first: dict[str, Question]) -> None:
     raise InputError(f"The study has no question '{name}'.", suggestion(name, first, "Fields"))
 
 
-def _parsed(
-    study: Study, drafters: Sequence[str], first: dict[str, Question]
-) -> tuple[dict[str, str], str | None]:
+def _parsed(study: Study, drafters: Sequence[str], first: dict[str, Question]) -> tuple[dict[str, str], str | None]:
     of_field: dict[str, str] = {}
     general: str | None = None
     questions = {question.id for question in study.asked}

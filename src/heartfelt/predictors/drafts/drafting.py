@@ -42,9 +42,7 @@ _NOT_SURE = {"clip", "clap", "endpoint", "pixels"}
 """Predictors whose score is a similarity or a part of the image, which says nothing of how sure they are."""
 
 
-def draft(
-    folder: Path | str, options: DraftOptions | None = None, progress: Progress | None = None
-) -> Drafting:
+def draft(folder: Path | str, options: DraftOptions | None = None, progress: Progress | None = None) -> Drafting:
     """Draft the ``machine_first`` questions of a study; what has a draft is left as it is, unless it is to be replaced."""
     options = options or DraftOptions()
     assigned, without = assign(load_study(folder), options.fields, options.drafters)
@@ -58,9 +56,7 @@ def draft(
         files = DraftFiles(opened)
         runs = [_drafted(opened, assignment, files, options, progress) for assignment in assigned]
         if runs and all(drafter_run.problem is not None for drafter_run in runs):
-            raise InputError(
-                f"Nothing was drafted: {runs[0].problem}", "Or name another drafter with --with."
-            )
+            raise InputError(f"Nothing was drafted: {runs[0].problem}", "Or name another drafter with --with.")
         if options.duplicates and opened.study.media == "image":
             files.write_duplicates(progress)
         earlier_calls = [call for home in runs_below(opened.folder / RUNS) for _, call in calls_in(home)]
@@ -72,9 +68,7 @@ def draft_from_pixels(folder: Path | str, progress: Progress | None = None) -> D
     """Draft what the pixels alone say of a study's images; None where nothing asks for that."""
     study = load_study(folder)
     fields = tuple(
-        question.id
-        for question in study.asked
-        if question.machine_first and by_id(study, question) == "pixels"
+        question.id for question in study.asked if question.machine_first and by_id(study, question) == "pixels"
     )
     if not fields:
         return None
@@ -100,19 +94,13 @@ def drafter_of(assigned: Assignment, language: str) -> Predictor:
 
 
 def _drafted(
-    opened: OpenStudy,
-    assigned: Assignment,
-    files: DraftFiles,
-    options: DraftOptions,
-    progress: Progress | None,
+    opened: OpenStudy, assigned: Assignment, files: DraftFiles, options: DraftOptions, progress: Progress | None
 ) -> DrafterRun:
     names = tuple(question.id for question in assigned.fields)
     language = language_of(opened, options.language)
     asks = {question.id: draft_ask(opened.study, question, language) for question in assigned.fields}
     pending = pending_items(opened, names, again=options.replace)
-    done = DrafterRun(
-        drafter=assigned.spec, source=assigned.spec, version=None, fields=names, stimuli=0, seconds=0.0
-    )
+    done = DrafterRun(drafter=assigned.spec, source=assigned.spec, version=None, fields=names, stimuli=0, seconds=0.0)
     try:
         drafter = drafter_of(assigned, language)
     except HeartfeltError as error:

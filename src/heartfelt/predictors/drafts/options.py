@@ -37,9 +37,9 @@ class DraftOptions:
     replace: Annotated[bool, Option(help="Draft again what has a draft; without a cache, ask anew.")] = False
     fresh: bool = False
     """Whether a drafter is asked again what it has answered before; by default that answer is used."""
-    language: Annotated[
-        str | None, Option(help="The language a model writes in; the study's first if left out.")
-    ] = None
+    language: Annotated[str | None, Option(help="The language a model writes in; the study's first if left out.")] = (
+        None
+    )
     budget: Annotated[
         Budget | None,
         Option(

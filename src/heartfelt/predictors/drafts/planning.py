@@ -19,13 +19,7 @@ from heartfelt.errors import HeartfeltError
 from heartfelt.formats.manifest import OpenStudy, open_study
 from heartfelt.predictors.drafts.cases import draft_ask, draft_cases, pending_items
 from heartfelt.predictors.drafts.choosing import Assignment, assign
-from heartfelt.predictors.drafts.drafting import (
-    RUNS,
-    drafter_of,
-    language_of,
-    provenance,
-    run_folder,
-)
+from heartfelt.predictors.drafts.drafting import RUNS, drafter_of, language_of, provenance, run_folder
 from heartfelt.predictors.drafts.options import DraftOptions
 from heartfelt.predictors.execution.budgets import calls_in
 from heartfelt.predictors.hosted.chat_drafts import DRAFT_SYSTEM, draft_questions, draft_schema
@@ -74,9 +68,7 @@ class DraftPlan:
     """Fields for which no machine is named."""
 
 
-def plan_drafts(
-    folder: Path | str, options: DraftOptions | None = None, progress: Progress | None = None
-) -> DraftPlan:
+def plan_drafts(folder: Path | str, options: DraftOptions | None = None, progress: Progress | None = None) -> DraftPlan:
     """What :func:`~heartfelt.predictors.drafts.drafting.draft` would ask with these options; nothing is asked or written."""
     options = options or DraftOptions()
     opened = open_study(folder, progress)
@@ -92,12 +84,7 @@ def _planned(opened: OpenStudy, assigned: Assignment, options: DraftOptions) -> 
     pending = pending_items(opened, names, again=options.replace)
     stimuli = pending["stimulus"].n_unique()
     planned = PlannedDrafter(
-        drafter=assigned.spec,
-        source=assigned.spec,
-        version=None,
-        fields=names,
-        stimuli=stimuli,
-        items=pending.height,
+        drafter=assigned.spec, source=assigned.spec, version=None, fields=names, stimuli=stimuli, items=pending.height
     )
     try:
         drafter = drafter_of(assigned, language)
@@ -121,9 +108,7 @@ def _planned(opened: OpenStudy, assigned: Assignment, options: DraftOptions) -> 
         else:
             basis = f"{CHARACTERS_PER_TOKEN} characters or {PIXELS_PER_TOKEN} pixels per token"
             tokens = [media_tokens(opened, pending), 0]
-            for questions, count in Counter(
-                tuple(ask.question for ask in case.asks) for case in cases
-            ).items():
+            for questions, count in Counter(tuple(ask.question for ask in case.asks) for case in cases).items():
                 fields = [by_name[name] for name in questions]
                 tokens[0] += count * _text_tokens(fields, language)
                 tokens[1] += count * _answer_tokens(fields)

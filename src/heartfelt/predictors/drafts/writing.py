@@ -81,11 +81,7 @@ class DraftFiles:
     def write_duplicates(self, progress: Progress | None) -> None:
         """Find near-duplicates among the images, and list them; without any there is no file."""
         opened = self.opened
-        stimuli = (
-            opened.stimuli.select("stimulus", "path").drop_nulls()
-            if "path" in opened.stimuli.columns
-            else None
-        )
+        stimuli = opened.stimuli.select("stimulus", "path").drop_nulls() if "path" in opened.stimuli.columns else None
         if stimuli is None:
             return
         names = {opened.media_root / path: stimulus for stimulus, path in stimuli.iter_rows()}
@@ -131,11 +127,7 @@ def summary(
         if question.id not in drafter and question.id not in without:
             continue
         drafts, values = files.drafts.filter(pl.col("question") == question.id), filled.get(question.id, [])
-        sure = (
-            drafts["confidence"].drop_nulls()
-            if "confidence" in drafts.columns
-            else pl.Series([], dtype=pl.Float64)
-        )
+        sure = drafts["confidence"].drop_nulls() if "confidence" in drafts.columns else pl.Series([], dtype=pl.Float64)
         problems = files.problems.get(question.id, Counter())
         mean = sure.mean()
         fields.append(

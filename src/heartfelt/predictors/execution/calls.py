@@ -31,9 +31,7 @@ class Call:
     id: str = _column("the id that predictions name in their column 'call'")
     request: str = _column("SHA-256 of the request as sent, media included")
     at: str = _column("when it was sent, in UTC")
-    questions: tuple[str, ...] = _column(
-        "every question in the request, answered or not, separated by spaces"
-    )
+    questions: tuple[str, ...] = _column("every question in the request, answered or not, separated by spaces")
     requested_model: str = _column("the model that was asked for")
     form: str = _column("how the answer was asked for: json_schema, json_object, plain or similarity")
     status: int | None = _column("the HTTP status; missing where no answer came to its end", 200)
@@ -122,10 +120,7 @@ def usage_of(calls: Iterable[Call]) -> Usage:
 
 
 def calls_table(calls: Iterable[tuple[str, Call]]) -> pl.DataFrame:
-    rows = [
-        {**asdict(call), "stimulus": stimulus, "questions": " ".join(call.questions)}
-        for stimulus, call in calls
-    ]
+    rows = [{**asdict(call), "stimulus": stimulus, "questions": " ".join(call.questions)} for stimulus, call in calls]
     schema = {column.name: column.dtype for column in CALLS.columns}
     return CALLS.check(pl.DataFrame(rows, schema=schema), "calls")
 

@@ -51,8 +51,7 @@ class Engine(ABC):
         for option in options:
             if option not in self.options:
                 raise InputError(
-                    f"The engine '{self.name}' has no option '{option}'.",
-                    suggestion(option, self.options, "Options"),
+                    f"The engine '{self.name}' has no option '{option}'.", suggestion(option, self.options, "Options")
                 )
 
     @classmethod
@@ -131,9 +130,7 @@ def _threads(
                 running += 1
                 if workers < at_once:
                     workers += 1
-                    threading.Thread(
-                        target=collecting_in_thread(serve), daemon=True, name=f"predict-{workers}"
-                    ).start()
+                    threading.Thread(target=collecting_in_thread(serve), daemon=True, name=f"predict-{workers}").start()
             if not running:
                 return
             outcome = next_from(done)

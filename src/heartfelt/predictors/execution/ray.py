@@ -103,13 +103,8 @@ class Ray(Engine):
         _check_reachable(self._address)
         alone = {"include_dashboard": False, "object_store_memory": _STORE} if self._address is None else {}
         try:
-            self._ray.init(
-                address=self._address or "local", log_to_driver=False, logging_level="ERROR", **alone
-            )
-        except (
-            Exception,
-            SystemExit,
-        ) as error:  # Ray raises errors of many kinds, and exits, where it cannot start
+            self._ray.init(address=self._address or "local", log_to_driver=False, logging_level="ERROR", **alone)
+        except (Exception, SystemExit) as error:  # Ray raises errors of many kinds, and exits, where it cannot start
             # What did start would otherwise be waited for when this process ends.
             with suppress(Exception):
                 self._ray.shutdown()
@@ -124,9 +119,7 @@ class Ray(Engine):
             for machine in machines
         )
         if space < 1:
-            cpus, gpus = (
-                max((machine.get(name, 0.0) for machine in machines), default=0.0) for name in ("CPU", "GPU")
-            )
+            cpus, gpus = (max((machine.get(name, 0.0) for machine in machines), default=0.0) for name in ("CPU", "GPU"))
             raise InputError(
                 f"The cluster has no room for a worker with {self._cpus:g} CPUs and {self._gpus:g} GPUs.",
                 f"Ask for less: its machines have up to {cpus:g} CPUs and {gpus:g} GPUs.",
@@ -148,9 +141,7 @@ class SentMedia(Media):
 def _sent(batch: Sequence[Any]) -> Sequence[Any]:
     """Cases with the bytes of their media; other work has no media of its own."""
     return [
-        replace(_with_media(case), members=tuple(map(_with_media, case.members)))
-        if isinstance(case, Case)
-        else case
+        replace(_with_media(case), members=tuple(map(_with_media, case.members))) if isinstance(case, Case) else case
         for case in batch
     ]
 
@@ -205,8 +196,7 @@ def _library() -> Any:
         import ray
     except ImportError as error:
         raise MissingPartError(
-            "The engine 'ray' needs Ray, which is not installed.",
-            f"Install it with: {install_command('ray')}",
+            "The engine 'ray' needs Ray, which is not installed.", f"Install it with: {install_command('ray')}"
         ) from error
     return ray
 
@@ -270,13 +260,7 @@ class _Workers:
         self._again: deque[_Batch] = deque()
         self._failed_starts = 0
         self._seen = time.monotonic()
-        kinds = (
-            "RayActorError",
-            "NodeDiedError",
-            "WorkerCrashedError",
-            "OutOfMemoryError",
-            "ObjectLostError",
-        )
+        kinds = ("RayActorError", "NodeDiedError", "WorkerCrashedError", "OutOfMemoryError", "ObjectLostError")
         self._lost = tuple(getattr(ray.exceptions, kind) for kind in kinds)
 
     def outcomes(self, source: Iterator[Sequence[Any]], count: int, at_once: int) -> Iterator[Sequence[Any]]:

@@ -69,22 +69,14 @@ def combined(answers: Sequence[Prediction], ask: Ask) -> Prediction:
     if len(answers) == 1:
         return answers[0]
     usable = [answer for answer in answers if answer.problem is None]
-    failed = [
-        answer
-        for answer in answers
-        if answer.problem is not None and not answer.problem.startswith(NOT_ASKED)
-    ]
+    failed = [answer for answer in answers if answer.problem is not None and not answer.problem.startswith(NOT_ASKED)]
     if len(failed) > len(usable) or not usable:
         problem = Counter(str(answer.problem) for answer in failed or answers).most_common(1)[0][0]
         if usable or len(failed) > 1:
             problem = f"{len(failed)} of {len(failed) + len(usable)} repeats failed, most often: {problem}"
         return replace((failed or list(answers))[0], problem=problem)
     none = [answer for answer in usable if answer.answer == NONE]
-    agreeing = (
-        none
-        if 2 * len(none) > len(usable)
-        else [answer for answer in usable if answer.answer != NONE] or none
-    )
+    agreeing = none if 2 * len(none) > len(usable) else [answer for answer in usable if answer.answer != NONE] or none
     merged = _of_tags(agreeing) if isinstance(ask.scale, Tags) and not none else _of_answers(agreeing, ask)
     if merged.problem is not None:
         return merged
@@ -96,9 +88,7 @@ def _of_answers(answers: Sequence[Prediction], ask: Ask) -> Prediction:
     """Numbers averaged, or the most frequent category."""
     first = answers[0]
     numbers = {name: _column(answers, name) for name in _NUMBERS}
-    means: dict[str, Any] = {
-        name: math.fsum(values) / len(values) for name, values in numbers.items() if values
-    }
+    means: dict[str, Any] = {name: math.fsum(values) / len(values) for name, values in numbers.items() if values}
     measured = numbers["value"] or numbers["score"]
     spread = statistics.stdev(measured) if len(measured) > 1 else None
     if first.members is not None or (first.shares is not None and first.answer is None):
@@ -116,10 +106,7 @@ def _of_answers(answers: Sequence[Prediction], ask: Ask) -> Prediction:
     stands = next(answer for answer in answers if answer.answer == chosen)
     shares = {name: count / len(words) for name, count in sorted(counts.items())}
     return replace(
-        stands,
-        score=means.get("score"),
-        shares=None if chosen == NONE else shares,
-        agreement=shares[chosen],
+        stands, score=means.get("score"), shares=None if chosen == NONE else shares, agreement=shares[chosen]
     )
 
 
@@ -151,14 +138,10 @@ def _of_sets(answers: Sequence[Prediction]) -> dict[str, Any]:
         mappings = [getattr(answer, name) for answer in answers if getattr(answer, name) is not None]
         if len(mappings) == len(answers):
             keys = dict.fromkeys(key for values in mappings for key in values)
-            merged[name] = {
-                key: math.fsum(values.get(key, 0.0) for values in mappings) / len(mappings) for key in keys
-            }
+            merged[name] = {key: math.fsum(values.get(key, 0.0) for values in mappings) / len(mappings) for key in keys}
     orders = [answer.orders for answer in answers if answer.orders is not None]
     if len(orders) == len(answers):
-        merged["orders"] = tuple(
-            math.fsum(order[position] for order in orders) / len(orders) for position in (0, 1)
-        )
+        merged["orders"] = tuple(math.fsum(order[position] for order in orders) / len(orders) for position in (0, 1))
     verdicts = Counter(verdict_of(answer) for answer in answers)
     merged["agreement"] = max(verdicts.values()) / len(answers)
     return merged
@@ -179,9 +162,7 @@ def _mean_trace(answers: Sequence[Prediction]) -> tuple[float | None, ...] | Non
         return first.samples
     columns = zip(*(answer.samples or () for answer in answers), strict=True)
     return tuple(
-        math.fsum(present) / len(present)
-        if (present := [value for value in column if value is not None])
-        else None
+        math.fsum(present) / len(present) if (present := [value for value in column if value is not None]) else None
         for column in columns
     )
 
@@ -215,11 +196,7 @@ def _agreement(rows: pl.DataFrame) -> tuple[Estimate, Estimate, Estimate]:
 
     answers = rows["answer"].to_list()
     for name in ("members", "shares"):
-        if (
-            name in rows.columns
-            and rows[name].null_count() == 0
-            and rows["answer"].null_count() == rows.height
-        ):
+        if name in rows.columns and rows[name].null_count() == 0 and rows["answer"].null_count() == rows.height:
             answers = [verdict_of(Prediction(members=json.loads(text))) for text in rows[name]]
     if None not in answers:
         same = exact_agreement(None, rows["stimulus"].to_list(), answers).pairwise
@@ -245,9 +222,7 @@ def _of_numbers(rows: pl.DataFrame, column: str) -> tuple[Estimate, Estimate]:
     between = replace(between, counts=counts)
     df = ratings.size - len(ratings.items)
     squares = float(np.square(ratings.value - ratings.item_means[ratings.item]).sum())
-    sd = Estimate(
-        value=math.sqrt(squares / df), method="SD of answers around their item's mean", counts=counts
-    )
+    sd = Estimate(value=math.sqrt(squares / df), method="SD of answers around their item's mean", counts=counts)
     if squares == 0.0:
         return between, sd.without_interval("the repeats of every item are equal")
     low, high = (math.sqrt(squares / float(chi2.ppf(share, df))) for share in (0.975, 0.025))

@@ -106,8 +106,7 @@ def run(
                 "Give a folder to write to, and an interrupted run can continue from where it stopped.",
             ) from None
         raise Interrupted(
-            f"Stopped. What was complete is kept: {done}.",
-            "Run the same command again to continue from there.",
+            f"Stopped. What was complete is kept: {done}.", "Run the same command again to continue from there."
         ) from None
     finally:
         if state.journal is not None:
@@ -125,9 +124,7 @@ def _check_cases(cases: Sequence[Case]) -> None:
 class _State:
     """What is known of every item so far."""
 
-    def __init__(
-        self, predictor: Predictor, cases: Sequence[Case], journal: Journal | None, repeats: int = 1
-    ) -> None:
+    def __init__(self, predictor: Predictor, cases: Sequence[Case], journal: Journal | None, repeats: int = 1) -> None:
         self.model = predictor.label or predictor.spec or predictor.name
         self.journal = journal
         self.last_problem = ""
@@ -181,9 +178,7 @@ class _State:
         for ask, prediction, attempts in zip(case.asks, outcome.predictions, outcome.attempts, strict=True):
             item = (case.stimulus, ask.question, case.repeat)
             before = self.entries[item].attempts if item in self.entries else 0
-            self.entries[item] = new[self.keys[item]] = StoredPrediction(
-                prediction, before + attempts, seconds
-            )
+            self.entries[item] = new[self.keys[item]] = StoredPrediction(prediction, before + attempts, seconds)
             self.asked += attempts
             self.last_problem = prediction.problem or self.last_problem
             for call in prediction.calls:
@@ -230,9 +225,7 @@ class _State:
     def _items(self) -> Iterator[tuple[str, str, StoredPrediction]]:
         for case in self.cases:
             for ask in case.asks:
-                entries = [
-                    self.entries[case.stimulus, ask.question, repeat] for repeat in range(self.repeats)
-                ]
+                entries = [self.entries[case.stimulus, ask.question, repeat] for repeat in range(self.repeats)]
                 if len(entries) == 1:
                     yield case.stimulus, ask.question, entries[0]
                     continue

@@ -42,9 +42,7 @@ _AS_JSON = ("shares", "members", "orders", "samples", "boxes", "errors")
 _TUPLES = ("orders", "samples", "boxes", "errors")
 _SELDOM = (*_AS_JSON[1:], "rate", "start", "answer_sd", "repeats", "spread", "agreement")
 """Columns that are there only where some prediction has them."""
-_FIELDS = tuple(
-    field.name for field in fields(Prediction) if field.name not in {"retry_after", *_CALLS, _LOST_CALLS}
-)
+_FIELDS = tuple(field.name for field in fields(Prediction) if field.name not in {"retry_after", *_CALLS, _LOST_CALLS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,11 +244,7 @@ class Cache:
         return {
             key: replace(
                 answer,
-                **{
-                    name: replace(call, cached=True)
-                    for name in _CALLS
-                    if (call := getattr(answer, name)) is not None
-                },
+                **{name: replace(call, cached=True) for name in _CALLS if (call := getattr(answer, name)) is not None},
             )
             for key, answer in answers.items()
         }
@@ -262,9 +256,7 @@ class Cache:
             (
                 key,
                 json.dumps(
-                    _plain(replace(prediction, errors=None, lost_calls=())),
-                    ensure_ascii=False,
-                    allow_nan=False,
+                    _plain(replace(prediction, errors=None, lost_calls=())), ensure_ascii=False, allow_nan=False
                 ),
             )
             for key, prediction in answers.items()

@@ -131,8 +131,7 @@ class PredictorWork:
             tries += 1
             answers = self._ask(unsettled)
             wait = max(
-                self._settle(case, predictions, tries)
-                for case, predictions in zip(unsettled, answers, strict=True)
+                self._settle(case, predictions, tries) for case, predictions in zip(unsettled, answers, strict=True)
             )
             if wait > 0:
                 time.sleep(wait)
@@ -229,9 +228,7 @@ class PredictorWork:
         try:
             answer = next_from(box, limit)
         except queue.Empty:
-            raise _TooLate(
-                f"no answer within {limit:g} s", self.predictor.calls_under_way(thread.ident)
-            ) from None
+            raise _TooLate(f"no answer within {limit:g} s", self.predictor.calls_under_way(thread.ident)) from None
         if isinstance(answer, BaseException):
             raise answer
         return answer
@@ -367,9 +364,7 @@ def checked(prediction: Prediction, ask: Ask, case: Case | None = None) -> Predi
 def _plain(prediction: Prediction) -> Prediction:
     """The prediction with plain numbers, whatever library they came from; an error for what is not a number."""
     values: dict[str, Any] = {
-        name: _number(samples, name)
-        for name in _NUMBERS
-        if (samples := getattr(prediction, name)) is not None
+        name: _number(samples, name) for name in _NUMBERS if (samples := getattr(prediction, name)) is not None
     }
     for name in ("answer", "reason", "note", "flag"):
         if (text := getattr(prediction, name)) is not None:

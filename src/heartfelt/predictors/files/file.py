@@ -28,23 +28,9 @@ from heartfelt.formats.source_table import SYNONYMS, folded
 from heartfelt.predictors.answers.texts import StimulusNames
 from heartfelt.predictors.files.inspect_answers import log_entries, together
 from heartfelt.predictors.files.inspect_logs import is_log
-from heartfelt.predictors.files.metric_files import (
-    LOWER,
-    STIMULUS,
-    ColumnMetric,
-    as_number,
-    metrics_in,
-    named_metrics,
-)
+from heartfelt.predictors.files.metric_files import LOWER, STIMULUS, ColumnMetric, as_number, metrics_in, named_metrics
 from heartfelt.predictors.files.rows import no_predictions, number_in, read_predictions, row_prediction
-from heartfelt.predictors.files.sets import (
-    OF_SETS,
-    UNUSED,
-    is_about_sets,
-    is_about_traces,
-    set_entries,
-    trace_entries,
-)
+from heartfelt.predictors.files.sets import OF_SETS, UNUSED, is_about_sets, is_about_traces, set_entries, trace_entries
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.study.scale import YesNo
 from heartfelt.tables import LEDGER
@@ -105,9 +91,7 @@ class File(Predictor):
         self._is_one_model = False
         self._answers: dict[tuple[str, str], Row] | None = None
         self._ledger = LEDGER.empty()
-        self.compares = (
-            content.compares or "members" in self._header or is_about_sets(self._header, self._named)
-        )
+        self.compares = content.compares or "members" in self._header or is_about_sets(self._header, self._named)
 
     @property
     def identity(self) -> str:
@@ -142,8 +126,7 @@ class File(Predictor):
             return [self]
         metrics, unused = self._metrics(asks)
         self._unused += [
-            ("column", f"{self._path.name}: '{name}' {reason}, so it is no metric")
-            for name, reason in unused.items()
+            ("column", f"{self._path.name}: '{name}' {reason}, so it is no metric") for name, reason in unused.items()
         ]
         named = {name: text for name, text in self._named.items() if name not in {"metrics", "negate"}}
         parts: list[Predictor] = []
@@ -261,9 +244,7 @@ class File(Predictor):
                 if prediction.samples is not None and prediction.rate is None:
                     prediction = replace(prediction, rate=number_in(self._named.get("rate")))
                 named = f"from the file's '{name}'"
-                return (
-                    prediction if name == ask.question else replace(prediction, note=prediction.note or named)
-                )
+                return prediction if name == ask.question else replace(prediction, note=prediction.note or named)
         if self._metric is not None and not _takes_numbers(ask):
             return Prediction.failed(f"{self._metric.name} is a number, and this question has other answers")
         return Prediction.failed("the file holds no prediction for this item")
@@ -291,9 +272,7 @@ class File(Predictor):
 
     def _wide(self, questions: Sequence[str]) -> dict[str, str]:
         """The columns named like a question, or as a dataset's own lists name it, each with its question."""
-        answer_columns = {
-            column: to for format in FORMATS.values() for column, to in format.answer_columns.items()
-        }
+        answer_columns = {column: to for format in FORMATS.values() for column, to in format.answer_columns.items()}
         return {name: name for name in self._header if name in questions} or {
             name: answer_columns[name] for name in self._header if answer_columns.get(name) in questions
         }
@@ -307,18 +286,14 @@ class File(Predictor):
         if len(usual) < 2:
             return next(iter(usual), None)
         names = StimulusNames(case.stimulus for case in cases)
-        return max(
-            usual, key=lambda name: sum(names.find(str(row.get(name))) is not None for row in self._rows)
-        )
+        return max(usual, key=lambda name: sum(names.find(str(row.get(name))) is not None for row in self._rows))
 
     def _column(self, part: str) -> str | None:
         """The column of a part: the one the user named, or the first that is called so."""
         named = self._named.get(part)
         if named is not None:
             if named not in self._header:
-                raise InputError(
-                    f"{self._path} has no column '{named}'.", suggestion(named, self._header, "It has")
-                )
+                raise InputError(f"{self._path} has no column '{named}'.", suggestion(named, self._header, "It has"))
             return named
         by_name = {folded(name): name for name in reversed(self._header)}
         return next((by_name[name] for name in _NAMES[part] if name in by_name), None)
@@ -382,9 +357,7 @@ class File(Predictor):
         self, cases: Sequence[Case], question: str | None, questions: Sequence[str]
     ) -> Iterator[tuple[int, str, str, Row]]:
         about_columns = [] if question is None else [question]
-        for row_number, system, about, row in self._long(
-            ["system"], about_columns, questions[0] if questions else ""
-        ):
+        for row_number, system, about, row in self._long(["system"], about_columns, questions[0] if questions else ""):
             stimuli = [case.stimulus for case in cases if case.system == system]
             for stimulus in stimuli:
                 yield row_number, stimulus, about, {"note": f"the value of {system}", **row}
@@ -411,9 +384,7 @@ def _name_in(row: Row, columns: Sequence[str]) -> str:
     return "/".join(cells) if len(cells) == len(columns) else ""
 
 
-def _why_unmatched(
-    names: StimulusNames, name: str, stimulus: str | None, question: str, row_number: int
-) -> str:
+def _why_unmatched(names: StimulusNames, name: str, stimulus: str | None, question: str, row_number: int) -> str:
     if not name or not question:
         return f"row {row_number} names no {'question' if name else 'stimulus'}"
     if stimulus is not None:

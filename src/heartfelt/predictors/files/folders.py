@@ -20,10 +20,7 @@ from heartfelt.wording import plural
 _MORE_SOUND = ".aac .ac3 .aifc .amr .ape .m4a .m4b .mka .mp2 .mpc .oga .rf64 .snd .spx .tta .voc .wma .wv"
 _FILMS = ".avi .m4v .mkv .mov .mp4 .mpeg .mpg .ogv .webm .wmv"
 _MORE_IMAGES = ".avif .heic .heif .jfif .jp2 .jxl .svg"
-SUFFIXES = {
-    "audio": AUDIO.union(_MORE_SOUND.split(), _FILMS.split()),
-    "image": IMAGES.union(_MORE_IMAGES.split()),
-}
+SUFFIXES = {"audio": AUDIO.union(_MORE_SOUND.split(), _FILMS.split()), "image": IMAGES.union(_MORE_IMAGES.split())}
 """The endings of files that are named, by kind, films among those with sound; not every one of these can be read."""
 _NUMBERED = {"audio": ("sound file", "sound files"), "image": ("image", "images")}
 KIND_WORDS = {kind: words for kind, (_, words) in _NUMBERED.items()}

@@ -95,9 +95,7 @@ class _Scorers:
         names = every if wanted is None else [wanted]
         named = [name for name in names if name in questions]
         if named:
-            unused = [
-                f"the scorer '{name}' is no question that is asked" for name in names if name not in named
-            ]
+            unused = [f"the scorer '{name}' is no question that is asked" for name in names if name not in named]
             return cls(names=tuple(named), questions=tuple(named), unused=tuple(unused))
         parts: dict[str, list[str]] = {}
         for by_name in scores:
@@ -105,9 +103,7 @@ class _Scorers:
                 value = by_name.get(name, {}).get("value")
                 if isinstance(value, Mapping) and not _own_prediction(by_name[name]):
                     parts.setdefault(name, []).extend(str(part) for part in value)
-        answering = [
-            name for name, questions_in in parts.items() if set(questions_in) & set(questions)
-        ] or names
+        answering = [name for name, questions_in in parts.items() if set(questions_in) & set(questions)] or names
         if len(answering) > 1:
             raise InputError(
                 f"{path} has {len(answering)} scorers: {listed(answering)}.",
@@ -150,8 +146,7 @@ class _Scorers:
                 for part in self.questions
             }
         return {
-            name: _answer_of(scores[name], sample) if name in scores else _without_score(name)
-            for name in self.names
+            name: _answer_of(scores[name], sample) if name in scores else _without_score(name) for name in self.names
         }
 
 
@@ -191,9 +186,7 @@ def _answer_of(score: Mapping[str, Any], sample: Mapping[str, Any]) -> Predictio
         if isinstance(value, list):
             return Prediction.failed("the scorer's value is a list and not one answer")
         parts = listed([str(part) for part in value])
-        return Prediction.failed(
-            f"the scorer's value has parts ({parts}), and none is called like a question"
-        )
+        return Prediction.failed(f"the scorer's value has parts ({parts}), and none is called like a question")
     if isinstance(value, int | float) and not isinstance(value, bool):
         number = float(value)
         if not math.isfinite(number):

@@ -38,9 +38,7 @@ def is_log(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         head = file.read(4096)
-    return head.lstrip().startswith(b"{") and all(
-        name in head for name in (b'"version"', b'"eval"', b'"run_id"')
-    )
+    return head.lstrip().startswith(b"{") and all(name in head for name in (b'"version"', b'"eval"', b'"run_id"'))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +67,7 @@ def read_log(path: Path) -> Log:
         used["output"] = {"completion": part_of(sample, "output").get("completion")}
         stimulus, question = facts.get("stimulus"), facts.get("question")
         rows.append(
-            {
-                "stimulus": str(sample["id"] if stimulus is None else stimulus),
-                "question": question,
-                "sample": used,
-            }
+            {"stimulus": str(sample["id"] if stimulus is None else stimulus), "question": question, "sample": used}
         )
     compares = bool(part_of(part_of(header, "eval"), "metadata").get(COMPARES))
     return Log(rows=rows, unfinished=_unfinished(header, len(rows)), compares=compares)
@@ -89,12 +83,8 @@ def _unfinished(header: Mapping[str, Any], count: int) -> str | None:
     status = str(header.get("status", "success"))
     if status == "success" and (planned is None or count >= planned):
         return None
-    sample_count = (
-        f"{count:,} of {plural(planned, 'sample')}" if planned is not None else plural(count, "sample")
-    )
-    was = (
-        "the log is not complete" if status == "success" else f"the run was not finished (status '{status}')"
-    )
+    sample_count = f"{count:,} of {plural(planned, 'sample')}" if planned is not None else plural(count, "sample")
+    was = "the log is not complete" if status == "success" else f"the run was not finished (status '{status}')"
     return f"{was}: it holds {sample_count}"
 
 

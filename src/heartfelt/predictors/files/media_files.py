@@ -104,9 +104,7 @@ def _asks(predictor: Predictor, options: FileOptions) -> tuple[Ask, ...]:
     by_question = {ask.question: ask for ask in asks}
     for name in options.questions or ():
         if name not in by_question:
-            raise UnknownNameError(
-                f"There is no question '{name}' to ask.", suggestion(name, by_question, "Questions")
-            )
+            raise UnknownNameError(f"There is no question '{name}' to ask.", suggestion(name, by_question, "Questions"))
     return tuple(by_question[name] for name in dict.fromkeys(options.questions or ())) or asks
 
 
@@ -117,13 +115,9 @@ def _study_asks(source: Path | str) -> tuple[Ask, ...]:
     from heartfelt.study.recipes import recipe_study
 
     study = load_study(Path(source)) if Path(source).exists() else recipe_study(str(source))
-    single_questions = [
-        question for question in study.asked if not isinstance(study.scale_of(question.id), COMPARED)
-    ]
+    single_questions = [question for question in study.asked if not isinstance(study.scale_of(question.id), COMPARED)]
     if not single_questions:
-        raise InputError(
-            f"'{study.name}' compares stimuli and asks nothing about single ones.", "Give another study."
-        )
+        raise InputError(f"'{study.name}' compares stimuli and asks nothing about single ones.", "Give another study.")
     return tuple(ask_of(study, question) for question in single_questions)
 
 
@@ -142,9 +136,7 @@ def _case(file: FoundFile, asks: Sequence[Ask], options: FileOptions, predictor:
         problem = f"several references are named like it: {names}; leave one of them in {options.reference}"
         return Case(stimulus=file.name, asks=own_asks, prompt=prompt, problem=problem)
     reference = Media(originals[0]) if originals else None
-    return Case(
-        stimulus=file.name, asks=own_asks, media=media, prompt=prompt, facts=facts, reference=reference
-    )
+    return Case(stimulus=file.name, asks=own_asks, media=media, prompt=prompt, facts=facts, reference=reference)
 
 
 def _about_file(ask: Ask, kind: str, prompt: str | None) -> Ask:
@@ -168,9 +160,7 @@ def _originals(reference: Path, path: Path, predictor: Predictor) -> list[Path]:
     if reference.is_file():
         return [reference]
     if not reference.is_dir():
-        raise InputError(
-            f"There is no file or folder {reference}.", "Give the original, or a folder of originals."
-        )
+        raise InputError(f"There is no file or folder {reference}.", "Give the original, or a folder of originals.")
     kinds = predictor.media_kinds or tuple(SUFFIXES)
     suffixes = frozenset().union(*(SUFFIXES[kind] for kind in kinds))
     same = reference / path.name

@@ -56,9 +56,7 @@ _OF_THE_RUN = (
     *("protocol_digest", "bank_schema_version", "prompt_mode", "seed", "candidate_order"),
 )
 """What VERSA's rows say of how they were made (its ``result_summary.py``); as do names that begin with an underscore."""
-_TEXT = re.compile(
-    r"(?:^|.*[_. ])(?:texts?|hyp|hypothes[ie]s|transcripts?|transcriptions?|captions?)", re.IGNORECASE
-)
+_TEXT = re.compile(r"(?:^|.*[_. ])(?:texts?|hyp|hypothes[ie]s|transcripts?|transcriptions?|captions?)", re.IGNORECASE)
 """Names of columns of text, whose cells may look like numbers ("7") where somebody said a number."""
 
 
@@ -99,9 +97,7 @@ class ColumnMetric:
         clipped = min(max(value, bounds[0]), bounds[1])
         notes = []
         if bounds != (self.low, self.high):
-            notes.append(
-                f"moved linearly from {self.low:g} to {self.high:g} onto {bounds[0]:g} to {bounds[1]:g}"
-            )
+            notes.append(f"moved linearly from {self.low:g} to {self.high:g} onto {bounds[0]:g} to {bounds[1]:g}")
         if clipped != value:
             notes.append(f"held at the end of the scale ({self.name} is {number:.3f})")
         return Prediction(value=clipped, note="; ".join(notes) or None)
@@ -127,9 +123,7 @@ def is_lines(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         first = file.readline(1 << 20).removeprefix(b"\xef\xbb\xbf").strip()
-    one_per_line = path.suffix.lower() != ".json" or first.endswith(
-        b"}"
-    )  # else one object over several lines
+    one_per_line = path.suffix.lower() != ".json" or first.endswith(b"}")  # else one object over several lines
     return first.startswith(b"{") and one_per_line and len(first) > 2
 
 
@@ -144,9 +138,7 @@ def result_files(folder: Path) -> tuple[list[Path], dict[str, str]]:
         else:
             unused[name.as_posix()] = reason
     if not paths:
-        contents = (
-            listed([f"'{name}' {reason}" for name, reason in unused.items()], 3) if unused else "it is empty"
-        )
+        contents = listed([f"'{name}' {reason}" for name, reason in unused.items()], 3) if unused else "it is empty"
         raise InputError(
             f"{folder} has no file of predictions with one object per line: {contents}.",
             "Name a file, or the folder of VERSA's results (result.1.txt, result.2.txt …).",
@@ -237,9 +229,7 @@ def _parsed(line: str, where: str, *, last: bool) -> dict[str, Any]:
                 "Get a complete copy of the file." if last else "Write one complete object on each line.",
             ) from error
     if not isinstance(record, dict):
-        raise InputError(
-            f"{where}: this is no object.", "Write one object per line, with a name for each value."
-        )
+        raise InputError(f"{where}: this is no object.", "Write one object per line, with a name for each value.")
     return record
 
 

@@ -44,9 +44,7 @@ def read_predictions(path: Path, model: str | None) -> FileContent:
     if not path.exists():
         raise InputError(f"There is no file {path}.", "Check the path.")
     paths, unused = result_files(path) if path.is_dir() else ([path], {})
-    ledger = [
-        ("file", f"{path.name}: '{name}' {reason}, so it was not read") for name, reason in unused.items()
-    ]
+    ledger = [("file", f"{path.name}: '{name}' {reason}, so it was not read") for name, reason in unused.items()]
     if is_log(path):
         log = read_log(path)
         rows, compares = log.rows, log.compares
@@ -96,9 +94,7 @@ def _table(path: Path) -> pl.DataFrame:
 def no_predictions(path: Path, header: Sequence[str], reasons: Mapping[str, str] | None = None) -> InputError:
     fix = suggestion("value", header, "Name one 'value', 'score' or 'answer', or say which it is. It has")
     explanation = listed([f"'{name}' {reason}" for name, reason in reasons.items()], 3) if reasons else ""
-    return InputError(
-        f"{path} has no column of predictions{f' ({explanation})' if explanation else ''}.", fix
-    )
+    return InputError(f"{path} has no column of predictions{f' ({explanation})' if explanation else ''}.", fix)
 
 
 def row_prediction(row: Mapping[str, Any], ask: Ask) -> Prediction:

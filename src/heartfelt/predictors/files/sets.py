@@ -75,9 +75,7 @@ def holds_pairs(rows: Iterable[Row]) -> bool:
             names = json.loads(shares) if isinstance(shares, str) else shares
         except ValueError:
             continue
-        if isinstance(names, Mapping) and set_name([name for name in names if name != TIE]) == row.get(
-            "stimulus"
-        ):
+        if isinstance(names, Mapping) and set_name([name for name in names if name != TIE]) == row.get("stimulus"):
             return len(names) > 1
     return False
 
@@ -114,9 +112,7 @@ def set_entries(
         )
     about = next(iter(asks), "")
     if {"first", "second"} <= set(columns):
-        return _pairs(
-            rows, columns, StimulusNames(part.stimulus for case in cases for part in case.parts), about, path
-        )
+        return _pairs(rows, columns, StimulusNames(part.stimulus for case in cases for part in case.parts), about, path)
     return _sets(rows, columns, cases, about, path)
 
 
@@ -138,9 +134,7 @@ def _pairs(
             )
         question = str(row.get(columns["question"])) if "question" in columns else about
         part = {name: row.get(column) for name, column in columns.items()}
-        by_pair.setdefault((set_name((first, second)), question), []).append(
-            (row_number, (first, second), part)
-        )
+        by_pair.setdefault((set_name((first, second)), question), []).append((row_number, (first, second), part))
     for (name, question), entries in by_pair.items():
         judgements = [_judged(row, pair) for _, pair, row in entries]
         if len(entries) == 1:
@@ -169,17 +163,10 @@ def _judged(row: Row, pair: tuple[str, str]) -> Row:
             shown = f"{chance:g}" + (f" with a tie of {tie:g}" if tie else "")
             return {"problem": f"the file's probability {shown} does not lie between 0 and 1"}
         second_share = max(1.0 - chance - tie, 0.0)
-        return {
-            "shares": {first: chance, second: second_share}
-            | ({TIE: tie} if row.get("tie") is not None else {})
-        }
+        return {"shares": {first: chance, second: second_share} | ({TIE: tie} if row.get("tie") is not None else {})}
     if winner is not None and str(winner).strip():
         named = str(winner).strip()
-        for chosen, words in (
-            (1.0, (FIRST, first, "a")),
-            (0.0, (SECOND, second, "b")),
-            (0.5, (TIE, "equal")),
-        ):
+        for chosen, words in ((1.0, (FIRST, first, "a")), (0.0, (SECOND, second, "b")), (0.5, (TIE, "equal"))):
             if named in words:
                 return {"members": {first: chosen, second: 1.0 - chosen}}
         return {"problem": f"the file's winner '{named}' is none of '{first}', '{second}' and tie"}
@@ -188,9 +175,7 @@ def _judged(row: Row, pair: tuple[str, str]) -> Row:
     return {"problem": "the file's cell for this pair is empty or not a number"}
 
 
-def _both_orders(
-    judgements: Sequence[Row], pairs: Sequence[tuple[str, str]], path: Path, row_number: int
-) -> Row:
+def _both_orders(judgements: Sequence[Row], pairs: Sequence[tuple[str, str]], path: Path, row_number: int) -> Row:
     broken = next((row for row in judgements if "problem" in row), None)
     if broken is not None:
         return broken
@@ -220,9 +205,7 @@ def _sets(
     rows: Sequence[Row], columns: Mapping[str, str], cases: Sequence[Case], about: str, path: Path
 ) -> Iterator[Entry]:
     """The members' values of every set, which a file may call by the study's own name or by its members."""
-    called = {
-        name: case for case in cases if case.members for name in (case.stimulus, case.facts.get("set", ""))
-    }
+    called = {name: case for case in cases if case.members for name in (case.stimulus, case.facts.get("set", ""))}
     by_set: dict[tuple[str, str], tuple[int, dict[str, float | None]]] = {}
     for row_number, row in enumerate(rows, 1):
         question = str(row.get(columns["question"])) if "question" in columns else about
@@ -244,12 +227,7 @@ def _sets(
         members = {name: names.find(name) for name in values}
         member_values = {member: values[name] for name, member in members.items() if member is not None}
         for stranger in (name for name, member in members.items() if member is None):
-            yield (
-                row_number,
-                stranger,
-                question,
-                {UNUSED: f"the set '{case.stimulus}' has no stimulus of this name"},
-            )
+            yield (row_number, stranger, question, {UNUSED: f"the set '{case.stimulus}' has no stimulus of this name"})
         lacking = [member.stimulus for member in case.members if member_values.get(member.stimulus) is None]
         if lacking:
             problem = f"the file has no value for '{lacking[0]}' in this set"
@@ -262,11 +240,7 @@ def _sets(
 
 
 def trace_entries(
-    rows: Sequence[Row],
-    named: Mapping[str, str],
-    keys: tuple[str, str | None],
-    asks: Mapping[str, Ask],
-    path: Path,
+    rows: Sequence[Row], named: Mapping[str, str], keys: tuple[str, str | None], asks: Mapping[str, Ask], path: Path
 ) -> Iterator[Entry]:
     """Row number, stimulus, question and trace of everything in a file with a row for every moment."""
     header = list(dict.fromkeys(name for row in rows for name in row))
@@ -300,11 +274,7 @@ def trace_entries(
 
 
 def _trace(
-    name: str,
-    moments: Sequence[tuple[int, float, float | None]],
-    rate: float | None,
-    counted: bool,
-    path: Path,
+    name: str, moments: Sequence[tuple[int, float, float | None]], rate: float | None, counted: bool, path: Path
 ) -> Row:
     """Samples at even steps; a sample number that is left out is a gap."""
     times = [moment for _, moment, _ in moments]
@@ -312,8 +282,7 @@ def _trace(
     if any(step <= 0 for step in steps):
         row_number = moments[next(k for k, step in enumerate(steps) if step <= 0) + 1][0]
         raise InputError(
-            f"{path}, row {row_number}: the trace of '{name}' has two values at one moment.",
-            "Keep one row per moment.",
+            f"{path}, row {row_number}: the trace of '{name}' has two values at one moment.", "Keep one row per moment."
         )
     step = 1.0 if counted else min(steps, default=0.0)
     if step <= 0 or any(abs(gap / step - round(gap / step)) > 0.01 for gap in steps):
@@ -323,9 +292,7 @@ def _trace(
         )
     samples: list[float | None] = [None] * (round((times[-1] - times[0]) / step) + 1)
     for _, moment, value in moments:
-        samples[round((moment - times[0]) / step)] = (
-            value if value is not None and math.isfinite(value) else None
-        )
+        samples[round((moment - times[0]) / step)] = value if value is not None and math.isfinite(value) else None
     if not counted:
         return {"samples": samples, "rate": 1.0 / step, "start": times[0]}
     start = None if rate is None else times[0] / rate

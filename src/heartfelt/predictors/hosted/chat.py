@@ -19,13 +19,7 @@ from heartfelt import clock
 from heartfelt.errors import InputError
 from heartfelt.predictors.execution.calls import Call
 from heartfelt.predictors.execution.work import shortened
-from heartfelt.predictors.hosted.chat_drafts import (
-    DRAFT_MEDIA,
-    DRAFT_SYSTEM,
-    draft_message,
-    draft_schema,
-    read_drafts,
-)
+from heartfelt.predictors.hosted.chat_drafts import DRAFT_MEDIA, DRAFT_SYSTEM, draft_message, draft_schema, read_drafts
 from heartfelt.predictors.hosted.chat_form import (
     CONTEXT,
     MEDIA_PARAMETERS,
@@ -142,9 +136,7 @@ class Chat(RemotePredictor):
         """What a million input and a million output tokens cost; empty where no prices were given."""
         self.context = _context_of(options.get("context", "none"))
         if self.drafts and self.context:
-            raise InputError(
-                "A model that drafts is not told how the stimulus was made.", "Leave out 'context'."
-            )
+            raise InputError("A model that drafts is not told how the stimulus was made.", "Leave out 'context'.")
         self._timeout = number_option(options, "timeout", 120, 0, above=True)
         self._key_from = options.get("key_from")
         self._version = options.get("version", "")
@@ -180,9 +172,7 @@ class Chat(RemotePredictor):
             return digest
         bare = replace(case, media=None, members=tuple(replace(part, media=None) for part in case.members))
         orders = [replace(bare, members=order) for order in orders_of(bare)] if bare.members else [bare]
-        requests = [
-            self._plain_request(order, asks, self._message(order, asks), "json_schema") for order in orders
-        ]
+        requests = [self._plain_request(order, asks, self._message(order, asks), "json_schema") for order in orders]
         digest = _digest([DRAFT_MEDIA if self.drafts else MEDIA_PARAMETERS, *requests])
         if self.drafts:
             # Drafts are asked for in the same words for every stimulus.
@@ -195,9 +185,7 @@ class Chat(RemotePredictor):
             Ask(question=name, scale=scale, text="text", words="words", about={}, shown="shown")
             for name, scale in _SPECIMENS.items()
         )
-        case = Case(
-            stimulus="stimulus", asks=asks, media=None, system="system", intent="intent", prompt="prompt"
-        )
+        case = Case(stimulus="stimulus", asks=asks, media=None, system="system", intent="intent", prompt="prompt")
         content = self._message(case, asks)
         requests = [self._plain_request(case, asks, content, form) for form in FORMS]
         return _digest([DRAFT_MEDIA if self.drafts else MEDIA_PARAMETERS, *requests])[:12]
@@ -270,12 +258,7 @@ class Chat(RemotePredictor):
                 try:
                     self._answered[key] = self._group(replace(case, members=order), asks)
                 except TransientError as error:
-                    paid = (
-                        call
-                        for predictions in answers
-                        for prediction in predictions
-                        for call in prediction.calls
-                    )
+                    paid = (call for predictions in answers for prediction in predictions for call in prediction.calls)
                     error.lost_calls = (*dict.fromkeys(paid), *error.lost_calls)
                     raise
             answers.append(self._answered[key])
@@ -320,9 +303,7 @@ class Chat(RemotePredictor):
             self._tempered = False
         return before != (self._length_name, self._tempered)
 
-    def _request(
-        self, case: Case, asks: Sequence[Ask], content: list[dict[str, Any]], form: str
-    ) -> dict[str, Any]:
+    def _request(self, case: Case, asks: Sequence[Ask], content: list[dict[str, Any]], form: str) -> dict[str, Any]:
         request = self._plain_request(case, asks, content, form)
         request[self._length_name] = request.pop("max_tokens")
         if self.seed is not None:
@@ -345,9 +326,7 @@ class Chat(RemotePredictor):
         }
         if form == "json_schema":
             filled = (
-                draft_schema(asks)
-                if self.drafts
-                else schema(asks, reasons=self.reasons, members=len(case.members))
+                draft_schema(asks) if self.drafts else schema(asks, reasons=self.reasons, members=len(case.members))
             )
             shape = {"name": "answers", "strict": True, "schema": filled}
             request["response_format"] = {"type": "json_schema", "json_schema": shape}
@@ -355,9 +334,7 @@ class Chat(RemotePredictor):
             request["response_format"] = {"type": "json_object"}
         return request
 
-    def _sent(
-        self, case: Case, asks: Sequence[Ask], content: list[dict[str, Any]], form: str
-    ) -> tuple[Response, Call]:
+    def _sent(self, case: Case, asks: Sequence[Ask], content: list[dict[str, Any]], form: str) -> tuple[Response, Call]:
         """Send one request; a transient failure is raised. The call is its record so far."""
         request = self._request(case, asks, content, form)
         body = json.dumps(request).encode()
@@ -394,15 +371,11 @@ class Chat(RemotePredictor):
             self._under_way.get(threading.get_ident(), {}).pop(call.id, None)
         return response, replace(call, status=response.status, seconds=round(clock.timer() - begun, 6))
 
-    def _read(
-        self, text: str, call: Call, asks: Sequence[Ask], shown: Sequence[Case]
-    ) -> Sequence[Prediction]:
+    def _read(self, text: str, call: Call, asks: Sequence[Ask], shown: Sequence[Case]) -> Sequence[Prediction]:
         completion = completion_of(text)
         if completion is None:
             problem = _unusable(text)
-            return [Prediction(problem=problem, call=replace(call, completion=text, lost=problem))] * len(
-                asks
-            )
+            return [Prediction(problem=problem, call=replace(call, completion=text, lost=problem))] * len(asks)
         call = replace(call, completion=completion.content, **completion.recorded)
         call = replace(call, cost=self.cost(call.input_tokens, call.output_tokens))
         self._note_call(call)
@@ -427,9 +400,7 @@ class Chat(RemotePredictor):
             unclosed = f"{UNCLOSED} (max_tokens={self.max_tokens}; raise it if the answer needs more)"
             return [
                 replace(
-                    prediction,
-                    call=call,
-                    problem=unclosed if prediction.problem == UNCLOSED else prediction.problem,
+                    prediction, call=call, problem=unclosed if prediction.problem == UNCLOSED else prediction.problem
                 )
                 for prediction in predictions
             ]
@@ -471,9 +442,7 @@ def _context_of(text: str) -> tuple[str, ...]:
     parts = [] if text == "none" else text.split("+")
     unknown = [part for part in parts if part not in CONTEXT]
     if unknown:
-        raise InputError(
-            f"No context is called '{unknown[0]}'.", f"Give none, or {', '.join(CONTEXT)} joined by +."
-        )
+        raise InputError(f"No context is called '{unknown[0]}'.", f"Give none, or {', '.join(CONTEXT)} joined by +.")
     return tuple(name for name in CONTEXT if name in parts)
 
 

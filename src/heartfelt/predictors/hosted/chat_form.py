@@ -52,12 +52,12 @@ SYSTEM = (
 _PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 CONTEXT = {"prompt": "the prompt", "intent": "what it was meant to convey", "system": "what made it"}
 """What a model may be given about a stimulus on request, in words."""
-MEDIA_PARAMETERS = (
-    "pictures: PNG, JPEG and WebP as they are, else PNG; sound: WAV and MP3 as they are, else 16-bit WAV"
-)
+MEDIA_PARAMETERS = "pictures: PNG, JPEG and WebP as they are, else PNG; sound: WAV and MP3 as they are, else 16-bit WAV"
 UNCLOSED = "the model was still reasoning when its answer ended"
 _REASONING = ("reasoning_content", "reasoning", "thinking")
-_TAG_NAMES = r"think|thinking|thought|thoughts|reasoning|reason|scratchpad|analysis|reflection|begin_of_thought|end_of_thought"
+_TAG_NAMES = (
+    r"think|thinking|thought|thoughts|reasoning|reason|scratchpad|analysis|reflection|begin_of_thought|end_of_thought"
+)
 _TAG = re.compile(
     rf"<\s*\|?\s*(?P<close>/)?\s*(?P<name>{_TAG_NAMES})\b[^<>]*>"
     r"|\[(?P<square_close>/)?(?P<square>THINK)\]"
@@ -80,13 +80,9 @@ def known_facts(case: Case, wanted: Sequence[str]) -> dict[str, str]:
     return {name: fact for name in wanted if (fact := facts[name])}
 
 
-def message(
-    case: Case, asks: Sequence[Ask], context: Sequence[str], *, reasons: bool
-) -> list[dict[str, Any]]:
+def message(case: Case, asks: Sequence[Ask], context: Sequence[str], *, reasons: bool) -> list[dict[str, Any]]:
     """The parts of the user's message: the medium, or those of all stimuli of a set in order, then the questions."""
-    about = [
-        f"About this stimulus, {CONTEXT[name]}: {fact}" for name, fact in known_facts(case, context).items()
-    ]
+    about = [f"About this stimulus, {CONTEXT[name]}: {fact}" for name, fact in known_facts(case, context).items()]
     form = questions(asks, reasons=reasons, members=len(case.members))
     words = {"type": "text", "text": "\n".join([*about, form])}
     part = partial(media_part, asks)
@@ -105,11 +101,7 @@ def in_words(messages: Sequence[Mapping[str, Any]]) -> str:
     lines = []
     for part_of_chat in messages:
         content = part_of_chat["content"]
-        parts = (
-            [content]
-            if isinstance(content, str)
-            else [part.get("text") or f"[{part['type']}]" for part in content]
-        )
+        parts = [content] if isinstance(content, str) else [part.get("text") or f"[{part['type']}]" for part in content]
         lines.append(f"{part_of_chat['role']}:\n" + "\n".join(parts))
     return "\n\n".join(lines)
 
@@ -155,11 +147,7 @@ def questions(asks: Sequence[Ask], *, reasons: bool, members: int = 0) -> str:
         lines.append(f"{name}: {ask.words or ask.text}")
         if ask.shown and ask.shown not in ask.words:
             lines.append(f"    Shown to raters with this question: {ask.shown}")
-        choices = (
-            set_allowed(ask.scale, members)
-            if isinstance(ask.scale, SetScale) and members
-            else allowed(ask.scale)
-        )
+        choices = set_allowed(ask.scale, members) if isinstance(ask.scale, SetScale) and members else allowed(ask.scale)
         lines.append(f"    Answer: {choices}.")
     entry = '{"reason": one short sentence, "answer": ...}' if reasons else '{"answer": ...}'
     form = ", ".join(f'"{name}": {entry}' for name in entry_names(asks))
@@ -170,9 +158,7 @@ def allowed(scale: Scale) -> str:
     names = answer_names(scale)
     if names:
         ids = scale.labels()
-        choices = (
-            ids[code] if ids[code] == name else f"{ids[code]} ({name})" for code, name in names.items()
-        )
+        choices = (ids[code] if ids[code] == name else f"{ids[code]} ({name})" for code, name in names.items())
         return f"one of {', '.join(choices)}"
     if isinstance(scale, FreeText):
         most = f", at most {scale.max_words}" if scale.max_words else ""
@@ -184,11 +170,7 @@ def allowed(scale: Scale) -> str:
     bounds = scale.bounds()
     if bounds is None:
         return "a number"
-    anchors = (
-        {float(point): say(text) for point, text in scale.anchors.items()}
-        if isinstance(scale, Points)
-        else {}
-    )
+    anchors = {float(point): say(text) for point, text in scale.anchors.items()} if isinstance(scale, Points) else {}
     ends = [f"{end:g}" + (f" ({anchors[end]})" if end in anchors else "") for end in bounds]
     return f"a number from {ends[0]} to {ends[1]}, decimals allowed"
 
@@ -401,12 +383,7 @@ def completion_text(call: Call) -> str:
     message = {"content": call.completion, "reasoning": call.reasoning}
     choice = {"message": message, "finish_reason": call.finish_reason}
     return json.dumps(
-        {
-            "choices": [choice],
-            "usage": usage,
-            "model": call.model,
-            "system_fingerprint": call.fingerprint,
-        }
+        {"choices": [choice], "usage": usage, "model": call.model, "system_fingerprint": call.fingerprint}
     )
 
 

@@ -54,12 +54,7 @@ def set_allowed(scale: SetScale, members: int) -> str:
 
 
 def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def set_answer(scale: SetScale, members: int) -> dict[str, Any]:
@@ -88,9 +83,7 @@ def set_values(answer: Any, scale: SetScale, members: int) -> list[float]:
     if isinstance(scale, Ranking) and isinstance(answer, list):
         return scale.read_set([_letter(place(entry), entry) for entry in answer], members)
     if isinstance(scale, BestWorst) and isinstance(answer, Mapping):
-        return scale.read_set(
-            {str(end): _letter(place(entry), entry) for end, entry in answer.items()}, members
-        )
+        return scale.read_set({str(end): _letter(place(entry), entry) for end, entry in answer.items()}, members)
     return scale.read_set(answer, members)
 
 
@@ -110,11 +103,7 @@ def combined(predictions: Sequence[Prediction], shown: Sequence[Sequence[Case]],
     second_call = predictions[1].call if len(predictions) > 1 else None
     for prediction, order in zip(predictions, shown, strict=True):
         if prediction.problem is not None:
-            lead = (
-                IN_ORDER.format(", ".join(member.stimulus for member in order))
-                if len(predictions) > 1
-                else ""
-            )
+            lead = IN_ORDER.format(", ".join(member.stimulus for member in order)) if len(predictions) > 1 else ""
             problem = lead + prediction.problem
             return Prediction(problem=problem, call=predictions[0].call, second_call=second_call)
     if len(predictions) == 1:

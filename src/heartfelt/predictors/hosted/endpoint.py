@@ -79,8 +79,7 @@ class Endpoint(RemotePredictor):
         for name, words in _CHOICES.items():
             if settings[name] not in words:
                 raise InputError(
-                    f"The option '{name}' of the endpoint is '{settings[name]}'.",
-                    f"Give one of: {', '.join(words)}.",
+                    f"The option '{name}' of the endpoint is '{settings[name]}'.", f"Give one of: {', '.join(words)}."
                 )
         self._url = checked_address(
             url.strip(),
@@ -275,9 +274,7 @@ class _Line:
 def _combined(ask: Ask, scored: Sequence[tuple[float | None, Prediction]]) -> Prediction:
     """One prediction from those of a question's texts: a failure takes precedence over a retry, and that over scores."""
     failed = [
-        prediction
-        for _, prediction in scored
-        if prediction.problem is not None and prediction.retry_after is None
+        prediction for _, prediction in scored if prediction.problem is not None and prediction.retry_after is None
     ]
     retried = sorted(
         (prediction for _, prediction in scored if prediction.retry_after is not None),
@@ -286,9 +283,7 @@ def _combined(ask: Ask, scored: Sequence[tuple[float | None, Prediction]]) -> Pr
     if failed or retried:
         return (failed or retried)[0]
     best = best_match(ask, [(code, prediction.score or 0.0) for code, prediction in scored])
-    return replace(
-        best, call=_together([prediction.call for _, prediction in scored if prediction.call is not None])
-    )
+    return replace(best, call=_together([prediction.call for _, prediction in scored if prediction.call is not None]))
 
 
 def _together(calls: Sequence[Call]) -> Call | None:
@@ -344,9 +339,7 @@ def _of_trace(answer: Any) -> Prediction:
     if samples is None:
         return _read(answer)
     rate, start = answer.get("rate"), answer.get("start")
-    if not isinstance(samples, list) or not _are_numbers(
-        [sample for sample in samples if sample is not None]
-    ):
+    if not isinstance(samples, list) or not _are_numbers([sample for sample in samples if sample is not None]):
         return Prediction.failed("the server's samples are not a list of numbers")
     if not _are_numbers([number for number in (rate, start) if number is not None]):
         return Prediction.failed("the server's rate and start are not numbers")

@@ -99,17 +99,9 @@ class Connections:
         self._timeout = timeout
         self._longest = longest
         self._secrets = [secret_text.encode() for secret_text in (key, *secrets) if secret_text]
-        defaults = {
-            "host": urlsplit(url).netloc,
-            "content-type": "application/json",
-            "accept": "application/json",
-        }
+        defaults = {"host": urlsplit(url).netloc, "content-type": "application/json", "accept": "application/json"}
         authorization = {"authorization": f"Bearer {key}"} if key else {}
-        self._headers = {
-            **defaults,
-            **authorization,
-            **{name.lower(): value for name, value in headers.items()},
-        }
+        self._headers = {**defaults, **authorization, **{name.lower(): value for name, value in headers.items()}}
         self._sockets = _DeadlineBackend()
         self._context = ssl.create_default_context()
         self._idle: list[httpcore.HTTPConnection] = []
@@ -120,9 +112,7 @@ class Connections:
         """Send ``content`` and return what comes back; raise where the same request may be answered differently later."""
         return self.request("POST", self._url, content)
 
-    def request(
-        self, method: str, url: str, content: bytes | None = None, timeout: float | None = None
-    ) -> Response:
+    def request(self, method: str, url: str, content: bytes | None = None, timeout: float | None = None) -> Response:
         """Ask for an address of this server, with less time than usual where ``timeout`` is given."""
         seconds = self._timeout if timeout is None else min(timeout, self._timeout)
         self._sockets.deadline.at = time.monotonic() + seconds
@@ -148,17 +138,13 @@ class Connections:
 
     def _exchanged(self, method: str, address: str, content: bytes | None) -> tuple[httpcore.Response, bytes]:
         url = httpcore.URL(address)
-        connection = self._unused() or httpcore.HTTPConnection(
-            url.origin, self._context, network_backend=self._sockets
-        )
+        connection = self._unused() or httpcore.HTTPConnection(url.origin, self._context, network_backend=self._sockets)
         skipped = {"content-type"} if content is None else set()
         headers = [(name, value) for name, value in self._headers.items() if name not in skipped]
         if content is not None:
             headers.append(("content-length", str(len(content))))
         try:
-            response = connection.handle_request(
-                httpcore.Request(method, url, headers=headers, content=content)
-            )
+            response = connection.handle_request(httpcore.Request(method, url, headers=headers, content=content))
             body = _body(response, self._longest)
             response.close()
         except BaseException:  # the connection is in an unknown state; raised again
@@ -296,9 +282,7 @@ def _decompressed(body: bytes, encoding: str, longest: int) -> bytes:
     try:
         out = unpacker.decompress(body, longest + 1)
     except zlib.error as error:
-        raise UnusableAnswer(
-            f"the server's answer says it is compressed with {name} and is not: {error}"
-        ) from error
+        raise UnusableAnswer(f"the server's answer says it is compressed with {name} and is not: {error}") from error
     if len(out) > longest:
         raise _too_long(longest)
     if not unpacker.eof:
@@ -387,8 +371,7 @@ def checked_address(url: str, wrong: InputError, secret_fix: str) -> str:
         raise wrong
     if "@" in parts.netloc:
         raise InputError(
-            "The address of the server holds a password, which would be written into every result.",
-            secret_fix,
+            "The address of the server holds a password, which would be written into every result.", secret_fix
         )
     return url
 
@@ -427,7 +410,5 @@ class RemotePredictor(Predictor):
 def secret(variable: str) -> str:
     value = os.environ.get(variable)
     if not value:
-        raise InputError(
-            f"The environment variable {variable} is empty.", "Set it to the token the server expects."
-        )
+        raise InputError(f"The environment variable {variable} is empty.", "Set it to the token the server expects.")
     return value

@@ -94,10 +94,7 @@ class Matcher(HubModel):
             case.media_file.hash, lambda: (unit(self.embed_media(content)), self.doubts_about(content))
         )
         answers = [self._answer(ask, vector) for ask in case.asks]
-        return [
-            replace(answer, note="; ".join(filter(None, (answer.note, *doubts))) or None)
-            for answer in answers
-        ]
+        return [replace(answer, note="; ".join(filter(None, (answer.note, *doubts))) or None) for answer in answers]
 
     def _embedded(self, text: str) -> tuple[Vector, str | None]:
         vector, remark = self.embed_text(text)
@@ -254,9 +251,7 @@ def unit(vector: Vector) -> Vector:
     """The vector with a length of 1; an error where it has none."""
     length = float(np.linalg.norm(vector))
     if not math.isfinite(length) or length == 0.0:
-        raise InputError(
-            "The model's vector is zero or not finite.", "Check the model's weights; try device=cpu."
-        )
+        raise InputError("The model's vector is zero or not finite.", "Check the model's weights; try device=cpu.")
     return (vector / np.float32(length)).astype(np.float32)
 
 

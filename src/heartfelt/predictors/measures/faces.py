@@ -28,19 +28,7 @@ _REVISION = 1
 _LOWEST = 0.5
 LEAST_FACE = 0.9
 """The score a face must have: of 433 photographs of OASIS, one then has a face where there is none."""
-_NOBODY = (
-    "none",
-    "no",
-    "nobody",
-    "no one",
-    "no face",
-    "no person",
-    "no people",
-    "0",
-    "zero",
-    "absent",
-    "not present",
-)
+_NOBODY = ("none", "no", "nobody", "no one", "no face", "no person", "no people", "0", "zero", "absent", "not present")
 _COUNTED = (
     ("1", "one", "single", "one face", "one person", "person", "face", "individual", "portrait"),
     ("2", "two", "two faces", "two people", "pair", "couple"),
@@ -67,9 +55,7 @@ class Faces(NetworkPredictor[tuple[Face, ...]]):
     extra = "predict"
     limits = "It sees faces, not people: from behind, in profile, far away or drawn they are missed."
     about = "how many faces an image shows, or whether it shows any, by MTCNN"
-    options: ClassVar[Mapping[str, str]] = {
-        "least": f"the score a face must have, 0.5 to 1; by default {LEAST_FACE:g}"
-    }
+    options: ClassVar[Mapping[str, str]] = {"least": f"the score a face must have, 0.5 to 1; by default {LEAST_FACE:g}"}
 
     def __init__(self, argument: str, options: Mapping[str, str]) -> None:
         super().__init__(argument, options)
@@ -145,14 +131,11 @@ class Expressions(NetworkPredictor[npt.NDArray[np.float64]]):
             # The likeliest expression of each face; of several faces that look alike, the clearest.
             best = shares_by_face.argmax(axis=1)
             shares = {
-                EXPRESSIONS[index]: float(shares_by_face[best == index, index].max())
-                for index in np.unique(best)
+                EXPRESSIONS[index]: float(shares_by_face[best == index, index].max()) for index in np.unique(best)
             }
         labels = [Label(name, share, _ALSO[name]) for name, share in shares.items()]
         most = 1 if isinstance(ask.scale, FreeText) else None
-        return answer_labels(
-            labels, ask, least=self.least, most=most, note=plural(len(shares_by_face), "face")
-        )
+        return answer_labels(labels, ask, least=self.least, most=most, note=plural(len(shares_by_face), "face"))
 
 
 def _nobody(ask: Ask, note: str) -> Prediction:

@@ -88,9 +88,7 @@ class HubScores(HubModel):
     def __init__(self, where: str, options: Mapping[str, str]) -> None:
         self.score = options.get("score", next(iter(self.scores)))
         if self.score not in self.scores:
-            raise InputError(
-                f"{self.name} has no score '{self.score}'.", suggestion(self.score, self.scores, "Scores")
-            )
+            raise InputError(f"{self.name} has no score '{self.score}'.", suggestion(self.score, self.scores, "Scores"))
         super().__init__(where, options)
         self._cached: Recent[MeasuredFile] = Recent()
 
@@ -131,9 +129,7 @@ class HubScores(HubModel):
         score = next((names[name.casefold()] for name in ask.names if name.casefold() in names), self.score)
         value = measured.scores[score]
         if self.ends is not None:
-            return on_scale(
-                value, MetricScore(self.scores[score], *self.ends), ask, self.name, measured.warnings
-            )
+            return on_scale(value, MetricScore(self.scores[score], *self.ends), ask, self.name, measured.warnings)
         return Prediction(score=value, note="; ".join(measured.warnings) or None)
 
 

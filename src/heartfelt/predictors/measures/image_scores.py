@@ -158,9 +158,7 @@ class ImageReward(_ImageScores):
         image, text = blip_of_salesforce(library, checkpoint.state.under("blip."), pad)
         self._image, self._text = image.to(self.device), text.to(self.device)
         if not (layers := checkpoint.state.under("mlp.layers.")):
-            raise InputError(
-                f"{where} has no weights 'mlp.layers'.", "Give the file of ImageReward's authors."
-            )
+            raise InputError(f"{where} has no weights 'mlp.layers'.", "Give the file of ImageReward's authors.")
         self._head = linear_stack(layers).to(self.device)
         self._prepare = _prepared(library, image.config.image_size)
         self._identity = self._with_processor(where, checkpoint_identity(where, checkpoint))
@@ -170,9 +168,7 @@ class ImageReward(_ImageScores):
 
         pixels = self._prepare(images=decode_image(content), return_tensors="pt")["pixel_values"]
         longest = self._LONGEST
-        tokens = self._tokenize(
-            prompt, padding="max_length", truncation=True, max_length=longest, return_tensors="pt"
-        )
+        tokens = self._tokenize(prompt, padding="max_length", truncation=True, max_length=longest, return_tensors="pt")
         token_count = len(self._tokenize(prompt, verbose=False)["input_ids"])
         notes = (f"only the first {longest} tokens of the text were read",) if token_count > longest else ()
         with torch.inference_mode():
@@ -181,9 +177,7 @@ class ImageReward(_ImageScores):
                 input_ids=tokens["input_ids"].to(self.device),
                 attention_mask=tokens["attention_mask"].to(self.device),
                 encoder_hidden_states=image_states,
-                encoder_attention_mask=torch.ones(
-                    image_states.shape[:-1], dtype=torch.long, device=self.device
-                ),
+                encoder_attention_mask=torch.ones(image_states.shape[:-1], dtype=torch.long, device=self.device),
             ).last_hidden_state
             reward = float(self._head(read[:, 0, :]))
         return MeasuredFile({self.name: (reward - self._MEAN) / self._SD}, notes)
@@ -218,9 +212,7 @@ class Aesthetic(_ImageScores):
         self._head = linear_stack(layers, between).to(self.device)
         folder = str(checkpoint.path.parent)
         config = loaded_from(folder, library.CLIPVisionConfig.from_pretrained)
-        names = [
-            name for name in checkpoint.state if name.startswith(("vision_model.", "visual_projection."))
-        ]
+        names = [name for name in checkpoint.state if name.startswith(("vision_model.", "visual_projection."))]
         encoder = NamedTensors({name: checkpoint.state[name] for name in names}, checkpoint.path.name)
         encoder.pop("vision_model.embeddings.position_ids", None)
         model = filled(library.CLIPVisionModelWithProjection(config), encoder)

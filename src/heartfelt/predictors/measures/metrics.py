@@ -119,9 +119,7 @@ class MetricPredictor(MeasuringPredictor[MeasuredFile]):
         return on_scale(measured.scores.get(name), self.scores[name], ask, name, measured.warnings)
 
 
-def on_scale(
-    value: float | None, score: MetricScore, ask: Ask, name: str, warnings: Sequence[str] = ()
-) -> Prediction:
+def on_scale(value: float | None, score: MetricScore, ask: Ask, name: str, warnings: Sequence[str] = ()) -> Prediction:
     if value is None:
         return Prediction.failed("; ".join(warnings) or f"{name} is not defined for this file")
     note = "; ".join(warnings) or None
@@ -136,19 +134,13 @@ def on_scale(
             return Prediction.failed(f"{name} is a number, and this question has another kind of answer")
         return Prediction(score=value, note=note)
     if whole_numbers:
-        return Prediction(
-            value=value if score.best > score.worst else score.worst + score.best - value, note=note
-        )
+        return Prediction(value=value if score.best > score.worst else score.worst + score.best - value, note=note)
     if ask.scale.labels() or bounds is None:
-        return Prediction.failed(
-            f"{name} is a number between two ends, and this question has another kind of answer"
-        )
+        return Prediction.failed(f"{name} is a number between two ends, and this question has another kind of answer")
     return _moved(value, (score.worst, score.best), bounds, warnings)
 
 
-def _moved(
-    value: float, ends: tuple[float, float], bounds: tuple[float, float], warnings: Sequence[str]
-) -> Prediction:
+def _moved(value: float, ends: tuple[float, float], bounds: tuple[float, float], warnings: Sequence[str]) -> Prediction:
     notes, (worst, best), (low, high) = list(warnings), ends, bounds
     if ends != bounds:
         notes.append(f"moved linearly from {worst:g} to {best:g} onto {low:g} to {high:g}")
@@ -168,9 +160,7 @@ class Brisque(MetricPredictor):
     about = "distortion of images (noise, blur, compression) without a reference, by BRISQUE"
     limits = "It knows photographs: style, drawing and content count as distortion or go unseen."
     media_kinds = ("image",)
-    scores: ClassVar[Mapping[str, MetricScore]] = {
-        "brisque": MetricScore("BRISQUE: 0 natural, 100 distorted", 100, 0)
-    }
+    scores: ClassVar[Mapping[str, MetricScore]] = {"brisque": MetricScore("BRISQUE: 0 natural, 100 distorted", 100, 0)}
 
     def __init__(self, argument: str, options: Mapping[str, str]) -> None:
         super().__init__(argument, options, "brisque")

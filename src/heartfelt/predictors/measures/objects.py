@@ -81,9 +81,7 @@ class Objects(NetworkPredictor[npt.NDArray[np.float64]]):
         super().__init__(variant, options)
         variant = variant or VARIANTS[-1]
         if variant not in VARIANTS:
-            raise InputError(
-                f"No network for objects is called '{variant}'.", suggestion(variant, VARIANTS, "Known")
-            )
+            raise InputError(f"No network for objects is called '{variant}'.", suggestion(variant, VARIANTS, "Known"))
         self.top = int(number_option(options, "top", 5, 1, 1000))
         self.least = number_option(options, "least", 0, 0, 1) if "least" in options else None
         self.variant = variant
@@ -106,10 +104,7 @@ class Objects(NetworkPredictor[npt.NDArray[np.float64]]):
         free = isinstance(ask.scale, FreeText) or (isinstance(ask.scale, Tags) and not ask.scale.tags)
         least = (LEAST if free else LEAST_ON_LISTS) if self.least is None else self.least
         return answer_labels(
-            plain_labels(probabilities, least) if free else labels_of(probabilities),
-            ask,
-            least=least,
-            most=self.top,
+            plain_labels(probabilities, least) if free else labels_of(probabilities), ask, least=least, most=self.top
         )
 
 
@@ -150,9 +145,7 @@ def calibrated(share: float) -> float:
 def _plain_words() -> tuple[tuple[str, ...], npt.NDArray[np.float64]]:
     """The words for kinds and the names of classes that belong to none, with 1 for each class a word stands for."""
     classes_by_word = {
-        word: class_indices
-        for word, class_indices in broader_words().items()
-        if word not in _NOT_SAID | _BROAD
+        word: class_indices for word, class_indices in broader_words().items() if word not in _NOT_SAID | _BROAD
     }
     named = {
         class_index

@@ -17,14 +17,7 @@ from PIL.Image import Image
 from heartfelt import __version__
 from heartfelt.errors import InputError, suggestion
 from heartfelt.media.pixels import PixelMeasures, measure_image
-from heartfelt.predictors.answers.scales import (
-    Label,
-    Measurement,
-    answer_labels,
-    answer_number,
-    normalised,
-    tags_ask,
-)
+from heartfelt.predictors.answers.scales import Label, Measurement, answer_labels, answer_number, normalised, tags_ask
 from heartfelt.predictors.measures.images import ImagePredictor
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Prediction, PredictorInfo
 from heartfelt.predictors.spec import number_option
@@ -44,9 +37,7 @@ MEASURES = (*ENDS, PALETTE)
 _OTHER_NAMES = {
     "colorfulness": "colourfulness",
     "lightness": "brightness",
-    **dict.fromkeys(
-        ("colour", "color", "dominant colour", "dominant color", "main colour", "main color"), PALETTE
-    ),
+    **dict.fromkeys(("colour", "color", "dominant colour", "dominant color", "main colour", "main color"), PALETTE),
 }
 
 
@@ -67,13 +58,10 @@ class Pixels(ImagePredictor[PixelMeasures]):
         super().__init__(measure, options)
         self.measure = measure_named(measure)
         if measure and self.measure is None:
-            raise InputError(
-                f"No measure of pixels is called '{measure}'.", suggestion(measure, MEASURES, "Measures")
-            )
+            raise InputError(f"No measure of pixels is called '{measure}'.", suggestion(measure, MEASURES, "Measures"))
         if options and self.measure not in ENDS:
             raise InputError(
-                "The options low and high belong to one measure.",
-                "Name it, as in pixels[low=10,high=90]:brightness.",
+                "The options low and high belong to one measure.", "Name it, as in pixels[low=10,high=90]:brightness."
             )
         self._ends = (0.0, 1.0)
         if self.measure in ENDS:
@@ -91,9 +79,7 @@ class Pixels(ImagePredictor[PixelMeasures]):
 
     def file_asks(self) -> Sequence[Ask]:
         return [
-            tags_ask(PALETTE, "What are the main colours?")
-            if name == PALETTE
-            else Ask.number(name, media="image")
+            tags_ask(PALETTE, "What are the main colours?") if name == PALETTE else Ask.number(name, media="image")
             for name in ([self.measure] if self.measure else MEASURES)
         ]
 

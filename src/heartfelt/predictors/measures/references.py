@@ -20,9 +20,7 @@ from heartfelt.study.sets import make_sets
 def references_of(source: Snapshot | Benchmark) -> Mapping[str, str]:
     """The path of each stimulus's reference, relative to the media folder, where one is known."""
     stimuli = source.stimuli
-    paths = (
-        dict(stimuli.select("stimulus", "path").drop_nulls().iter_rows()) if "path" in stimuli.columns else {}
-    )
+    paths = dict(stimuli.select("stimulus", "path").drop_nulls().iter_rows()) if "path" in stimuli.columns else {}
     named = {
         **_single(pair for pairs in (_by_rule(source), _rated(source)) for pair in pairs),
         **_single(_column(stimuli)),
@@ -52,9 +50,7 @@ def _rated(source: Snapshot | Benchmark) -> Iterable[tuple[str, str]]:
     if not {"role", *together} <= columns:
         return []
     rows = ratings.select(*together, "stimulus", "role").drop_nulls(together).unique()
-    hidden = rows.filter(pl.col("role") == "hidden-reference").select(
-        *together, pl.col("stimulus").alias("reference")
-    )
+    hidden = rows.filter(pl.col("role") == "hidden-reference").select(*together, pl.col("stimulus").alias("reference"))
     both = rows.join(hidden, on=together, maintain_order="left").select("stimulus", "reference").unique()
     return both.sort("stimulus", "reference").collect().iter_rows()
 

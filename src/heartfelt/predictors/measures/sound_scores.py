@@ -25,13 +25,7 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError, MissingPartError
 from heartfelt.extras import install_command
-from heartfelt.media.sound import (
-    decode_with_doubts,
-    file_doubts,
-    loudest_if_cancelling,
-    read_samples,
-    to_one_channel,
-)
+from heartfelt.media.sound import decode_with_doubts, file_doubts, loudest_if_cancelling, read_samples, to_one_channel
 from heartfelt.predictors.measures.hub_model import HubModel, HubScores, checkpoint_identity
 from heartfelt.predictors.measures.metrics import MeasuredFile
 from heartfelt.predictors.networks.mel import RATE, need_length, silence_doubts
@@ -141,9 +135,7 @@ def _one_layout(checkpoint: Checkpoint, listener: int) -> NamedTensors:
         "blstm.": "output_layers.0.decoder_rnn." if from_own_code else "blstm.",
         "head.": "output_layers.1.net." if from_own_code else "projection.",
     }
-    out = {
-        new + name: value for new, old in names.items() for name, value in checkpoint.state.under(old).items()
-    }
+    out = {new + name: value for new, old in names.items() for name, value in checkpoint.state.under(old).items()}
     if from_own_code:
         domain = state["feature_extractors.1.embedding.weight"][0]
         judge = state["output_layers.0.judge_embedding.weight"][listener]
@@ -180,17 +172,13 @@ class AudioboxAesthetics(_SoundScores):
         checkpoint = open_checkpoint(where, ("model.safetensors",), ("config.json",))
         facts = checkpoint.config
         if "target_transform" not in facts:
-            raise InputError(
-                f"{where} has no config.json with 'target_transform'.", f"Give a copy of {self.default}."
-            )
+            raise InputError(f"{where} has no config.json with 'target_transform'.", f"Give a copy of {self.default}.")
         self._encoder = speech_of_fairseq(library, checkpoint.state.under("wavlm_model.")).to(self.device)
         self._unit_length = bool(facts.get("normalize_embed", True))
         self._axes = {axis: self._axis(checkpoint, axis, facts) for axis in self._AXES.values()}
         self._identity = checkpoint_identity(where, checkpoint)
 
-    def _axis(
-        self, checkpoint: Checkpoint, axis: str, facts: Mapping[str, Any]
-    ) -> tuple[Any, Any, float, float]:
+    def _axis(self, checkpoint: Checkpoint, axis: str, facts: Mapping[str, Any]) -> tuple[Any, Any, float, float]:
         """The weights of the layers, the network, and how its output becomes the score."""
         import torch
 

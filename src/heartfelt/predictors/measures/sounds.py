@@ -12,12 +12,7 @@ from heartfelt.media.pitch import SHORTEST_SECONDS as PITCH_SECONDS
 from heartfelt.media.pitch import pitch_track
 from heartfelt.media.sound import decode_with_doubts
 from heartfelt.predictors.answers.scales import Label, answer_labels, tags_ask
-from heartfelt.predictors.measures.metrics import (
-    MeasuredFile,
-    MeasuringPredictor,
-    MetricPredictor,
-    MetricScore,
-)
+from heartfelt.predictors.measures.metrics import MeasuredFile, MeasuringPredictor, MetricPredictor, MetricScore
 from heartfelt.predictors.networks import musicnn, notes
 from heartfelt.predictors.networks.mel import RATE, need_length
 from heartfelt.predictors.networks.speech_activity import SHORTEST_SECONDS, speech_activity
@@ -71,9 +66,7 @@ class Notes(SoundMetric):
     argument = f"which score: {', '.join(notes.MEASURES)}; by default the first"
     limits = "Drums and noise count as notes too; of dense music it hears only the clearest."
     uses = ("basic-pitch",)
-    scores: ClassVar[Mapping[str, MetricScore]] = {
-        name: MetricScore(about) for name, about in notes.MEASURES.items()
-    }
+    scores: ClassVar[Mapping[str, MetricScore]] = {name: MetricScore(about) for name, about in notes.MEASURES.items()}
 
     def measure(self, case: Case, score: str) -> MeasuredFile:
         from heartfelt.predictors.trained.sound_features import key_fits
@@ -108,9 +101,7 @@ class Pitch(SoundMetric):
         voiced = track[np.isfinite(track)]
         share = len(voiced) / len(track)
         if not len(voiced):
-            return MeasuredFile(
-                {"median": None, "range": None, "voiced": share}, (*doubts, "nothing has a pitch")
-            )
+            return MeasuredFile({"median": None, "range": None, "voiced": share}, (*doubts, "nothing has a pitch"))
         low, high = np.percentile(voiced, [5, 95])
         semitones = 12 * float(np.log2(high / low))
         return MeasuredFile({"median": float(np.median(voiced)), "range": semitones, "voiced": share}, doubts)
@@ -124,9 +115,7 @@ class MusicTags(MeasuringPredictor[tuple[Sequence[Label], str | None]]):
     extra = "predict"
     about = "tags of music (genre, voice, instrument, mood), by MusicNN"
     argument = f"the network: {', '.join(musicnn.TAGS)}; by default the first"
-    limits = (
-        "It knows 50 tags, no lyrics and few moods, and answers for speech and noise as if they were music."
-    )
+    limits = "It knows 50 tags, no lyrics and few moods, and answers for speech and noise as if they were music."
     media_kinds = ("audio",)
     options: ClassVar[Mapping[str, str]] = {
         "top": "how many tags are given at most; by default 5",
@@ -137,8 +126,7 @@ class MusicTags(MeasuringPredictor[tuple[Sequence[Label], str | None]]):
         network = argument or next(iter(musicnn.TAGS))
         if network not in musicnn.TAGS:
             raise InputError(
-                f"No tagger of music is called '{argument}'.",
-                suggestion(argument, musicnn.TAGS, "Known taggers"),
+                f"No tagger of music is called '{argument}'.", suggestion(argument, musicnn.TAGS, "Known taggers")
             )
         self.top = int(number_option(options, "top", 5, 1, 50))
         self.least = number_option(options, "least", 0.1, 0, 1)

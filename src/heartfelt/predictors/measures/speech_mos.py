@@ -54,13 +54,9 @@ class SpeechMos(MetricPredictor):
 
     def __init__(self, argument: str, options: Mapping[str, str]) -> None:
         if options:
-            raise InputError(
-                f"The option '{next(iter(options))}' belongs to aecmos.", "Ask for speech-mos:aecmos."
-            )
+            raise InputError(f"The option '{next(iter(options))}' belongs to aecmos.", "Ask for speech-mos:aecmos.")
         names = self.groups.get(argument, (argument,))
-        super().__init__(
-            argument, options, *dict.fromkeys(JUDGES[name].model for name in names if name in JUDGES)
-        )
+        super().__init__(argument, options, *dict.fromkeys(JUDGES[name].model for name in names if name in JUDGES))
 
     @classmethod
     def kind_for(cls, argument: str) -> type[Predictor]:

@@ -50,8 +50,7 @@ class Tagger(Function):
         super().__init__(address, options, function)
         if self._names != ("path",):
             raise InputError(
-                f"The tagger {address} is called with {listed(self._names)}.",
-                "Give it one parameter, path.",
+                f"The tagger {address} is called with {listed(self._names)}.", "Give it one parameter, path."
             )
         self.least = number_option(options, "least", 0.5, 0, 1)
         self.top = int(number_option(options, "top", 30, 1, 30))
@@ -112,9 +111,7 @@ def _part(part: Any, number: int) -> dict[str, Any]:
     elif isinstance(part, tuple | list) and len(part) == 2:
         part = {"tag": part[0], "confidence": part[1]}
     if not isinstance(part, Mapping):
-        raise ValueError(
-            f"tag {number} of the tagger is {type(part).__name__}, not a text, a pair or a mapping"
-        )
+        raise ValueError(f"tag {number} of the tagger is {type(part).__name__}, not a text, a pair or a mapping")
     unknown = [str(name) for name in part if name not in _KEYS]
     if unknown:
         raise ValueError(

@@ -66,9 +66,7 @@ def _one_size(grey: Floats) -> Floats:
         local[:-1, :-1] * local[1:, 1:],
         local[1:, :-1] * local[:-1, 1:],
     )
-    return np.array(
-        [shape, (below_scale + right) / 2, *(number for part in neighbours for number in _fitted(part))]
-    )
+    return np.array([shape, (below_scale + right) / 2, *(number for part in neighbours for number in _fitted(part))])
 
 
 def _normalised(grey: Floats) -> Floats:
@@ -78,9 +76,7 @@ def _normalised(grey: Floats) -> Floats:
     window /= window.sum()
 
     def around(values: Floats) -> Floats:
-        return np.asarray(
-            correlate1d(correlate1d(values, window, 0, mode="constant"), window, 1, mode="constant")
-        )
+        return np.asarray(correlate1d(correlate1d(values, window, 0, mode="constant"), window, 1, mode="constant"))
 
     mean = around(grey)
     return np.asarray((grey - mean) / (np.sqrt(np.abs(mean**2 - around(grey**2))) + 1 / 255))
@@ -92,9 +88,7 @@ def _fitted(values: Floats) -> tuple[float, float, float, float]:
 
     below, above = values[values < 0], values[values >= 0]
     if not len(below) or not len(above) or not values.any():
-        raise InputError(
-            "The image has one colour, or nearly so.", "Leave it out: there is no texture to judge."
-        )
+        raise InputError("The image has one colour, or nearly so.", "Leave it out: there is no texture to judge.")
     below_scale, right = float(np.mean(below**2)), float(np.mean(above**2))
     ratio = np.sqrt(below_scale / right) if right > 0 else np.inf
     if not 0 < ratio < np.inf:

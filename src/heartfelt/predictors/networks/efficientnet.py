@@ -33,9 +33,7 @@ _MARGIN = 32
 _BATCH = 8
 
 
-def embed(
-    pictures: Iterable[Picture], *, model: str | Model = "efficientnet-lite0", view: View = "centre"
-) -> Array:
+def embed(pictures: Iterable[Picture], *, model: str | Model = "efficientnet-lite0", view: View = "centre") -> Array:
     """One row of 1,280 per picture. Pictures are taken a few at a time, so their number does not matter."""
     return look(pictures, model=model, view=view)["embedding"]
 
@@ -95,7 +93,5 @@ def softmax(logits: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 def side_of(model: Model) -> int:
     side = model.input_shape("pictures")[-1]
     if not isinstance(side, int):
-        raise InputError(
-            f"{model.name} does not say how large its pictures are.", "Use a graph of fixed size."
-        )
+        raise InputError(f"{model.name} does not say how large its pictures are.", "Use a graph of fixed size.")
     return side

@@ -93,9 +93,7 @@ def _proposed(image: Image, model: Model) -> Boxes:
         rows, columns = np.nonzero(scores >= _PROPOSED)
         corners = _STRIDE * np.stack([columns, rows], axis=1)
         low, high = np.floor((corners + 1) / scale), np.floor((corners + _CELL) / scale)
-        boxes = np.column_stack([low, high, scores[rows, columns], moves[:, rows, columns].T]).astype(
-            np.float64
-        )
+        boxes = np.column_stack([low, high, scores[rows, columns], moves[:, rows, columns].T]).astype(np.float64)
         proposals.append(_apart(boxes, 0.5))
         scale *= _FACTOR
     boxes = _apart(np.concatenate(proposals), 0.7)
@@ -112,10 +110,7 @@ def _checked(image: Image, boxes: Boxes, model: Model, network: int, least: floa
     high = np.minimum(corners[:, 2:], image.size)
     inside = (high > low).all(axis=1)
     boxes, places = boxes[inside], np.hstack([low, high])[inside].tolist()
-    crops = [
-        network_input(np.asarray(image.resize((side, side), Resampling.BOX, box=tuple(box))))
-        for box in places
-    ]
+    crops = [network_input(np.asarray(image.resize((side, side), Resampling.BOX, box=tuple(box)))) for box in places]
     results = [
         model.run({"pictures": np.stack(crops[start : start + _BATCH])}, file=NETWORKS[network])
         for start in range(0, len(crops), _BATCH)
@@ -157,9 +152,7 @@ def _order_apart(boxes: Boxes, most: float, *, of_smaller: bool = False) -> list
     while order.size:
         best, order = int(order[0]), order[1:]
         chosen.append(best)
-        common = (
-            (np.minimum(high[best], high[order]) - np.maximum(low[best], low[order])).clip(min=0).prod(axis=1)
-        )
+        common = (np.minimum(high[best], high[order]) - np.maximum(low[best], low[order])).clip(min=0).prod(axis=1)
         total = np.minimum(areas[best], areas[order]) if of_smaller else areas[best] + areas[order] - common
         order = order[common <= most * total]
     return chosen

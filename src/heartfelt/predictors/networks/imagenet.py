@@ -38,9 +38,7 @@ def imagenet_classes() -> tuple[ImageNetClass, ...]:
     groups, out = broader_words(), []
     for index, names in enumerate(_stored()["classes"]):
         name, *synonyms = names.split("; ")
-        broader = sorted(
-            (word for word in groups if index in groups[word]), key=lambda word: len(groups[word])
-        )
+        broader = sorted((word for word in groups if index in groups[word]), key=lambda word: len(groups[word]))
         out.append(ImageNetClass(name, tuple(synonyms), tuple(broader)))
     return tuple(out)
 

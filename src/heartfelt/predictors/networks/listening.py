@@ -43,16 +43,11 @@ def tags(path: Path | str, *, model: str = "musicnn-msd", progress: Progress | N
     features = musicnn.embed(_reported(sound, progress), model=loaded)
     method = f"{loaded.name}: mean probability over patches of 3 s"
     values = {
-        tag: _estimate(share, method, {"patches": len(features.starts)})
-        for tag, share in features.mean_tags().items()
+        tag: _estimate(share, method, {"patches": len(features.starts)}) for tag, share in features.mean_tags().items()
     }
     warnings = _warnings(sound) + features.warnings
     return ModelAnswers(
-        file=str(path),
-        seconds=round(features.seconds, 3),
-        values=values,
-        models=(loaded.identity,),
-        warnings=warnings,
+        file=str(path), seconds=round(features.seconds, 3), values=values, models=(loaded.identity,), warnings=warnings
     )
 
 
@@ -103,8 +98,5 @@ def _reported(sound: SoundFile, progress: Progress | None) -> Iterator[npt.NDArr
 
 def _estimate(value: float, method: str, counts: Mapping[str, int]) -> Estimate:
     return Estimate(
-        value=value,
-        method=method,
-        counts=counts,
-        why_no_interval="the model gives a value without an interval",
+        value=value, method=method, counts=counts, why_no_interval="the model gives a value without an interval"
     )

@@ -51,8 +51,7 @@ def need_length(samples: Array, rate: int, seconds: float, method: str) -> None:
         raise no_sound()
     if len(samples) < seconds * rate:
         raise InputError(
-            f"The clip lasts {len(samples) / rate:.3f} s; {method} needs at least {seconds:g} s.",
-            "Give a longer clip.",
+            f"The clip lasts {len(samples) / rate:.3f} s; {method} needs at least {seconds:g} s.", "Give a longer clip."
         )
 
 

@@ -73,9 +73,7 @@ def matched_f1(
     return out
 
 
-def _batches(
-    texts: Sequence[str], model: str | Model, wanted: str
-) -> Iterator[tuple[list[int], list[int], Array]]:
+def _batches(texts: Sequence[str], model: str | Model, wanted: str) -> Iterator[tuple[list[int], list[int], Array]]:
     """The places of some texts, their lengths in tokens, and what the model says of them."""
     loaded = load_model(model) if isinstance(model, str) else model
     pieces = word_pieces(loaded)
@@ -105,9 +103,7 @@ class WordPieces:
     def __init__(self, vocabulary: str) -> None:
         self.vocabulary = {piece: number for number, piece in enumerate(vocabulary.split("\n"))}
         try:
-            self._unknown, self._first, self._last = (
-                self.vocabulary[name] for name in ("[UNK]", "[CLS]", "[SEP]")
-            )
+            self._unknown, self._first, self._last = (self.vocabulary[name] for name in ("[UNK]", "[CLS]", "[SEP]"))
         except KeyError as error:
             raise DamagedError(f"The vocabulary has no {error}.", "Pull the model again.") from error
 
@@ -127,10 +123,7 @@ class WordPieces:
         start = 0
         while start < len(word):
             mark = "##" if start else ""
-            end = next(
-                (end for end in range(len(word), start, -1) if mark + word[start:end] in self.vocabulary),
-                None,
-            )
+            end = next((end for end in range(len(word), start, -1) if mark + word[start:end] in self.vocabulary), None)
             if end is None:
                 return [self._unknown]
             out.append(self.vocabulary[mark + word[start:end]])
@@ -139,9 +132,7 @@ class WordPieces:
 
 
 def _words(text: str) -> Iterator[str]:
-    characters = (
-        f" {c} " if c in punctuation or unicodedata.category(c)[0] == "P" else c for c in _normal(text)
-    )
+    characters = (f" {c} " if c in punctuation or unicodedata.category(c)[0] == "P" else c for c in _normal(text))
     yield from "".join(characters).split()
 
 

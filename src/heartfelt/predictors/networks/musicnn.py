@@ -123,17 +123,12 @@ class PatchOptions:
         if self.hop_seconds is None:
             return PATCH
         if not 0 < self.hop_seconds <= 3600:
-            raise InputError(
-                f"Patches cannot be {self.hop_seconds} s apart.", "Give a positive number of seconds."
-            )
+            raise InputError(f"Patches cannot be {self.hop_seconds} s apart.", "Give a positive number of seconds.")
         return max(1, round(self.hop_seconds * RATE / HOP))
 
 
 def embed(
-    samples: Array | Iterable[Array],
-    *,
-    model: str | Model = "musicnn-msd",
-    options: PatchOptions | None = None,
+    samples: Array | Iterable[Array], *, model: str | Model = "musicnn-msd", options: PatchOptions | None = None
 ) -> MusicFeatures:
     """Tags and embeddings of a clip at 16 kHz."""
     options = options or PatchOptions()

@@ -80,12 +80,8 @@ class KeyProbabilities:
     def _begins(self) -> npt.NDArray[np.bool_]:
         now = np.pad(self.beginning, ((1, 1), (0, 0)))
         highest = (now[1:-1] > now[:-2]) & (now[1:-1] > now[2:]) & (now[1:-1] >= BEGINS)
-        lasting = np.cumsum(
-            np.pad(self.sounding, ((1, _SHORTEST), (0, 0)), mode="edge"), axis=0, dtype=np.float64
-        )
-        return np.asarray(
-            highest & (lasting[_SHORTEST:] - lasting[:-_SHORTEST] >= SOUNDS * _SHORTEST)[: len(highest)]
-        )
+        lasting = np.cumsum(np.pad(self.sounding, ((1, _SHORTEST), (0, 0)), mode="edge"), axis=0, dtype=np.float64)
+        return np.asarray(highest & (lasting[_SHORTEST:] - lasting[:-_SHORTEST] >= SOUNDS * _SHORTEST)[: len(highest)])
 
 
 def keys(samples: Array, *, model: Model | None = None) -> KeyProbabilities:

@@ -128,9 +128,7 @@ def checked_speech(samples: Array, shortest: float = 0.0) -> tuple[Array, tuple[
     need_length(samples, RATE, shortest, "the network")
     warnings = [*silence_doubts(samples)]
     if samples.size < RATE:
-        warnings.append(
-            f"the clip lasts {samples.size / RATE:.2f} s; scores of less than a second are unreliable"
-        )
+        warnings.append(f"the clip lasts {samples.size / RATE:.2f} s; scores of less than a second are unreliable")
     return samples, tuple(warnings)
 
 
@@ -141,9 +139,7 @@ def spread(starts: list[int], length: int, frames: int) -> Windows:
             min(start + length, following) - start
             for start, following in pairwise([*(min(start, frames) for start in starts), frames])
         )
-        warning = (
-            f"as in the package, {unheard / RATE:.1f} of {frames / RATE:.1f} s are in none of its windows"
-        )
+        warning = f"as in the package, {unheard / RATE:.1f} of {frames / RATE:.1f} s are in none of its windows"
         return Windows(tuple(starts), length, (warning,) if unheard >= 2 * RATE else ())
     chosen = np.linspace(0, len(starts) - 1, MOST_WINDOWS).round().astype(int)
     warning = f"a long clip: judged on {MOST_WINDOWS} windows spread evenly over it"
@@ -168,9 +164,7 @@ def _dnsmos_starts(frames: int) -> list[int]:
 
 def _p835_scores(fits: Mapping[str, tuple[float, ...]], model: Model, window: Array) -> dict[str, float]:
     (values,) = model.run({"input_1": window[None]}).values()
-    return {
-        scale: float(np.polyval(fits[scale], value)) for scale, value in zip(fits, values[0], strict=True)
-    }
+    return {scale: float(np.polyval(fits[scale], value)) for scale, value in zip(fits, values[0], strict=True)}
 
 
 def _dnsmos_scores(model: Model, window: Array) -> dict[str, float]:
@@ -245,19 +239,14 @@ def aecmos(
     same moment and are cut to the shortest. ``talk`` says who speaks (one of :data:`TALKS`), where that is known.
     """
     if talk and talk not in TALKS:
-        raise InputError(
-            f"'{talk}' does not say who speaks.", f"Choose from: {', '.join(TALKS)}, or say nothing."
-        )
+        raise InputError(f"'{talk}' does not say who speaks.", f"Choose from: {', '.join(TALKS)}, or say nothing.")
     processed, warnings = checked_speech(processed)
     signals = [checked_speech(samples)[0] for samples in (far_end, microphone)] + [processed]
     shortest = min(len(samples) for samples in signals)
     if shortest > _ECHO_WHOLE:
         warnings = (*warnings, "a long clip: judged on its first 20 s")
     if max(len(samples) for samples in signals) - shortest > RATE:
-        warnings = (
-            *warnings,
-            "the three signals differ by more than a second; judged on the length of the shortest",
-        )
+        warnings = (*warnings, "the three signals differ by more than a second; judged on the length of the shortest")
     bands = [
         _decibels(samples[: min(shortest, _ECHO_WHOLE)], _ECHO_FFT + 1, _ECHO_FFT // 2, _ECHO_BANDS)
         for samples in signals
@@ -266,9 +255,7 @@ def aecmos(
         # The far-end signal is marked as silent where only the near end speaks, the microphone's the other way round.
         marks = (float(talk != "near-end"), float(talk != "far-end"), 1.0)
         silence = np.zeros((_MARKED_FRAMES, _ECHO_BANDS), np.float32)
-        bands = [
-            np.concatenate([rows, silence + mark, silence]) for rows, mark in zip(bands, marks, strict=True)
-        ]
+        bands = [np.concatenate([rows, silence + mark, silence]) for rows, mark in zip(bands, marks, strict=True)]
     feeds = {"input": np.stack(bands)[None].astype(np.float32), "h0": np.zeros((4, 1, 64), np.float32)}
     loaded = model or load_model("aecmos")
     echo, other_quality = loaded.run(feeds, file="talk.onnx" if talk else "model.onnx")["output"][:2].tolist()

@@ -93,6 +93,5 @@ def stretches_of(shares: Array, frames: int) -> list[tuple[int, int]]:
     gaps = [second[0] - first[1] for first, second in pairwise(spans)]
     pads = [_PAD, *(gap // 2 if gap < 2 * _PAD else _PAD for gap in gaps), _PAD]
     return [
-        (max(begin - pads[index], 0), min(end + pads[index + 1], frames))
-        for index, (begin, end) in enumerate(spans)
+        (max(begin - pads[index], 0), min(end + pads[index + 1], frames)) for index, (begin, end) in enumerate(spans)
     ]

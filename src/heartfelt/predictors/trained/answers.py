@@ -36,9 +36,7 @@ class AnswerSpread:
         from_centre = np.asarray(value, np.float64) - self.centre
         squared_error = self.error**2
         return np.asarray(
-            np.sqrt(
-                self.bias**2 + self.gain**2 * (from_centre**2 + squared_error) + self.noise**2 + squared_error
-            ),
+            np.sqrt(self.bias**2 + self.gain**2 * (from_centre**2 + squared_error) + self.noise**2 + squared_error),
             np.float64,
         )
 

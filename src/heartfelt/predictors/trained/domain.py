@@ -151,9 +151,7 @@ def _components(z: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 def _nearest(rows: npt.NDArray[np.float32], centres: npt.NDArray[np.float32]) -> Floats:
     """The mean distance to the nearest training stimuli; a stimulus is not its own neighbour."""
-    square = (
-        (rows**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1)[None, :] - 2.0 * product(rows, centres.T)
-    )
+    square = (rows**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1)[None, :] - 2.0 * product(rows, centres.T)
     count = min(NEIGHBOURS + 1, centres.shape[0])
     near = np.sqrt(np.maximum(np.sort(np.partition(square, count - 1, axis=1)[:, :count], axis=1), 0.0))
     # Half precision moves a row by less than this from its own centre.

@@ -168,9 +168,7 @@ class MusicnnEmbedding(Embedding):
         doubts = sound_doubts(clip.rate, at, peak)
         if speech and np.mean(speech) >= 0.5:
             doubts = (*doubts, SPEECH)
-        return Features(
-            np.stack(rows), np.asarray(starts), at, doubts if clip.channel is None else (CANCELS, *doubts)
-        )
+        return Features(np.stack(rows), np.asarray(starts), at, doubts if clip.channel is None else (CANCELS, *doubts))
 
     def _is_speech(self, samples: Array, rate: int) -> bool:
         """Whether a window sounds like speech; not asked by earlier versions, whose models answer as they did."""
@@ -200,9 +198,7 @@ class MusicnnEmbedding(Embedding):
         row: Array = np.concatenate(parts).astype(np.float32)
         return row
 
-    def _levelled(
-        self, samples: Array, mel: Array, strength: Array, tones: sound.Floats
-    ) -> list[npt.NDArray[Any]]:
+    def _levelled(self, samples: Array, mel: Array, strength: Array, tones: sound.Floats) -> list[npt.NDArray[Any]]:
         """More blocks, from the sound brought to one level and its spectra."""
         del samples, mel, strength, tones
         return []
@@ -216,14 +212,11 @@ class MusicnnEmbedding(Embedding):
             patches = np.resize(mel, (1, musicnn.PATCH, musicnn.BANDS))
         msd, *other_models = (load_model(name) for name in self.models)
         # One patch at a time: its maps stay near the processor, which is faster than several at once.
-        patch_outputs = [
-            msd.run({"patches": patch[None]}, ["tags", "penultimate", *_POOLS]) for patch in patches
-        ]
+        patch_outputs = [msd.run({"patches": patch[None]}, ["tags", "penultimate", *_POOLS]) for patch in patches]
         means = {part: np.mean([row[part][0] for row in patch_outputs], axis=0) for part in patch_outputs[0]}
         middle = len(patches) // 2
         heard = [
-            model.run({"patches": patches[middle : middle + 1]}, ["tags", "penultimate"])
-            for model in other_models
+            model.run({"patches": patches[middle : middle + 1]}, ["tags", "penultimate"]) for model in other_models
         ]
         tags = np.log(np.concatenate([means["tags"], *(output["tags"][0] for output in heard)]) + 1e-3)
         pools = [means[part] for part in _POOLS]
@@ -252,15 +245,9 @@ class MusicLevelled(MusicnnEmbedding):
     def identity(self) -> str:
         return f"{super().identity}; levelled 1"
 
-    def _levelled(
-        self, samples: Array, mel: Array, strength: Array, tones: sound.Floats
-    ) -> list[npt.NDArray[Any]]:
+    def _levelled(self, samples: Array, mel: Array, strength: Array, tones: sound.Floats) -> list[npt.NDArray[Any]]:
         wide = mel.astype(np.float64)
-        return [
-            sound.signal_features(samples, wide, tones),
-            sound.rhythm(wide),
-            sound.roughness(strength),
-        ]
+        return [sound.signal_features(samples, wide, tones), sound.rhythm(wide), sound.roughness(strength)]
 
 
 class MusicMsd(MusicLevelled):
@@ -344,14 +331,10 @@ class MusicWords(Embedding):
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
         if not text:
-            raise InputError(
-                f"{path} comes without the text it was made from.", "Give the stimulus its prompt."
-            )
+            raise InputError(f"{path} comes without the text it was made from.", "Give the stimulus its prompt.")
         heard = MusicnnEmbedding().of(path)
         words = np.repeat(minilm.embed([text]), len(heard.rows), axis=0)
-        return Features(
-            np.concatenate([heard.rows, words], axis=1), heard.starts, heard.seconds, heard.warnings
-        )
+        return Features(np.concatenate([heard.rows, words], axis=1), heard.starts, heard.seconds, heard.warnings)
 
 
 for _embedding in (MusicnnEmbedding, MusicLevelled, MusicMsd, PictureEmbedding, PictureStages, MusicWords):

@@ -155,9 +155,7 @@ class FineTunedPredictor(Predictor):
     def describe(self) -> PredictorInfo:
         model = self.model
         info = super().describe()
-        return replace(
-            info, display_name=model.name, model=model.name, version=model.version, hash=model.hash
-        )
+        return replace(info, display_name=model.name, model=model.name, version=model.version, hash=model.hash)
 
     def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
         try:
@@ -168,9 +166,7 @@ class FineTunedPredictor(Predictor):
             if not isinstance(error, HeartfeltError):
                 raise
             return [[Prediction.failed(f"{error.problem} {error.fix}")] * len(cases[0].asks)]
-        return [
-            [self._prediction(case, ask, answers, at) for ask in case.asks] for at, case in enumerate(cases)
-        ]
+        return [[self._prediction(case, ask, answers, at) for ask in case.asks] for at, case in enumerate(cases)]
 
     def _prediction(self, case: Case, ask: Ask, answers: Mapping[str, _Floats], at: int) -> Prediction:
         by_question = {answered.question: answered for answered in self.model.answered}
@@ -184,9 +180,7 @@ class FineTunedPredictor(Predictor):
         row = answers[output.question][at]
         if not output.categories:
             ends = (float(row), *self._bounds(output, float(row), flag))
-            value, low, high = (
-                None if end is None else onto(end, output.bounds, ask.scale.bounds()) for end in ends
-            )
+            value, low, high = (None if end is None else onto(end, output.bounds, ask.scale.bounds()) for end in ends)
             return Prediction(value=value, low=low, high=high, note=note, flag=flag)
         shares = {name: float(share) for name, share in zip(output.categories, row, strict=True)}
         asked_codes = ask.scale.codes()
@@ -228,9 +222,7 @@ def _read_again(folder: Path, spec: str, label: str) -> FineTunedPredictor:
     return predictor
 
 
-def onto(
-    value: float, model_bounds: tuple[float, float] | None, asked_bounds: tuple[float, float] | None
-) -> float:
+def onto(value: float, model_bounds: tuple[float, float] | None, asked_bounds: tuple[float, float] | None) -> float:
     if model_bounds is None or asked_bounds is None or model_bounds == asked_bounds:
         return value
     share = (value - model_bounds[0]) / (model_bounds[1] - model_bounds[0])
@@ -239,6 +231,5 @@ def onto(
 
 def damaged(folder: Path, reason: str) -> DamagedError:
     return DamagedError(
-        f"The model in {folder} cannot be used: {reason.rstrip('.')}.",
-        "Restore the folder, or train the model again.",
+        f"The model in {folder} cannot be used: {reason.rstrip('.')}.", "Restore the folder, or train the model again."
     )

@@ -95,9 +95,7 @@ class BaseModel:
     def of(cls, model: Pretrained) -> BaseModel:
         """A model of the catalogue: the package its weights come from, or its id on the hub."""
         hub = model.source.removeprefix(_HUB) if model.source.startswith(_HUB) else ""
-        return cls(
-            name=model.requirement, hub=hub, source=model.source, licence=model.licence, credit=model.credit
-        )
+        return cls(name=model.requirement, hub=hub, source=model.source, licence=model.licence, credit=model.credit)
 
     @classmethod
     def named(cls, name: str) -> BaseModel:
@@ -187,7 +185,6 @@ def require_kind(folder: Path | str, kind: str, fix: str) -> dict[str, Json]:
     manifest = read_manifest(folder)
     if (actual := model_kind(folder)) != kind:
         raise InputError(
-            f"{folder} holds {KIND_WORDS[actual]} (recipe '{manifest.get('recipe')}'), not {KIND_WORDS[kind]}.",
-            fix,
+            f"{folder} holds {KIND_WORDS[actual]} (recipe '{manifest.get('recipe')}'), not {KIND_WORDS[kind]}.", fix
         )
     return manifest

@@ -75,9 +75,7 @@ class _HeadGraph:
         if kind == "ridge":
             value = g("MatMul", scaled, a("weight"))
         elif kind == "kernel":
-            value = g(
-                "MatMul", self._radial(g("MatMul", scaled, a("basis")), a("centres"), a("width")), a("weight")
-            )
+            value = g("MatMul", self._radial(g("MatMul", scaled, a("basis")), a("centres"), a("width")), a("weight"))
         else:
             value = self._layers(g("MatMul", scaled, a("basis")), a, soft=kind == "ordinal")
         if kind != "ordinal":
@@ -110,10 +108,7 @@ def _compare(folder: Path, outputs: Sequence[QuestionHead]) -> None:
     mean = np.asarray(outputs[0].head.arrays["mean"])
     factor = np.asarray(outputs[0].head.arrays["factor"])
     size = np.where(factor > 0, 1.0 / np.maximum(factor, 1e-12), 1.0)
-    draw = (
-        stream(0, "head graph").normal(0.0, 1.0, (6, mean.size))
-        * np.array([0.01, 0.03, 0.1, 0.3, 1, 9])[:, None]
-    )
+    draw = stream(0, "head graph").normal(0.0, 1.0, (6, mean.size)) * np.array([0.01, 0.03, 0.1, 0.3, 1, 9])[:, None]
     rows = (mean + size * draw).astype(np.float32)
     session = onnxruntime.InferenceSession(str(folder / ONNX), providers=["CPUExecutionProvider"])
     answers = session.run([output.question for output in outputs], {INPUT: rows})

@@ -59,8 +59,7 @@ class HubEmbedding(Embedding):
     def __init__(self) -> None:
         if not self.argument:
             raise InputError(
-                f"The embedding '{self.name}' needs a model.",
-                f"Write {self.name}:{self.default}, or a folder.",
+                f"The embedding '{self.name}' needs a model.", f"Write {self.name}:{self.default}, or a folder."
             )
 
     @property
@@ -86,9 +85,7 @@ def _bound(kind: type[HubEmbedding], argument: str) -> type[HubEmbedding]:
     path, _ = checkpoint_path(argument, ("config.json",))
     config = json.loads(path.read_bytes())
     name = f"{kind.name}:{argument}"
-    return type(
-        kind.__name__, (kind,), {"name": name, "argument": argument, "blocks": kind.blocks_of(config)}
-    )
+    return type(kind.__name__, (kind,), {"name": name, "argument": argument, "blocks": kind.blocks_of(config)})
 
 
 @lru_cache(maxsize=2)
@@ -117,9 +114,7 @@ class _SoundEmbedding(HubEmbedding):
         if not rows:
             raise InputError(f"{path} holds no sound.", "Check the file.")
         doubts = sound_doubts(clip.rate, at, peak)
-        return Features(
-            np.stack(rows), np.asarray(starts), at, doubts if clip.channel is None else (CANCELS, *doubts)
-        )
+        return Features(np.stack(rows), np.asarray(starts), at, doubts if clip.channel is None else (CANCELS, *doubts))
 
 
 class ClapEmbedding(_SoundEmbedding):
@@ -200,10 +195,7 @@ class _Hubert:
         self.device = checked_device("auto")
         model = library.HubertModel(library.HubertConfig(**sizes))
         tensors = checkpoint.state.renamed(
-            (
-                ("weight_g$", "parametrizations.weight.original0"),
-                ("weight_v$", "parametrizations.weight.original1"),
-            )
+            (("weight_g$", "parametrizations.weight.original0"), ("weight_v$", "parametrizations.weight.original1"))
         )
         # Others belong to pre-training; what is in the way of sound to states must fit.
         for name in set(tensors) - set(model.state_dict()):

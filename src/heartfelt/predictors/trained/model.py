@@ -93,9 +93,7 @@ class Head:
 
     def to_arrays(self, name: str) -> dict[str, Floats]:
         """What is stored, under names that begin with ``name``; arrays in single precision, which is plenty."""
-        arrays = {
-            f"{name}/{key}": np.ascontiguousarray(self.arrays[key], np.float32) for key in _ARRAYS[self.kind]
-        }
+        arrays = {f"{name}/{key}": np.ascontiguousarray(self.arrays[key], np.float32) for key in _ARRAYS[self.kind]}
         return arrays | {f"{name}/{key}": np.array([number]) for key, number in self._numbers.items()}
 
     def stored(self) -> Head:
@@ -274,9 +272,7 @@ class TrainedModel:
     def _weights(self) -> bytes:
         from safetensors.numpy import save
 
-        arrays = (
-            {} if self.domain is None else {f"{DOMAIN}/{key}": a for key, a in self.domain.arrays.items()}
-        )
+        arrays = {} if self.domain is None else {f"{DOMAIN}/{key}": a for key, a in self.domain.arrays.items()}
         for output in self.outputs:
             arrays |= output.head.to_arrays(output.question)
         return bytes(save({key: np.ascontiguousarray(array) for key, array in arrays.items()}))
@@ -313,8 +309,7 @@ def _read(folder: Path, stored: Mapping[str, Any]) -> TrainedModel:
     stimuli = folder / TRAINING_STIMULI
     if not stimuli.is_file():
         raise DamagedError(
-            f"{stimuli} is missing: stimuli that the model was trained on could not be told from others.",
-            RESTORE,
+            f"{stimuli} is missing: stimuli that the model was trained on could not be told from others.", RESTORE
         )
     rows = json.loads(stimuli.read_text(encoding="utf-8"))
     domain = {key.partition("/")[2]: array for key, array in arrays.items() if key.startswith(f"{DOMAIN}/")}

@@ -83,13 +83,10 @@ class TrainedPredictor(Predictor):
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
         outputs = [
-            next((output for name in ask.names if (output := self.model.output(name))), None)
-            for ask in case.asks
+            next((output for name in ask.names if (output := self.model.output(name))), None) for ask in case.asks
         ]
         names = ", ".join(output.question for output in self.model.outputs)
-        unknown = [
-            Prediction.failed(f"the model predicts {names}, not '{ask.question}'") for ask in case.asks
-        ]
+        unknown = [Prediction.failed(f"the model predicts {names}, not '{ask.question}'") for ask in case.asks]
         if not any(outputs):
             return unknown
         try:
@@ -131,9 +128,7 @@ def doubt_of(model: TrainedModel, features: Features, path: Path) -> Doubt:
     return Doubt(domain, "; ".join(flags) or None, words)
 
 
-def answer_of(
-    ask: Ask, out: QuestionHead, features: Features, doubt: Doubt, left_out: float | None
-) -> Prediction:
+def answer_of(ask: Ask, out: QuestionHead, features: Features, doubt: Doubt, left_out: float | None) -> Prediction:
     value = left_out if left_out is not None else float(out.on_scale(out.head.answer(features.rows)).mean())
     low, high = interval(out, value, doubt)
     notes = [*([OUT_OF_FOLD] if left_out is not None else []), *doubt.words]
@@ -149,12 +144,8 @@ def answer_of(
         return prediction
     # One sample in the middle of each window.
     step = float(features.starts[1] - features.starts[0])
-    course = [
-        onto(value, out.bounds, ask.scale.bounds()) for value in out.on_scale(out.head.answer(features.rows))
-    ]
-    return replace(
-        prediction, samples=tuple(course), rate=1.0 / step, start=float(features.starts[0]) + step / 2
-    )
+    course = [onto(value, out.bounds, ask.scale.bounds()) for value in out.on_scale(out.head.answer(features.rows))]
+    return replace(prediction, samples=tuple(course), rate=1.0 / step, start=float(features.starts[0]) + step / 2)
 
 
 def interval(out: QuestionHead, value: float, doubt: Doubt) -> tuple[float, float]:

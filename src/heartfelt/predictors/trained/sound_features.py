@@ -54,9 +54,7 @@ _LAGS = tuple(int(lag) for lag in np.geomspace(10, 180, 13))
 _STRENGTHS = ("mean", "sd", "p95", "p99", "rare")
 
 RHYTHM_NAMES: tuple[str, ...] = tuple(
-    f"{name}_{part}"
-    for name in _RANGES
-    for part in (*(f"repeat_{lag:03d}" for lag in _LAGS[:-1]), *_STRENGTHS)
+    f"{name}_{part}" for name in _RANGES for part in (*(f"repeat_{lag:03d}" for lag in _LAGS[:-1]), *_STRENGTHS)
 )
 
 FRAME, _HOP = 4096, 2048
@@ -154,9 +152,7 @@ def _pulse(mel: Floats) -> Floats:
     # Listeners hear pulses near two a second first.
     liked = match[lags] * np.exp(-0.5 * (np.log2(beat / 120.0) / 0.9) ** 2)
     best = int(np.argmax(liked))
-    peaks = (
-        (onset[1:-1] > onset[:-2]) & (onset[1:-1] >= onset[2:]) & (onset[1:-1] > onset.mean() + onset.std())
-    )
+    peaks = (onset[1:-1] > onset[:-2]) & (onset[1:-1] >= onset[2:]) & (onset[1:-1] > onset.mean() + onset.std())
     density = float(np.count_nonzero(peaks)) * _FRAME_RATE / onset.size
     return np.array([np.log2(beat[best] / 120.0), match[lags[best]], density, low, high])
 
@@ -231,9 +227,7 @@ def harmony(tones: Floats) -> Floats:
         return np.zeros(len(HARMONY_NAMES))
     fits = key_fits(total)
     root = int(np.unravel_index(int(fits.argmax()), fits.shape)[1])
-    smooth = np.stack(
-        [tones[max(0, at - _AROUND) : at + _AROUND + 1].sum(axis=0) for at in range(len(tones))]
-    )
+    smooth = np.stack([tones[max(0, at - _AROUND) : at + _AROUND + 1].sum(axis=0) for at in range(len(tones))])
     smooth /= np.linalg.norm(smooth, axis=1, keepdims=True) + _TINY
     likeness = smooth @ _triads().T
     by_kind = likeness.reshape(len(tones), len(_CHORDS), 12).max(axis=2)
@@ -244,9 +238,7 @@ def harmony(tones: Floats) -> Floats:
     turns = float(np.mean(np.diff(best) != 0)) if len(best) > 1 else 0.0
     intervals = [float(total @ np.roll(total, step) / (total @ total)) for step in range(1, 7)]
     whole_clip = [moves.mean(), moves.std(), spread.mean(), spread.std(), likeness.max(axis=1).mean(), turns]
-    return np.concatenate(
-        [np.roll(total / total.sum(), -root), share, by_kind.mean(axis=0), whole_clip, intervals]
-    )
+    return np.concatenate([np.roll(total / total.sum(), -root), share, by_kind.mean(axis=0), whole_clip, intervals])
 
 
 def roughness(strength: Array) -> Floats:
@@ -265,9 +257,7 @@ def roughness(strength: Array) -> Floats:
     beating = np.exp(-3.5 * pitch_distance) - np.exp(-5.75 * pitch_distance)
     rough = (beating * np.minimum(strong[:, :, None], strong[:, None, :])).sum(axis=(1, 2))
     total = strong.sum(axis=1)
-    table = np.stack(
-        [rough / 2 / (total + _TINY), np.log(rough + 1e-6), total / np.maximum(energy, _TINY)], axis=1
-    )
+    table = np.stack([rough / 2 / (total + _TINY), np.log(rough + 1e-6), total / np.maximum(energy, _TINY)], axis=1)
     table[total <= _TINY] = 0.0
     return np.concatenate([table.mean(axis=0), table.std(axis=0)])
 

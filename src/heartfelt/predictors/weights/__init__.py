@@ -10,13 +10,4 @@ from heartfelt.predictors.weights.loading import hub_folder, load_model, resolve
 from heartfelt.predictors.weights.model import MODELS, Model, Pretrained
 from heartfelt.predictors.weights.store import pull_model, verify_model
 
-__all__ = [
-    "MODELS",
-    "Model",
-    "Pretrained",
-    "hub_folder",
-    "load_model",
-    "pull_model",
-    "resolve",
-    "verify_model",
-]
+__all__ = ["MODELS", "Model", "Pretrained", "hub_folder", "load_model", "pull_model", "resolve", "verify_model"]

@@ -76,9 +76,7 @@ class Checkpoint:
         return dict(json.loads(file.read_bytes())) if file.is_file() else {}
 
 
-def checkpoint_path(
-    where: str, files: Sequence[str], extra_files: Sequence[str] = ()
-) -> tuple[Path, str | None]:
+def checkpoint_path(where: str, files: Sequence[str], extra_files: Sequence[str] = ()) -> tuple[Path, str | None]:
     """The checkpoint and its commit: ``where`` itself, the first of ``files`` in the folder, or on the hub.
 
     ``extra_files`` are fetched from the hub with it.
@@ -102,9 +100,7 @@ def checkpoint_path(
     folder = hub_folder(where, fetch=fetch)
     checkpoint = next((folder / name for name in files if (folder / name).is_file()), None)
     if checkpoint is None:
-        raise InputError(
-            f"'{where}' on the hub holds none of {', '.join(files)}.", "Give another name, or a file."
-        )
+        raise InputError(f"'{where}' on the hub holds none of {', '.join(files)}.", "Give another name, or a file.")
     return checkpoint, folder.name
 
 
@@ -127,24 +123,16 @@ def open_checkpoint(where: str, files: Sequence[str], extra_files: Sequence[str]
         ) from error
     except Exception as error:  # the libraries raise errors of many kinds for a damaged file
         reason = str(error).strip().split("\n")[0][:200].rstrip(".")
-        raise InputError(
-            f"{path} holds no weights that can be read: {reason}.", "Fetch the file again."
-        ) from error
+        raise InputError(f"{path} holds no weights that can be read: {reason}.", "Fetch the file again.") from error
     if not isinstance(content, Mapping):
         raise InputError(f"{path} holds no table of weights.", _PUBLISHED)
     wrapped = next((content[key] for key in _WRAPPERS if isinstance(content.get(key), Mapping)), content)
     facts = {
-        key: value
-        for key, value in content.items()
-        if not isinstance(value, torch.Tensor) and value is not wrapped
+        key: value for key, value in content.items() if not isinstance(value, torch.Tensor) and value is not wrapped
     }
     tensors = {name: value.float() for name, value in wrapped.items() if isinstance(value, torch.Tensor)}
     return Checkpoint(
-        state=NamedTensors(tensors, path.name),
-        hash=sha256_of(path),
-        path=path,
-        revision=revision,
-        facts=facts,
+        state=NamedTensors(tensors, path.name), hash=sha256_of(path), path=path, revision=revision, facts=facts
     )
 
 
@@ -159,8 +147,7 @@ def filled(model: Any, state: NamedTensors) -> Any:
         raise InputError(f"{state.file} has no weights '{min(mismatched.missing_keys)}'.", _PUBLISHED)
     if mismatched.unexpected_keys:
         raise InputError(
-            f"{state.file} has weights '{min(mismatched.unexpected_keys)}', which this model has not.",
-            _PUBLISHED,
+            f"{state.file} has weights '{min(mismatched.unexpected_keys)}', which this model has not.", _PUBLISHED
         )
     return model.eval().requires_grad_(False)
 

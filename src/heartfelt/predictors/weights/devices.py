@@ -20,8 +20,7 @@ def checked_device(name: str) -> str:
         return str(torch.zeros(0, device=name).device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise InputError(
-            f"No device here is called '{name}': {str(error).strip().splitlines()[0]}.",
-            "Use device=auto, cpu or cuda.",
+            f"No device here is called '{name}': {str(error).strip().splitlines()[0]}.", "Use device=auto, cpu or cuda."
         ) from error
 
 

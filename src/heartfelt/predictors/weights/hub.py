@@ -44,9 +44,7 @@ def transformers_library(*models: str) -> Any:
     return transformers
 
 
-def loaded_from(
-    where: str, load: Callable[[str], T], revision: str | None = None, *, config: bool = True
-) -> T:
+def loaded_from(where: str, load: Callable[[str], T], revision: str | None = None, *, config: bool = True) -> T:
     """Call ``load`` with the folder or hub name; what goes wrong becomes a message with a fix.
 
     ``revision`` is the one that ``load`` asks the hub for; ``config`` is whether a folder must have a ``config.json``.
@@ -61,8 +59,7 @@ def loaded_from(
         )
     if not folder.exists() and (where.startswith((".", "/", "~")) or where.count("/") > 1):
         raise InputError(
-            f"There is no folder {where}.",
-            "Give a folder with a model, or a name on the hub such as owner/name.",
+            f"There is no folder {where}.", "Give a folder with a model, or a name on the hub such as owner/name."
         )
     stored_only = None
     try:

@@ -23,14 +23,7 @@ from heartfelt.predictors.weights.network import (
     hub_library,
     offline_switch,
 )
-from heartfelt.predictors.weights.store import (
-    Say,
-    copy_hint,
-    folder_of,
-    pull_model,
-    read_stored,
-    remove_damaged,
-)
+from heartfelt.predictors.weights.store import Say, copy_hint, folder_of, pull_model, read_stored, remove_damaged
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _LOADED: dict[tuple[str, int, str], Model] = {}
@@ -138,6 +131,5 @@ def hub_folder(
                 raise PullError(problem, hub_copy_hint(name)) from error
             reason = str(error).strip().splitlines()[0][:200].rstrip(".")
             raise PullError(
-                f"'{name}' could not be fetched from the hub: {reason}.",
-                f"Check the name. {hub_copy_hint(name)}",
+                f"'{name}' could not be fetched from the hub: {reason}.", f"Check the name. {hub_copy_hint(name)}"
             ) from error

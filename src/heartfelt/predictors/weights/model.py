@@ -73,9 +73,7 @@ class Model:
         """Everything that decides its numbers; for cache keys."""
         self.threads = threads
         self._sessions = {
-            file: _session(name, content, threads)
-            for file, content in contents.items()
-            if file.endswith(".onnx")
+            file: _session(name, content, threads) for file, content in contents.items() if file.endswith(".onnx")
         }
         self._others = {file: content for file, content in contents.items() if not file.endswith(".onnx")}
 
@@ -92,17 +90,12 @@ class Model:
         shapes = {value.name: value.shape for value in self._sessions[file].get_inputs()}
         if name not in shapes:
             raise InputError(
-                f"{self.name} has no input '{name}'.",
-                "Use a model made for this: 'heartfelt models list' shows them.",
+                f"{self.name} has no input '{name}'.", "Use a model made for this: 'heartfelt models list' shows them."
             )
         return shapes[name]
 
     def run(
-        self,
-        feeds: Mapping[str, npt.NDArray[Any]],
-        outputs: list[str] | None = None,
-        *,
-        file: str = "model.onnx",
+        self, feeds: Mapping[str, npt.NDArray[Any]], outputs: list[str] | None = None, *, file: str = "model.onnx"
     ) -> dict[str, npt.NDArray[Any]]:
         session = self._sessions[file]
         names = outputs or [value.name for value in session.get_outputs()]

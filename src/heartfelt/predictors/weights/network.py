@@ -154,8 +154,7 @@ def hub_library() -> Any:
         import huggingface_hub.errors
     except ImportError as error:
         raise MissingPartError(
-            "Models of the hub need the huggingface_hub library.",
-            f"Install it with: {install_command('transformers')}",
+            "Models of the hub need the huggingface_hub library.", f"Install it with: {install_command('transformers')}"
         ) from error
     return huggingface_hub
 
@@ -250,16 +249,12 @@ def _hub_size(library: Any, name: str, revision: str | None) -> str:
     from fnmatch import fnmatch
 
     try:
-        info = library.HfApi().model_info(
-            name, revision=revision, files_metadata=True, timeout=CONNECT_SECONDS
-        )
+        info = library.HfApi().model_info(name, revision=revision, files_metadata=True, timeout=CONNECT_SECONDS)
     except Exception as error:  # noqa: BLE001  # only the size is missing: the library raises errors of many kinds
         _log.info("the size of %s is unknown: %s", name, error_summary(error))
         return ""
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
     if any(file.endswith(".safetensors") for file in sizes):
         sizes = {file: size for file, size in sizes.items() if not file.endswith((".bin", ".pt"))}
-    total = sum(
-        size for file, size in sizes.items() if not any(fnmatch(file, pattern) for pattern in OTHER_LIBRARIES)
-    )
+    total = sum(size for file, size in sizes.items() if not any(fnmatch(file, pattern) for pattern in OTHER_LIBRARIES))
     return f" (up to {max(1, round(total / 1e6)):,} MB)" if total else ""

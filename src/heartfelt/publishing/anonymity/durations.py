@@ -37,9 +37,7 @@ _ALIKE = 0.8
 _FIGURE = re.compile(r"\d\s?(?:ms|s|sec|secs|seconds?|min|mins|minutes?|h|hours?)\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.;!?])\s+")
 WITHOUT_FIGURES = "It is about how long answers took; figures are left out."
-LEFT_OUT = (
-    "Left out: answer times add up to the length of a session, which recruiters show beside a person's id."
-)
+LEFT_OUT = "Left out: answer times add up to the length of a session, which recruiters show beside a person's id."
 PUBLISHED = "Their sum is about the length of the session: whoever knows that can find the person."
 
 
@@ -59,17 +57,13 @@ def answer_times(draft: Draft, step: float) -> Draft:
                 about, lost = f"Rounded to {step:g} s, as asked. {PUBLISHED}", None
             else:
                 tables[table], about, lost = frame.drop(name), LEFT_OUT, 1.0
-            steps.append(
-                ReleaseStep(kind="times", table=table, column=name, about=about, rows=frame.height, lost=lost)
-            )
+            steps.append(ReleaseStep(kind="times", table=table, column=name, about=about, rows=frame.height, lost=lost))
     for table, names in _EFFORT.items():
         for name in () if step else draft.having(table, *names):
             frame = tables.get(table, draft.tables[table])
             tables[table] = frame.drop(name)
             steps.append(
-                ReleaseStep(
-                    kind="times", table=table, column=name, about=LEFT_OUT, rows=frame.height, lost=1.0
-                )
+                ReleaseStep(kind="times", table=table, column=name, about=LEFT_OUT, rows=frame.height, lost=1.0)
             )
     draft = draft.changed(*steps, **tables)
     return draft if step else _without_figures(draft)
@@ -84,9 +78,7 @@ def _without_figures(draft: Draft) -> Draft:
             continue
         frame = draft.tables[table]
         texts = frame["reason"].cast(pl.String)
-        reasons = pl.Series(
-            "reason", [None if text is None else _hide_figures(text) for text in texts], pl.String
-        )
+        reasons = pl.Series("reason", [None if text is None else _hide_figures(text) for text in texts], pl.String)
         changed = int(texts.ne_missing(reasons).sum())
         if changed:
             tables[table] = frame.with_columns(reasons)
@@ -142,7 +134,5 @@ def _lengths(draft: Draft) -> pl.DataFrame:
         moments = [raters.schema[name] for name in ("arrived", "last_seen")]
         if all(isinstance(dtype, pl.Datetime) for dtype in moments):
             stay = (pl.col("last_seen") - pl.col("arrived")).dt.total_seconds().alias("(stay)")
-            by_rater = by_rater.join(
-                raters.select("rater", stay), on="rater", how="left", maintain_order="left"
-            )
+            by_rater = by_rater.join(raters.select("rater", stay), on="rater", how="left", maintain_order="left")
     return by_rater

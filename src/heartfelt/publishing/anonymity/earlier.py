@@ -61,10 +61,7 @@ def with_earlier(
     joined = draft.tables["raters"].select("rater")
     for number, release in enumerate(linked):
         joined = joined.join(
-            release.statements.rename({EARLIER: f"{EARLIER}{number}"}),
-            on="rater",
-            how="left",
-            maintain_order="left",
+            release.statements.rename({EARLIER: f"{EARLIER}{number}"}), on="rater", how="left", maintain_order="left"
         )
     names = [pl.col(name).fill_null(NEW) for name in joined.columns[1:]]
     published_before = joined.select("rater", pl.concat_str(names, separator="\n").alias(EARLIER))
@@ -74,9 +71,7 @@ def with_earlier(
     if options.people != "all":
         stay = set(newcomers) if options.people == "new" else set(joined["rater"]) - set(newcomers)
         gone = sorted(set(joined["rater"]) - stay)
-        reason = {"new": "is in an earlier release", "earlier": "is not in an earlier release"}[
-            options.people
-        ]
+        reason = {"new": "is in an earlier release", "earlier": "is not in an earlier release"}[options.people]
         about = f"{plural(len(gone), 'rater')} left out as asked (--people {options.people}): who {reason}."
         draft = without_people(draft, gone, "earlier", about, reason)
         published_before = published_before.filter(pl.col("rater").is_in(sorted(stay)))
@@ -110,9 +105,7 @@ def _linked(folder: Path, draft: Draft, people: pl.DataFrame, key: bytes, option
     try:
         snapshot = load(folder / "snapshot")
     except (HeartfeltError, OSError) as error:
-        raise InputError(
-            f"{folder} is not a release.", "Give the folder that 'heartfelt publish' wrote."
-        ) from error
+        raise InputError(f"{folder} is not a release.", "Give the folder that 'heartfelt publish' wrote.") from error
     names = pl.DataFrame()
     theirs = snapshot.raters["rater"].to_list()
     keys = [key, *read_key(private_folder_of(folder))]
@@ -125,9 +118,7 @@ def _linked(folder: Path, draft: Draft, people: pl.DataFrame, key: bytes, option
     if by_answers:
         pairs = linked_by_answers(draft.tables["ratings"], snapshot.ratings)
     else:
-        pairs = names.join(people, on="id", maintain_order="left").select(
-            pl.col("pseudonym").alias("rater"), "theirs"
-        )
+        pairs = names.join(people, on="id", maintain_order="left").select(pl.col("pseudonym").alias("rater"), "theirs")
     statements = _statements(snapshot, options)
     published_before = pairs.join(statements, on="theirs", maintain_order="left").select("rater", EARLIER)
     unlinked = statements.filter(~pl.col("theirs").is_in(pairs["theirs"].to_list())).group_by(EARLIER).len()
@@ -159,9 +150,7 @@ def linked_by_answers(ratings: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFr
         raters = frame["rater"].unique().sort()
         codes = frame["rater"].rank("dense").to_numpy().astype(np.int64) - 1
         ones = np.ones(frame.height)
-        matrices.append(
-            sparse.csr_array((ones, (codes, frame["cell"].to_numpy())), shape=(raters.len(), cells.height))
-        )
+        matrices.append(sparse.csr_array((ones, (codes, frame["cell"].to_numpy())), shape=(raters.len(), cells.height)))
         names.append(raters.to_list())
     if not names[0] or not names[1]:
         return pl.DataFrame(schema={"rater": pl.String, "theirs": pl.String})
@@ -179,11 +168,7 @@ def linked_by_answers(ratings: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFr
 
 def _step(linked: Linked, draft: Draft) -> ReleaseStep:
     raters, count = draft.tables["raters"].height, linked.statements.height
-    how = (
-        "by how they rated, as anybody could, for its key is not at hand"
-        if linked.by_answers
-        else "by its key"
-    )
+    how = "by how they rated, as anybody could, for its key is not at hand" if linked.by_answers else "by its key"
     about = (
         f"Checked together with an earlier release: {plural(count, 'rater')} of {raters:,} are in it too (found {how}),"
         f" {raters - count:,} are new. What both releases say of somebody is shared by k raters of both, what this one says of"

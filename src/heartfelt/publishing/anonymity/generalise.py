@@ -102,8 +102,7 @@ def generalise(
     if needs.small(groups_of(earlier_groups[:, None])).any():
         among = "" if earlier is None else " within the groups that earlier releases make"
         raise InputError(
-            f"{rows} raters cannot be k-anonymous with k = {k} and l = {l}{among}.",
-            "Publish without demographics.",
+            f"{rows} raters cannot be k-anonymous with k = {k} and l = {l}{among}.", "Publish without demographics."
         )
     importance = np.array([(weights or {}).get(hierarchy.column, 1.0) for hierarchy in hierarchies])
     search = _Search(hierarchies, needs, importance)
@@ -111,8 +110,7 @@ def generalise(
     chosen, published = search.finished(best)
     counts = np.bincount(groups_of(published))
     columns = {
-        hierarchy.column: search.column(index, chosen[index], published)
-        for index, hierarchy in enumerate(hierarchies)
+        hierarchy.column: search.column(index, chosen[index], published) for index, hierarchy in enumerate(hierarchies)
     }
     return Generalised(columns, counts.size, int(counts.min()), exhaustive)
 
@@ -151,10 +149,7 @@ class _Search:
     def candidates(self) -> tuple[list[Levels], bool]:
         """The best combinations, and whether nothing better can be left."""
         if math.prod(map(len, self.coded)) > MOST_LISTED:
-            for levels in (
-                tuple(len(column_levels) - 1 for column_levels in self.coded),
-                (0,) * self.columns,
-            ):
+            for levels in (tuple(len(column_levels) - 1 for column_levels in self.coded), (0,) * self.columns):
                 self._descend(levels)
             return self._best(), False
         listed, least = self._listed()

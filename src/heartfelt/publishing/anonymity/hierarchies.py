@@ -46,9 +46,7 @@ class Hierarchy:
     levels: tuple[Level, ...]
 
 
-def hierarchy(
-    column: pl.Series, k: int, *, typed_freely: bool = False, choices: Sequence[str] = ()
-) -> Hierarchy:
+def hierarchy(column: pl.Series, k: int, *, typed_freely: bool = False, choices: Sequence[str] = ()) -> Hierarchy:
     """The levels of one column of the raters. What was ``typed_freely`` is never published as it was given.
 
     An answer of fewer than ``k`` raters is named together with others only if it is one of the ``choices``, which are public.
@@ -182,9 +180,7 @@ def _categories(column: pl.Series, k: int, typed_freely: bool, choices: Sequence
         yield Level(f"countries, those of fewer than {k} raters left out", _without_rare(folded, k))
         folded = _mapped(folded, region_of)
         yield Level("as regions of the world", folded)
-        yield Level(
-            f"as regions of the world, those of fewer than {k} raters left out", _without_rare(folded, k)
-        )
+        yield Level(f"as regions of the world, those of fewer than {k} raters left out", _without_rare(folded, k))
         folded = _mapped(folded, continent_of)
         yield Level("as continents", folded)
         choices = folded.drop_nulls().unique().sort().to_list()
@@ -245,9 +241,7 @@ def _united(column: pl.Series, k: int, least: int, choices: Sequence[str]) -> pl
     while len(unions) > 1 and min(sizes) < least:
         at = sizes.index(min(sizes))
         neighbours = [
-            neighbour
-            for neighbour in ((at - 1, at + 1) if in_order else range(len(unions)))
-            if neighbour != at
+            neighbour for neighbour in ((at - 1, at + 1) if in_order else range(len(unions))) if neighbour != at
         ]
         partner = min(
             (neighbour for neighbour in neighbours if 0 <= neighbour < len(unions)),

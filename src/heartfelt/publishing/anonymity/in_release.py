@@ -45,12 +45,7 @@ def with_allowed(options: PublishOptions, decided: Sequence[TextInRelease]) -> P
 
 def take_out(draft: Draft, decided: Sequence[TextInRelease]) -> Draft:
     """Without the texts that are to be redacted, and without the cells of those that are to be dropped."""
-    needed = {
-        (contract.name, column.name)
-        for contract in CONTRACTS
-        for column in contract.columns
-        if column.required
-    }
+    needed = {(contract.name, column.name) for contract in CONTRACTS for column in contract.columns if column.required}
     for private_text in decided:
         if private_text.decision == "publish":
             continue
@@ -64,10 +59,7 @@ def take_out(draft: Draft, decided: Sequence[TextInRelease]) -> Draft:
                 holds = [text for text in frame[name].drop_nulls().unique() if pattern.search(text)]
                 if not holds:
                     continue
-                clean = [
-                    None if private_text.decision == "drop" else pattern.sub(_PLACEHOLDER, text)
-                    for text in holds
-                ]
+                clean = [None if private_text.decision == "drop" else pattern.sub(_PLACEHOLDER, text) for text in holds]
                 rows = frame.filter(pl.col(name).is_in(holds)).height
                 frame = frame.with_columns(pl.col(name).replace(holds, clean))
                 tables[table] = frame
@@ -80,9 +72,7 @@ def take_out(draft: Draft, decided: Sequence[TextInRelease]) -> Draft:
     return draft
 
 
-def check_release(
-    folder: Path, secret: PrivateTexts, private: Path, typed: Sequence[QuarantinedText]
-) -> None:
+def check_release(folder: Path, secret: PrivateTexts, private: Path, typed: Sequence[QuarantinedText]) -> None:
     """Search every file; what is found goes into the quarantine, and the release is refused with every way out."""
     try:
         check_files(folder, secret)
@@ -90,21 +80,16 @@ def check_release(
         if not error.hits:
             raise
         path = private / QUARANTINE
-        earlier = {
-            private_text.id: private_text for private_text in read_decisions(path, required=False).in_release
-        }
+        earlier = {private_text.id: private_text for private_text in read_decisions(path, required=False).in_release}
         rows = _rows(error.hits)
         decided = [
             private_text.text
             for private_text in rows
             if earlier.get(private_text.id, private_text).decision in {"redact", "drop"}
         ]
-        earlier_only = [
-            private_text for name, private_text in earlier.items() if name not in {row.id for row in rows}
-        ]
+        earlier_only = [private_text for name, private_text in earlier.items() if name not in {row.id for row in rows}]
         waiting = [
-            replace(private_text, decision=earlier.get(private_text.id, private_text).decision)
-            for private_text in rows
+            replace(private_text, decision=earlier.get(private_text.id, private_text).decision) for private_text in rows
         ]
         write_quarantine(path, typed, [*earlier_only, *waiting])
         raise PrivateDataError(error.problem, _ways_out(path, rows, decided)) from None
@@ -120,9 +105,7 @@ def _rows(hits: Sequence[Hit]) -> list[TextInRelease]:
         locations = list(dict.fromkeys(f"{hit.file} ({hit.where})" for hit in several))
         clean = whole_word(first.private).sub(_PLACEHOLDER, first.text)
         out.append(
-            TextInRelease(
-                text=first.private, where=listed(locations, 5), times=len(several), suggestion=clean[:500]
-            )
+            TextInRelease(text=first.private, where=listed(locations, 5), times=len(several), suggestion=clean[:500])
         )
     return out
 

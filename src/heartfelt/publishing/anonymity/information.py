@@ -66,9 +66,7 @@ def _variance(numbers: Floats, published: Codes) -> tuple[float, float, float]:
         return 0.0, 0.0, float(size) if total else 0.0
     counts = np.bincount(published[shown])
     means = np.bincount(published[shown], weights=deviations[shown]) / np.maximum(counts, 1)
-    unexplained = float(
-        ((deviations[shown] - means[published[shown]]) ** 2).sum() + (deviations[~shown] ** 2).sum()
-    )
+    unexplained = float(((deviations[shown] - means[published[shown]]) ** 2).sum() + (deviations[~shown] ** 2).sum())
     bands = int((counts > 0).sum())
     return size * (1 - unexplained / total), size * (bands - 1) / (size - 1), float(size)
 
@@ -112,9 +110,7 @@ def losses(originals: Sequence[OriginalColumn], levels: Sequence[Sequence[Codes]
                 if column == other_column:
                     table[column, other_column, level] = 1 - retained(values, published, _SHARED)
                 elif published.any():
-                    table[column, other_column, level] = 1 - _THROUGH_ANOTHER * retained_through(
-                        values, published
-                    )
+                    table[column, other_column, level] = 1 - _THROUGH_ANOTHER * retained_through(values, published)
     return table
 
 
@@ -128,11 +124,7 @@ def shared_weights(originals: Sequence[OriginalColumn], weights: Floats) -> Floa
     """The weights of columns, divided among those that say the same: copies count once."""
     same = [
         1.0
-        + sum(
-            retained_through(column, other_column.codes)
-            for other_column in originals
-            if other_column is not column
-        )
+        + sum(retained_through(column, other_column.codes) for other_column in originals if other_column is not column)
         for column in originals
     ]
     return np.asarray(weights / np.array(same))

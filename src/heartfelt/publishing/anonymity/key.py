@@ -33,9 +33,7 @@ def private_folder(out: Path, chosen: Path | None) -> Path:
         make_folders(private, private=True)
         private.chmod(PRIVATE_FOLDER)
     except OSError as error:
-        raise InputError(
-            f"Cannot write to {private}: {error.strerror}.", "Choose another private folder."
-        ) from error
+        raise InputError(f"Cannot write to {private}: {error.strerror}.", "Choose another private folder.") from error
     return private
 
 
@@ -47,8 +45,7 @@ def private_folder_of(out: Path) -> Path:
 def _outside(path: Path, out: Path, label: str) -> None:
     if path.resolve() == out.resolve() or out.resolve() in path.resolve().parents:
         raise InputError(
-            f"{label} {path} is inside {out}, which is to be published.",
-            "Choose a place outside of that folder.",
+            f"{label} {path} is inside {out}, which is to be published.", "Choose a place outside of that folder."
         )
 
 
@@ -74,8 +71,7 @@ def _key(path: Path) -> bytes:
     text = path.read_text(encoding="utf-8", errors="replace").strip()
     if len(text) < _LEAST_DIGITS or set(text.lower()) - set("0123456789abcdef"):
         raise InputError(
-            f"{path} does not hold a key.",
-            f"A key is {2 * _BYTES} hexadecimal digits; restore it, or remove the file.",
+            f"{path} does not hold a key.", f"A key is {2 * _BYTES} hexadecimal digits; restore it, or remove the file."
         )
     return bytes.fromhex(text if len(text) % 2 == 0 else text[:-1])
 
@@ -106,9 +102,6 @@ def pseudonyms(key: bytes, kind: str, ids: Iterable[str]) -> pl.DataFrame:
     ]
     if len(set(names_out)) < len(names_out):
         raise InputError(
-            "Two ids have the same pseudonym under this key.",
-            "Use another key; earlier releases will not match.",
+            "Two ids have the same pseudonym under this key.", "Use another key; earlier releases will not match."
         )
-    return pl.DataFrame(
-        {"id": names, "pseudonym": names_out}, schema={"id": pl.String, "pseudonym": pl.String}
-    )
+    return pl.DataFrame({"id": names, "pseudonym": names_out}, schema={"id": pl.String, "pseudonym": pl.String})

@@ -66,9 +66,7 @@ def publish_media(
         elif share is None and forbids_sharing(words):
             reason = f"the licence of the media forbids sharing ({words})"
         elif share is None and adapted[index] and forbids_adapting(words):
-            reason = (
-                f"the licence of the media forbids sharing changed versions ({words}), and it was prepared"
-            )
+            reason = f"the licence of the media forbids sharing changed versions ({words}), and it was prepared"
         plan[name] = _publish(name, file, str(path), folder, where, reason, key)
         if index % 100 == 0:
             progress("media without metadata", index, stimuli.height)
@@ -106,13 +104,7 @@ def _publish(
     of_link = None if link is None else content_digest(file)
     sha256 = of_link or keyed_hash(key, ORIGINAL, sha256_of(file))
     return PublishedMedium(
-        stimulus=name,
-        sha256=sha256,
-        bytes=file.stat().st_size,
-        path=None,
-        source=None,
-        link=link,
-        why_absent=reason,
+        stimulus=name, sha256=sha256, bytes=file.stat().st_size, path=None, source=None, link=link, why_absent=reason
     )
 
 
@@ -139,9 +131,7 @@ def _with_paths(draft: Draft, folder: Path, plan: Mapping[str, PublishedMedium])
     shared = [name for name, medium in plan.items() if medium.path is not None]
     steps: list[ReleaseStep] = []
     if shared:
-        about = (
-            f"{plural(len(shared), 'media file')} published without metadata (tags, comments, dates, places)."
-        )
+        about = f"{plural(len(shared), 'media file')} published without metadata (tags, comments, dates, places)."
         steps.append(ReleaseStep(kind="media", table="stimuli", column="path", about=about, rows=len(shared)))
     reasons = [medium.why_absent for medium in plan.values() if medium.why_absent is not None]
     for reason in dict.fromkeys(reasons):

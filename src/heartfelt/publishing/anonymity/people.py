@@ -46,9 +46,7 @@ def coarsen(draft: Draft, options: PublishOptions, earlier: pl.DataFrame | None 
         if roles[name] == "machine":
             about = f"{about.rstrip('.')} ({machine_fact(raters[name]) or 'as collected'})."
         steps.append(
-            ReleaseStep(
-                kind="columns", table="raters", column=name, about=about, rows=raters.height, lost=1.0
-            )
+            ReleaseStep(kind="columns", table="raters", column=name, about=about, rows=raters.height, lost=1.0)
         )
     raters = raters.drop(dropped)
     facts = [name for name in raters.columns if roles[name] in {"quasi-identifier", "typed"}]
@@ -58,14 +56,7 @@ def coarsen(draft: Draft, options: PublishOptions, earlier: pl.DataFrame | None 
         for name in (*facts, *secret, *texts):
             about = "Nothing is published of what is known of raters."
             steps.append(
-                ReleaseStep(
-                    kind="demographics",
-                    table="raters",
-                    column=name,
-                    about=about,
-                    rows=raters.height,
-                    lost=1.0,
-                )
+                ReleaseStep(kind="demographics", table="raters", column=name, about=about, rows=raters.height, lost=1.0)
             )
         raters, facts, secret = raters.drop(*facts, *secret, *texts), [], []
     elif (facts or secret) and raters.height < options.k:
@@ -95,11 +86,7 @@ def coarsen(draft: Draft, options: PublishOptions, earlier: pl.DataFrame | None 
         )
     for name in facts:
         column = generalised.columns[name]
-        raters = (
-            raters.with_columns(column.values)
-            if column.values.null_count() < raters.height
-            else raters.drop(name)
-        )
+        raters = raters.with_columns(column.values) if column.values.null_count() < raters.height else raters.drop(name)
         steps.append(_step("raters", name, column, raters.height, options))
     draft = draft.changed(*steps, raters=raters)
     return _dated(draft, whens, generalised.columns.get(WHEN), options)
@@ -149,7 +136,9 @@ def _diverse(
     poor = [name for name in secret if raters[name].n_unique() < options.l]
     steps = []
     for name in poor:
-        about = f"Left out: the column has fewer than l = {options.l} values, so whoever took part would be known by it."
+        about = (
+            f"Left out: the column has fewer than l = {options.l} values, so whoever took part would be known by it."
+        )
         steps.append(
             ReleaseStep(
                 kind="demographics",
@@ -168,9 +157,7 @@ def _settings(options: PublishOptions) -> dict[str, str]:
     return {name: str(getattr(options, name)) for name in SETTINGS}
 
 
-def _step(
-    table: str, name: str, column: GeneralisedColumn, rows: int, options: PublishOptions
-) -> ReleaseStep:
+def _step(table: str, name: str, column: GeneralisedColumn, rows: int, options: PublishOptions) -> ReleaseStep:
     about = f"Published {column.about}."
     if column.values.null_count() == len(column.values):
         about = f"Left out: other columns would have lost more, for k = {options.k}."
@@ -217,9 +204,7 @@ def _joined(days: pl.DataFrame, raters: pl.DataFrame, every: str) -> pl.Series:
     return raters.select("rater").join(texts, on="rater", how="left", maintain_order="left")["at"].alias(WHEN)
 
 
-def _dated(
-    draft: Draft, whens: Hierarchy, column: GeneralisedColumn | None, options: PublishOptions
-) -> Draft:
+def _dated(draft: Draft, whens: Hierarchy, column: GeneralisedColumn | None, options: PublishOptions) -> Draft:
     """Ratings and verified fields dated by the chosen period, and not at all where a person would stand out."""
     period = None
     if column is not None:
@@ -263,13 +248,7 @@ def _dated(
         frame = tables.get("fields", draft.tables["fields"])
         tables["fields"] = frame.with_columns(pl.col("drafted_at").dt.truncate("1d"))
         steps.append(
-            ReleaseStep(
-                kind="times",
-                table="fields",
-                column="drafted_at",
-                about="Dated by the day.",
-                rows=frame.height,
-            )
+            ReleaseStep(kind="times", table="fields", column="drafted_at", about="Dated by the day.", rows=frame.height)
         )
     if draft.having("adjudications", "history"):
         frame = tables.get("adjudications", draft.tables["adjudications"])

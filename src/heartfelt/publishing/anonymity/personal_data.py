@@ -41,8 +41,7 @@ def personal_data(text: str, names: Sequence[str] = (), regions: Sequence[str] =
     )
     several = [*ids, *_all(normalised.text, regions)]
     return merged(
-        text,
-        (Finding(finding.kind, *normalised.original(finding.start, finding.stop)) for finding in several),
+        text, (Finding(finding.kind, *normalised.original(finding.start, finding.stop)) for finding in several)
     )
 
 

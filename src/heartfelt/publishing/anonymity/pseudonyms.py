@@ -41,23 +41,15 @@ def pseudonymise(draft: Draft, key: bytes) -> tuple[Draft, pl.DataFrame]:
             tables[table] = _replaced(tables[table], column, people)
             about = "Ids of people are pseudonyms (HMAC-SHA256 under a key that is not published)."
             steps.append(
-                ReleaseStep(
-                    kind="pseudonyms", table=table, column=column, about=about, rows=tables[table].height
-                )
+                ReleaseStep(kind="pseudonyms", table=table, column=column, about=about, rows=tables[table].height)
             )
     if draft.having("adjudications", "history"):
         names = dict(people.iter_rows())
-        written = [
-            None if text is None else _renamed(text, names) for text in tables["adjudications"]["history"]
-        ]
-        tables["adjudications"] = tables["adjudications"].with_columns(
-            pl.Series("history", written, pl.String)
-        )
+        written = [None if text is None else _renamed(text, names) for text in tables["adjudications"]["history"]]
+        tables["adjudications"] = tables["adjudications"].with_columns(pl.Series("history", written, pl.String))
         about = "Ids of people in the history of decisions are pseudonyms."
         steps.append(
-            ReleaseStep(
-                kind="pseudonyms", table="adjudications", column="history", about=about, rows=len(written)
-            )
+            ReleaseStep(kind="pseudonyms", table="adjudications", column="history", about=about, rows=len(written))
         )
     for column, reason in _presentations(tables["ratings"]):
         ids = tables["ratings"][column].drop_nulls().unique().to_list()

@@ -92,9 +92,7 @@ def read_decisions(path: Path, *, required: bool) -> QuarantineDecisions:
     """What was decided about texts, by their id, and the texts that a final search found."""
     if not path.exists():
         if required:
-            raise InputError(
-                f"There is no file {path}.", f"Publish once; {QUARANTINE} is in the private folder."
-            )
+            raise InputError(f"There is no file {path}.", f"Publish once; {QUARANTINE} is in the private folder.")
         return QuarantineDecisions(by_id={})
     frame = read_delimited(path)
     missing = [name for name in ("id", "decision") if name not in frame.columns]
@@ -119,9 +117,7 @@ def read_decisions(path: Path, *, required: bool) -> QuarantineDecisions:
     return QuarantineDecisions(by_id=decided, in_release=tuple(in_release))
 
 
-def write_quarantine(
-    path: Path, texts: Sequence[QuarantinedText], in_release: Sequence[TextInRelease] = ()
-) -> None:
+def write_quarantine(path: Path, texts: Sequence[QuarantinedText], in_release: Sequence[TextInRelease] = ()) -> None:
     """Write every text that waits or was decided about, for the researcher alone."""
     rows = [*(text.row for text in texts), *(text.row for text in in_release)]
     kinds = {name: pl.Int64 if name == "times" else pl.String for name in _COLUMNS}

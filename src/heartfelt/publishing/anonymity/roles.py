@@ -17,17 +17,7 @@ from heartfelt.study import Study
 from heartfelt.tables import CONTRACTS
 
 Role: TypeAlias = Literal[
-    "id",
-    "time",
-    "duration",
-    "machine",
-    "text",
-    "outcome",
-    "quasi-identifier",
-    "typed",
-    "sensitive",
-    "open",
-    "wish",
+    "id", "time", "duration", "machine", "text", "outcome", "quasi-identifier", "typed", "sensitive", "open", "wish"
 ]
 OUTCOMES = (
     "ended", "excluded", "agreed", "headphones_correct", "headphones_passed", "attention_asked", "attention_right",
@@ -52,17 +42,9 @@ def matching(patterns: Iterable[str], columns: Iterable[str]) -> list[str]:
 def check_named_columns(draft: Draft, options: PublishOptions) -> None:
     """Refuse a column that no table of the source has, or that cannot be left out."""
     required = {
-        (contract.name, column.name)
-        for contract in CONTRACTS
-        for column in contract.columns
-        if column.required
+        (contract.name, column.name) for contract in CONTRACTS for column in contract.columns if column.required
     }
-    columns = {
-        name
-        for table, frame in draft.tables.items()
-        for name in frame.columns
-        if (table, name) not in required
-    }
+    columns = {name for table, frame in draft.tables.items() for name in frame.columns if (table, name) not in required}
     about_raters = [name for name in draft.tables["raters"].columns if name != "rater"]
     for option, patterns, names in (
         ("open", options.open, sorted(columns)),
@@ -72,9 +54,7 @@ def check_named_columns(draft: Draft, options: PublishOptions) -> None:
     ):
         for pattern in patterns:
             if not matching([pattern], names):
-                raise InputError(
-                    f"{option}: there is no column '{pattern}'.", suggestion(pattern, names, "Columns")
-                )
+                raise InputError(f"{option}: there is no column '{pattern}'.", suggestion(pattern, names, "Columns"))
 
 
 def text_questions(study: Study, where: str) -> list[str]:
@@ -103,9 +83,7 @@ def rater_roles(draft: Draft, options: PublishOptions) -> dict[str, Role]:
     forms = [form for form in study.forms if form != "questions"]
     texts = {f"{form.replace(':', '_')}_{name}" for form in forms for name in text_questions(study, form)}
     study_columns = {*texts, *(f"about_{fact.id}" for fact in study.demographics)}
-    study_columns |= {
-        f"{form.replace(':', '_')}_{question.id}" for form in forms for question in study.asked_in(form)
-    }
+    study_columns |= {f"{form.replace(':', '_')}_{question.id}" for form in forms for question in study.asked_in(form)}
     wishes = wish_columns(study, raters.columns)
     lengths = () if options.seconds else session_lengths(draft)
     for name, dtype in raters.schema.items():

@@ -15,19 +15,8 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.publishing.anonymity.draft import Draft
 from heartfelt.publishing.anonymity.entities import EntitySearch, load_entities
-from heartfelt.publishing.anonymity.personal_data import (
-    folded,
-    folded_texts,
-    is_telling,
-    merged,
-    personal_data,
-)
-from heartfelt.publishing.anonymity.quarantine import (
-    QUARANTINE,
-    QuarantinedText,
-    read_decisions,
-    write_quarantine,
-)
+from heartfelt.publishing.anonymity.personal_data import folded, folded_texts, is_telling, merged, personal_data
+from heartfelt.publishing.anonymity.quarantine import QUARANTINE, QuarantinedText, read_decisions, write_quarantine
 from heartfelt.publishing.anonymity.recognise.rule import Finding
 from heartfelt.publishing.anonymity.regions import are_countries, code_of
 from heartfelt.publishing.anonymity.roles import COLLECTED, rater_roles, text_questions
@@ -65,9 +54,7 @@ def quarantine_texts(
     typed = set(counts.filter(~pl.col("searched_only"))["text"].to_list())
     treatment, step = _treatment(options, len(typed))
     findings = _searched(counts["text"].unique(), names, _countries(draft), load_entities(options.ner))
-    decided = read_decisions(
-        options.decisions or private / QUARANTINE, required=options.decisions is not None
-    )
+    decided = read_decisions(options.decisions or private / QUARANTINE, required=options.decisions is not None)
     always = typed if treatment != "search" else set()
     texts: list[QuarantinedText] = []
     for (text,), rows in counts.filter(pl.col("text").is_in([*findings, *always])).group_by(
@@ -150,9 +137,7 @@ def _cells(draft: Draft, options: PublishOptions) -> Iterable[TextCell]:
         elif role in {"open", "sensitive"} and draft.tables["raters"].schema[name] == pl.String:
             yield TextCell("raters", name, every, searched_only=True)
     for name in draft.having("fields", "final", "first"):
-        closed = {question.id for question in draft.study.asked} - set(
-            text_questions(draft.study, "questions")
-        )
+        closed = {question.id for question in draft.study.asked} - set(text_questions(draft.study, "questions"))
         yield TextCell("fields", name, ~pl.col("field").is_in(sorted(closed)))
     for name in draft.having("adjudications", "answer", "comment"):
         yield TextCell("adjudications", name, text_question if name == "answer" else every)
@@ -162,19 +147,11 @@ def _cells(draft: Draft, options: PublishOptions) -> Iterable[TextCell]:
 def _counted(draft: Draft, cells: Sequence[TextCell]) -> pl.DataFrame:
     """``text, where, times, searched_only`` of every distinct text in every column."""
     parts = [
-        pl.DataFrame(
-            schema={"text": pl.String, "times": pl.UInt32, "where": pl.String, "searched_only": pl.Boolean}
-        )
+        pl.DataFrame(schema={"text": pl.String, "times": pl.UInt32, "where": pl.String, "searched_only": pl.Boolean})
     ]
     for cell in cells:
-        texts = (
-            draft.tables[cell.table]
-            .filter(cell.rows)
-            .select(pl.col(cell.column).cast(pl.String).alias("text"))
-        )
-        texts = texts.filter(pl.col("text").str.strip_chars() != "").filter(
-            ~pl.col("text").is_in([NONE, REJECTED])
-        )
+        texts = draft.tables[cell.table].filter(cell.rows).select(pl.col(cell.column).cast(pl.String).alias("text"))
+        texts = texts.filter(pl.col("text").str.strip_chars() != "").filter(~pl.col("text").is_in([NONE, REJECTED]))
         counts = texts.group_by("text").len("times").sort("text")
         where, only = f"{cell.table}.{cell.column}", cell.searched_only
         parts.append(counts.with_columns(pl.lit(where).alias("where"), pl.lit(only).alias("searched_only")))
@@ -222,27 +199,23 @@ def _applied(draft: Draft, cells: Sequence[TextCell], texts: Sequence[Quarantine
             continue
         text = pl.col(cell.column).replace(old, new)
         frame = frame.with_columns(pl.when(ours).then(text).otherwise(pl.col(cell.column)).alias(cell.column))
-        about = f"{plural(count, 'text')} with personal data or without a decision left out, or published without the data."
+        about = (
+            f"{plural(count, 'text')} with personal data or without a decision left out, or published without the data."
+        )
         if cell.table == "ratings" and cell.column == "answer":
             empty = pl.col("value").is_null() & pl.col("answer").is_null() & cell.rows
             tables["ledger"] = draft.ledger_with(withheld(frame.filter(empty), reason))
             frame = frame.filter(~empty)
         tables[cell.table] = frame
-        steps.append(
-            ReleaseStep(kind="free-text", table=cell.table, column=cell.column, about=about, rows=count)
-        )
+        steps.append(ReleaseStep(kind="free-text", table=cell.table, column=cell.column, about=about, rows=count))
     if draft.having("adjudications", "history"):
         frame = tables.get("adjudications", draft.tables["adjudications"])
-        written = [
-            None if text is None else _history(text, lambda t: changed.get(t, t)) for text in frame["history"]
-        ]
+        written = [None if text is None else _history(text, lambda t: changed.get(t, t)) for text in frame["history"]]
         if written != frame["history"].to_list():
             tables["adjudications"] = frame.with_columns(pl.Series("history", written, pl.String))
             about = "Texts with personal data or without a decision are left out of the history."
             steps.append(
-                ReleaseStep(
-                    kind="free-text", table="adjudications", column="history", about=about, rows=frame.height
-                )
+                ReleaseStep(kind="free-text", table="adjudications", column="history", about=about, rows=frame.height)
             )
     if "ledger" in tables:
         tables["ledger"] = tables["ledger"].with_columns(pl.col("reason").fill_null("(left out)"))
@@ -252,8 +225,7 @@ def _applied(draft: Draft, cells: Sequence[TextCell], texts: Sequence[Quarantine
 def _history(text: str, change: Callable[[str], str | None]) -> str:
     history = AdjudicationHistory.read(text)
     answers = tuple(
-        replace(answer, answer=None if answer.answer is None else change(answer.answer))
-        for answer in history.answers
+        replace(answer, answer=None if answer.answer is None else change(answer.answer)) for answer in history.answers
     )
     decisions = tuple(
         replace(
@@ -275,7 +247,5 @@ def _history_texts(draft: Draft) -> list[str]:
                 *(answer.answer for answer in history.answers),
                 *(decision.answer for decision in history.decisions),
             ]
-            texts += [
-                text for text in (*answers, *(decision.comment for decision in history.decisions)) if text
-            ]
+            texts += [text for text in (*answers, *(decision.comment for decision in history.decisions)) if text]
     return texts

@@ -33,12 +33,7 @@ def honour_wishes(draft: Draft, options: PublishOptions) -> Draft:
     if asking["answers"]:
         about = f"{plural(len(asking['answers']), 'rater')} asked that their answers not be shared."
         draft = without_people(
-            draft,
-            sorted(asking["answers"]),
-            "wishes",
-            about,
-            "asked that the answers not be shared",
-            counted=True,
+            draft, sorted(asking["answers"]), "wishes", about, "asked that the answers not be shared", counted=True
         )
     comments = sorted(asking["comments"] - asking["answers"])
     return _without_texts(draft, comments, options) if comments else draft
@@ -62,10 +57,7 @@ def without_people(
     tables |= _without_shown(draft, people)
     rated = dict(counts.iter_rows())
     rows = [
-        {
-            "what": "rater",
-            "reason": f"{reason} ({plural(rated.get(name, 0), 'rating')})" if counted else reason,
-        }
+        {"what": "rater", "reason": f"{reason} ({plural(rated.get(name, 0), 'rating')})" if counted else reason}
         for name in people
     ]
     changed = draft.changed(*steps, **tables)
@@ -104,11 +96,7 @@ def _without_texts(draft: Draft, people: list[str], options: PublishOptions) -> 
     for name in draft.having("ratings", "comment", "first"):
         steps.append(
             ReleaseStep(
-                kind="wishes",
-                table="ratings",
-                column=name,
-                about=about,
-                rows=ratings.filter(theirs)[name].count(),
+                kind="wishes", table="ratings", column=name, about=about, rows=ratings.filter(theirs)[name].count()
             )
         )
         ratings = ratings.with_columns(pl.when(~theirs).then(name).alias(name))
@@ -117,9 +105,7 @@ def _without_texts(draft: Draft, people: list[str], options: PublishOptions) -> 
     ledger = draft.tables["ledger"]
     if left_out.height:
         ratings = ratings.filter(~written)
-        steps.append(
-            ReleaseStep(kind="wishes", table="ratings", column="answer", about=about, rows=left_out.height)
-        )
+        steps.append(ReleaseStep(kind="wishes", table="ratings", column="answer", about=about, rows=left_out.height))
         ledger = draft.ledger_with(withheld(left_out, WITHHELD))
     fields = draft.tables["fields"]
     if draft.having("fields", "verified_by"):

@@ -38,11 +38,7 @@ class Deposit:
         count = plural(len(self.sent), "file")
         if self.dry_run:
             lines = [f"{file.name}  {data_size(file.bytes)}" for file in self.files]
-            return [
-                *lines,
-                f"{count}, {total} would be sent to {self.target}. Nothing was sent.",
-                *self.notes,
-            ]
+            return [*lines, f"{count}, {total} would be sent to {self.target}. Nothing was sent.", *self.notes]
         lines = [f"{count}, {total} sent to {self.target}."]
         if self.present:
             lines.append(f"{plural(len(self.present), 'file was', 'files were')} there already.")
@@ -62,21 +58,14 @@ class Depositor(Protocol):
         ...
 
     def send(
-        self,
-        folder: Path,
-        files: tuple[ReleaseFile, ...],
-        where: str,
-        options: DepositOptions,
-        progress: Progress,
+        self, folder: Path, files: tuple[ReleaseFile, ...], where: str, options: DepositOptions, progress: Progress
     ) -> Deposit:
         """Send the files that are not there yet; ``where`` is what the target says after its name."""
         ...
 
 
 _HOME = "heartfelt.publishing.deposits"
-DEPOSITS: Registry[Depositor] = Registry(
-    "deposit", homes={"hub": f"{_HOME}.hub", "zenodo": f"{_HOME}.zenodo"}
-)
+DEPOSITS: Registry[Depositor] = Registry("deposit", homes={"hub": f"{_HOME}.hub", "zenodo": f"{_HOME}.zenodo"})
 
 
 def check_target(target: str, options: DepositOptions | None = None) -> tuple[Depositor, str]:
@@ -88,14 +77,9 @@ def check_target(target: str, options: DepositOptions | None = None) -> tuple[De
 
 
 def send(
-    folder: Path | str,
-    target: str,
-    options: DepositOptions | None = None,
-    progress: Progress | None = None,
+    folder: Path | str, target: str, options: DepositOptions | None = None, progress: Progress | None = None
 ) -> Deposit:
     """Send the release in ``folder`` to ``target``; what is there already with the same content is not sent again."""
     folder, options = Path(folder), options or DepositOptions()
     depositor, where = check_target(target, options)
-    return depositor.send(
-        folder, release_files(folder, options.private), where, options, progress or no_progress
-    )
+    return depositor.send(folder, release_files(folder, options.private), where, options, progress or no_progress)

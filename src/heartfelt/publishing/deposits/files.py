@@ -41,15 +41,13 @@ def release_files(folder: Path, private: Path | None = None) -> tuple[ReleaseFil
     links = [path for path in folder.rglob("*") if path.is_symlink()]
     if links:
         raise InputError(
-            f"{links[0]} is a link; what it leads to may be private.",
-            "Publish again: a release has no links.",
+            f"{links[0]} is a link; what it leads to may be private.", "Publish again: a release has no links."
         )
     check_checksums(folder)
     digests = {name: digest for digest, name in map(_entry, _lines(folder))}
     digests[CHECKSUMS] = sha256_of(folder / CHECKSUMS)
     files = tuple(
-        ReleaseFile(name, folder / name, (folder / name).stat().st_size, digests[name])
-        for name in sorted(digests)
+        ReleaseFile(name, folder / name, (folder / name).stat().st_size, digests[name]) for name in sorted(digests)
     )
     _check_nothing_private(folder, private, files)
     return files
@@ -76,8 +74,7 @@ def _check_nothing_private(folder: Path, private: Path | None, files: Sequence[R
     for file in files:
         if file.sha256 in secret:
             raise InputError(
-                f"{file.path} is a copy of {secret[file.sha256]}, which is private.",
-                "Remove it and publish again.",
+                f"{file.path} is a copy of {secret[file.sha256]}, which is private.", "Remove it and publish again."
             )
 
 

@@ -19,13 +19,7 @@ from heartfelt.failures import is_bug
 from heartfelt.progress import Progress
 from heartfelt.publishing.deposits.deposit import DEPOSITS, Deposit
 from heartfelt.publishing.deposits.files import ReleaseFile, git_blob_id
-from heartfelt.publishing.deposits.problems import (
-    DepositError,
-    refused,
-    token,
-    unreachable,
-    without_secrets,
-)
+from heartfelt.publishing.deposits.problems import DepositError, refused, token, unreachable, without_secrets
 from heartfelt.publishing.options import DepositOptions
 
 SERVICE, VARIABLE = "The Hugging Face hub", "HF_TOKEN"
@@ -48,12 +42,7 @@ class Hub:
             _token()
 
     def send(
-        self,
-        folder: Path,
-        files: tuple[ReleaseFile, ...],
-        where: str,
-        options: DepositOptions,
-        progress: Progress,
+        self, folder: Path, files: tuple[ReleaseFile, ...], where: str, options: DepositOptions, progress: Progress
     ) -> Deposit:
         """Make the dataset where it is missing, and commit what differs."""
         del folder
@@ -70,9 +59,7 @@ class Hub:
             remote = _remote_files(api, repository)
         if remote is None:
             with _explained(f"making the dataset {repository}", secret):
-                api.create_repo(
-                    repository, repo_type="dataset", private=not options.make_public, exist_ok=True
-                )
+                api.create_repo(repository, repo_type="dataset", private=not options.make_public, exist_ok=True)
         missing = [file for file in files if not _same(file, (remote or {}).get(file.name))]
         removed = _stale(files, remote or {})
         commits = _commits(missing)
@@ -179,16 +166,12 @@ def _commits(files: Sequence[ReleaseFile]) -> list[list[ReleaseFile]]:
     return out
 
 
-def _commit(
-    api: Any, repository: str, files: Sequence[ReleaseFile], removed: Sequence[str], which: str
-) -> None:
+def _commit(api: Any, repository: str, files: Sequence[ReleaseFile], removed: Sequence[str], which: str) -> None:
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
     operations: list[Any] = [CommitOperationAdd(file.name, file.path) for file in files]
     operations += [CommitOperationDelete(name) for name in removed]
-    api.create_commit(
-        repository, operations, commit_message=f"Published with heartfelt ({which})", repo_type="dataset"
-    )
+    api.create_commit(repository, operations, commit_message=f"Published with heartfelt ({which})", repo_type="dataset")
 
 
 @contextmanager

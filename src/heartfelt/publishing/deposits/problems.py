@@ -62,9 +62,7 @@ def refused(
         return DepositError(f"{service} {named} ({action}){reason}.", fix.format(variable=variable))
     if status == 429:
         wait = f"after {retry_after} seconds" if retry_after and retry_after.isdigit() else "in a few minutes"
-        return DepositError(
-            f"{service} asks to wait: too many requests ({action}){reason}.", f"Try {wait}. {AGAIN}"
-        )
+        return DepositError(f"{service} asks to wait: too many requests ({action}){reason}.", f"Try {wait}. {AGAIN}")
     if status >= 500:
         return DepositError(problem, f"The service has a problem; try later. {AGAIN}")
     if 300 <= status < 400:

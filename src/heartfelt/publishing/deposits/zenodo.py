@@ -26,13 +26,7 @@ from heartfelt.publishing.anonymity.key import private_folder
 from heartfelt.publishing.deposits.citation import cited_details
 from heartfelt.publishing.deposits.deposit import DEPOSITS, Deposit
 from heartfelt.publishing.deposits.files import ReleaseFile
-from heartfelt.publishing.deposits.problems import (
-    DepositError,
-    refused,
-    token,
-    unreachable,
-    without_secrets,
-)
+from heartfelt.publishing.deposits.problems import DepositError, refused, token, unreachable, without_secrets
 from heartfelt.publishing.details import Details
 from heartfelt.publishing.options import DepositOptions
 from heartfelt.serialization import read_json, write_json
@@ -72,12 +66,7 @@ class Zenodo:
             _token(where)
 
     def send(
-        self,
-        folder: Path,
-        files: tuple[ReleaseFile, ...],
-        where: str,
-        options: DepositOptions,
-        progress: Progress,
+        self, folder: Path, files: tuple[ReleaseFile, ...], where: str, options: DepositOptions, progress: Progress
     ) -> Deposit:
         """Begin a deposition or continue one, send what is missing, and describe it."""
         target = f"zenodo:{where}" if where else "zenodo"
@@ -153,11 +142,7 @@ def metadata(details: Details, *, make_public: bool = False) -> Mapping[str, obj
     creators = [
         {
             key: value
-            for key, value in (
-                ("name", author.name),
-                ("affiliation", author.affiliation),
-                ("orcid", author.orcid),
-            )
+            for key, value in (("name", author.name), ("affiliation", author.affiliation), ("orcid", author.orcid))
             if value
         }
         for author in details.authors
@@ -212,10 +197,7 @@ def _packed(name: str, parts: Sequence[ReleaseFile]) -> Parcel:
             info = zipfile.ZipInfo(part.name, (1980, 1, 1, 0, 0, 0))
             info.external_attr = 0o644 << 16
             info.file_size = part.bytes
-            with (
-                part.path.open("rb") as source,
-                archive.open(info, "w", force_zip64=part.bytes > 2**31) as out,
-            ):
+            with part.path.open("rb") as source, archive.open(info, "w", force_zip64=part.bytes > 2**31) as out:
                 while piece := source.read(_CHUNK):
                     out.write(piece)
     return Parcel(name, path, _md5(path), scratch)
@@ -241,9 +223,7 @@ def _deposition(client: Client, state: Path) -> Deposition:
     if state.is_file():
         begun = read_json(state, Begun)
         if begun.endpoint == client.endpoint:
-            answer = client.call(
-                "GET", f"{address}/{begun.deposition}", "looking for the draft", missing=(404, 410)
-            )
+            answer = client.call("GET", f"{address}/{begun.deposition}", "looking for the draft", missing=(404, 410))
             if answer is not None:
                 if answer.get("submitted"):
                     raise DepositError(
@@ -287,9 +267,7 @@ class Client:
         action, size = f"sending {parcel.name}", parcel.path.stat().st_size
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
         url = f"{bucket}/{quote(parcel.name)}"
-        answer = self._answer(
-            self._request("PUT", url, action, content=_pieces(parcel.path), headers=headers), action
-        )
+        answer = self._answer(self._request("PUT", url, action, content=_pieces(parcel.path), headers=headers), action)
         arrived = str(answer.get("checksum", "")).removeprefix("md5:")
         if arrived != parcel.md5:
             raise DepositError(

@@ -39,17 +39,7 @@ HAS_FILE = "found"
 OF_THE_FILE = ("duration", "rate", "channels", "width", "height", "bytes")
 """What anybody can read in the media file; published where the file is."""
 BY_GENERATORS = (
-    *(
-        "generator",
-        "model",
-        "revision",
-        "seed",
-        "settings",
-        "hardware",
-        "made_at",
-        "loudness",
-        "true_peak_db",
-    ),
+    *("generator", "model", "revision", "seed", "settings", "hardware", "made_at", "loudness", "true_peak_db"),
     *LICENCE_COLUMNS,
 )
 BY_PEOPLE = ("verdict", "final", "verified_by", "first", "at", "shown", "seconds", "keystrokes")
@@ -83,19 +73,11 @@ class HiddenColumns:
     def names(self) -> tuple[str, ...]:
         """Every column, those of items and fields with their table."""
         more = [*(("items", name) for name in self.items), *(("fields", name) for name in self.fields)]
-        return (
-            *self.stimuli,
-            *(f"{table}.{name}" for table, name in more if name not in {"stimulus", "question"}),
-        )
+        return (*self.stimuli, *(f"{table}.{name}" for table, name in more if name not in {"stimulus", "question"}))
 
 
 def hidden_columns(
-    snapshot: Snapshot,
-    private: Benchmark,
-    part: str,
-    *,
-    named: Iterable[str] = (),
-    anyway: Iterable[str] = (),
+    snapshot: Snapshot, private: Benchmark, part: str, *, named: Iterable[str] = (), anyway: Iterable[str] = ()
 ) -> HiddenColumns:
     """Decide what is published about the stimuli of a part, or raise if what the author names would give labels away."""
     insisted = _resolved(snapshot, anyway, "hold-out-anyway")
@@ -104,9 +86,7 @@ def hidden_columns(
     wanted = [name for name in dict.fromkeys(wanted) if name not in always]
     listed_columns = [name for name in BY_GENERATORS if name in snapshot.stimuli.columns]
     labels = _labels(snapshot, private, part)
-    few = tuple(
-        question_labels.question for question_labels in labels if question_labels.hidden.height < LEAST_ITEMS
-    )
+    few = tuple(question_labels.question for question_labels in labels if question_labels.hidden.height < LEAST_ITEMS)
     _refuse_untested(snapshot, labels, few, [name for name in wanted if name not in insisted])
     _refuse_spelled(snapshot, labels, few, insisted)
     tested, rows = _renumbered(labels)
@@ -129,9 +109,7 @@ def hidden_columns(
         items=("stimulus", "question", *_of(open_columns, "items")),
         fields=_fields(snapshot, open_columns),
         emptied=tuple(emptied),
-        design=design_agreement(
-            tested, {name: design[name] for name in design_columns if name not in insisted}
-        ),
+        design=design_agreement(tested, {name: design[name] for name in design_columns if name not in insisted}),
         insisted=tuple(insisted),
         untested=few,
     )
@@ -181,9 +159,7 @@ def _design(snapshot: Snapshot, insisted: Collection[str]) -> list[str]:
     stimuli = snapshot.stimuli
     most = max(2, _REPEATS * stimuli.height)
     out = [
-        name
-        for name in DESIGN
-        if name in stimuli.columns and (name == "prompt" or stimuli[name].n_unique() <= most)
+        name for name in DESIGN if name in stimuli.columns and (name == "prompt" or stimuli[name].n_unique() <= most)
     ]
     return list(dict.fromkeys([*out, *insisted]))
 
@@ -198,9 +174,7 @@ def _series(snapshot: Snapshot, name: str, rows: pl.Series) -> list[pl.Series]:
     over = "question" if table == "items" else "field"
     out = []
     for value in frame[over].unique().sort():
-        matching = (
-            frame.filter(pl.col(over) == value).select("stimulus", column).unique("stimulus", keep="first")
-        )
+        matching = frame.filter(pl.col(over) == value).select("stimulus", column).unique("stimulus", keep="first")
         out.append(stimuli.join(matching, on="stimulus", how="left", maintain_order="left")[column])
     return out
 
@@ -209,9 +183,7 @@ def _labels(snapshot: Snapshot, private: Benchmark, part: str) -> list[LabelsToH
     """The labels of every question with hidden ones; ``row`` is that of the stimuli, of many a sample."""
     rows = snapshot.stimuli.select("stimulus").with_row_index("row")
     labelled = pl.concat([private.items.select(_LABELLED), _wins(private).select(_LABELLED)])
-    items = labelled.join(rows, on="stimulus", maintain_order="left").with_columns(
-        pl.col("row").cast(pl.Int64)
-    )
+    items = labelled.join(rows, on="stimulus", maintain_order="left").with_columns(pl.col("row").cast(pl.Int64))
     hidden = pl.col("split") == part
     out = []
     for question in items.filter(hidden)["question"].unique().sort():
@@ -233,9 +205,7 @@ def _wins(private: Benchmark) -> pl.DataFrame:
         private.choices.select("question", "split", pl.col(side).alias("stimulus"), value.alias("label"))
         for side, value in (("first", pl.col("value")), ("second", 1 - pl.col("value")))
     ]
-    wins = (
-        pl.concat(sides).drop_nulls("split").group_by("question", "split", "stimulus").agg(pl.mean("label"))
-    )
+    wins = pl.concat(sides).drop_nulls("split").group_by("question", "split", "stimulus").agg(pl.mean("label"))
     return wins.join(private.items, on=["question", "split"], how="anti", maintain_order="left").sort(
         "stimulus", "question"
     )
@@ -251,11 +221,7 @@ def _renumbered(labels: Sequence[LabelsToHide]) -> tuple[list[LabelsToHide], pl.
     rows = pl.concat(
         [
             pl.Series("row", [], pl.Int64),
-            *(
-                frame["row"]
-                for question_labels in labels
-                for frame in (question_labels.hidden, question_labels.public)
-            ),
+            *(frame["row"] for question_labels in labels for frame in (question_labels.hidden, question_labels.public)),
         ]
     )
     rows = rows.unique().sort()
@@ -275,18 +241,13 @@ def _renumbered(labels: Sequence[LabelsToHide]) -> tuple[list[LabelsToHide], pl.
 
 
 def _refuse_untested(
-    snapshot: Snapshot,
-    labels: Sequence[LabelsToHide],
-    few: Sequence[str],
-    wanted: Sequence[str],
+    snapshot: Snapshot, labels: Sequence[LabelsToHide], few: Sequence[str], wanted: Sequence[str]
 ) -> None:
     """Raise for a column the author names where too few labels or values are there to test it."""
     if not wanted:
         return
     if few:
-        count = min(
-            question_labels.hidden.height for question_labels in labels if question_labels.question == few[0]
-        )
+        count = min(question_labels.hidden.height for question_labels in labels if question_labels.question == few[0])
         raise InputError(
             f"Only {plural(count, 'held-out item')} of '{few[0]}' have a label: too few to test whether"
             f" {_quoted(wanted)} would give the labels away (that takes {LEAST_ITEMS}).",
@@ -308,26 +269,18 @@ def _refuse_spelled(
     snapshot: Snapshot, labels: Sequence[LabelsToHide], few: Sequence[str], insisted: Collection[str]
 ) -> None:
     """Raise where names spell the labels out, which needs no test and hence few labels."""
-    names = [
-        name
-        for name in (*NAMES, "system", "intent")
-        if name in snapshot.stimuli.columns and name not in insisted
-    ]
+    names = [name for name in (*NAMES, "system", "intent") if name in snapshot.stimuli.columns and name not in insisted]
     for question_labels in labels:
         if question_labels.question not in few:
             continue
-        categories = {
-            code: name for name, code in snapshot.study.scale_of(question_labels.question).codes().items()
-        }
+        categories = {code: name for name, code in snapshot.study.scale_of(question_labels.question).codes().items()}
         for name in names:
             design_columns = (
                 [] if name in DESIGN else [column for column in DESIGN if column in snapshot.stimuli.columns]
             )
             intended = snapshot.stimuli.select(design_columns)
             if spelled_out(snapshot.stimuli[name], intended, question_labels.hidden, categories):
-                raise _gives_away(
-                    Leak(columns=(name,), question=question_labels.question, agreement=1.0, without=0.0)
-                )
+                raise _gives_away(Leak(columns=(name,), question=question_labels.question, agreement=1.0, without=0.0))
 
 
 def _gives_away(leak: Leak) -> InputError:

@@ -70,9 +70,7 @@ def _features(column: pl.Series, numbers_only: bool) -> list[Vector]:
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         return _numbers(column.cast(pl.Float64)) + _categories(column)
     if column.dtype.is_nested():
-        column = pl.Series(
-            [None if value is None else str(value) for value in column.to_list()], dtype=pl.String
-        )
+        column = pl.Series([None if value is None else str(value) for value in column.to_list()], dtype=pl.String)
     texts = column.cast(pl.String, strict=False)
     as_numbers = texts.cast(pl.Float64, strict=False)
     if as_numbers.count() >= max(1, _NUMERIC_SHARE * texts.count()) and not numbers_only:

@@ -171,9 +171,7 @@ def _strongest(views: Sequence[_View], columns: Mapping[str, Matrix]) -> Leak | 
         if (1 + as_well) / (1 + _PERMUTATIONS) <= BY_CHANCE:
             needed = _needed(view, columns, names)
             reached = _reached(view, columns, needed)
-            return Leak(
-                columns=tuple(needed), question=view.question, agreement=reached, without=view.without
-            )
+            return Leak(columns=tuple(needed), question=view.question, agreement=reached, without=view.without)
     return None
 
 
@@ -209,9 +207,7 @@ def _joined(columns: Mapping[str, Matrix], names: Sequence[str], rows: Rows) -> 
 def _reached(view: _View, columns: Mapping[str, Matrix], names: Sequence[str]) -> float:
     """The best agreement that a model of these columns has with the labels."""
     tried = [
-        base + operator @ (view.truth - base)
-        for operator in _operators(view, columns, names)
-        for base in view.bases
+        base + operator @ (view.truth - base) for operator in _operators(view, columns, names) for base in view.bases
     ]
     return float(_agreement(view.truth, np.stack(tried)).max()) if tried else 0.0
 
@@ -241,9 +237,7 @@ def _left_out(kernel: Matrix, ridge: float) -> Matrix:
     return np.asarray((hat - np.diag(leverage)) / np.maximum(1 - leverage, 1e-9)[:, None])
 
 
-def _by_permutation(
-    views: Sequence[_View], columns: Mapping[str, Matrix], sets: Sequence[Sequence[str]]
-) -> Vector:
+def _by_permutation(views: Sequence[_View], columns: Mapping[str, Matrix], sets: Sequence[Sequence[str]]) -> Vector:
     """Of every permutation, the most that any model closes of the gap once the columns belong to other stimuli."""
     rng, chance = np.random.default_rng(0), np.zeros(_PERMUTATIONS)
     for view in views:

@@ -30,9 +30,7 @@ def spelled_out(
     if labels["label"].n_unique() > 1:
         right = 0
         for index, label in enumerate(labels["label"]):
-            wanted = set(words_of(categories.get(label, ""))) - (
-                intended_words[index] if intended_words else set()
-            )
+            wanted = set(words_of(categories.get(label, ""))) - (intended_words[index] if intended_words else set())
             right += bool(wanted) and wanted <= set(words[index])
         if right > _RIGHT * labels.height:
             return True
@@ -40,9 +38,7 @@ def spelled_out(
         return False
     numbers = [[float(word) for word in name_words if word[0].isdecimal()] for name_words in words]
     for index in range(min(map(len, numbers))):
-        pair = pl.DataFrame(
-            {"number": [name_numbers[index] for name_numbers in numbers], "label": labels["label"]}
-        )
+        pair = pl.DataFrame({"number": [name_numbers[index] for name_numbers in numbers], "label": labels["label"]})
         order = pair.select(pl.corr("number", "label", method="spearman")).item()
         if order is not None and abs(order) > 0.99:
             return True

@@ -42,12 +42,7 @@ class CsvTables:
             where = path.relative_to(folder).as_posix()
             files.append(
                 PublishedFile(
-                    path=where,
-                    layout=self.name,
-                    table=table.name,
-                    split=None,
-                    rows=rows,
-                    columns=table.columns,
+                    path=where, layout=self.name, table=table.name, split=None, rows=rows, columns=table.columns
                 )
             )
         write_text(target / "read.R", r_script(release, tables))

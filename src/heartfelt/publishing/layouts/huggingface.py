@@ -125,20 +125,12 @@ class HuggingFace:
                 if media:
                     shards = _write_media(table, frame.collect(), media, target / part)
                 else:
-                    shards = [
-                        (path, rows, table.columns)
-                        for path, rows in _write_plain(frame, count, target / part)
-                    ]
+                    shards = [(path, rows, table.columns) for path, rows in _write_plain(frame, count, target / part)]
                 for path, rows, columns in shards:
                     where = path.relative_to(folder).as_posix()
                     written.append(
                         PublishedFile(
-                            path=where,
-                            layout=self.name,
-                            table=table.name,
-                            split=part,
-                            rows=rows,
-                            columns=columns,
+                            path=where, layout=self.name, table=table.name, split=part, rows=rows, columns=columns
                         )
                     )
         progress("writing Parquet files", len(tables), len(tables))
@@ -203,9 +195,7 @@ def _write_media(
         part = frame.slice(start, end - start)
         for kind in added:
             cells = [
-                {"bytes": files[name].read_bytes(), "path": files[name].name}
-                if kinds.get(name) == kind
-                else None
+                {"bytes": files[name].read_bytes(), "path": files[name].name} if kinds.get(name) == kind else None
                 for name in part["stimulus"]
             ]
             part = part.with_columns(pl.Series(kind, cells, _STRUCT))

@@ -10,10 +10,7 @@ from heartfelt.registry import Registry
 _HOME = "heartfelt.publishing.layouts"
 LAYOUTS: Registry[ReleaseLayout] = Registry(
     "release layout",
-    homes=[
-        f"{_HOME}.{module}"
-        for module in ("csv_tables", "huggingface", "published", "snapshot_folder", "shards")
-    ],
+    homes=[f"{_HOME}.{module}" for module in ("csv_tables", "huggingface", "published", "snapshot_folder", "shards")],
 )
 USUAL_LAYOUTS = ("huggingface", "csv")
 """What is written besides the snapshot if nothing else is asked for."""

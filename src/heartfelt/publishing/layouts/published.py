@@ -36,11 +36,7 @@ class LayoutFit:
 
 def systems() -> list[str]:
     """The published systems whose layout heartfelt can write."""
-    return [
-        name
-        for name, format in FORMATS.items()
-        if format.writes and type(format).__module__.startswith(_DATASETS)
-    ]
+    return [name for name, format in FORMATS.items() if format.writes and type(format).__module__.startswith(_DATASETS)]
 
 
 def write_system(snapshot: Snapshot, system: str, target: Path) -> LayoutFit:
@@ -63,9 +59,7 @@ def _lost(before: Snapshot, after: Snapshot) -> str | None:
             return f"its files hold {have:,} of {count:,} ratings"
         if name == "means" and not before.survey.ratings and have != count:
             return f"its files hold {have:,} of {count:,} published means"
-    total = [
-        version.scan_ratings().select(pl.col("value").sum()).collect().item() for version in (before, after)
-    ]
+    total = [version.scan_ratings().select(pl.col("value").sum()).collect().item() for version in (before, after)]
     if abs(total[0] - total[1]) > 1e-6 * max(1.0, abs(total[0])):
         return "its files hold other values than the ratings"
     return None
@@ -101,14 +95,7 @@ class PublishedSystems:
         """Write the layouts that fit, and ``layouts/README.md`` with the reasons for the others."""
         names = systems()
         (folder / FOLDER).mkdir(parents=True, exist_ok=True)
-        lines = [
-            "# Layouts of published systems",
-            "",
-            _MEDIA,
-            "",
-            "| system | written | why not |",
-            "|---|---|---|",
-        ]
+        lines = ["# Layouts of published systems", "", _MEDIA, "", "| system | written | why not |", "|---|---|---|"]
         for done, system in enumerate(names):
             progress("writing the layouts of published systems", done, len(names))
             fit = write_system(release.snapshot, system, folder / FOLDER / system)

@@ -101,9 +101,7 @@ def _factors(table: ReleaseTable, release: Release) -> str:
     texts = [column.name for column in table.columns if column.dtype == "string" and column.name in levels]
     if not texts:
         return "list()"
-    values = table.frame.select(pl.col(texts).unique().drop_nulls().sort().implode()).collect(
-        engine="streaming"
-    )
+    values = table.frame.select(pl.col(texts).unique().drop_nulls().sort().implode()).collect(engine="streaming")
     parts = []
     for name in texts:
         present: list[str] = values[name][0].to_list()
@@ -115,8 +113,6 @@ def _factors(table: ReleaseTable, release: Release) -> str:
 
 def _of_raters(study: Study, names: Sequence[str]) -> dict[str, list[str]]:
     """Facts about raters that take few values, with their choices in the order of the study."""
-    choices = {
-        fact.id: list(fact.choices) for fact in study.demographics if fact.type in {"choice", "number"}
-    }
+    choices = {fact.id: list(fact.choices) for fact in study.demographics if fact.type in {"choice", "number"}}
     choices |= {f"about_{name}": order for name, order in choices.items()}
     return {name: choices[name] for name in names if name in choices}

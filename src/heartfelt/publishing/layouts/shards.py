@@ -70,11 +70,7 @@ class WebDataset:
         order += sorted(set(counts[SPLIT]) - set(order))
         columns = (
             *tables["stimuli"].columns,
-            *(
-                PublishedColumn(name, "json", tables[name].about)
-                for name in ("labels", "ratings")
-                if name in tables
-            ),
+            *(PublishedColumn(name, "json", tables[name].about) for name in ("labels", "ratings") if name in tables),
         )
         shards: list[Shard] = []
         files: list[PublishedFile] = []
@@ -86,12 +82,7 @@ class WebDataset:
                 where = f"{FOLDER}/{shard.name}"
                 files.append(
                     PublishedFile(
-                        path=where,
-                        layout=self.name,
-                        table="stimuli",
-                        split=name,
-                        rows=shard.samples,
-                        columns=columns,
+                        path=where, layout=self.name, table="stimuli", split=name, rows=shard.samples, columns=columns
                     )
                 )
         write_json(target / "index.json", {"shards": shards})
@@ -106,11 +97,7 @@ def _samples(tables: dict[str, ReleaseTable]) -> pl.DataFrame:
         if name in tables:
             nested.append(name)
             rows = _for_json(tables[name].frame)
-            keep = [
-                column
-                for column in rows.collect_schema().names()
-                if column not in {"stimulus", SPLIT, "group"}
-            ]
+            keep = [column for column in rows.collect_schema().names() if column not in {"stimulus", SPLIT, "group"}]
             grouped = rows.group_by("stimulus", maintain_order=True).agg(pl.struct(keep).alias(name))
             frame = frame.join(grouped, on="stimulus", how="left", maintain_order="left")
     text = pl.struct(pl.all()).struct.json_encode()
@@ -133,8 +120,7 @@ def _write_part(
 ) -> Iterator[Shard]:
     files = [_file(release, stimulus, folder) for stimulus, _ in rows]
     sizes = [
-        len(text) + (0 if file is None else file.stat().st_size)
-        for (_, text), file in zip(rows, files, strict=True)
+        len(text) + (0 if file is None else file.stat().st_size) for (_, text), file in zip(rows, files, strict=True)
     ]
     for number, (start, end) in enumerate(shard_bounds(sizes, SHARD, SAMPLES)):
         path = target / f"{split}-{number:06d}.tar"

@@ -155,14 +155,7 @@ def without_clash(frame: pl.LazyFrame, needed: Collection[str]) -> pl.LazyFrame:
 def _stimuli(release: Release) -> pl.DataFrame:
     stimuli = release.snapshot.stimuli.drop(_OF_THE_SOURCE, strict=False)
     rows = [
-        (
-            medium.stimulus,
-            medium.path,
-            medium.sha256 or None,
-            medium.bytes or None,
-            medium.link,
-            medium.why_absent,
-        )
+        (medium.stimulus, medium.path, medium.sha256 or None, medium.bytes or None, medium.link, medium.why_absent)
         for medium in release.media.values()
     ]
     schema = {"stimulus": pl.String, **dict.fromkeys(MEDIA_COLUMNS, pl.String), "bytes": pl.Int64}
@@ -215,9 +208,7 @@ def _study_tables(study: Study) -> dict[str, pl.LazyFrame]:
         for rank, (category, code) in enumerate(scale.codes().items(), 1):
             categories.append((question.id, category, code, rank, texts.get(category, category)))
     schema = dict.fromkeys(_COLUMN_DESCRIPTIONS["questions"], pl.String)
-    tables = {
-        "questions": pl.DataFrame(questions, {**schema, "low": pl.Float64, "high": pl.Float64}, orient="row")
-    }
+    tables = {"questions": pl.DataFrame(questions, {**schema, "low": pl.Float64, "high": pl.Float64}, orient="row")}
     if categories:
         schema = dict.fromkeys(_COLUMN_DESCRIPTIONS["categories"], pl.String)
         category_schema = {**schema, "code": pl.Float64, "place": pl.Int64}
@@ -228,10 +219,6 @@ def _study_tables(study: Study) -> dict[str, pl.LazyFrame]:
 def category_texts(scale: object) -> dict[str, str]:
     """What raters read for each category."""
     listed = getattr(scale, "categories", ())
-    texts = {
-        category.id: say(category.text)
-        for category in listed
-        if isinstance(category, Category) and category.text
-    }
+    texts = {category.id: say(category.text) for category in listed if isinstance(category, Category) and category.text}
     words = {name: getattr(scale, name, None) for name in ("yes", "no")}
     return texts | {name: say(text) for name, text in words.items() if text}

@@ -39,14 +39,7 @@ from heartfelt.publishing.release import Release
 from heartfelt.report.charts import Chart, Charts
 from heartfelt.report.markup import Grid, one_line, yaml_text
 
-FIGURES = (
-    "perceived-maps",
-    "system-ranking",
-    "strengths",
-    "category-map",
-    "ceiling",
-    "reliability-by-raters",
-)
+FIGURES = ("perceived-maps", "system-ranking", "strengths", "category-map", "ceiling", "reliability-by-raters")
 """The figures that a card shows, as far as there are such."""
 MOST_FIGURES = 3
 SIZES = (
@@ -94,14 +87,7 @@ def front_matter(release: Release) -> dict[str, object]:
     out["task_categories"] = [TASKS.get(study.media, "other")]
     answers = release.snapshot.counts["ratings"] or release.snapshot.counts["means"]
     out["size_categories"] = [next((name for most, name in SIZES if answers < most), "100M<n<1B")]
-    tags = [
-        "human-ratings",
-        "emotion",
-        study.media,
-        "croissant",
-        "heartfelt",
-        *map(one_line, release.details.keywords),
-    ]
+    tags = ["human-ratings", "emotion", study.media, "croissant", "heartfelt", *map(one_line, release.details.keywords)]
     out["tags"] = list(dict.fromkeys(tag for tag in tags if tag))
     return {**out, **hub_front_matter(hub_configs(release.files))}
 
@@ -122,9 +108,7 @@ def card(release: Release, charts: Charts | None = None) -> str:
         size=size_words(release),
         configs=hub_configs(release.files),
         systems=_systems(release),
-        media_absent=list(
-            dict.fromkeys(one_line(medium.why_absent) for medium in media if medium.why_absent)
-        ),
+        media_absent=list(dict.fromkeys(one_line(medium.why_absent) for medium in media if medium.why_absent)),
         judged=emotion_words(study),
         origins=provenance_grid(release),
         collection=[paragraph for paragraph in collection if paragraph.title in COLLECTION],

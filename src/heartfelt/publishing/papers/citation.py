@@ -46,9 +46,7 @@ def bibtex(release: Release) -> str:
 
 
 def _bibtex_name(author: Author) -> str:
-    return (
-        f"{latex(author.parts[0])}, {latex(author.parts[1])}" if author.parts else f"{{{latex(author.name)}}}"
-    )
+    return f"{latex(author.parts[0])}, {latex(author.parts[1])}" if author.parts else f"{{{latex(author.name)}}}"
 
 
 def citation_file(release: Release) -> str:
@@ -71,11 +69,7 @@ def citation_file(release: Release) -> str:
     words = list(dict.fromkeys(filter(None, (one_line(word) for word in details.keywords))))
     out |= {"keywords": words} if words else {}
     out["identifiers"] = [
-        {
-            "type": "other",
-            "value": f"sha256:{release.snapshot.hash}",
-            "description": "Hash of the published snapshot",
-        }
+        {"type": "other", "value": f"sha256:{release.snapshot.hash}", "description": "Hash of the published snapshot"}
     ]
     return yaml_text(out)
 

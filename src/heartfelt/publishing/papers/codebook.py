@@ -28,9 +28,7 @@ from heartfelt.wording import number, plural
 
 MOST_VALUES = 20
 MAX_VALUE_LENGTH = 60
-IDS = frozenset(
-    {"rater", "stimulus", "trial", "set", "prompt", "path", "verified_by", "by", "group", "sha256"}
-)
+IDS = frozenset({"rater", "stimulus", "trial", "set", "prompt", "path", "verified_by", "by", "group", "sha256"})
 TYPES = (
     ("list", "list of numbers"),
     ("array", "list of numbers"),
@@ -85,9 +83,7 @@ def type_words(dtype: str) -> str:
 def codebook(release: Release, folder: Path) -> tuple[CodebookColumn, ...]:
     """Every column of every table below the release's ``folder``."""
     return tuple(
-        entry
-        for table, parts in _tables(release, folder).items()
-        for entry in _entries(table, parts, release, folder)
+        entry for table, parts in _tables(release, folder).items() for entry in _entries(table, parts, release, folder)
     )
 
 
@@ -115,9 +111,7 @@ def _entries(table: str, parts: list[_Part], release: Release, folder: Path) -> 
         done |= {column.name for column in new}
         facts = _facts(part, [column.name for column in new])
         for column in new:
-            column_files = [
-                part for part in parts if column.name in {part_column.name for part_column in part.columns}
-            ]
+            column_files = [part for part in parts if column.name in {part_column.name for part_column in part.columns}]
             yield _entry(table, column, facts.get(column.name), _where(column_files, folder), release)
 
 
@@ -125,9 +119,7 @@ def _where(parts: list[_Part], folder: Path) -> str:
     out = []
     for part in parts:
         first = part.files[0].relative_to(folder).as_posix()
-        out.append(
-            first if len(part.files) == 1 else f"{first} and {plural(len(part.files) - 1, 'more file')}"
-        )
+        out.append(first if len(part.files) == 1 else f"{first} and {plural(len(part.files) - 1, 'more file')}")
     return "; ".join(out)
 
 
@@ -153,9 +145,7 @@ def _facts(part: _Part, names: list[str]) -> dict[str, _Facts]:
     frame = pl.concat([_scan(path) for path in paths], how="diagonal_relaxed")
     schema = frame.collect_schema()
     plain_ones = [
-        name
-        for name in names
-        if name in schema and not schema[name].is_nested() and schema[name] != pl.Binary
+        name for name in names if name in schema and not schema[name].is_nested() and schema[name] != pl.Binary
     ]
     expressions: list[pl.Expr] = [pl.len().alias("rows")]
     for index, name in enumerate(plain_ones):
@@ -166,11 +156,7 @@ def _facts(part: _Part, names: list[str]) -> dict[str, _Facts]:
     row = frame.select(expressions).collect(engine="streaming").row(0, named=True)
     few = [name for index, name in enumerate(plain_ones) if _listable(name, schema[name], row[f"d{index}"])]
     counted = {
-        name: frame.select(pl.col(name).cast(pl.String).alias("v"))
-        .drop_nulls()
-        .group_by("v")
-        .len("n")
-        .collect()
+        name: frame.select(pl.col(name).cast(pl.String).alias("v")).drop_nulls().group_by("v").len("n").collect()
         for name in few
     }
     out = {name: _Facts(rows=int(row["rows"])) for name in names}
@@ -188,9 +174,7 @@ def _facts(part: _Part, names: list[str]) -> dict[str, _Facts]:
 
 
 def _listable(name: str, dtype: pl.DataType, distinct: int) -> bool:
-    return (
-        name not in IDS and dtype in (pl.String, pl.Boolean, pl.Categorical) and 0 < distinct <= MOST_VALUES
-    )
+    return name not in IDS and dtype in (pl.String, pl.Boolean, pl.Categorical) and 0 < distinct <= MOST_VALUES
 
 
 def _shown(value: object) -> str:
@@ -199,9 +183,7 @@ def _shown(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _entry(
-    table: str, column: PublishedColumn, facts: _Facts | None, files: str, release: Release
-) -> CodebookColumn:
+def _entry(table: str, column: PublishedColumn, facts: _Facts | None, files: str, release: Release) -> CodebookColumn:
     facts = facts or _Facts(rows=0)
     name = column.name
     empty = "never empty" if facts.filled == facts.rows else COLUMN_WORDS["empty"].get(name, "not known")
@@ -226,27 +208,16 @@ def _entry(
 
 def _values(table: str, name: str, facts: _Facts, study: Study) -> str:
     """Allowed values where the study says so; else those that occur, with their counts."""
-    if name in {"value", "label", "answer", "low", "high"} and table in {
-        "ratings",
-        "benchmark items",
-        "labels",
-    }:
+    if name in {"value", "label", "answer", "low", "high"} and table in {"ratings", "benchmark items", "labels"}:
         return "see the question's scale"
     if name == "question":
         return "see the questions"
     fact = next(
-        (
-            demographic
-            for demographic in study.demographics
-            if name in {demographic.id, f"about_{demographic.id}"}
-        ),
-        None,
+        (demographic for demographic in study.demographics if name in {demographic.id, f"about_{demographic.id}"}), None
     )
     if fact is not None and fact.choices and not facts.counts:
         return "; ".join(fact.choices)
-    return "; ".join(
-        f"{one_line(value, MAX_VALUE_LENGTH)} ({number(count)})" for value, count in facts.counts
-    )
+    return "; ".join(f"{one_line(value, MAX_VALUE_LENGTH)} ({number(count)})" for value, count in facts.counts)
 
 
 # --- questions and scales ---------------------------------------------------------------------------------------------
@@ -284,14 +255,7 @@ def questions_grid(study: Study) -> Grid:
         scale = study.scale_of(question.id)
         judged = {"perceived": "expressed", "felt": "felt"}.get(question.emotion or "", "")
         rows.append(
-            (
-                question.id,
-                question_words(question),
-                scale_words(scale),
-                scale.level,
-                judged,
-                codes_words(scale),
-            )
+            (question.id, question_words(question), scale_words(scale), scale.level, judged, codes_words(scale))
         )
     columns = ("question", "text", "answered with", "level", "emotion", "codes")
     return Grid(name="questions", caption="Questions and scales", columns=columns, rows=tuple(rows))

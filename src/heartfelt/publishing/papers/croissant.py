@@ -76,9 +76,7 @@ def croissant(release: Release, folder: Path) -> dict[str, Json]:
     used_ids: set[str] = set()
     objects = {file.path: _unique(file.path, used_ids) for table in tables for file in table.files}
     out: dict[str, Json] = {
-        "@context": json.loads(
-            resources.files("heartfelt.publishing.papers").joinpath(CONTEXT).read_text("utf-8")
-        ),
+        "@context": json.loads(resources.files("heartfelt.publishing.papers").joinpath(CONTEXT).read_text("utf-8")),
         "@type": "sc:Dataset",
         "conformsTo": list(CONFORMS),
         "name": slug(title_of(release)),
@@ -90,9 +88,7 @@ def croissant(release: Release, folder: Path) -> dict[str, Json]:
         "datePublished": details.released or now().date().isoformat(),
         "citeAs": bibtex(release),
         "creator": [_creator(author) for author in details.authors],
-        "license": (terms.url or terms.spdx)
-        if terms is not None
-        else "Not stated by the authors; see LICENSE",
+        "license": (terms.url or terms.spdx) if terms is not None else "Not stated by the authors; see LICENSE",
         "distribution": [_file_object(file, objects, folder) for table in tables for file in table.files],
         "recordSet": [],
     }
@@ -186,9 +182,7 @@ def _media(release: Release, used_ids: set[str]) -> Json:
         "@type": "cr:FileSet",
         "@id": name,
         "name": name,
-        "description": ". ".join(
-            [f"{plural(len(paths), 'media file')} without metadata", *origin_sentences(release)]
-        ),
+        "description": ". ".join([f"{plural(len(paths), 'media file')} without metadata", *origin_sentences(release)]),
         "encodingFormat": [*kinds],
         "includes": [*sorted({f"{PurePosixPath(path).parts[0]}/**" for path in paths})],
     }
@@ -236,12 +230,7 @@ def responsible(release: Release) -> dict[str, Json]:
     parts: dict[str, str] = {}
     if release.analysis is not None:
         parts = {paragraph.title: paragraph.text for paragraph in methods_section(release.analysis)}
-    statements = (
-        parts.get("Participants and ratings"),
-        parts.get("Procedure"),
-        details.recruitment,
-        details.collected,
-    )
+    statements = (parts.get("Participants and ratings"), parts.get("Procedure"), details.recruitment, details.collected)
     collected = [text for text in statements if text]
     if origins := origin_sentences(release):
         collected.append(f"Stimuli: {'; '.join(origins)}.")
@@ -278,17 +267,14 @@ def _texts(parts: Mapping[str, str], *titles: str) -> list[Json]:
 def _missing(release: Release) -> str:
     counted = left_out(release)
     reasons = [
-        f"{subject}: {one_line(reason)} ({number(count)})"
-        for _, subject, reason, count in counted[:MOST_REASONS]
+        f"{subject}: {one_line(reason)} ({number(count)})" for _, subject, reason, count in counted[:MOST_REASONS]
     ]
     return "; ".join(reasons) or "Nothing was left out."
 
 
 def _reliability(release: Release) -> list[Json]:
     rows = reliability_grid(release, brief=True).rows
-    return [f"{row[0]}: {row[1]} {cell_text(row[2])}" for row in rows] or [
-        "No reliability could be estimated."
-    ]
+    return [f"{row[0]}: {row[1]} {cell_text(row[2])}" for row in rows] or ["No reliability could be estimated."]
 
 
 def _per_item(release: Release) -> str:

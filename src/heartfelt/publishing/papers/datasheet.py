@@ -48,8 +48,7 @@ def datasheet_file(release: Release) -> str:
         title=title_of(release),
         size=size_words(release),
         makers=[
-            f"{author} ({author.affiliation})" if author.affiliation else str(author)
-            for author in details.authors
+            f"{author} ({author.affiliation})" if author.affiliation else str(author) for author in details.authors
         ],
         holders=holders_of(details),
         origins=origin_sentences(release),

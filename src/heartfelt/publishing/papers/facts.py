@@ -23,16 +23,7 @@ from heartfelt.wording import listed, number, percent, plural
 
 NOT_STATED = "Not stated by the authors."
 TECHNICAL = frozenset(
-    {
-        "rater",
-        "arm",
-        "study_version",
-        "excluded",
-        "agreed",
-        "attention_asked",
-        "attention_right",
-        "headphones_correct",
-    }
+    {"rater", "arm", "study_version", "excluded", "agreed", "attention_asked", "attention_right", "headphones_correct"}
 )
 """Columns of the raters that describe the session rather than the person."""
 STEPS: Mapping[StepKind, str] = {
@@ -162,13 +153,9 @@ def rater_facts(release: Release) -> tuple[RaterFact, ...]:
             if stated.dtype.is_numeric():
                 low, middle, high = (_short(value) for value in (stated.min(), stated.median(), stated.max()))
                 words = f"{low} to {high}, median {middle}"
-            out.append(
-                RaterFact(column=name, about=about, answers=(), missing=column.null_count(), summary=words)
-            )
+            out.append(RaterFact(column=name, about=about, answers=(), missing=column.null_count(), summary=words))
             continue
-        pairs = sorted(
-            stated.value_counts(name="count").iter_rows(), key=lambda row: (-int(row[1]), str(row[0]))
-        )
+        pairs = sorted(stated.value_counts(name="count").iter_rows(), key=lambda row: (-int(row[1]), str(row[0])))
         answers = tuple((_short(a) if isinstance(a, int | float) else str(a), int(n)) for a, n in pairs)
         out.append(RaterFact(column=name, about=about, answers=answers, missing=column.null_count()))
     return tuple(out)
@@ -187,14 +174,11 @@ def left_out(release: Release) -> tuple[tuple[str, str, str, int], ...]:
     if not ledger.height:
         return ()
     rule = pl.col("rule") if "rule" in ledger.columns else pl.lit(None, pl.String)
-    reason = (
-        pl.when(rule.is_not_null()).then(pl.format("screening rule: {}", rule)).otherwise(pl.col("reason"))
-    )
+    reason = pl.when(rule.is_not_null()).then(pl.format("screening rule: {}", rule)).otherwise(pl.col("reason"))
     counted = ledger.select("stage", "what", reason.alias("why")).group_by("stage", "what", "why").len("n")
     ordered = counted.sort(pl.col("n"), "stage", "what", "why", descending=[True, False, False, False])
     return tuple(
-        (str(stage), str(subject), str(reason_text), int(n))
-        for stage, subject, reason_text, n in ordered.iter_rows()
+        (str(stage), str(subject), str(reason_text), int(n)) for stage, subject, reason_text, n in ordered.iter_rows()
     )
 
 
@@ -254,11 +238,7 @@ def privacy_limits(release: Release) -> tuple[str, ...]:
 def unlike_others(snapshot: Snapshot) -> tuple[int, int]:
     """Raters whose answers nobody else gave in the same combination, and all raters who answered."""
     ratings = snapshot.scan_ratings().filter(pl.col("rater").is_not_null())
-    names = [
-        name
-        for name in ("stimulus", "question", "repeat", "value", "answer")
-        if name in ratings.collect_schema()
-    ]
+    names = [name for name in ("stimulus", "question", "repeat", "value", "answer") if name in ratings.collect_schema()]
     rows = ratings.select("rater", pl.struct(names).hash().alias("answered"))
     by_rater = rows.group_by("rater").agg(pl.len(), pl.sum("answered")).collect()
     return int((~by_rater.select("len", "answered").is_duplicated()).sum()), by_rater.height
@@ -268,28 +248,20 @@ def published_tables(release: Release, folder: Path) -> tuple[PublishedFile, ...
     """Every file that holds a table: those that layouts wrote, those of snapshot and benchmark, and the list of media."""
     study, details, out = release.snapshot.study, release.details, list(release.files)
     written = {file.path for file in release.files}
-    paths = [
-        path
-        for subfolder in ("snapshot", "benchmark")
-        for path in sorted((folder / subfolder).glob("*.parquet"))
-    ]
+    paths = [path for subfolder in ("snapshot", "benchmark") for path in sorted((folder / subfolder).glob("*.parquet"))]
     for path in (*paths, folder / "media.csv"):
         name = path.relative_to(folder).as_posix()
         if name in written or not path.is_file():
             continue
         layout = name.partition("/")[0].removesuffix(".csv")
         table = "benchmark items" if name == "benchmark/items.parquet" else path.stem
-        frame = (
-            pl.scan_csv(path, infer_schema_length=None) if path.suffix == ".csv" else pl.scan_parquet(path)
-        )
+        frame = pl.scan_csv(path, infer_schema_length=None) if path.suffix == ".csv" else pl.scan_parquet(path)
         columns = tuple(
             PublishedColumn(column, str(dtype), about_column(table, column, study, details))
             for column, dtype in frame.collect_schema().items()
         )
         rows = int(frame.select(pl.len()).collect().item())
-        out.append(
-            PublishedFile(path=name, layout=layout, table=table, split=None, rows=rows, columns=columns)
-        )
+        out.append(PublishedFile(path=name, layout=layout, table=table, split=None, rows=rows, columns=columns))
     return tuple(out)
 
 

@@ -15,9 +15,7 @@ def methods_paragraphs(release: Release) -> tuple[Paragraph, ...]:
     """The section's paragraphs: of the study, of the authors, and of publishing."""
     paragraphs = [] if release.analysis is None else list(methods_section(release.analysis))
     if not paragraphs:
-        paragraphs = [
-            Paragraph("Participants and ratings", f"The dataset held {size_words(release)}. {NO_ANALYSIS}")
-        ]
+        paragraphs = [Paragraph("Participants and ratings", f"The dataset held {size_words(release)}. {NO_ANALYSIS}")]
     details = release.details
     stated = (
         ("Recruiting", details.recruitment),

@@ -42,11 +42,7 @@ def origin_sentences(release: Release) -> tuple[str, ...]:
     out = []
     for row in _origins(release).iter_rows(named=True):
         count, system = row.pop("stimuli"), row.pop("system", None)
-        parts = [
-            f"{name.replace('_', ' ')} {one_line(str(value))}"
-            for name, value in row.items()
-            if value is not None
-        ]
+        parts = [f"{name.replace('_', ' ')} {one_line(str(value))}" for name, value in row.items() if value is not None]
         words = ", ".join(parts) or "nothing is stated"
         out.append(f"{one_line(str(system or 'unnamed'))}: {words} ({plural(count, 'stimulus', 'stimuli')})")
     return tuple(out)

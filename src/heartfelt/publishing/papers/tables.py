@@ -92,9 +92,7 @@ def reliability_grid(release: Release, *, brief: bool = False) -> Grid:
             rows += _estimate_rows(spaced(name), _named(part, chosen))
         for name, agreed in _agreement(analysis).items():
             chosen = AGREED[1:2] if brief else AGREED
-            estimates = {
-                key: estimate for key, estimate in _named(agreed, chosen).items() if not estimate.is_missing
-            }
+            estimates = {key: estimate for key, estimate in _named(agreed, chosen).items() if not estimate.is_missing}
             rows += _estimate_rows(spaced(name), estimates)
         for comparison in summary.comparisons or ():
             if comparison.agreement is not None:
@@ -139,10 +137,7 @@ def ceiling_grid(release: Release) -> Grid:
             limits = {f"best {spaced(name)} to expect": limit for name, limit in comparison.ceilings.items()}
             rows += _estimate_rows(spaced(comparison.question), limits)
         for trace in analysis.summary.traces or ():
-            courses = {
-                "ceiling of concordance (CCC)": trace.ceiling,
-                "what one rater reaches": trace.one_rater,
-            }
+            courses = {"ceiling of concordance (CCC)": trace.ceiling, "what one rater reaches": trace.one_rater}
             rows += _estimate_rows(spaced(trace.question), courses)
     return Grid(
         name="ceiling",
@@ -155,20 +150,14 @@ def ceiling_grid(release: Release) -> Grid:
 
 def _ceilings(part: Ceilings) -> Mapping[str, Estimate]:
     """The limits that could be estimated; where none could, why not."""
-    ceilings = {
-        name: estimate for name, estimate in _named(part, CEILINGS).items() if not estimate.is_missing
-    }
+    ceilings = {name: estimate for name, estimate in _named(part, CEILINGS).items() if not estimate.is_missing}
     return ceilings or {coefficient("correlation"): part.correlation}
 
 
 def systems_grid(release: Release) -> Grid:
     """Systems under every question: mean, deviation from what was intended, rank or strength."""
     rows: list[tuple[CellValue, ...]] = []
-    analysis, empty_reason, notes = (
-        release.analysis,
-        NO_ANALYSIS,
-        ["Intervals take raters and stimuli as samples."],
-    )
+    analysis, empty_reason, notes = (release.analysis, NO_ANALYSIS, ["Intervals take raters and stimuli as samples."])
     if analysis is not None:
         empty_reason = why_missing(analysis, "systems", "the stimuli are not of several systems")
         names = system_names(analysis.snapshot)
@@ -182,30 +171,16 @@ def systems_grid(release: Release) -> Grid:
             absolute = None if means.absolute_deviation.is_missing else means.absolute_deviation
             mean = (means.n_stimuli, means.n_ratings, means.mean, None, deviation, absolute, row.rank)
             rows.append((spaced(row.question), names[row.system], *mean))
-        ranked = dict.fromkeys(
-            row.ranked_by for row in analysis.summary.systems or () if row.rank is not None
-        )
+        ranked = dict.fromkeys(row.ranked_by for row in analysis.summary.systems or () if row.rank is not None)
         notes += [f"Ranked by {listed([spaced(name) for name in ranked])}."] if ranked else []
         for comparison in analysis.summary.comparisons or ():
             for contestant in comparison.contestants if comparison.of == "system" else ():
                 strength = (None, contestant.answers, None, contestant.strength, None, None, contestant.rank)
                 rows.append((spaced(comparison.question), names[contestant.name], *strength))
     columns = (
-        *(
-            "question",
-            "system",
-            "stimuli",
-            "ratings",
-            "mean",
-            "strength",
-            "deviation",
-            "absolute deviation",
-            "rank",
-        ),
+        *("question", "system", "stimuli", "ratings", "mean", "strength", "deviation", "absolute deviation", "rank"),
     )
-    used = [
-        column for column in range(len(columns)) if not rows or any(row[column] is not None for row in rows)
-    ]
+    used = [column for column in range(len(columns)) if not rows or any(row[column] is not None for row in rows)]
     return Grid(
         name="systems",
         caption="Systems, with 95% intervals",
@@ -238,10 +213,7 @@ def labels_grid(release: Release) -> Grid:
             error = None if row["error"] is None else round(row["error"], 3)
             rows.append((spaced(row["question"]), row["labels"], row["method"], spread, error))
         compared = frozen.choices.group_by("question", maintain_order=True).len("n")
-        rows += [
-            (spaced(name), count, "comparison of two stimuli", "1", None)
-            for name, count in compared.iter_rows()
-        ]
+        rows += [(spaced(name), count, "comparison of two stimuli", "1", None) for name, count in compared.iter_rows()]
     return Grid(
         name="labels",
         caption="Labels: one per stimulus and question, or per comparison",
@@ -255,9 +227,7 @@ def splits_grid(release: Release) -> Grid:
     """The parts of the release, with what decided them and the hash of the assignment."""
     split, placed, frozen = split_of(release), placement(release), release.benchmark
     split_column = (
-        pl.concat([frozen.items["split"], frozen.choices["split"]])
-        if frozen is not None
-        else pl.Series("split", [""])
+        pl.concat([frozen.items["split"], frozen.choices["split"]]) if frozen is not None else pl.Series("split", [""])
     )
     labelled = dict(split_column.drop_nulls().value_counts(name="n").iter_rows())
     rows: list[tuple[CellValue, ...]] = []
@@ -267,19 +237,13 @@ def splits_grid(release: Release) -> Grid:
         rows.append((part, part_stimuli["group"].n_unique(), part_stimuli.height, labels))
     together = "" if split.by == "stimulus" else f" (stimuli of one {split.by} stay together)"
     chosen = (
-        "as published by the source"
-        if split.by == SPLIT
-        else f"divided by {split.by}{together}, seed {split.seed}"
+        "as published by the source" if split.by == SPLIT else f"divided by {split.by}{together}, seed {split.seed}"
     )
     hashes = f"Hash of the assignment: {assignment_hash(placed)}."
     benchmark = "" if frozen is None else f" Hash of the benchmark: {frozen.hash}."
     notes = (f"Stimuli are {chosen}. {hashes}{benchmark}", *(frozen.notes if frozen is not None else ()))
     return Grid(
-        name="splits",
-        caption="Splits",
-        columns=("part", "groups", "stimuli", "labels"),
-        rows=tuple(rows),
-        notes=notes,
+        name="splits", caption="Splits", columns=("part", "groups", "stimuli", "labels"), rows=tuple(rows), notes=notes
     )
 
 

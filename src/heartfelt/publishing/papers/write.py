@@ -39,9 +39,7 @@ class Papers:
     """Columns that nobody has described, as ``table.column``."""
 
 
-def write_papers(
-    release: Release, folder: Path, progress: Progress | None = None, *, figures: bool = True
-) -> Papers:
+def write_papers(release: Release, folder: Path, progress: Progress | None = None, *, figures: bool = True) -> Papers:
     """Write every paper into the release's ``folder``, after the layouts; ``write_checksums`` comes last of all.
 
     Without ``figures`` none are drawn, which takes most of the time.

@@ -109,9 +109,7 @@ class Rung:
             return None
         return min(2 * _NORMAL.cdf(-(score - self.chance) * 2 * math.sqrt(self.effective)), 1.0)
 
-    def published(
-        self, before: int | None, score: float | None, p_better: float | None, tries: Tries
-    ) -> int | None:
+    def published(self, before: int | None, score: float | None, p_better: float | None, tries: Tries) -> int | None:
         """The published score in steps after a submission; None while nothing was published.
 
         ``p_better`` is the p-value of the difference from the best that was published, or at first from chance.
@@ -157,9 +155,7 @@ def resolution(error: float, step: float, certainty: float = SHOWN_IN_ORDER) -> 
     return high
 
 
-def overstatement(
-    rung: Rung, rungs: Sequence[Rung], submission: int, changes: int, *, teams: int = 1
-) -> float:
+def overstatement(rung: Rung, rungs: Sequence[Rung], submission: int, changes: int, *, teams: int = 1) -> float:
     """How far a score published at a team's ``submission``-th try, after so many changes, can lie above the true score.
 
     Of several ``teams`` that share what they learn, submissions and changes are counted together.
@@ -249,9 +245,7 @@ def _labels(truth: Truth, task: ScoringTask) -> tuple[Floats, Floats, list[set[s
     return rows[column].cast(pl.Float64).to_numpy(), answers, units
 
 
-def effective_items(
-    metric: str, labels: Floats, units: Sequence[set[str]], answers: Floats | None = None
-) -> float:
+def effective_items(metric: str, labels: Floats, units: Sequence[set[str]], answers: Floats | None = None) -> float:
     """The ``n`` of Hoeffding's inequality exp(-2 n e^2) for a headline.
 
     Items about a stimulus depend on each other, so stimuli are what counts (``units``), each by its share of the score: n is 1 over

@@ -94,9 +94,7 @@ class SubmissionLedger(LedgerFile):
         member = team if member is None else member
         for name, noun in ((team, "team"), (member, "member")):
             if not name or len(name) > 80 or not name.isprintable() or name != name.strip():
-                raise InputError(
-                    f"A {noun} cannot be called {name[:100]!a}.", "Use 1 to 80 printable characters."
-                )
+                raise InputError(f"A {noun} cannot be called {name[:100]!a}.", "Use 1 to 80 printable characters.")
         token, now = secrets.token_urlsafe(32), self._clock()
         with self._transaction() as db:
             db.execute("INSERT OR IGNORE INTO teams VALUES (?, ?)", (team, now))
@@ -109,9 +107,7 @@ class SubmissionLedger(LedgerFile):
 
     def revoke(self, team: str, member: str | None = None) -> None:
         """Make the token of a member invalid, or those of a whole team; published scores stay."""
-        condition, parameters = (
-            ("team = ?", (team,)) if member is None else ("team = ? AND name = ?", (team, member))
-        )
+        condition, parameters = ("team = ?", (team,)) if member is None else ("team = ? AND name = ?", (team, member))
         with self._transaction() as db:
             query = f"UPDATE members SET revoked = COALESCE(revoked, ?) WHERE {condition}"
             if not db.execute(query, (self._clock(), *parameters)).rowcount:
@@ -245,9 +241,7 @@ class SubmissionLedger(LedgerFile):
                 if submission.id == id and submission.status != "refused"
             ]
             if not candidates:
-                raise InputError(
-                    "There is no such submission that could count.", "Choose one that was not refused."
-                )
+                raise InputError("There is no such submission that could count.", "Choose one that was not refused.")
             db.execute("UPDATE submissions SET chosen = NULL WHERE submitter = ?", (team,))
             db.execute("UPDATE submissions SET chosen = ? WHERE id = ?", (self._clock(), id))
         return self.submission(id)
@@ -255,9 +249,7 @@ class SubmissionLedger(LedgerFile):
     def bests(self, team: str) -> dict[str, Submission]:
         """By task: the submission behind a team's published score."""
         order = "submitter = ? AND status = 'scored' AND changed != '[]' ORDER BY finished, number"
-        return {
-            task: submission for submission in self._submissions(order, team) for task in submission.changed
-        }
+        return {task: submission for submission in self._submissions(order, team) for task in submission.changed}
 
     def publish(
         self,

@@ -69,11 +69,7 @@ class LedgerFile:
                     db.execute(statement)
                 for statement in _FROM_LAYOUT_1 if old else ():
                     db.execute(statement)
-                facts = {
-                    "layout": str(LAYOUT),
-                    "id": secrets.token_hex(8),
-                    "key": new_key(),
-                }
+                facts = {"layout": str(LAYOUT), "id": secrets.token_hex(8), "key": new_key()}
                 for name, value in facts.items():
                     db.execute("INSERT OR IGNORE INTO challenge VALUES (?, ?)", (name, value))
         except (OSError, sqlite3.Error) as error:

@@ -65,9 +65,7 @@ def _labelled(rank: ModelRank) -> str:
     return rank.model + (f" ({NO_CHANCE})" if rank.below_chance else "")
 
 
-def leaderboard(
-    scores: Scores, task: ScoringTask, colours: Mapping[str, str] | None = None
-) -> Chart | Absent:
+def leaderboard(scores: Scores, task: ScoringTask, colours: Mapping[str, str] | None = None) -> Chart | Absent:
     """Models in order of the headline, below the ceiling; those next to one bar do not differ significantly.
 
     ``colours`` of models, by name, are by default in the order of the scores.
@@ -104,9 +102,7 @@ def leaderboard(
     builder = IntervalPanels(letters=False)
     builder.add("", title, items, lines=tuple(lines), ties=tied_runs(ties))
     builder.panels = [
-        replace(panel, lines=_joined_labels(panel))
-        for panel in builder.panels
-        if isinstance(panel, Intervals)
+        replace(panel, lines=_joined_labels(panel)) for panel in builder.panels if isinstance(panel, Intervals)
     ]
     caption = (
         f"{title[:1].upper()}{title[1:]} of each model over all items, failed and missing predictions counted, with 95%"
@@ -166,14 +162,10 @@ def scatter(scores: Scores, task: ScoringTask) -> Chart | Absent:
         on_scale = task.kind == "numbers" and bool(model_rows["code"].is_not_null().all())
         across, up = model_rows["predicted"].to_list(), model_rows["truth"].to_list()
         points = []
-        for name, x, y, *facts in shown.select(
-            "stimulus", "predicted", "truth", "system", "intent"
-        ).iter_rows():
+        for name, x, y, *facts in shown.select("stimulus", "predicted", "truth", "system", "intent").iter_rows():
             words = f"{name}\nlabel {number(y, 2)}, prediction {number(x, 2)}"
             words += "".join(f"\n{fact}" for fact in facts if fact)
-            points.append(
-                Point(x=x, y=y, label="", colour=COLOURS[0], shape=SHAPES[0], words=words, stimulus=name)
-            )
+            points.append(Point(x=x, y=y, label="", colour=COLOURS[0], shape=SHAPES[0], words=words, stimulus=name))
             builder.table.append({"model": rank.model, "stimulus": name, "prediction": x, "label": y})
         left_out = model_rows.height > shown.height
         panel = PlaneChart(
@@ -185,7 +177,9 @@ def scatter(scores: Scores, task: ScoringTask) -> Chart | Absent:
             note=f"{number(shown.height)} of {number(model_rows.height)} items" if left_out else "",
         )
         builder.panels.append(panel)
-    caption = "Each point is an item: the model's prediction across, the raters' label up. Select one to hear or see it."
+    caption = (
+        "Each point is an item: the model's prediction across, the raters' label up. Select one to hear or see it."
+    )
     reason = f"No model gave a number for {spaced(task.id)}."
     return builder.chart(f"Prediction and label: {spaced(task.id)}", caption, reason)
 
@@ -195,9 +189,7 @@ def confusion(scores: Scores, task: ScoringTask) -> Chart | Absent:
     builder = Panels()
     for model in scores.models[:MOST_PANELS]:
         details = scores.details[task.id].models.get(model)
-        if not isinstance(details, BinaryDetails | CategoryDetails) or not any(
-            map(sum, details.confusion.matrix)
-        ):
+        if not isinstance(details, BinaryDetails | CategoryDetails) or not any(map(sum, details.confusion.matrix)):
             continue
         names, matrix = [spaced(str(name)) for name in details.confusion.categories], details.confusion.matrix
         named = [(name, name) for name in names]
@@ -208,9 +200,7 @@ def confusion(scores: Scores, task: ScoringTask) -> Chart | Absent:
                 builder.table.append(
                     {"model": model, "label": name, "said": prediction, "items": count, "share": share}
                 )
-    caption = (
-        "Share of the items with each label (rows) by the model's prediction (columns), over answered items."
-    )
+    caption = "Share of the items with each label (rows) by the model's prediction (columns), over answered items."
     return builder.chart(f"Label and prediction: {spaced(task.id)}", caption, "No model answered any item.")
 
 
@@ -226,21 +216,10 @@ def calibration(scores: Scores, task: ScoringTask) -> Chart | Absent:
             links = tuple((index, index + 1) for index in range(len(points) - 1))
             up, note = replace(ends, label="share true"), f"error {interval(found_calibration.error)}"
             builder.panels.append(
-                PlaneChart(
-                    title=model,
-                    x=ends,
-                    y=up,
-                    points=points,
-                    links=links,
-                    equal=True,
-                    diagonal=True,
-                    note=note,
-                )
+                PlaneChart(title=model, x=ends, y=up, points=points, links=links, equal=True, diagonal=True, note=note)
             )
         builder.table += [{"model": model, "probability": p.x, "share_true": p.y} for p in points]
-    caption = (
-        "On the dashed line, probabilities match the observed shares. Bars are 95% intervals of the share."
-    )
+    caption = "On the dashed line, probabilities match the observed shares. Bars are 95% intervals of the share."
     reason = "No model gives probabilities, so there is no calibration to show."
     return builder.chart(f"Calibration: {spaced(task.id)}", caption, reason)
 
@@ -264,16 +243,7 @@ def _calibration_points(calibration: Calibration) -> tuple[Point, ...]:
     return tuple(points)
 
 
-EVERY: tuple[Kind, ...] = (
-    "numbers",
-    "binary",
-    "categories",
-    "ordinal",
-    "text",
-    "choices",
-    "strengths",
-    "traces",
-)
+EVERY: tuple[Kind, ...] = ("numbers", "binary", "categories", "ordinal", "text", "choices", "strengths", "traces")
 BENCH_FIGURES: dict[str, BenchFigure] = {
     "leaderboard": BenchFigure(leaderboard, EVERY),
     "shares": BenchFigure(shares, EVERY),

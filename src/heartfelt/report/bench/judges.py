@@ -55,7 +55,7 @@ def _sentences(task: ScoringTask, rows: list[tuple[str, ChoiceDetails]]) -> list
     out = [
         f"{spaced(task.id)}: decided by "
         + "; ".join(f"{details.decided_by} ({model})" for model, details in rows)
-        + ".",
+        + "."
     ]
     first = rows[0][1].always_first
     if not first.is_missing:
@@ -65,7 +65,9 @@ def _sentences(task: ScoringTask, rows: list[tuple[str, ChoiceDetails]]) -> list
         bias = details.position_bias
         if bias is None or bias.inconsistent.value is None:
             continue
-        text = f"{spaced(task.id)}: {model} changed its verdict with the order in {interval(bias.inconsistent)} of pairs"
+        text = (
+            f"{spaced(task.id)}: {model} changed its verdict with the order in {interval(bias.inconsistent)} of pairs"
+        )
         if bias.favours_first.value is not None:
             text += f"; of these, {interval(bias.favours_first)} favoured the first place"
         out.append(f"{text}.")

@@ -12,27 +12,9 @@ from heartfelt.predictors.answers.sets import SEPARATOR
 from heartfelt.report.bench.figures import NO_CHANCE, bench_charts, rank_text
 from heartfelt.report.bench.judges import judges
 from heartfelt.report.bench.parts import agreement_by_part, part_charts
-from heartfelt.report.bench.sections import (
-    all_scores,
-    comparisons,
-    coverage,
-    method,
-    models,
-    repeats,
-    slices,
-    usage,
-)
+from heartfelt.report.bench.sections import all_scores, comparisons, coverage, method, models, repeats, slices, usage
 from heartfelt.report.charts import Chart, Charts
-from heartfelt.report.page import (
-    PLAY,
-    ReportPage,
-    Section,
-    absent,
-    bullets,
-    figure_block,
-    joined,
-    section_or_reason,
-)
+from heartfelt.report.page import PLAY, ReportPage, Section, absent, bullets, figure_block, joined, section_or_reason
 from heartfelt.report.tables import CellValue, table
 from heartfelt.report.templates import part, section
 from heartfelt.scoring import Scores
@@ -105,9 +87,7 @@ def stimuli_of(scores: Scores) -> set[str]:
     """The stimuli that the page can play; a pair is named by its two."""
     if not scores.rows.height:
         return set()
-    return {
-        stimulus for name in scores.rows["stimulus"].unique() for stimulus in (name, *name.split(SEPARATOR))
-    }
+    return {stimulus for name in scores.rows["stimulus"].unique() for stimulus in (name, *name.split(SEPARATOR))}
 
 
 def score_sections(scores: Scores) -> list[Section]:
@@ -122,9 +102,7 @@ def score_sections(scores: Scores) -> list[Section]:
 def verdict(scores: Scores, *links: Markup) -> Section:
     """The outcome in sentences."""
     outcome = bullets([sentence for task in scores.tasks for sentence in sentences(scores, task)], "verdict")
-    return Section(
-        id="verdict", title="What came out", html=joined(outcome, Markup(" ").join(links)), short="Verdict"
-    )
+    return Section(id="verdict", title="What came out", html=joined(outcome, Markup(" ").join(links)), short="Verdict")
 
 
 def sentences(scores: Scores, task: ScoringTask) -> list[str]:

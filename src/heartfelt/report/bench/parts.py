@@ -22,13 +22,7 @@ from heartfelt.report.page import Section
 from heartfelt.report.palette import COLOURS, SHAPES, distinct
 from heartfelt.report.templates import section
 from heartfelt.scoring import Scores
-from heartfelt.scoring.calibration.parts import (
-    ON_LINE,
-    PROBABILITIES,
-    PartError,
-    Stack,
-    SystemBias,
-)
+from heartfelt.scoring.calibration.parts import ON_LINE, PROBABILITIES, PartError, Stack, SystemBias
 from heartfelt.scoring.scores import ScoringTask
 from heartfelt.wording import interval, number, p_value, spaced
 
@@ -125,9 +119,7 @@ def failures(scores: Scores, task: ScoringTask) -> Chart | Absent:
     ]
     measure = "wrong answers" if task.kind in ("binary", "categories") else "root mean squared error"
     noise = (
-        "those of labels that few votes got wrong"
-        if task.kind in ("binary", "categories")
-        else "the noise of labels"
+        "those of labels that few votes got wrong" if task.kind in ("binary", "categories") else "the noise of labels"
     )
     caption = (
         f"Darker is worse: {measure} beyond {noise} (the error itself where that is not known). A star marks parts"
@@ -153,12 +145,8 @@ def worth(scores: Scores, task: ScoringTask) -> Chart | Absent:
         estimate = row.ratings
         if row.task != task.id or estimate.value is None or (row.at_least or 0.0) > estimate.value:
             continue
-        note = (
-            f"at least {row.at_least:.1f} ratings; there is no upper end" if row.at_least is not None else ""
-        )
-        items.append(
-            Item(label=row.model, estimate=estimate, colour=COLOURS[0], cells={"model": row.model}, note=note)
-        )
+        note = f"at least {row.at_least:.1f} ratings; there is no upper end" if row.at_least is not None else ""
+        items.append(Item(label=row.model, estimate=estimate, colour=COLOURS[0], cells={"model": row.model}, note=note))
     drawing = IntervalPanels(letters=False)
     lines = (Line(1.0, "one rating"),)
     drawing.add("", "ratings per stimulus", items, include=(0.0,), bars=True, lines=lines)
@@ -184,9 +172,7 @@ def stacks(scores: Scores, task: ScoringTask) -> Chart | Absent:
         "Weights, and which model is best, are learnt on other folds than those that are predicted. The difference of the two has"
         " its own interval, in the table: bars that overlap may still differ."
     )
-    return drawing.chart(
-        f"Models combined: {spaced(task.id)}", caption, "Fewer than two models can be combined."
-    )
+    return drawing.chart(f"Models combined: {spaced(task.id)}", caption, "Fewer than two models can be combined.")
 
 
 FIGURES = {"parts-worth": worth, "parts-system": by_system, "parts-failures": failures, "parts-stack": stacks}

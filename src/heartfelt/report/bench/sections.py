@@ -56,9 +56,7 @@ def all_scores(scores: Scores) -> Section:
 
 def coverage(scores: Scores) -> Section:
     """How many items were answered, why not all were, and how predictions were made."""
-    rows = [
-        (model, task, counts) for model, tasks in scores.coverage.items() for task, counts in tasks.items()
-    ]
+    rows = [(model, task, counts) for model, tasks in scores.coverage.items() for task, counts in tasks.items()]
     return section("bench/coverage", "coverage", rows=rows, most_frequent=_most_frequent)
 
 
@@ -91,10 +89,7 @@ def repeats(about: Mapping[str, ModelInfo]) -> Section:
 
 def method(scores: Scores) -> Section:
     """How the numbers were computed."""
-    chosen = [
-        (field.name, getattr(scores.options.selection, field.name))
-        for field in fields(scores.options.selection)
-    ]
+    chosen = [(field.name, getattr(scores.options.selection, field.name)) for field in fields(scores.options.selection)]
     return section(
         "bench/method",
         "method",

@@ -54,9 +54,7 @@ def write_bench(
     return target
 
 
-def fill_bench(
-    scores: Scores, predictions: pl.DataFrame, folder: Path, page: Path, snapshot: Snapshot | None
-) -> None:
+def fill_bench(scores: Scores, predictions: pl.DataFrame, folder: Path, page: Path, snapshot: Snapshot | None) -> None:
     """Put the files of a bench into an existing folder; ``page`` is where the page will be in the end."""
     for name, frame in ((PREDICTED, predictions), (ITEMS, scores.rows)):
         content = io.BytesIO()

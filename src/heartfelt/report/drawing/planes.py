@@ -131,16 +131,7 @@ def _map(axes: Axes, panel: Map) -> None:
     if not panel.points:
         # Without stimuli there is room for names.
         for spot in panel.stars:
-            note(
-                axes,
-                shortened(spot.label, 20),
-                (spot.x, spot.y),
-                "data",
-                (0, 5),
-                ha="center",
-                fontsize=5.6,
-                zorder=6,
-            )
+            note(axes, shortened(spot.label, 20), (spot.x, spot.y), "data", (0, 5), ha="center", fontsize=5.6, zorder=6)
     for spots, look in ((panel.crosses, {"marker": "x", "s": 14, "linewidths": 0.9}), (panel.stars, outline)):
         scattered(axes, spots, [panel.colour(spot.group) for spot in spots], zorder=5, **look)
 
@@ -170,11 +161,7 @@ def draw_curves(panels: Sequence[Curves], _: Sequence[Key]) -> Figure:
             band = [p for p in series.points if panel.banded and p.low is not None and p.high is not None]
             low, high = [p.low or 0.0 for p in band], [p.high or 0.0 for p in band]
             axes.fill_between([p.x for p in band], low, high, color=series.colour, alpha=0.15, linewidth=0)
-            x, y, label = (
-                [p.x for p in series.points],
-                [p.y for p in series.points],
-                shortened(series.label, 28),
-            )
+            x, y, label = ([p.x for p in series.points], [p.y for p in series.points], shortened(series.label, 28))
             axes.plot(x, y, color=series.colour, linestyle=DASHES[index % 4], label=label, zorder=3)
             x, y = [p.x for p in series.needed], [p.y for p in series.needed]
             axes.plot(x, y, "o", color=series.colour, markersize=4, zorder=4)

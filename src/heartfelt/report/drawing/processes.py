@@ -119,9 +119,7 @@ def _send_charts(charts: Mapping[str, Chart], folder: Path, helper: Helper | Non
 def _started(charts_from: int | IO[bytes]) -> Helper | None:
     command = [sys.executable, "-P", "-m", "heartfelt.report.drawing.files"]
     try:
-        return subprocess.Popen(
-            command, stdin=charts_from, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        return subprocess.Popen(command, stdin=charts_from, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     except OSError:
         return None
 

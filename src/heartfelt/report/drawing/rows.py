@@ -166,9 +166,7 @@ def _changes(axes: Axes, panel: Dumbbells, legend: Sequence[Key]) -> None:
     axes.add_collection(LineCollection(ends, colors=SOFT, linewidths=0.8, zorder=2), autolim=False)
     before, after = [row.before for row in panel.rows], [row.after for row in panel.rows]
     for sides, entry, offset in ((before, legend[0], -SPACING), (after, legend[1], SPACING)):
-        banded = [
-            (index + offset, side.low, side.high) for index, side in enumerate(sides) if side.low is not None
-        ]
+        banded = [(index + offset, side.low, side.high) for index, side in enumerate(sides) if side.low is not None]
         if banded:
             at, low, high = zip(*banded, strict=True)
             axes.hlines(at, low, high, color=entry.colour, linewidth=1.0, zorder=3)

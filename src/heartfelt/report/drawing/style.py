@@ -81,12 +81,7 @@ def name_columns(axes: Axes, labels: Sequence[str], turned: int = 0, step: int =
 
 
 def note(
-    axes: Axes,
-    text: str,
-    at: tuple[float, float],
-    frame: Any,
-    offset: tuple[float, float] = (0, 0),
-    **look: Any,
+    axes: Axes, text: str, at: tuple[float, float], frame: Any, offset: tuple[float, float] = (0, 0), **look: Any
 ) -> None:
     """A small grey text next to ``at``, a place in the coordinates of ``frame``, moved by ``offset`` points."""
     shown = {"fontsize": 6, "color": SOFT, "va": "bottom", **look}

@@ -9,15 +9,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from heartfelt.report.charts import Axis, Key, TracePanel, axis
-from heartfelt.report.drawing.style import (
-    COLUMN,
-    PAGE,
-    PrintFigure,
-    gridlines,
-    rows_and_columns,
-    scale,
-    shortened,
-)
+from heartfelt.report.drawing.style import COLUMN, PAGE, PrintFigure, gridlines, rows_and_columns, scale, shortened
 from heartfelt.report.palette import BASE_COLOUR, SOFT
 
 ROW = 2.1
@@ -27,9 +19,7 @@ ROW = 2.1
 def draw_traces(panels: Sequence[TracePanel], _: Sequence[Key]) -> Figure:
     """Two panels across, each with its spread below it."""
     down, across = rows_and_columns(len(panels), 2)
-    figure = PrintFigure(
-        figsize=(PAGE if across > 1 else COLUMN * 1.4, 0.2 + ROW * down), layout="constrained"
-    )
+    figure = PrintFigure(figsize=(PAGE if across > 1 else COLUMN * 1.4, 0.2 + ROW * down), layout="constrained")
     grid = figure.subfigures(down, across, squeeze=False)
     for index, part in enumerate(grid.flat):
         if index < len(panels):
@@ -45,13 +35,9 @@ def _courses(axes: Axes, panel: TracePanel) -> None:
     gridlines(axes, "y")
     scale(axes, "y", panel.y)
     lines = [list(zip(panel.moments, rater_values, strict=True)) for rater_values in panel.raters]
-    axes.add_collection(
-        LineCollection(lines, colors=SOFT, linewidths=0.4, alpha=0.45, zorder=2), autolim=False
-    )
+    axes.add_collection(LineCollection(lines, colors=SOFT, linewidths=0.4, alpha=0.45, zorder=2), autolim=False)
     if panel.low:
-        axes.fill_between(
-            panel.moments, panel.low, panel.high, color=BASE_COLOUR, alpha=0.2, linewidth=0, zorder=3
-        )
+        axes.fill_between(panel.moments, panel.low, panel.high, color=BASE_COLOUR, alpha=0.2, linewidth=0, zorder=3)
     axes.plot(panel.moments, panel.shared, color=BASE_COLOUR, linewidth=1.3, zorder=4)
 
 
@@ -61,10 +47,6 @@ def _spread(axes: Axes, panel: TracePanel) -> None:
     scale(
         axes,
         "y",
-        Axis(
-            label="SD", low=height.low, high=height.high, ticks=height.ticks[:: max(1, len(height.ticks) - 1)]
-        ),
+        Axis(label="SD", low=height.low, high=height.high, ticks=height.ticks[:: max(1, len(height.ticks) - 1)]),
     )
-    axes.plot(
-        [at for at, _ in panel.spread], [spread for _, spread in panel.spread], color=SOFT, linewidth=0.9
-    )
+    axes.plot([at for at, _ in panel.spread], [spread for _, spread in panel.spread], color=SOFT, linewidth=0.9)

@@ -159,14 +159,14 @@ def answers_by_system(analysis: Analysis) -> Chart | Absent:
             for system in systems
             for label, n, _ in tally.answers(system)
         ]
-    caption = "Share of each answer among the ratings of a system's stimuli, in percent; systems in order of their mean."
+    caption = (
+        "Share of each answer among the ratings of a system's stimuli, in percent; systems in order of their mean."
+    )
     reason = "the stimuli have no systems, or no single ratings were published"
     return builder.chart("Answers by system", caption, reason)
 
 
-@figure(
-    "system-ranking", "mean per system in order, with 95% intervals; systems that do not differ share a bar"
-)
+@figure("system-ranking", "mean per system in order, with 95% intervals; systems that do not differ share a bar")
 def system_ranking(analysis: Analysis) -> Chart | Absent:
     """One panel per question."""
     if analysis.summary.kind == "conveyance":
@@ -188,19 +188,12 @@ def system_ranking(analysis: Analysis) -> Chart | Absent:
             shade = colour(len(builder.panels))
             items.append(
                 Item(
-                    label=names[row.system],
-                    estimate=row.means.mean,
-                    colour=shade,
-                    cells=cells,
-                    note=note,
-                    after=after,
+                    label=names[row.system], estimate=row.means.mean, colour=shade, cells=cells, note=note, after=after
                 )
             )
         bounds = analysis.snapshot.study.scale_of(question).bounds()
         label = "mean" if bounds is None else f"mean (scale {bounds[0]:g} to {bounds[1]:g})"
-        builder.add(
-            question, label, items, ties=tied_runs({row.system: row.tied_with or () for row in ranked})
-        )
+        builder.add(question, label, items, ties=tied_runs({row.system: row.tied_with or () for row in ranked}))
     caption = (
         "Mean of each system in order, with 95% intervals that take both raters and stimuli as samples. Systems"
         " next to the same grey bar do not differ significantly (Holm's correction)."
@@ -214,9 +207,7 @@ def tied_runs(tied_with: Mapping[str, Sequence[str]]) -> tuple[tuple[int, int], 
     runs: list[tuple[int, int]] = []
     for start in range(len(names)):
         end = start
-        while end + 1 < len(names) and all(
-            names[end + 1] in tied_with[names[k]] for k in range(start, end + 1)
-        ):
+        while end + 1 < len(names) and all(names[end + 1] in tied_with[names[k]] for k in range(start, end + 1)):
             end += 1
         if end > start and not any(a <= start and end <= b for a, b in runs):
             runs.append((start, end))

@@ -50,10 +50,7 @@ def category_colours(result: CategoryQuestion) -> dict[str, str]:
     return {"": SOFT} | {name: colour(index) for index, name in enumerate(result.categories)}
 
 
-@figure(
-    "category-balance",
-    "share of the stimuli with each category as their label, and the share intended for it",
-)
+@figure("category-balance", "share of the stimuli with each category as their label, and the share intended for it")
 def category_balance(analysis: Analysis) -> Chart | Absent:
     """One panel per question: bars with intervals, next to an even share."""
     builder = IntervalPanels("share", letters=False)
@@ -145,9 +142,7 @@ def category_map(analysis: Analysis) -> Chart | Absent:
         table += [_row(result, category_place) for category_place in placed]
         legend |= {name: Key(spaced(name), look[name], "circle", name) for name in result.categories}
     if not panels:
-        reason = (
-            "no study of categories asks for valence and arousal" if _results(analysis) else NO_CATEGORIES
-        )
+        reason = "no study of categories asks for valence and arousal" if _results(analysis) else NO_CATEGORIES
         return Absent(reason)
     caption = (
         "Mean ratings of the stimuli of each category. Stars are means over stimuli; an ellipse holds 95% of a category's stimuli"
@@ -156,11 +151,7 @@ def category_map(analysis: Analysis) -> Chart | Absent:
     if step > 1:
         caption += f" One in {step} stimuli is drawn; means and ellipses are over all."
     return Chart(
-        title="Categories on the map",
-        caption=caption,
-        panels=panels,
-        rows=table,
-        legend=list(legend.values()),
+        title="Categories on the map", caption=caption, panels=panels, rows=table, legend=list(legend.values())
     )
 
 
@@ -170,9 +161,7 @@ def _points(analysis: Analysis, result: CategoryQuestion) -> pl.DataFrame:
     named = pl.col("question") == result.question
     points = labels.filter(named).select("stimulus", pl.col("answer").alias("category")).drop_nulls()
     for column, name in zip(("x", "y"), result.axes, strict=True):
-        question_values = labels.filter(pl.col("question") == name).select(
-            "stimulus", pl.col("value").alias(column)
-        )
+        question_values = labels.filter(pl.col("question") == name).select("stimulus", pl.col("value").alias(column))
         points = points.join(question_values, on="stimulus", maintain_order="left")
     return points.drop_nulls().sort("stimulus")
 
@@ -201,9 +190,7 @@ def _marks(category_place: CategoryPlace, result: CategoryQuestion) -> tuple[Spo
     if shape is None or shape.semi_axes is None or shape.angle is None:
         return spot, None
     long, short = shape.semi_axes
-    return spot, MapRegion(
-        x=spot.x, y=spot.y, long=long, short=short, angle=shape.angle, group=category_place.category
-    )
+    return spot, MapRegion(x=spot.x, y=spot.y, long=long, short=short, angle=shape.angle, group=category_place.category)
 
 
 def _row(result: CategoryQuestion, category_place: CategoryPlace) -> TableRow:
@@ -255,11 +242,7 @@ def category_consistency(analysis: Analysis) -> Chart | Absent:
         ]
         chance = (Line(0.5),)
         builder.add(
-            f"{spaced(fit.question)} on the category's side",
-            "share of answers",
-            items,
-            reach=[1.0],
-            lines=chance,
+            f"{spaced(fit.question)} on the category's side", "share of answers", items, reach=[1.0], lines=chance
         )
     caption = (
         "How consistent categories are with valence and arousal. Eta squared: share of the variance between stimuli that the"
@@ -271,8 +254,7 @@ def category_consistency(analysis: Analysis) -> Chart | Absent:
 
 
 @figure(
-    "category-confusion",
-    "what other raters answered given one rater's category, and categories recovered from the map",
+    "category-confusion", "what other raters answered given one rater's category, and categories recovered from the map"
 )
 def category_confusion(analysis: Analysis) -> Chart | Absent:
     """One panel between raters and one for the categories recovered from valence and arousal."""
@@ -282,11 +264,7 @@ def category_confusion(analysis: Analysis) -> Chart | Absent:
         if raters is not None:
             title = f"{of}raters of the same stimulus"
             _confused(
-                builder,
-                result.question,
-                title,
-                raters.confusion,
-                ("one rater", "another rater", "pairs of answers"),
+                builder, result.question, title, raters.confusion, ("one rater", "another rater", "pairs of answers")
             )
         recovered = result.recovered
         if recovered is not None and recovered.confusion is not None:
@@ -300,9 +278,7 @@ def category_confusion(analysis: Analysis) -> Chart | Absent:
     return builder.chart("Which categories are taken for each other", caption, NO_CATEGORIES)
 
 
-def _confused(
-    builder: Panels, question: str, title: str, table: ConfusionTable, labels: tuple[str, str, str]
-) -> None:
+def _confused(builder: Panels, question: str, title: str, table: ConfusionTable, labels: tuple[str, str, str]) -> None:
     names = [(spaced(name), spaced(name)) for name in table.columns]
     panel = confusion_panel(lettered(len(builder.panels), title), names, names, table.counts, labels)
     cells = tuple(
@@ -314,22 +290,14 @@ def _confused(
     )
     builder.panels.append(replace(panel, cells=cells))
     builder.table += [
-        {
-            "question": question,
-            "table": title,
-            "row": row,
-            "column": column,
-            "count": count,
-            "share_of_row": share,
-        }
+        {"question": question, "table": title, "row": row, "column": column, "count": count, "share_of_row": share}
         for row, counts, shares in zip(table.rows, table.counts, table.proportions, strict=True)
         for column, count, share in zip(table.columns, counts, shares, strict=True)
     ]
 
 
 @figure(
-    "attributes",
-    "which attributes (tags, styles, scenes) occur with which category more or less often than by chance",
+    "attributes", "which attributes (tags, styles, scenes) occur with which category more or less often than by chance"
 )
 def attributes(analysis: Analysis) -> Chart | Absent:
     """One panel per field: attributes in rows, categories in columns, shaded by lift."""
@@ -395,9 +363,7 @@ def _cooccurrence(table: AttributeTable, cell: CoOccurrence) -> TableRow:
     }
 
 
-@figure(
-    "field-agreement", "Krippendorff's alpha of every field at the level of its answers, with 95% intervals"
-)
+@figure("field-agreement", "Krippendorff's alpha of every field at the level of its answers, with 95% intervals")
 def field_agreement(analysis: Analysis) -> Chart | Absent:
     """One row per field."""
     fields = analysis.summary.field_agreement

@@ -152,12 +152,11 @@ def order_effect(analysis: Analysis) -> Chart | Absent:
         if comparison.order is not None
     ]
     builder.add(
-        "",
-        Axis(label="share of decided answers for the first", low=0.0, high=1.0, ticks=SHARES),
-        items,
-        lines=(HALF,),
+        "", Axis(label="share of decided answers for the first", low=0.0, high=1.0, ticks=SHARES), items, lines=(HALF,)
     )
-    caption = "Share of first choices with 95% intervals. The order is random, so without an effect of order it is one half."
+    caption = (
+        "Share of first choices with 95% intervals. The order is random, so without an effect of order it is one half."
+    )
     return builder.chart("Order of presentation", caption, "no order of presentation of two is known")
 
 
@@ -235,10 +234,7 @@ def best_worst(analysis: Analysis) -> Chart | Absent:
             for c in scored[:MOST_ROWS]
         ]
         builder.add(
-            spaced(comparison.question),
-            "times best less times worst, per time shown",
-            items,
-            lines=(Line(0.0),),
+            spaced(comparison.question), "times best less times worst, per time shown", items, lines=(Line(0.0),)
         )
     caption = "Best-worst scores with 95% intervals over raters: 1 if always best, -1 if always worst."
     return builder.chart("Best and worst", caption, "no question asks for the best and the worst")
@@ -303,11 +299,7 @@ def mushra_medians(analysis: Analysis) -> Chart | Absent:
             Item(
                 label=names[c.name],
                 estimate=Estimate(
-                    value=c.median,
-                    low=c.quartiles[0],
-                    high=c.quartiles[1],
-                    method="median",
-                    interval="quartiles",
+                    value=c.median, low=c.quartiles[0], high=c.quartiles[1], method="median", interval="quartiles"
                 ),
                 colour=ROLES.get(c.role, BASE_COLOUR),
                 cells={"question": question, "condition": c.name},
@@ -317,7 +309,9 @@ def mushra_medians(analysis: Analysis) -> Chart | Absent:
             for c in conditions
         ]
         builder.add(spaced(question), GRADES, items)
-    caption = "Median grade and quartiles of every condition over listeners and items, after post-screening (ITU-R BS.1534)."
+    caption = (
+        "Median grade and quartiles of every condition over listeners and items, after post-screening (ITU-R BS.1534)."
+    )
     return builder.chart("MUSHRA medians and quartiles", caption, NO_MUSHRA)
 
 
@@ -332,11 +326,7 @@ def abx(analysis: Analysis) -> Chart | Absent:
                 estimate=pair.share,
                 colour=SOFT if pair.a == ALL else BASE_COLOUR,
                 cells={"question": comparison.question, "a": pair.a, "b": pair.b},
-                after={
-                    "p": pair.p_corrected,
-                    "d_prime": pair.d_prime.value,
-                    "equivalence_p": pair.equivalence_p,
-                },
+                after={"p": pair.p_corrected, "d_prime": pair.d_prime.value, "equivalence_p": pair.equivalence_p},
             )
             for pair in comparison.abx[: MOST_ROWS + 1]
         ]

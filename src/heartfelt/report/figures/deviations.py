@@ -77,21 +77,11 @@ def deviation_by_system(analysis: Analysis) -> Chart | Absent:
             cells = {"question": question, "system": row.system}
             shade = colour(len(builder.panels))
             items.append(
-                Item(
-                    label=names[row.system],
-                    estimate=row.means.deviation,
-                    colour=shade,
-                    cells=cells,
-                    note=counts,
-                )
+                Item(label=names[row.system], estimate=row.means.deviation, colour=shade, cells=cells, note=counts)
             )
-        marks = brackets(
-            analysis, question, "signed", "system", {s.system: names[s.system] for s in deviating}
-        )
+        marks = brackets(analysis, question, "signed", "system", {s.system: names[s.system] for s in deviating})
         builder.add(question, f"{question} deviation", items, lines=(Line(0.0),), brackets=marks)
-    caption = (
-        f"Mean deviation of each system's stimuli from their intents' references, with 95% intervals. {STARS}"
-    )
+    caption = f"Mean deviation of each system's stimuli from their intents' references, with 95% intervals. {STARS}"
     return builder.chart("Deviation by system", caption, "no system has a deviation from a reference")
 
 
@@ -110,9 +100,7 @@ def absolute_deviation_by_quadrant(analysis: Analysis) -> Chart | Absent:
             for row in (quadrants.by_quadrant if quadrants else ())
             if row.question == question and row.absolute_deviation.value is not None
         }
-        order = sorted(
-            by_group, key=lambda group: look.ids.index(group) if group in look.ids else len(look.ids)
-        )
+        order = sorted(by_group, key=lambda group: look.ids.index(group) if group in look.ids else len(look.ids))
         items = []
         for group in order:
             cells = {"question": question, "quadrant": group}
@@ -130,16 +118,13 @@ def absolute_deviation_by_quadrant(analysis: Analysis) -> Chart | Absent:
     short = [f"{look.short(g)} {look.name(g)}" for g in look.ids if look.short(g) != look.name(g)]
     meaning = f" ({'; '.join(short)})" if short else ""
     caption = (
-        f"Mean absolute deviation from the reference per quadrant of the intents{meaning}, with 95%"
-        f" intervals. {STARS}"
+        f"Mean absolute deviation from the reference per quadrant of the intents{meaning}, with 95% intervals. {STARS}"
     )
     reason = "the intents have no quadrants with references"
     return builder.chart("Absolute deviation by quadrant", caption, reason)
 
 
-@figure(
-    "absolute-deviation-by-system-and-quadrant", "mean absolute deviation of every system in every quadrant"
-)
+@figure("absolute-deviation-by-system-and-quadrant", "mean absolute deviation of every system in every quadrant")
 def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Absent:
     """One panel per question: systems in rows, quadrants in columns."""
     look, names = quadrant_look(analysis.snapshot.study), system_names(analysis.snapshot)
@@ -156,8 +141,7 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
         if len(systems) < 2 or len(groups) < 2:
             continue
         cells = tuple(
-            tuple(_deviation_cell(by_cell.get((s, g)), f"{names[s]}, {look.name(g)}") for g in groups)
-            for s in systems
+            tuple(_deviation_cell(by_cell.get((s, g)), f"{names[s]}, {look.name(g)}") for g in groups) for s in systems
         )
         high = max(float(row.absolute_deviation) for row in by_cell.values())
         rows, columns = tuple(names[s] for s in systems), tuple(map(look.short, groups))
@@ -199,9 +183,7 @@ def _deviation_cell(row: QuadrantMeans | None, title: str) -> HeatCell:
     return HeatCell(value, number(value, 1), f"{words}\n{row.n_stimuli} stimuli")
 
 
-@figure(
-    "slopes", "slope of perceived on intended per system: below 1 the stimuli are more neutral than intended"
-)
+@figure("slopes", "slope of perceived on intended per system: below 1 the stimuli are more neutral than intended")
 def slopes(analysis: Analysis) -> Chart | Absent:
     """One panel per question with references."""
     names = system_names(analysis.snapshot)
@@ -255,26 +237,14 @@ def intended_and_perceived(analysis: Analysis) -> Chart | Absent:
 
 
 def _add_confusion(
-    builder: Panels,
-    question: str,
-    crossed: ConfusionTable,
-    short: Callable[[str], str],
-    full: Callable[[str], str],
+    builder: Panels, question: str, crossed: ConfusionTable, short: Callable[[str], str], full: Callable[[str], str]
 ) -> None:
     """Add a panel; columns beyond the intended ones are shown if anything is in them."""
-    shown = [
-        j
-        for j in range(len(crossed.columns))
-        if j < len(crossed.rows) or any(line[j] for line in crossed.counts)
-    ]
+    shown = [j for j in range(len(crossed.columns)) if j < len(crossed.rows) or any(line[j] for line in crossed.counts)]
     columns = [crossed.columns[j] for j in shown]
     counts = [[line[j] for j in shown] for line in crossed.counts]
-    rows_named, columns_named = (
-        [(short(name), full(name)) for name in side] for side in (crossed.rows, columns)
-    )
-    builder.panels.append(
-        confusion(question, rows_named, columns_named, counts, ("intended", "perceived", "stimuli"))
-    )
+    rows_named, columns_named = ([(short(name), full(name)) for name in side] for side in (crossed.rows, columns))
+    builder.panels.append(confusion(question, rows_named, columns_named, counts, ("intended", "perceived", "stimuli")))
     where = {"question": question} if question else {}
     builder.table += [
         {**where, "intended": row, "perceived": crossed.columns[j], "stimuli": line[j], "share": shares[j]}

@@ -86,11 +86,7 @@ def perceived_maps(analysis: Analysis) -> Chart | Absent:
     if step > 1:
         caption += f" One in {step} stimuli is drawn; means and ellipses are over all."
     return Chart(
-        title="Intended and perceived",
-        caption=caption,
-        panels=panels,
-        rows=points.to_dicts(),
-        legend=look.legend(),
+        title="Intended and perceived", caption=caption, panels=panels, rows=points.to_dicts(), legend=look.legend()
     )
 
 
@@ -113,12 +109,7 @@ def _points(
 
 
 def _map(
-    study: Study,
-    title: str,
-    stimuli: pl.DataFrame,
-    pair: tuple[Question, Question],
-    look: QuadrantLook,
-    step: int = 1,
+    study: Study, title: str, stimuli: pl.DataFrame, pair: tuple[Question, Question], look: QuadrantLook, step: int = 1
 ) -> Map:
     """The stimuli of a system, every ``step``-th of them, and a cross where each of their intents is meant to be."""
     across, up = pair[0].id, pair[1].id
@@ -183,10 +174,7 @@ def _quadrant_means(
     return _means(stimuli, "group", pair, look, words)
 
 
-@figure(
-    "deviation-maps",
-    "mean deviation from the reference per system (a) and per quadrant (b) in two dimensions",
-)
+@figure("deviation-maps", "mean deviation from the reference per system (a) and per quadrant (b) in two dimensions")
 def deviation_maps(analysis: Analysis) -> Chart | Absent:
     """A panel of systems and one of quadrants."""
     pair = mapped_questions(analysis.snapshot.study)
@@ -196,9 +184,7 @@ def deviation_maps(analysis: Analysis) -> Chart | Absent:
     look, names = quadrant_look(analysis.snapshot.study), system_names(analysis.snapshot)
     quadrants = analysis.summary.quadrants
     systems = {(row.system, row.question): row.means.deviation for row in analysis.summary.systems or ()}
-    groups = {
-        (row.quadrant, row.question): row.deviation for row in (quadrants.by_quadrant if quadrants else ())
-    }
+    groups = {(row.quadrant, row.question): row.deviation for row in (quadrants.by_quadrant if quadrants else ())}
     builder = Panels()
     for part, deviations in (("systems", systems), ("quadrants", groups)):
         points = []
@@ -217,15 +203,7 @@ def deviation_maps(analysis: Analysis) -> Chart | Absent:
             title = lettered(len(builder.panels), part)
             x_axis, y_axis = _square(points, across, up)
             builder.panels.append(
-                PlaneChart(
-                    title=title,
-                    x=x_axis,
-                    y=y_axis,
-                    points=tuple(points),
-                    arrows=True,
-                    equal=True,
-                    named=True,
-                )
+                PlaneChart(title=title, x=x_axis, y=y_axis, points=tuple(points), arrows=True, equal=True, named=True)
             )
         builder.table += [
             {
@@ -283,9 +261,7 @@ def intent_maps(snapshot: Snapshot, labels: pl.DataFrame, origin: str = "perceiv
         intended = {cross.label: cross for cross in panel.crosses}
         means = _means(system_points, "intent", pair, look, words)
         lines = tuple(
-            Segment(
-                x1=intended[mean.label].x, y1=intended[mean.label].y, x2=mean.x, y2=mean.y, group=mean.group
-            )
+            Segment(x1=intended[mean.label].x, y1=intended[mean.label].y, x2=mean.x, y2=mean.y, group=mean.group)
             for mean in means
             if mean.label in intended
         )
@@ -293,6 +269,4 @@ def intent_maps(snapshot: Snapshot, labels: pl.DataFrame, origin: str = "perceiv
     if not panels:
         return None
     key = f"✕ intended   ● {origin} mean of an intent   · one stimulus (select it to hear or see it)"
-    return Chart(
-        title=f"Intended and {origin}", caption="", panels=panels, rows=(), legend=look.legend(), key=key
-    )
+    return Chart(title=f"Intended and {origin}", caption="", panels=panels, rows=(), legend=look.legend(), key=key)

@@ -45,17 +45,11 @@ UNITS = {
     "F": ("Tests", "F"),
 }
 """The panels of the figure of sensitivity, with the units of their axes."""
-STARTS = {
-    "slope of": "slope",
-    "signed deviation of": "deviation",
-    "mean of": "mean",
-    "strength of": "strength",
-}
+STARTS = {"slope of": "slope", "signed deviation of": "deviation", "mean of": "mean", "strength of": "strength"}
 
 
 @figure(
-    "raters",
-    "information in each rater's answers against their bias; flagged raters marked, parallel answers linked",
+    "raters", "information in each rater's answers against their bias; flagged raters marked, parallel answers linked"
 )
 def raters(analysis: Analysis) -> Chart | Absent:
     """One point per rater the rules could judge."""
@@ -96,9 +90,7 @@ def raters(analysis: Analysis) -> Chart | Absent:
         " sequences run in parallel."
     )
     if len(shown) < len(points):
-        caption += (
-            f" {number(len(shown))} of {number(len(points))} raters are drawn, all flagged ones among them."
-        )
+        caption += f" {number(len(shown))} of {number(len(points))} raters are drawn, all flagged ones among them."
     group_of = {name: at for at, group in enumerate(groups, 1) for name in group}
     table = []
     for p in points:
@@ -120,9 +112,7 @@ def _mean(flags: pl.DataFrame, rule: str) -> pl.DataFrame:
     return rule_flags.group_by("rater").agg(pl.mean("value").alias("mean"), pl.sum("n"))
 
 
-@figure(
-    "sensitivity", "headline figures with all raters and without those the default policy would leave out"
-)
+@figure("sensitivity", "headline figures with all raters and without those the default policy would leave out")
 def sensitivity(analysis: Analysis) -> Chart | Absent:
     """One panel per unit; every figure is in the table behind it."""
     left_out = analysis.summary.screening.dropped_by_default
@@ -162,9 +152,7 @@ def sensitivity(analysis: Analysis) -> Chart | Absent:
         }
         for row in compared
     ]
-    return Chart(
-        title="With and without the flagged raters", caption=caption, panels=panels, rows=table, legend=legend
-    )
+    return Chart(title="With and without the flagged raters", caption=caption, panels=panels, rows=table, legend=legend)
 
 
 def _cells(name: str, side: DumbbellEnd | None) -> dict[str, Cell]:
@@ -217,18 +205,12 @@ def rater_groups(analysis: Analysis) -> Chart | Absent:
             cells = {"question": question, "group": row.group}
             means.append(
                 Item(
-                    label=row.group,
-                    estimate=row.mean,
-                    colour=COLOURS[0],
-                    cells={**cells, "figure": "mean"},
-                    note=note,
+                    label=row.group, estimate=row.mean, colour=COLOURS[0], cells={**cells, "figure": "mean"}, note=note
                 )
             )
             alpha = row.alpha.estimate
             alphas.append(
-                Item(
-                    label=row.group, estimate=alpha, colour=INK, cells={**cells, "figure": "alpha"}, note=note
-                )
+                Item(label=row.group, estimate=alpha, colour=INK, cells={**cells, "figure": "alpha"}, note=note)
             )
         visible = index < MOST_QUESTIONS
         builder.add(f"{question}: mean", "mean", means, visible=visible)

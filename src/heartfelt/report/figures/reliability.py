@@ -61,9 +61,7 @@ def reliability_by_raters(analysis: Analysis) -> Chart | Absent:
     raters = mean_ratings(analysis.summary.counts.ratings_per_item)
     reached = [count + 2 for part in shown.values() for _, count in _needed(part)]
     last = int(min(MOST_RATERS, max([10, *reached, 2 * (raters or 0.0)])))
-    series = tuple(
-        _series(question, part, colour(index), last) for index, (question, part) in enumerate(shown.items())
-    )
+    series = tuple(_series(question, part, colour(index), last) for index, (question, part) in enumerate(shown.items()))
     step = 2 if last <= 12 else 5 if last <= 30 else 10
     banded = len(series) <= MOST_BANDS
     panel = Curves(
@@ -94,9 +92,7 @@ def _needed(part: Reliability) -> list[tuple[str, int]]:
 
 def _series(question: str, part: Reliability, shade: str, last: int) -> Series:
     needed = [
-        CurvePoint(
-            x=count, y=float(target), words=f"{question}: {count} raters for a reliability of {target}"
-        )
+        CurvePoint(x=count, y=float(target), words=f"{question}: {count} raters for a reliability of {target}")
         for target, count in _needed(part)
         if count <= last
     ]
@@ -116,8 +112,7 @@ def mean_ratings(ratings_per_item: Mapping[str, int]) -> float | None:
 
 
 @figure(
-    "ceiling",
-    "the highest correlation or accuracy a predictor can be expected to reach, and what cell means reach",
+    "ceiling", "the highest correlation or accuracy a predictor can be expected to reach, and what cell means reach"
 )
 def ceiling(analysis: Analysis) -> Chart | Absent:
     """One panel per question: overall, per system and within cells, next to what cell means and one rater reach."""
@@ -146,9 +141,7 @@ def _metric(ceilings: Ceilings) -> str:
 def _ceiling_items(question: str, ceilings: Ceilings, names: DisplayNames) -> list[Item]:
     correlation = _metric(ceilings) == "correlation"
     by_system = ceilings.by_system or {}
-    systems = (
-        sorted(by_system, key=lambda key: names[key].casefold()) if len(by_system) <= MOST_SYSTEMS else []
-    )
+    systems = sorted(by_system, key=lambda key: names[key].casefold()) if len(by_system) <= MOST_SYSTEMS else []
     entries: list[tuple[str, Estimate | None, str]] = [
         ("all stimuli", ceilings.correlation if correlation else ceilings.accuracy, BASE_COLOUR),
         *([] if correlation else [("all stimuli, smooth family", ceilings.accuracy_smooth, BASE_COLOUR)]),
@@ -207,9 +200,7 @@ def agreement(analysis: Analysis) -> Chart | Absent:
     parts = analysis.summary.agreement or {}
     coefficients = {name: {q: _coefficient(part, name) for q, part in parts.items()} for name in COEFFICIENTS}
     estimated = [
-        name
-        for name, estimates in coefficients.items()
-        if any(e.value is not None for e in estimates.values())
+        name for name, estimates in coefficients.items() if any(e.value is not None for e in estimates.values())
     ]
     if not estimated:
         return Absent(why_missing(analysis, "agreement", "no question is answered in categories"))
@@ -228,7 +219,9 @@ def agreement(analysis: Analysis) -> Chart | Absent:
         for name in estimated[:MOST_COEFFICIENTS]:
             cells |= numbers(coefficients[name][q], name, prefix=f"{name}_")
         table.append(cells)
-    caption = "Agreement between raters on each question, with 95% intervals; an alpha or kappa of 0 is agreement by chance."
+    caption = (
+        "Agreement between raters on each question, with 95% intervals; an alpha or kappa of 0 is agreement by chance."
+    )
     if len(shown) < len(order):
         caption += f" The {half} highest and the {half} lowest of {len(order)} questions."
     return Chart(title="Agreement by question", caption=caption, panels=panels, rows=table)

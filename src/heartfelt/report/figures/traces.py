@@ -43,9 +43,7 @@ def shown_stimuli(question: TraceQuestion, most: int = MOST_STIMULI) -> list[Tra
     """A choice of stimuli from the one raters agree on most to the one they agree on least, evenly between."""
     concordant = [stimulus for stimulus in question.stimuli if stimulus.pairwise.value is not None]
     concordant.sort(key=lambda stimulus: (-float(stimulus.pairwise.value or 0.0), stimulus.stimulus))
-    single_traces = [
-        stimulus for stimulus in question.stimuli if stimulus.pairwise.value is None and stimulus.samples
-    ]
+    single_traces = [stimulus for stimulus in question.stimuli if stimulus.pairwise.value is None and stimulus.samples]
     if len(concordant) > most:
         positions = np.linspace(0, len(concordant) - 1, most).round().astype(int)
         return [concordant[index] for index in dict.fromkeys(positions.tolist())]
@@ -53,8 +51,7 @@ def shown_stimuli(question: TraceQuestion, most: int = MOST_STIMULI) -> list[Tra
 
 
 @figure(
-    "traces",
-    "the raters' traces of a choice of stimuli, what they share with its band, and how far apart they are",
+    "traces", "the raters' traces of a choice of stimuli, what they share with its band, and how far apart they are"
 )
 def traces(analysis: Analysis) -> Chart | Absent:
     """One panel per stimulus and question; the table behind it has the shared course of every stimulus."""
@@ -89,11 +86,7 @@ def traces(analysis: Analysis) -> Chart | Absent:
 
 
 def _panel(
-    question: TraceQuestion,
-    stimulus: TraceStimulus,
-    data: Traces,
-    course: Mapping[str, Any],
-    limits: Sequence[float],
+    question: TraceQuestion, stimulus: TraceStimulus, data: Traces, course: Mapping[str, Any], limits: Sequence[float]
 ) -> TracePanel:
     step = max(1, math.ceil(data.values.shape[1] / MOST_MOMENTS))
     moments = data.seconds[::step]
@@ -103,21 +96,14 @@ def _panel(
     start, end = 0.0, float(moments[-1])
     label = "seconds" if question.timed else "samples"
     agree = stimulus.pairwise
-    note = plural(stimulus.raters, "rater") + (
-        "" if agree.value is None else f", CCC of two {interval(agree)}"
-    )
+    note = plural(stimulus.raters, "rater") + ("" if agree.value is None else f", CCC of two {interval(agree)}")
     return TracePanel(
         title=f"{spaced(question.question)}: {stimulus.stimulus}",
         note=note,
         stimulus=stimulus.stimulus,
         timed=question.timed,
         x=Axis(label=label, low=start, high=end, ticks=ticks(start, end) if end > start else ()),
-        y=Axis(
-            label=spaced(question.question),
-            low=reach.low,
-            high=reach.high,
-            ticks=ticks(reach.low, reach.high),
-        ),
+        y=Axis(label=spaced(question.question), low=reach.low, high=reach.high, ticks=ticks(reach.low, reach.high)),
         moments=tuple(np.round(moments, 3).tolist()),
         raters=tuple(tuple(line) for line in np.round(lines, 4).tolist()),
         shared=_rounded(course["samples"][::step]),
@@ -170,9 +156,7 @@ def trace_agreement(analysis: Analysis) -> Chart | Absent:
             for label, estimate in rows.items()
         ]
         title = spaced(question.question)
-        builder.add(
-            title, "CCC, mean over stimuli", items, include=[0.0, 1.0], visible=index < MOST_QUESTIONS
-        )
+        builder.add(title, "CCC, mean over stimuli", items, include=[0.0, 1.0], visible=index < MOST_QUESTIONS)
     caption = (
         "Lin's concordance correlation of traces, means over stimuli with 95% intervals that take stimuli as the sample. The"
         " ceilings are what a perfect predictor of the shared course can expect with one rater, and with the mean of the"
@@ -204,21 +188,13 @@ def trace_lags(analysis: Analysis) -> Chart | Absent:
         shown = several if len(several) <= MOST_RATERS else several[:half] + several[-half:]
         cut |= len(shown) < len(items)
         title = spaced(question.question)
-        builder.add(
-            title,
-            f"later than the others ({unit})",
-            shown,
-            lines=(Line(0.0),),
-            visible=index < MOST_QUESTIONS,
-        )
+        builder.add(title, f"later than the others ({unit})", shown, lines=(Line(0.0),), visible=index < MOST_QUESTIONS)
         builder.add("", "", [item for item in items if item not in shown], visible=False)
     caption = (
         "A rater's lag is the shift at which the trace follows the mean of the others best, averaged over stimuli, with 95%"
         " intervals over stimuli; positive is later."
     )
-    caption += (
-        " The latest and the earliest raters are drawn, of those with several stimuli if any." if cut else ""
-    )
+    caption += " The latest and the earliest raters are drawn, of those with several stimuli if any." if cut else ""
     return builder.chart("Lags of raters", caption, "no rater's trace follows the others")
 
 

@@ -19,10 +19,7 @@ MOST_FIELDS = 24
 
 
 def _items(
-    drafts: DraftVerification,
-    of: Callable[[DraftedField], Estimate],
-    colour: str,
-    note: Callable[[DraftedField], str],
+    drafts: DraftVerification, of: Callable[[DraftedField], Estimate], colour: str, note: Callable[[DraftedField], str]
 ) -> list[Item]:
     return [
         Item(
@@ -45,9 +42,7 @@ def field_name(name: str) -> str:
     return "all fields" if name == ALL else spaced(name)
 
 
-@figure(
-    "draft-verdicts", "how often drafts of a machine were accepted as they were, and planted errors missed"
-)
+@figure("draft-verdicts", "how often drafts of a machine were accepted as they were, and planted errors missed")
 def draft_verdicts(analysis: Analysis) -> Chart | Absent:
     """One row per field."""
     drafts = analysis.summary.verification
@@ -67,19 +62,12 @@ def draft_verdicts(analysis: Analysis) -> Chart | Absent:
     panels.add(
         "Planted errors accepted",
         _shares("share of planted drafts"),
-        _items(
-            drafts,
-            lambda field: field.missed,
-            COLOURS[1],
-            lambda field: plural(field.planted, "planted draft"),
-        ),
+        _items(drafts, lambda field: field.missed, COLOURS[1], lambda field: plural(field.planted, "planted draft")),
     )
     panels.add(
         "Accuracy of drafts",
         _shares("similarity to own answers"),
-        _items(
-            drafts, lambda field: field.accuracy, COLOURS[2], lambda field: plural(field.hidden, "answer")
-        ),
+        _items(drafts, lambda field: field.accuracy, COLOURS[2], lambda field: plural(field.hidden, "answer")),
     )
     caption = (
         "Shares with 95% intervals over raters and stimuli. A planted draft belongs to another stimulus; accepting it means that"
@@ -155,8 +143,7 @@ def planted_errors(analysis: Analysis) -> Chart | Absent:
     panels.add("", "share", items[MOST_RATERS:], visible=False)
     caption = (
         "One row per rater, with 95% intervals over stimuli. A rater in orange accepted more planted drafts than chance explains"
-        " for somebody who looks (rule rubber-stamping)."
-        + first_of(min(MOST_RATERS, len(met)), len(met), "raters")
+        " for somebody who looks (rule rubber-stamping)." + first_of(min(MOST_RATERS, len(met)), len(met), "raters")
     )
     return panels.chart("Planted drafts accepted, by rater", caption, "no rater met a planted draft")
 
@@ -164,6 +151,4 @@ def planted_errors(analysis: Analysis) -> Chart | Absent:
 def stampers(analysis: Analysis) -> set[str]:
     """The raters whom the rule rubber-stamping flags."""
     flags = analysis.panel.flags
-    return set(
-        flags.filter((flags["rule"] == "rubber-stamping") & flags["flagged"])["rater"].drop_nulls().to_list()
-    )
+    return set(flags.filter((flags["rule"] == "rubber-stamping") & flags["flagged"])["rater"].drop_nulls().to_list())

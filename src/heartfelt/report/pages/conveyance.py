@@ -21,9 +21,7 @@ from heartfelt.scoring.conveyance import Conveyed, PredictedConveyance, SystemDe
 from heartfelt.serialization import write_json
 from heartfelt.stats.estimate import Estimate
 
-PREDICTED = (
-    "Predicted, not rated: these numbers come from a model, whose own error is part of every interval."
-)
+PREDICTED = "Predicted, not rated: these numbers come from a model, whose own error is part of every interval."
 
 
 def headline(result: PredictedConveyance) -> str:
@@ -55,9 +53,7 @@ def write_conveyance(conveyed: Conveyed, folder: Path | str, *, replace: bool = 
     target, result = Path(folder), conveyed.result
     words = headline(result)
     charts = {
-        "predicted-deviation": _chart(
-            result.deviation_by_system, "deviation", "Predicted deviation", 0.0, words
-        ),
+        "predicted-deviation": _chart(result.deviation_by_system, "deviation", "Predicted deviation", 0.0, words),
         "predicted-slopes": _chart(result.slopes, "slope", "Predicted slopes", 1.0, words),
     }
     with whole_folder(target, replace=replace) as staging, drawing(charts, staging / "figures"):
@@ -108,9 +104,7 @@ def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -
     quadrants = result.quadrants
     if quadrants is not None:
         counts = [[name, *line] for name, line in zip(quadrants.rows, quadrants.counts, strict=True)]
-        sections.append(
-            section("pages/conveyance_quadrants", "quadrants", quadrants=quadrants, counts=counts)
-        )
+        sections.append(section("pages/conveyance_quadrants", "quadrants", quadrants=quadrants, counts=counts))
     facts = [
         ("clips", f"{result.stimuli:,}"),
         ("rated by people", f"{result.rated:,}"),
@@ -135,9 +129,7 @@ def _maps(conveyed: Conveyed, charts: dict[str, Chart | Absent]) -> list[Section
         return []
     charts["map-predicted"] = replace(predicted, title="Predicted", caption=PREDICTED)
     if conveyed.snapshot.survey.ratings:
-        rated = intent_maps(
-            conveyed.snapshot, labels(conveyed.snapshot, LabelOptions(minimum_ratings=1)).table
-        )
+        rated = intent_maps(conveyed.snapshot, labels(conveyed.snapshot, LabelOptions(minimum_ratings=1)).table)
         if rated is not None:
             charts["map-rated"] = replace(rated, title="Rated", caption="People's ratings of the same clips.")
     names = [name for name in ("map-predicted", "map-rated") if name in charts]

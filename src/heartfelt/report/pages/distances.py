@@ -97,11 +97,7 @@ def _plane(result: SystemDistances) -> Chart | Absent:
             points.append(estimated_point(row.distance, mean, label=row.system, words=words, **look))
             cells = {"metric": metric, "question": question, "system": row.system}
             builder.table.append(
-                {
-                    **cells,
-                    **numbers(row.distance, metric, prefix=f"{metric}_"),
-                    **numbers(mean, "mean", prefix="mean_"),
-                }
+                {**cells, **numbers(row.distance, metric, prefix=f"{metric}_"), **numbers(mean, "mean", prefix="mean_")}
             )
         if points:
             across = axis(metric, [end for point in points for end in (point.x, point.xl, point.xh)])
@@ -110,9 +106,7 @@ def _plane(result: SystemDistances) -> Chart | Absent:
                 PlaneChart(title=f"{metric}, {question}", x=across, y=up, points=tuple(points), named=True)
             )
     caption = "Each point is a system: its distance across, people's mean up. Bars are 95% intervals."
-    return builder.chart(
-        "Distance and people's means", caption, "People's means of the systems are not known."
-    )
+    return builder.chart("Distance and people's means", caption, "People's means of the systems are not known.")
 
 
 def _page(result: SystemDistances, charts: dict[str, Chart | Absent]) -> ReportPage:

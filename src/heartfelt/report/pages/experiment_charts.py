@@ -77,12 +77,7 @@ def _intervals(experiment: Experiment) -> Chart | Absent:
         for part, row in {row.tested_on: row for row in rows}.items():
             name = "ceiling" if len({row.tested_on for row in rows}) == 1 else f"ceiling: {part}"
             items.append(
-                Item(
-                    label=name,
-                    estimate=row.ceiling,
-                    colour=SOFT,
-                    cells={"question": question, "condition": name},
-                )
+                Item(label=name, estimate=row.ceiling, colour=SOFT, cells={"question": question, "condition": name})
             )
         builder.add(question, SCORES[rows[0].metric][0], items, reach=(0.0, 1.0))
     return builder.chart(
@@ -104,9 +99,7 @@ def _matrix(experiment: Experiment) -> Chart | Absent:
         tops = {row.tested_on: row.ceiling for row in rows}
         cells.append(
             tuple(
-                HeatCell(
-                    tops[b].value, share(tops[b].value), f"ceiling of {b}: {interval(tops[b], bare=True)}"
-                )
+                HeatCell(tops[b].value, share(tops[b].value), f"ceiling of {b}: {interval(tops[b], bare=True)}")
                 for b in parts
             )
         )
@@ -133,18 +126,13 @@ def _matrix(experiment: Experiment) -> Chart | Absent:
         ]
     if not panels:
         return Absent("no score is defined")
-    return Chart(
-        title="Trained on rows, tested on columns", caption=experiment.about, panels=panels, rows=table
-    )
+    return Chart(title="Trained on rows, tested on columns", caption=experiment.about, panels=panels, rows=table)
 
 
 def _heat(row: ScoreRow | None, trained: str, tested: str) -> HeatCell:
     if row is None:
         return HeatCell(None, "–", f"trained on {trained}, tested on {tested}: not part of the experiment")
-    words = (
-        f"trained on: {trained}\ntested on: {tested}\n{_named(row)}"
-        f"\nceiling {interval(row.ceiling, bare=True)}"
-    )
+    words = f"trained on: {trained}\ntested on: {tested}\n{_named(row)}\nceiling {interval(row.ceiling, bare=True)}"
     return HeatCell(row.score.value, share(row.score.value), words)
 
 
@@ -190,17 +178,15 @@ def _law(experiment: Experiment) -> Chart | Absent:
                 for prediction in curve.ahead
             ]
         panels.append(_curves(question, experiment, rows, tuple(series), laws.get(question)))
-    caption = f"{experiment.about} Bands: 95% intervals; dashed: ceiling. Beyond the last measured point: extrapolation."
+    caption = (
+        f"{experiment.about} Bands: 95% intervals; dashed: ceiling. Beyond the last measured point: extrapolation."
+    )
     return Chart(title=TITLES["learning-curve"], caption=caption, panels=panels, rows=table)
 
 
 def _points(rows: Sequence[ScoreRow], label: str) -> tuple[CurvePoint, ...]:
     return tuple(
-        _point(
-            row.level or 0.0,
-            row.score,
-            f"{row.condition}\n{number(row.level or 0.0, 0)} {label}\n{_named(row)}",
-        )
+        _point(row.level or 0.0, row.score, f"{row.condition}\n{number(row.level or 0.0, 0)} {label}\n{_named(row)}")
         for row in rows
         if row.score.value is not None
     )
@@ -238,11 +224,7 @@ def _curves(
     top = rows[0].ceiling.value
     tops = [limit for point in every for limit in (point.y, point.low, point.high)]
     lines = () if top is None else (Line(top, share(top)),)
-    reached = (
-        None
-        if curve is None or curve.why_missing
-        else Line(max(row.level or 0.0 for row in rows), "all data")
-    )
+    reached = None if curve is None or curve.why_missing else Line(max(row.level or 0.0 for row in rows), "all data")
     return Curves(
         title=question,
         x=axis(experiment.axis, [point.x for point in every], include=(0.0,)),

@@ -49,9 +49,7 @@ def matrix_table(experiment: Experiment) -> pl.DataFrame:
     for question in experiment.questions:
         for trained, row_of in _matrix_rows(experiment, question):
             cells = {
-                part: (row_of[part].score, row_of[part].over_seeds)
-                for part in _parts(experiment)
-                if part in row_of
+                part: (row_of[part].score, row_of[part].over_seeds) for part in _parts(experiment) if part in row_of
             }
             rows.append(_matrix_line(experiment, question, trained, cells))
         tops = {part: (top, None) for part, top in _ceilings(experiment, question).items()}
@@ -60,10 +58,7 @@ def matrix_table(experiment: Experiment) -> pl.DataFrame:
 
 
 def _matrix_line(
-    experiment: Experiment,
-    question: str,
-    trained: str,
-    cells: Mapping[str, tuple[Estimate, Estimate | None]],
+    experiment: Experiment, question: str, trained: str, cells: Mapping[str, tuple[Estimate, Estimate | None]]
 ) -> dict[str, str | float | int | None]:
     line: dict[str, str | float | int | None] = {"question": question, "trained_on": trained}
     for part in _parts(experiment):
@@ -121,11 +116,7 @@ def _score_grid(experiment: Experiment) -> Grid:
     )
     caption = f"{TITLES[experiment.kind]}: {listed([source.name for source in experiment.sources])}"
     return Grid(
-        name=f"experiment-{experiment.kind}",
-        caption=caption,
-        columns=columns,
-        rows=rows,
-        notes=_notes(experiment),
+        name=f"experiment-{experiment.kind}", caption=caption, columns=columns, rows=rows, notes=_notes(experiment)
     )
 
 
@@ -143,13 +134,7 @@ def _matrix_grids(experiment: Experiment) -> tuple[Grid, ...]:
         columns = (TRAINED, *(f"{TESTED} {part}" for part in parts))
         caption = f"Transfer of {question}: {first}, trained on rows, tested on columns"
         grids.append(
-            Grid(
-                name=f"transfer-{index}",
-                caption=caption,
-                columns=columns,
-                rows=tuple(rows),
-                notes=_notes(experiment),
-            )
+            Grid(name=f"transfer-{index}", caption=caption, columns=columns, rows=tuple(rows), notes=_notes(experiment))
         )
     return tuple(grids)
 

@@ -54,9 +54,7 @@ def markdown_table(experiment: Experiment) -> list[str]:
 def _curve_lines(experiment: Experiment) -> list[str]:
     symbols = {row.question: "accuracy" if row.accuracy else "r" for row in experiment.rows}
     return [
-        line
-        for curve in experiment.curves
-        for line in curve_words(curve, experiment.axis, symbols[curve.question])
+        line for curve in experiment.curves for line in curve_words(curve, experiment.axis, symbols[curve.question])
     ]
 
 
@@ -87,6 +85,4 @@ def _page(experiment: Experiment, charts: dict[str, Chart | Absent]) -> ReportPa
         ("heartfelt", experiment.heartfelt),
     ]
     title = f"{TITLES[experiment.kind]}: {listed([source.name for source in experiment.sources])}"
-    return ReportPage(
-        title=title, subtitle="Predictions, not ratings.", sections=sections, charts=charts, facts=facts
-    )
+    return ReportPage(title=title, subtitle="Predictions, not ratings.", sections=sections, charts=charts, facts=facts)

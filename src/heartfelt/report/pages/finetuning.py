@@ -7,18 +7,7 @@ from pathlib import Path
 
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
-from heartfelt.report.charts import (
-    Absent,
-    Axis,
-    Chart,
-    CurvePoint,
-    Curves,
-    IntervalPanels,
-    Item,
-    Line,
-    Series,
-    axis,
-)
+from heartfelt.report.charts import Absent, Axis, Chart, CurvePoint, Curves, IntervalPanels, Item, Line, Series, axis
 from heartfelt.report.page import ReportPage, render
 from heartfelt.report.palette import COLOURS, SOFT
 from heartfelt.report.templates import section
@@ -64,12 +53,7 @@ def curves_chart(history: Sequence[Epoch], best: int) -> Chart | Absent:
     mark = Line(float(best), "best epoch")
     panels = [
         Curves(
-            title="Loss",
-            x=x,
-            y=axis("loss", every, include=(0.0,)),
-            series=_series(losses),
-            banded=False,
-            here=mark,
+            title="Loss", x=x, y=axis("loss", every, include=(0.0,)), series=_series(losses), banded=False, here=mark
         )
     ]
     agreed: dict[str, list[tuple[int, float]]] = {}
@@ -147,7 +131,9 @@ def scores_chart(scores: Sequence[PartScore]) -> Chart | Absent:
             )
         if items:
             builder.add(f"{task}, {f'{part} {source}'.strip()}", "score", items, reach=(0.0, 1.0))
-    caption = "Scores on stimuli that were neither trained on nor used to stop training, with the ceiling of the labels."
+    caption = (
+        "Scores on stimuli that were neither trained on nor used to stop training, with the ceiling of the labels."
+    )
     caption += " 95% intervals."
     return builder.chart("How well the model predicts", caption, "no score could be computed")
 
@@ -156,8 +142,7 @@ def _page(result: FineTuned, charts: dict[str, Chart | Absent]) -> ReportPage:
     facts = result.facts
     sizes = ", ".join(f"{count:,} {part}" for part, count in facts.stimuli.items())
     sections = [
-        section(f"pages/finetuning_{name}", name, charts, facts=facts, sizes=sizes)
-        for name in ("scores", "training")
+        section(f"pages/finetuning_{name}", name, charts, facts=facts, sizes=sizes) for name in ("scores", "training")
     ]
     shown = [
         ("study", " and ".join(part.study for part in facts.core.data)),

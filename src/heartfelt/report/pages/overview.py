@@ -47,10 +47,5 @@ def overview_page(snapshot: Snapshot, target: Path) -> ReportPage:
     ]
     title, media = say(study.title) or study.name, media_sources(snapshot, target)
     return ReportPage(
-        title=title,
-        subtitle=say(study.description),
-        sections=sections,
-        charts=charts,
-        media=media,
-        facts=facts,
+        title=title, subtitle=say(study.description), sections=sections, charts=charts, media=media, facts=facts
     )

@@ -87,9 +87,7 @@ def _chart(
                 words = f"{forecast.words}: {label} {interval(estimate)}"
                 value = float(estimate)
                 points.append(
-                    CurvePoint(
-                        x=forecast.ratings_given, y=value, words=words, low=estimate.low, high=estimate.high
-                    )
+                    CurvePoint(x=forecast.ratings_given, y=value, words=words, low=estimate.low, high=estimate.high)
                 )
                 rows.append(
                     {
@@ -131,9 +129,7 @@ def _page(plan: StudyPlan, charts: dict[str, Chart | Absent]) -> ReportPage:
     return ReportPage(
         title=f"Plan: {plan.study}",
         subtitle="What the study will show, take and cost, simulated before collecting.",
-        sections=[
-            section(f"pages/plan_{name}", name, charts, plan=plan, questions=questions) for name in names
-        ],
+        sections=[section(f"pages/plan_{name}", name, charts, plan=plan, questions=questions) for name in names],
         charts=charts,
         facts=facts,
     )

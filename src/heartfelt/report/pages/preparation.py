@@ -30,9 +30,7 @@ def difference_words(difference: SystemDifference) -> str:
         return f"{difference.measure}: no test, because {difference.test.why_missing or 'it does not vary'}."
     shares = interval(difference.test.eta_squared, 2)
     count = plural(difference.n, "stimulus", "stimuli")
-    return (
-        f"{difference.measure}: eta squared {shares} between systems, {p_value(difference.test.p)} ({count})."
-    )
+    return f"{difference.measure}: eta squared {shares} between systems, {p_value(difference.test.p)} ({count})."
 
 
 def systems_chart(result: PreparationResult) -> Chart | Absent:
@@ -53,17 +51,13 @@ def systems_chart(result: PreparationResult) -> Chart | Absent:
                   for mean in peer.means.values() for end in (mean.low, mean.high) if end is not None]  # fmt: skip
         varies = len({mean.value for mean in difference.means.values()}) > 1
         builder.add(difference.measure, difference.measure, items, reach=levels, visible=varies)
-    return builder.chart(
-        "Systems before and after preparation", _ABOUT, "fewer than two systems can be compared"
-    )
+    return builder.chart("Systems before and after preparation", _ABOUT, "fewer than two systems can be compared")
 
 
 def preparation_section(result: PreparationResult, link: str) -> Section:
     """The preparation on another page: how systems differed, and the way to the whole."""
     remarks = sum(bool(stimulus.problem or stimulus.checks) for stimulus in result.stimuli)
-    return section(
-        "pages/preparation_elsewhere", "preparation", None, link=link, remarks=remarks, **_shared(result)
-    )
+    return section("pages/preparation_elsewhere", "preparation", None, link=link, remarks=remarks, **_shared(result))
 
 
 def _shared(result: PreparationResult) -> dict[str, object]:

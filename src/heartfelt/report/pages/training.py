@@ -16,11 +16,7 @@ from heartfelt.training.heads.evaluating import PANELS, ProtocolScore
 from heartfelt.training.heads.training import Trained
 
 FIGURE = "evaluation"
-_SHORT = {
-    "five-fold": "five folds",
-    "leave-one-system-out": "system left out",
-    "within-cells": "within cells",
-}
+_SHORT = {"five-fold": "five folds", "leave-one-system-out": "system left out", "within-cells": "within cells"}
 
 
 def write_evaluation(trained: Trained, folder: Path) -> Path:
@@ -29,9 +25,7 @@ def write_evaluation(trained: Trained, folder: Path) -> Path:
 
     charts = {FIGURE: evaluation_chart(trained.evaluation.rows)}
     with drawing(charts, folder / "figures"):
-        write_json(
-            folder / "evaluation.json", {"facts": trained.model.facts, "rows": trained.evaluation.rows}
-        )
+        write_json(folder / "evaluation.json", {"facts": trained.model.facts, "rows": trained.evaluation.rows})
         write_text(folder / "predictions.csv", csv_text(trained.evaluation.predictions))
         write_text(folder / "ledger.csv", csv_text(trained.material.ledger))
         write_text(folder / "report.html", render(_page(trained, charts)))
@@ -77,9 +71,7 @@ def _page(trained: Trained, charts: Charts) -> ReportPage:
         "about": trained.model.look().about,
         "setting_of": lambda head: ", ".join(f"{part:g}" for part in head.setting),
     }
-    sections = [
-        section(f"pages/training_{name}", name, charts, **values) for name in ("scores", "labels", "head")
-    ]
+    sections = [section(f"pages/training_{name}", name, charts, **values) for name in ("scores", "labels", "head")]
     panel = facts.panel
     raters = f"{panel['retained']} of {panel['raters']}" if panel["raters"] else "not stated"
     shown = [("study", facts.study), ("raters kept", raters)]

@@ -62,9 +62,7 @@ class WordStatistics:
                     " words; do not compare them with words."
                 )
             if corpus.without_words:
-                lines.append(
-                    f"{name}: {plural(corpus.without_words, 'text')} without words, counted as texts."
-                )
+                lines.append(f"{name}: {plural(corpus.without_words, 'text')} without words, counted as texts.")
         return lines
 
 
@@ -118,7 +116,9 @@ def words_chart(result: WordStatistics) -> Chart | Absent:
             for index, (name, corpus) in enumerate(result.corpora.items())
         ]
         builder.add(MEASURES[measure], MEASURES[measure], items)
-    caption = "Words per text and how varied the words are. Intervals over texts at 95%; none where a set has few texts."
+    caption = (
+        "Words per text and how varied the words are. Intervals over texts at 95%; none where a set has few texts."
+    )
     return builder.chart("Words", caption, "there are no words")
 
 
@@ -143,11 +143,7 @@ def write_words(result: WordStatistics, folder: Path) -> Path:
         write_json(staging / "words.json", result)
         write_text(
             staging / "report.html",
-            render(
-                ReportPage(
-                    title="Words", subtitle=", ".join(result.corpora), sections=sections, charts=charts
-                )
-            ),
+            render(ReportPage(title="Words", subtitle=", ".join(result.corpora), sections=sections, charts=charts)),
         )
     return folder
 

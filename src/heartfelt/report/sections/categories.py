@@ -41,9 +41,7 @@ def categories(analysis: Analysis, charts: Charts) -> Section | None:
 def _means(result: CategoryQuestion) -> list[list[CellValue]]:
     numbers = [row.question for row in result.explained]
     places = result.places if numbers else ()
-    return [
-        [spaced(row.category), row.n_stimuli, *(row.means.get(name) for name in numbers)] for row in places
-    ]
+    return [[spaced(row.category), row.n_stimuli, *(row.means.get(name) for name in numbers)] for row in places]
 
 
 def _hidden_note(result: CategoryQuestion) -> Markup:
@@ -57,9 +55,7 @@ def _hidden_note(result: CategoryQuestion) -> Markup:
     return paragraph(note) if hidden else Markup("")
 
 
-def _contact_sheet(
-    analysis: Analysis, result: CategoryQuestion
-) -> list[tuple[str, list[tuple[str, str, str]]]] | None:
+def _contact_sheet(analysis: Analysis, result: CategoryQuestion) -> list[tuple[str, list[tuple[str, str, str]]]] | None:
     """Pictures of each category under its heading, those raters agreed on most first; None where there are none."""
     if analysis.snapshot.study.media != "image":
         return None

@@ -54,17 +54,11 @@ def _intents(summary: Summary) -> str:
 
 def _trust(summary: Summary) -> str:
     values = reliability_fact(summary).values
-    return (
-        f"Reliability {listed([' '.join(filter(None, (of, value))) for value, of in values])}"
-        if values
-        else ""
-    )
+    return f"Reliability {listed([' '.join(filter(None, (of, value))) for value, of in values])}" if values else ""
 
 
 def _agreement(summary: Summary) -> str:
-    estimates = {
-        name: votes.lead for name, votes in (summary.agreement or {}).items() if not votes.lead.is_missing
-    }
+    estimates = {name: votes.lead for name, votes in (summary.agreement or {}).items() if not votes.lead.is_missing}
     return _range("Agreement", estimates)
 
 
@@ -129,9 +123,7 @@ def _fields(summary: Summary) -> str:
 def _drafts(summary: Summary) -> str:
     drafts = summary.verification
     return (
-        f"{percent_interval(drafts.fields[0].verdicts.accepted)} of drafts accepted"
-        if drafts and drafts.fields
-        else ""
+        f"{percent_interval(drafts.fields[0].verdicts.accepted)} of drafts accepted" if drafts and drafts.fields else ""
     )
 
 
@@ -153,9 +145,7 @@ FACTS: Mapping[str, Callable[[Summary], str]] = {
     "fields": _fields,
     "drafts": _drafts,
     "answers": _answers,
-    "adjudication": lambda summary: (
-        plural(summary.adjudication.items, "item") if summary.adjudication else ""
-    ),
+    "adjudication": lambda summary: plural(summary.adjudication.items, "item") if summary.adjudication else "",
     "rater-groups": lambda summary: f"By {spaced(summary.by.column)}" if summary.by else "",
     "preregistration": lambda summary: (
         plural(len(summary.registered.deviations), "deviation") if summary.registered else ""

@@ -22,7 +22,9 @@ from heartfelt.wording import interval, listed, number, percent_interval, share,
 
 MOST_LINES = 3
 PANELS = 2
-MAP = "Small dots: stimuli as perceived. Crosses: what was intended. Large dots: where an intent is perceived on average."
+MAP = (
+    "Small dots: stimuli as perceived. Crosses: what was intended. Large dots: where an intent is perceived on average."
+)
 FIGURES: Mapping[str, str] = {
     "perceived-maps": MAP,
     "strengths": "Strength of each contestant with its 95% interval.",
@@ -57,14 +59,8 @@ def opening(analysis: Analysis, charts: Charts, sections: set[str]) -> Markup:
     summary = analysis.summary
     groups = summary.verdict_groups
     name = next((name for name in FIGURES if isinstance(charts.get(name), Chart)), "")
-    facts = (
-        reliability_fact(summary),
-        raters_fact(summary),
-        Fact(title="Next step", meaning=groups.next_step),
-    )
-    shown = (
-        opening_figure(name, charts, FIGURES[name], panels=1 if name == "mushra" else PANELS) if name else ""
-    )
+    facts = (reliability_fact(summary), raters_fact(summary), Fact(title="Next step", meaning=groups.next_step))
+    shown = opening_figure(name, charts, FIGURES[name], panels=1 if name == "mushra" else PANELS) if name else ""
     return part(
         "sections/opening",
         groups=groups,
@@ -88,20 +84,14 @@ def _code(words: str) -> Markup:
 
 def reliability_fact(summary: Summary) -> Fact:
     """How reliable the labels are; of comparisons how often two answers agree, of traces the concordance of two raters."""
-    traces = {
-        traced.question: traced.pairwise for traced in summary.traces or () if not traced.pairwise.is_missing
-    }
+    traces = {traced.question: traced.pairwise for traced in summary.traces or () if not traced.pairwise.is_missing}
     if traces:
         return _reliability(traces, "concordance of two raters", "1 means identical traces.", "traces")
     every = {called(name, trust): trust for name, trust in main_questions(summary).items()}
     means = {name: mean_rating(trust) for name, trust in every.items() if not mean_rating(trust).is_missing}
     if means:
         uses = list(dict.fromkeys(fitness(estimate) for estimate in means.values()))
-        meaning = (
-            f"{uses[0][0].upper()}{uses[0][1:]}."
-            if len(uses) == 1
-            else f"Between {listed([*reversed(uses)])}."
-        )
+        meaning = f"{uses[0][0].upper()}{uses[0][1:]}." if len(uses) == 1 else f"Between {listed([*reversed(uses)])}."
         return _reliability(means, "of the mean rating", meaning, "trust")
     for comparison in summary.comparisons or ():
         agreement = comparison.agreement
@@ -109,9 +99,7 @@ def reliability_fact(summary: Summary) -> Fact:
             beyond = agreement.alpha.low is not None and agreement.alpha.low > 0
             meaning = "Raters agree beyond chance." if beyond else "No agreement beyond chance is shown."
             value = (percent_interval(agreement.two_answers), "two answers to a pair agree")
-            return Fact(
-                title="Reliability", values=(value,), meaning=meaning, link="comparisons", more="Agreement"
-            )
+            return Fact(title="Reliability", values=(value,), meaning=meaning, link="comparisons", more="Agreement")
     return _single_ratings(every)
 
 
@@ -152,10 +140,7 @@ def raters_fact(summary: Summary) -> Fact:
         return Fact(title="Raters flagged", meaning="The source does not say who answered.")
     if screening.why_missing:
         return Fact(
-            title="Raters flagged",
-            meaning=f"Not screened: {screening.why_missing}.",
-            link="raters",
-            more="Raters",
+            title="Raters flagged", meaning=f"Not screened: {screening.why_missing}.", link="raters", more="Raters"
         )
     flagged = len(screening.flagged)
     if flagged:

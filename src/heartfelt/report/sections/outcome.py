@@ -114,9 +114,7 @@ def stimuli_list(analysis: Analysis) -> dict[str, object]:
     """The list as the script reads it: one row per stimulus, or per item where there are many questions."""
     labels = analysis.labels
     facts = [
-        name
-        for name in ("system", "intent")
-        if name in labels.columns and labels[name].null_count() < labels.height
+        name for name in ("system", "intent") if name in labels.columns and labels[name].null_count() < labels.height
     ]
     columns: list[dict[str, object]] = [
         {"label": fact, "kind": "text", "names": fact == "system"} for fact in ("stimulus", *facts)
@@ -147,9 +145,7 @@ def stimuli_list(analysis: Analysis) -> dict[str, object]:
         "rows": rows.head(MOST_STIMULI).rows(),
         "total": rows.height,
         "names": {
-            key: name
-            for key, name in system_names(analysis.snapshot).items()
-            if key != "all" and "system" in facts
+            key: name for key, name in system_names(analysis.snapshot).items() if key != "all" and "system" in facts
         },
         "hint": f"such as {' '.join(example)}" if example else "",
     }

@@ -32,9 +32,7 @@ def raters(analysis: Analysis, charts: Charts) -> Section:
         f"{number(getattr(after, name))} of {number(getattr(before, name))} {name}"
         for name in ("raters", "answers", "stimuli", "labels")
     )
-    aligned = [
-        parallel_answers(analysis.all_ratings, group) for group in summary.screening.collusion[:MOST_GROUPS]
-    ]
+    aligned = [parallel_answers(analysis.all_ratings, group) for group in summary.screening.collusion[:MOST_GROUPS]]
     return section(
         "sections/raters",
         "raters",
@@ -62,10 +60,14 @@ def _count(analysis: Analysis) -> str:
     words += "." if flagged else f": {judged_words(analysis.summary)}."
     only_by_standards = set(screening.flagged_by_standards) - flagged
     if only_by_standards:
-        words += f" {number(len(only_by_standards))} more stand out only by an ITU standard, a limit of the study or bias."
+        words += (
+            f" {number(len(only_by_standards))} more stand out only by an ITU standard, a limit of the study or bias."
+        )
     if screening.collusion:
         together = sum(map(len, screening.collusion))
-        words += f" {plural(len(screening.collusion), 'group')} of raters ({number(together)} raters) answered in parallel"
+        words += (
+            f" {plural(len(screening.collusion), 'group')} of raters ({number(together)} raters) answered in parallel"
+        )
         words += " about different stimuli"
         numbers = parallel_words(screening.parallel)
         words += f": {numbers}." if numbers else "."
@@ -77,9 +79,7 @@ def _flags(analysis: Analysis) -> list[list[CellValue]]:
     """A line for each flag, the rater with the most evidence first."""
     flags = analysis.panel.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null())
     order = {name: index for index, name in enumerate(analysis.panel.ranking["rater"])}
-    rows = sorted(
-        flags.iter_rows(named=True), key=lambda row: (order.get(row["rater"], len(order)), row["rule"])
-    )
+    rows = sorted(flags.iter_rows(named=True), key=lambda row: (order.get(row["rater"], len(order)), row["rule"]))
     names = ("rater", "rule", "question", "statistic", "value", "threshold")
     return [[*(row[name] for name in names), PValue(row["p"]), row["words"]] for row in rows]
 

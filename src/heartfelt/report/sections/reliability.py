@@ -45,8 +45,7 @@ def _estimate_of(part: object, name: str) -> Estimate | None:
 def _has_estimates(parts: Mapping[str, object], name: str) -> bool:
     """Whether any part has a value under a name."""
     return any(
-        (estimate := _estimate_of(part, name)) is not None and estimate.value is not None
-        for part in parts.values()
+        (estimate := _estimate_of(part, name)) is not None and estimate.value is not None for part in parts.values()
     )
 
 
@@ -62,10 +61,7 @@ def trust(analysis: Analysis, charts: Charts) -> Section:
         careless_title=f"Lower bounds {IF_CARELESS}",
         careless_columns=[coefficient(name) for name in careless],
         careless=[
-            [
-                question,
-                *((estimate := _estimate_of(part, name)) and estimate.bound_if_careless for name in careless),
-            ]
+            [question, *((estimate := _estimate_of(part, name)) and estimate.bound_if_careless for name in careless)]
             for question, part in parts.items()
         ],
         needed=_needed(parts),
@@ -131,9 +127,7 @@ def _components(parts: Mapping[str, Reliability]) -> list[list[CellValue]]:
             variance, share = _estimate_of(components, name), _estimate_of(components, f"share_{name}")
             if variance is not None and variance.value is not None:
                 has_share = share is not None and share.value is not None
-                lines.append(
-                    [question, name, variance, percent(share.value, 1) if share and has_share else None]
-                )
+                lines.append([question, name, variance, percent(share.value, 1) if share and has_share else None])
     return lines
 
 
@@ -167,9 +161,7 @@ def _breakdown(analysis: Analysis) -> list[tuple[str, list[str], list[list[CellV
         for row in rows:
             counts = (row.n_items, row.n_ratings, row.n_labels, row.n_ties, row.n_single)
             estimates = (_estimate_of(row, name) for name in shown)
-            cells = (
-                None if estimate is None or estimate.value is None else estimate for estimate in estimates
-            )
+            cells = (None if estimate is None or estimate.value is None else estimate for estimate in estimates)
             lines.append([spaced(row.value), *counts, *cells])
         parts.append((fact, [spaced(fact), *counted, *(titles[name] for name in shown)], lines))
     return parts[::-1]

@@ -81,9 +81,7 @@ class Site:
         return [board for board in self.boards if model in board.scores.models]
 
 
-def site_of(
-    runs: Sequence[ScoredRun], published: PublicFacts, title: str = "", submit_to: str | None = None
-) -> Site:
+def site_of(runs: Sequence[ScoredRun], published: PublicFacts, title: str = "", submit_to: str | None = None) -> Site:
     """Compare the models of all runs, and leave only what is public of their items."""
     boards = tuple(_site_board(board, runs, published) for board in boards_of(runs))
     secret = {name for board in boards if board.hidden for name in board.runs.values()}
@@ -108,13 +106,9 @@ def _site_board(board: Leaderboard, runs: Sequence[ScoredRun], published: Public
     items, slices, every_score = [pl.DataFrame(schema=_ITEMS)], [], []
     for model, (run_name, own_name) in board.origin.items():
         run = by_run[run_name]
-        model_items = run.items.filter(pl.col("model") == own_name).with_columns(
-            pl.lit(names[model]).alias("model")
-        )
+        model_items = run.items.filter(pl.col("model") == own_name).with_columns(pl.lit(names[model]).alias("model"))
         items.append(model_items.select([name for name in _ITEMS if name in model_items.columns]))
-        every_score += [
-            replace(score, model=names[model]) for score in run.scores.scores if score.model == own_name
-        ]
+        every_score += [replace(score, model=names[model]) for score in run.scores.scores if score.model == own_name]
         slices += [replace(part, model=names[model]) for part in run.scores.slices if part.model == own_name]
     every = pl.concat(items, how="diagonal")
     rows = published.public(every)
@@ -184,8 +178,7 @@ def renamed(scores: Scores, names: Mapping[str, str]) -> Scores:
         model_info={names[model]: _without_secrets(about) for model, about in scores.model_info.items()},
         coverage={
             names[model]: {
-                task: replace(coverage, problems=_counted(coverage.problems))
-                for task, coverage in covered.items()
+                task: replace(coverage, problems=_counted(coverage.problems)) for task, coverage in covered.items()
             }
             for model, covered in scores.coverage.items()
         },
@@ -209,9 +202,7 @@ def _counted(problems: Mapping[str, int]) -> dict[str, int]:
 
 def _without_secrets(about: ModelInfo) -> ModelInfo:
     identity = None if about.identity is None else shown_spec(about.identity)
-    return replace(
-        about, spec=shown_spec(about.spec), display_name=shown_spec(about.display_name), identity=identity
-    )
+    return replace(about, spec=shown_spec(about.spec), display_name=shown_spec(about.display_name), identity=identity)
 
 
 def file_names(names: Iterable[str]) -> dict[str, str]:

@@ -72,16 +72,12 @@ class Contents:
         published, scores = site.published, self.board.scores
         self.study = published.study
         self._named: dict[str, dict[str, str]] = {}
-        facts = [
-            name for name in ("system", "intent", "prompt", "split") if name in published.stimuli.columns
-        ]
+        facts = [name for name in ("system", "intent", "prompt", "split") if name in published.stimuli.columns]
         self._facts = {
             name: tuple(zip(facts, values, strict=True))
             for name, *values in published.stimuli.select("stimulus", *facts).iter_rows()
         }
-        self._labels = {
-            (row["stimulus"], row["question"]): row for row in published.labels.iter_rows(named=True)
-        }
+        self._labels = {(row["stimulus"], row["question"]): row for row in published.labels.iter_rows(named=True)}
         self._labelled: dict[str, list[str]] = defaultdict(list)
         for name, question in self._labels:
             self._labelled[name].append(question)
@@ -100,9 +96,7 @@ class Contents:
         self._words = {question.id: say(question.text) for question in study_questions}
         self._categories = _categories(scores)
         if study is not None:
-            self._categories |= {
-                question.id: study.scale_of(question.id).labels() for question in study_questions
-            }
+            self._categories |= {question.id: study.scale_of(question.id).labels() for question in study_questions}
             self._named = {
                 "system": {system.id: system.name or system.id for system in study.systems},
                 "prompt": {prompt.id: say(prompt.text) for prompt in study.prompts if prompt.text},
@@ -132,9 +126,7 @@ class Contents:
 
     def facts(self, name: str) -> list[tuple[str, str]]:
         """What is known of a stimulus."""
-        facts = [
-            (spaced(fact), str(value)) for fact, value in self._facts.get(name, ()) if value not in (None, "")
-        ]
+        facts = [(spaced(fact), str(value)) for fact, value in self._facts.get(name, ()) if value not in (None, "")]
         if not facts:
             system, intent = self._systems.get(name, (None, None))
             facts = [(fact, value) for fact, value in (("system", system), ("intent", intent)) if value]
@@ -170,10 +162,7 @@ class Contents:
             label = "" if share is None else f"{number(100 * share, 0)}% preferred this one"
             answers = tuple(
                 self._answer(
-                    row,
-                    None,
-                    None,
-                    "this one" if (row.code or 0) * (1 if first == name else -1) > 0 else "the other",
+                    row, None, None, "this one" if (row.code or 0) * (1 if first == name else -1) > 0 else "the other"
                 )
                 for row in pair_rows
             )
@@ -193,11 +182,7 @@ class Contents:
         label = self._labels.get((name, question))
         kind = rows[0].kind if rows else "numbers"
         names = self._categories.get(question, {})
-        ends = (
-            None
-            if names or kind not in ("numbers", "ordinal", "strengths", "traces")
-            else self._ends.get(question)
-        )
+        ends = None if names or kind not in ("numbers", "ordinal", "strengths", "traces") else self._ends.get(question)
         text, note, middle = "", "", None
         if label is not None:
             middle = label["label"]
@@ -268,25 +253,14 @@ class Contents:
         return tuple(AnswerBar(label, count, round(100 * count / most, 1)) for label, count in lines)
 
     def _answer(
-        self,
-        row: _Row,
-        ends: tuple[float, float] | None,
-        absolute_error: float | None,
-        words: str | None = None,
+        self, row: _Row, ends: tuple[float, float] | None, absolute_error: float | None, words: str | None = None
     ) -> ModelAnswer:
         answered = row.code if row.code is not None else row.score
         text = words or row.answer or (number(answered, 2) if answered is not None else "")
         if row.kind == "binary" and row.answer is None and row.predicted is not None:
-            text = (
-                f"{_side(row.predicted)} ({number(answered, 2)})"
-                if answered is not None
-                else _side(row.predicted)
-            )
+            text = f"{_side(row.predicted)} ({number(answered, 2)})" if answered is not None else _side(row.predicted)
         if not row.answered:
-            text, absolute_error = (
-                f"failed: {without_secrets(row.problem or 'no prediction was given')}",
-                None,
-            )
+            text, absolute_error = (f"failed: {without_secrets(row.problem or 'no prediction was given')}", None)
         # Numbers that are not on the scale can only be ordered: they are off by ranks, not by points.
         by_rank = row.code is None and row.kind in ("numbers", "ordinal", "strengths")
         text = text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 1] + "…"
@@ -330,28 +304,14 @@ class _Row:
 def _rows(scores: Scores) -> Iterator[_Row]:
     """Every public answer, once for each question: of two tasks with the same questions the first."""
     visited: set[tuple[str, ...]] = set()
-    columns = [
-        "model",
-        *ITEM,
-        "system",
-        "intent",
-        "truth",
-        "code",
-        "score",
-        "answer",
-        "said",
-        "answered",
-        "problem",
-    ]
+    columns = ["model", *ITEM, "system", "intent", "truth", "code", "score", "answer", "said", "answered", "problem"]
     for task in scores.tasks:
         if tuple(task.questions) in visited and task.kind in ("ordinal", "numbers"):
             continue
         if task.kind != "choices":
             visited.add(tuple(task.questions))
         errors = scores.errors(task).select("model", *ITEM, absolute_error="off")
-        task_rows = (
-            scores.rows.filter(pl.col("task") == task.id).select(columns).rename({"said": "predicted"})
-        )
+        task_rows = scores.rows.filter(pl.col("task") == task.id).select(columns).rename({"said": "predicted"})
         task_rows = task_rows.join(errors, on=["model", *ITEM], how="left", maintain_order="left")
         for row in task_rows.iter_rows(named=True):
             yield _Row(kind=task.kind, **row)
@@ -361,9 +321,7 @@ def _categories(scores: Scores) -> dict[str, dict[float, str]]:
     """The words of every category that a model answered with, by question and code."""
     out: dict[str, dict[float, str]] = defaultdict(dict)
     worded = [task.id for task in scores.tasks if task.kind in ("categories", "ordinal", "binary")]
-    answers = (
-        scores.rows.filter(pl.col("task").is_in(worded)).select("question", "code", "answer").drop_nulls()
-    )
+    answers = scores.rows.filter(pl.col("task").is_in(worded)).select("question", "code", "answer").drop_nulls()
     for question, code, answer in answers.unique().iter_rows():
         out[question][code] = answer
     return out

@@ -25,8 +25,7 @@ def require_own_site(target: Path, mark: str, content: str) -> None:
     """Raise where a folder that is to be replaced holds anything but an earlier site; ``mark`` is a file that every site has."""
     if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / mark).is_file())):
         raise InputError(
-            f"{target} already exists and is not {content}.",
-            "Choose another folder, or remove this one first.",
+            f"{target} already exists and is not {content}.", "Choose another folder, or remove this one first."
         )
 
 
@@ -56,6 +55,4 @@ class Frame:
 
 def render_page(page: ReportPage, frame: Frame, name: str = "site.html") -> str:
     """A page with figures and tables as HTML."""
-    return (
-        environment().get_template(name).render(page=page, data=Markup(script_json(page.data)), **frame.parts)
-    )
+    return environment().get_template(name).render(page=page, data=Markup(script_json(page.data)), **frame.parts)

@@ -37,22 +37,17 @@ def model_page(site: Site, model: str, addresses: Mapping[Key, str]) -> ReportPa
     sections = []
     for board in boards:
         board_index = site.boards.index(board)
-        parts = [
-            _task(site, board, board_index, task, model, charts, addresses) for task in board.scores.tasks
-        ]
+        parts = [_task(site, board, board_index, task, model, charts, addresses) for task in board.scores.tasks]
         title = board.scores.title if len(boards) > 1 else "Scores"
         sections.append(Section(id=f"board-{board_index}", title=title, html=joined(*parts), short=title))
         sections.append(_failures(board, board_index, model, addresses, len(boards) > 1))
         sections.append(_comparisons(board, board_index, model, len(boards) > 1))
     sections.append(_identity(boards, model))
     first = boards[0].scores
-    facts = [
-        ("boards" if len(boards) > 1 else "board", ", ".join(dict.fromkeys(b.scores.title for b in boards)))
-    ]
+    facts = [("boards" if len(boards) > 1 else "board", ", ".join(dict.fromkeys(b.scores.title for b in boards)))]
     for task in first.tasks:
         rank = next(
-            (task_rank for task_rank in first.ranks if (task_rank.task, task_rank.model) == (task.id, model)),
-            None,
+            (task_rank for task_rank in first.ranks if (task_rank.task, task_rank.model) == (task.id, model)), None
         )
         if rank is not None:
             facts.append((f"rank, {spaced(task.id)}", rank_text(rank)))
@@ -136,7 +131,9 @@ def _slice_chart(scores: Scores, task: ScoringTask, model: str, column: str, col
     lines = () if overall.value is None else (Line(overall.value, "all"),)
     builder = IntervalPanels(letters=False)
     builder.add("", scores.metric_title(task.headline), items, lines=lines)
-    caption = f"On the answered items of each {spaced(column)}, with 95% intervals over stimuli. Small slices say little."
+    caption = (
+        f"On the answered items of each {spaced(column)}, with 95% intervals over stimuli. Small slices say little."
+    )
     if left_out:
         caption += f" {plural(left_out, 'slice')} more are in the bench's own report."
     chart = builder.chart(f"{spaced(task.id)} by {spaced(column)}", caption, "")
@@ -163,28 +160,17 @@ def _extremes(
     if task.kind == "text" or not scores.rows.height:
         return Markup("")
     errors = scores.errors(task).filter((pl.col("model") == model) & pl.col("off").is_not_null())
-    worst = (
-        errors.filter(pl.col("off") > 0).sort("off", "stimulus", descending=[True, False]).head(MOST_ITEMS)
-    )
+    worst = errors.filter(pl.col("off") > 0).sort("off", "stimulus", descending=[True, False]).head(MOST_ITEMS)
     best = errors.sort("off", "stimulus").head(MOST_ITEMS)
     several = errors["question"].n_unique() > 1
     by_rank = task.kind in ("numbers", "ordinal", "strengths") and not errors["code"].is_not_null().any()
     grids = [
         table(
             caption,
-            [
-                "stimulus",
-                *(["question"] if several else []),
-                "label",
-                "answer",
-                "ranks off" if by_rank else "off by",
-            ],
+            ["stimulus", *(["question"] if several else []), "label", "answer", "ranks off" if by_rank else "off by"],
             [_line(row, board_index, task, several, addresses) for row in rows.iter_rows(named=True)],
         )
-        for caption, rows in (
-            (f"{spaced(task.id)}: worst items", worst),
-            (f"{spaced(task.id)}: best items", best),
-        )
+        for caption, rows in ((f"{spaced(task.id)}: worst items", worst), (f"{spaced(task.id)}: best items", best))
     ]
     return side_by_side(*(grid for grid in grids if grid))
 
@@ -200,16 +186,12 @@ def _line(
     label: CellValue = row["truth"]
     if task.kind == "binary":
         label = {1.0: "present", 0.0: "absent"}.get(float(row["truth"] or 0.0), label)
-    answer: CellValue = (
-        row["answer"] if task.kind in ("categories", "ordinal") and row["answer"] else answered
-    )
+    answer: CellValue = row["answer"] if task.kind in ("categories", "ordinal") and row["answer"] else answered
     question: list[CellValue] = [spaced(str(row["question"]))] if several else []
     return [stimulus_link(str(row["stimulus"]), board_index, addresses), *question, label, answer, row["off"]]
 
 
-def _failures(
-    board: SiteBoard, board_index: int, model: str, addresses: Mapping[Key, str], several: bool
-) -> Section:
+def _failures(board: SiteBoard, board_index: int, model: str, addresses: Mapping[Key, str], several: bool) -> Section:
     """Why the model did not answer, how often, and on which items."""
     scores = board.scores
     reasons: list[Sequence[CellValue]] = [

@@ -33,10 +33,7 @@ class SiteOptions:
         str | None, _shown("Where predictions are sent: a server or a mailto: address.", metavar="URL")
     ] = None
     copy_media: Annotated[
-        bool,
-        _shown(
-            "Copy media into the site, so that its folder can be moved alone, instead of linking to them."
-        ),
+        bool, _shown("Copy media into the site, so that its folder can be moved alone, instead of linking to them.")
     ] = False
     stimuli: Annotated[
         bool, _shown("Give every stimulus a page; leaderboards and pages of models are always there.")
@@ -50,8 +47,7 @@ class SiteOptions:
             )
         if self.submit_to is not None and not self.submit_to.startswith(("http://", "https://", "mailto:")):
             raise InputError(
-                f"'{self.submit_to}' is not an address to submit to.",
-                "Give one that begins with https:// or mailto:.",
+                f"'{self.submit_to}' is not an address to submit to.", "Give one that begins with https:// or mailto:."
             )
 
 
@@ -66,13 +62,10 @@ class ViewOptions:
             metavar="DIR",
         ),
     ] = None
-    site: Annotated[
-        Path | None, _shown("A site of 'heartfelt site', to link to its stimuli.", metavar="SITE")
-    ] = None
+    site: Annotated[Path | None, _shown("A site of 'heartfelt site', to link to its stimuli.", metavar="SITE")] = None
 
     def __post_init__(self) -> None:
         if self.site is not None and not (self.site / "stimuli" / "index.html").is_file():
             raise InputError(
-                f"{self.site} is not a site with pages of stimuli.",
-                "Build one with heartfelt site SOURCE OUT.",
+                f"{self.site} is not a site with pages of stimuli.", "Build one with heartfelt site SOURCE OUT."
             )

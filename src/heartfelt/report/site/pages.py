@@ -46,9 +46,7 @@ def index_page(site: Site, pages: Mapping[str, str], stimuli: int) -> ReportPage
         notes = (*board.notes, *_hidden_note(board))
         lead = " ".join(notes)
         heading = scores.title if len(site.boards) > 1 else "Leaderboard"
-        sections.append(
-            Section(id=f"board-{index}", title=heading, lead=lead, html=joined(*parts), short=scores.title)
-        )
+        sections.append(Section(id=f"board-{index}", title=heading, lead=lead, html=joined(*parts), short=scores.title))
     sections.append(_runs_section(site, pages))
     facts = [
         ("benches", number(len(site.runs))),
@@ -89,20 +87,14 @@ def models_page(site: Site) -> ReportPage:
     several = len(site.boards) > 1
     for model, file in site.models.items():
         boards = site.boards_with(model)
-        about = next(
-            (board.scores.model_info[model] for board in boards if model in board.scores.model_info), None
-        )
+        about = next((board.scores.model_info[model] for board in boards if model in board.scores.model_info), None)
         scores = [
             interval(board.scores.headline(task.id, model)) if model in board.scores.models else None
             for board, task in headlines
         ]
         answered = [board.scores.answered(task.id, model) for board in boards for task in board.scores.tasks]
         done, items = (sum(counts[at] for counts in answered) for at in (0, 1))
-        details = (
-            ("–", None, None)
-            if about is None
-            else (about.spec, about.version, about.hash and about.hash[:12])
-        )
+        details = ("–", None, None) if about is None else (about.spec, about.version, about.hash and about.hash[:12])
         rows.append(
             [
                 MODEL.format(site.colours[model], quote(file), model),
@@ -130,8 +122,7 @@ def run_page(run: ScoredRun, site: Site, home: Path, target: Path) -> ReportPage
     run_colours = {model: site.colours[model] for model in scores.models if model in site.colours}
     if len(run_colours) == len(scores.models):
         charts |= {
-            f"leaderboard-{index}": leaderboard(scores, task, run_colours)
-            for index, task in enumerate(scores.tasks)
+            f"leaderboard-{index}": leaderboard(scores, task, run_colours) for index, task in enumerate(scores.tasks)
         }
     links = [Markup('<a class="button" href="../index.html">All benches</a>')]
     report = folder_of(run, home) / PAGE
@@ -146,9 +137,7 @@ def run_page(run: ScoredRun, site: Site, home: Path, target: Path) -> ReportPage
         sections.insert(2, agreement_by_part(scores, charts))
     facts = [("models", number(len(scores.models))), ("source", scores.hash[:12])]
     shown = [section for section in sections if section.html]
-    return ReportPage(
-        title=f"{scores.title}: {run.name}", subtitle="", sections=shown, charts=charts, facts=facts
-    )
+    return ReportPage(title=f"{scores.title}: {run.name}", subtitle="", sections=shown, charts=charts, facts=facts)
 
 
 def submit_page(site: Site) -> ReportPage:
@@ -183,13 +172,7 @@ def _file(site: Site, board: SiteBoard, id: str, several: bool) -> Section:
 
 def _example(board: SiteBoard) -> str:
     worded = {question: task.kind for task in reversed(board.scores.tasks) for question in task.questions}
-    defaults = {
-        "numbers": "4.2",
-        "binary": "0.8",
-        "categories": "joy",
-        "ordinal": "weak",
-        "text": "a calm piano piece",
-    }
+    defaults = {"numbers": "4.2", "binary": "0.8", "categories": "joy", "ordinal": "weak", "text": "a calm piano piece"}
     column_of = {"binary": "score", "categories": "answer", "ordinal": "answer", "text": "answer"}
     columns = {question: column_of.get(kind, "value") for question, kind in worded.items()}
     used = list(dict.fromkeys(columns[question] for _, question in board.examples)) or ["value"]
@@ -197,9 +180,7 @@ def _example(board: SiteBoard) -> str:
     for stimulus, question in board.examples:
         answer = defaults.get(worded[question], "1")
         lines.append([stimulus, question, *(answer if columns[question] == name else "" for name in used)])
-    return "\n".join(
-        ",".join(f'"{cell}"' if "," in cell or '"' in cell else cell for cell in line) for line in lines
-    )
+    return "\n".join(",".join(f'"{cell}"' if "," in cell or '"' in cell else cell for cell in line) for line in lines)
 
 
 def _items(board: SiteBoard) -> int:

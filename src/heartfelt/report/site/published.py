@@ -94,10 +94,7 @@ def read_published(folder: Path, hold_out: str | None = None) -> PublicFacts:
         counts = answers.group_by(*ITEM, "value").agg(pl.len().cast(pl.Int64).alias("votes"))
         items.append(snapshot.scan_ratings().filter(visible).select(ITEM).unique().collect())
     elif benchmark is not None and benchmark.choices.height:
-        sides = [
-            benchmark.choices.select(pl.col(side).alias("stimulus"), "question")
-            for side in ("first", "second")
-        ]
+        sides = [benchmark.choices.select(pl.col(side).alias("stimulus"), "question") for side in ("first", "second")]
         items.append(pl.concat(sides).filter(visible))
     return PublicFacts(
         study=study,
@@ -139,9 +136,7 @@ def _parts(stimuli: pl.DataFrame, benchmark: Benchmark | None) -> pl.DataFrame |
     return stimuli.select("stimulus", SPLIT) if SPLIT in stimuli.columns else None
 
 
-def _hidden(
-    stimuli: pl.DataFrame, benchmark: Benchmark | None, hold_out: str | None, folder: Path
-) -> list[str]:
+def _hidden(stimuli: pl.DataFrame, benchmark: Benchmark | None, hold_out: str | None, folder: Path) -> list[str]:
     """The stimuli of the part that is held out."""
     if hold_out is None:
         return []

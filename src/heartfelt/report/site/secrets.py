@@ -6,9 +6,7 @@ import re
 
 _PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{8,}")
-_API_KEY = re.compile(
-    r"(?i)\b(api[_-]?key|access[_-]?token|authorization)(\W{1,4})(?!bearer|basic)[\w.~+/=-]{6,}"
-)
+_API_KEY = re.compile(r"(?i)\b(api[_-]?key|access[_-]?token|authorization)(\W{1,4})(?!bearer|basic)[\w.~+/=-]{6,}")
 _TOKEN = re.compile(r"\b(?:sk|pk|hf|ghp|xoxb)[-_][\w-]{16,}")
 _NAMED = re.compile(r"(?i)(?<=[?&\[,])(key|token|secret|password|signature|sig)=[^\s&,\]]+")
 _FOLDERS = re.compile(r"(?<![/\w.…])/(?!/)(?:[^/\s,;\]]+/)+")

@@ -34,13 +34,8 @@ def stimulus_addresses(site: Site) -> dict[Key, str]:
     published_names = site.published.stimuli["stimulus"].to_list()
     for index, board in enumerate(site.boards):
         rows = board.scores.rows["stimulus"].unique(maintain_order=True).to_list()
-        members = (
-            [part for name in rows for part in name.split(SEPARATOR)] if _compares(board.scores) else rows
-        )
-        names |= {
-            (index, name): name
-            for name in dict.fromkeys([*(published_names if index == 0 else ()), *members])
-        }
+        members = [part for name in rows for part in name.split(SEPARATOR)] if _compares(board.scores) else rows
+        names |= {(index, name): name for name in dict.fromkeys([*(published_names if index == 0 else ()), *members])}
     return files_of(names)
 
 
@@ -140,11 +135,7 @@ def _list(site: Site, addresses: Mapping[Key, str], contents: Sequence[Contents]
         {"label": "failures", "kind": "number", "places": 0},
     ]
     used = [column for column in range(len(columns)) if any(row[column] not in (None, "") for row in rows)]
-    used = [
-        column
-        for column in used
-        if columns[column]["label"] != "failures" or any(row[column] for row in rows)
-    ]
+    used = [column for column in used if columns[column]["label"] != "failures" or any(row[column] for row in rows)]
     for column in columns:
         column |= {"long": True} if column["label"] == "prompt" else {}
     listed = {

@@ -29,14 +29,10 @@ def write_site(
     home, target = Path(source), Path(out)
     require_own_site(target, "leaderboard.json", "a leaderboard or a site")
     runs = find_runs(home, target)
-    published = (
-        PublicFacts() if options.release is None else read_published(options.release, options.hold_out)
-    )
+    published = PublicFacts() if options.release is None else read_published(options.release, options.hold_out)
     site = site_of(runs, published, options.title, options.submit_to)
     stimuli = set(published.stimuli["stimulus"])
-    if options.release is not None and stimuli.isdisjoint(
-        name for run in runs for name in members(run.items)
-    ):
+    if options.release is not None and stimuli.isdisjoint(name for run in runs for name in members(run.items)):
         raise InputError(
             f"{options.release} has none of the stimuli that the benches below {home} are about.",
             "Give the release that the benches were scored on.",
@@ -54,9 +50,7 @@ def write_leaderboard(
     return write_site(folder, target, SiteOptions(title=title, stimuli=False), progress)
 
 
-def _write(
-    site: Site, folder: Path, target: Path, home: Path, options: SiteOptions, progress: Progress | None
-) -> None:
+def _write(site: Site, folder: Path, target: Path, home: Path, options: SiteOptions, progress: Progress | None) -> None:
     addresses = stimulus_addresses(site) if options.stimuli else {}
     menu = {"Leaderboard": "index.html", "Models": "models/index.html"}
     menu |= {"Stimuli": "stimuli/index.html"} if addresses else {}

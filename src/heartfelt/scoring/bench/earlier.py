@@ -36,9 +36,7 @@ class Earlier:
     """What each of the models holds and could not use."""
 
 
-def earlier_bench(
-    folder: Path | None, names: Sequence[str], data_hash: str, options: ScoreOptions
-) -> Earlier:
+def earlier_bench(folder: Path | None, names: Sequence[str], data_hash: str, options: ScoreOptions) -> Earlier:
     """The models in a folder that answered and are not among ``names``; raise where they were asked about something else."""
     if folder is None or not (folder / SCORES).is_file():
         return Earlier()
@@ -57,8 +55,7 @@ def earlier_bench(
     different = [name for name in before if before[name] != now.get(name)]
     if different:
         changes = "; ".join(
-            f"{spaced(name)} was {_words(before[name])} and is now {_words(now.get(name))}"
-            for name in different
+            f"{spaced(name)} was {_words(before[name])} and is now {_words(now.get(name))}" for name in different
         )
         raise InputError(
             f"{folder} holds a bench of {listed(kept_models)} that was scored with other options: {changes}.",

@@ -16,12 +16,10 @@ class BenchOptions:
     """How models are asked and scored."""
 
     layout: Annotated[
-        str | None,
-        Option(help="Also write the files of a published system.", flags=("--as",), metavar="LAYOUT"),
+        str | None, Option(help="Also write the files of a published system.", flags=("--as",), metavar="LAYOUT")
     ] = None
     questions: Annotated[
-        tuple[str, ...] | None,
-        Option(help="Ask only this question.", flags=("--question",), panel="Which items"),
+        tuple[str, ...] | None, Option(help="Ask only this question.", flags=("--question",), panel="Which items")
     ] = None
     score: ScoreOptions = field(default_factory=ScoreOptions)
     run: RunOptions = field(default_factory=RunOptions)

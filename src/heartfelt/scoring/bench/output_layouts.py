@@ -77,9 +77,7 @@ class AnswersLayout(OutputLayout):
             stem = pl.Series("stimulus", _without_endings(wide["stimulus"].to_list()), pl.String)
             target = folder / self.name / names[model]
             target.mkdir(parents=True)
-            write_text(
-                target / "answer.txt", csv_text(wide.with_columns(stem).filter(complete), header=False)
-            )
+            write_text(target / "answer.txt", csv_text(wide.with_columns(stem).filter(complete), header=False))
             missing = wide.filter(~complete)["stimulus"]
             if missing.len():
                 write_text(target / "missing.txt", "".join(f"{name}\n" for name in missing))
@@ -89,9 +87,7 @@ class AnswersLayout(OutputLayout):
 def _without_endings(names: Sequence[str]) -> list[str]:
     """The names without their endings, but for those that would not differ any more."""
     stems = [
-        name[: -len(ending)]
-        if (ending := PurePosixPath(name).suffix) and ending.lower() in AUDIO | IMAGES
-        else name
+        name[: -len(ending)] if (ending := PurePosixPath(name).suffix) and ending.lower() in AUDIO | IMAGES else name
         for name in names
     ]
     counts = Counter(stems)
@@ -116,9 +112,7 @@ class InspectLayout(OutputLayout):
         asks = {question.id: ask_of(source.study, question) for question in source.study.asked}
         truth = {
             (row["stimulus"], row["question"]): row["truth"]
-            for row in scores.rows.select("stimulus", "question", "truth")
-            .unique(maintain_order=True)
-            .to_dicts()
+            for row in scores.rows.select("stimulus", "question", "truth").unique(maintain_order=True).to_dicts()
         }
         requests = {} if calls is None else {str(row["id"]): row for row in calls.to_dicts()}
         target = folder / self.name
@@ -132,9 +126,7 @@ class InspectLayout(OutputLayout):
                 _sample(
                     row,
                     asks[row["question"]].words,
-                    _spelled(
-                        truth.get((row["stimulus"], row["question"])), asks[row["question"]].scale.labels()
-                    ),
+                    _spelled(truth.get((row["stimulus"], row["question"])), asks[row["question"]].scale.labels()),
                     requests.get(row.get("call") or "", {}),
                     f"{row['stimulus']}/{row['question']}" if several else row["stimulus"],
                     model,
@@ -161,9 +153,7 @@ def _sample(
     off_scale = row["value"] is None and row["score"] is not None
     number = row["score"] if off_scale else row["value"]
     answer = row["answer"]
-    completion = call.get("completion") or (
-        answer if answer is not None else "" if number is None else repr(number)
-    )
+    completion = call.get("completion") or (answer if answer is not None else "" if number is None else repr(number))
     used = {part: call.get(f"{part}_tokens") or 0 for part in ("input", "output")}
     message = {"role": "assistant", "content": completion, "source": "generate"}
     sample: dict[str, Any] = {
@@ -175,14 +165,10 @@ def _sample(
         "output": {
             "model": call.get("model") or model,
             "choices": [
-                {
-                    "message": message,
-                    "stop_reason": "max_tokens" if call.get("finish_reason") == "length" else "stop",
-                }
+                {"message": message, "stop_reason": "max_tokens" if call.get("finish_reason") == "length" else "stop"}
             ],
             "completion": completion,
-            "usage": {f"{part}_tokens": count for part, count in used.items()}
-            | {"total_tokens": sum(used.values())},
+            "usage": {f"{part}_tokens": count for part, count in used.items()} | {"total_tokens": sum(used.values())},
         },
         "metadata": {"stimulus": row["stimulus"], "question": row["question"]},
         "store": {},
@@ -193,9 +179,7 @@ def _sample(
         sample["error"] = {"message": row["problem"] or "", "traceback": "", "traceback_ansi": ""}
         return sample
     prediction = {
-        name: json.loads(part) if name in _AS_JSON else part
-        for name in _PARTS
-        if (part := row.get(name)) is not None
+        name: json.loads(part) if name in _AS_JSON else part for name in _PARTS if (part := row.get(name)) is not None
     }
     samples = prediction.get("samples")
     trace = None if samples is None else ["" if part is None else part for part in samples]
@@ -210,18 +194,14 @@ def _sample(
     return sample
 
 
-def _log(
-    scores: Scores, model: str, samples: Sequence[Mapping[str, Any]], *, compares: bool
-) -> dict[str, Any]:
+def _log(scores: Scores, model: str, samples: Sequence[Mapping[str, Any]], *, compares: bool) -> dict[str, Any]:
     """The parts of a log around its samples; ids follow from what is in it, so that the same bench gives the same log."""
     content = json.dumps(samples, sort_keys=True)
     digest = hashlib.sha256(f"{scores.hash} {model} {content}".encode()).hexdigest()
     now = clock.now().isoformat(timespec="seconds")
     info = scores.model_info.get(model)
     usage = None if info is None else info.usage
-    tokens = (
-        {} if usage is None else {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
-    )
+    tokens = {} if usage is None else {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
     metrics = []
     for task in scores.tasks:
         score = scores.find(task.id, model)

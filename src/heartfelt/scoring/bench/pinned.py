@@ -82,9 +82,7 @@ def score_pinned(
     timeout: float | None = None,
 ) -> PinnedScores:
     """Score a file of predictions against a benchmark's folder; the same versions give the same text anywhere."""
-    request = ScoringRequest(
-        str(benchmark.resolve()), str(predictions.resolve()), options or ScoreOptions(), name
-    )
+    request = ScoringRequest(str(benchmark.resolve()), str(predictions.resolve()), options or ScoreOptions(), name)
     done = subprocess.run(
         [sys.executable, "-m", __name__],
         input=dumps(request, indent=None).encode(),
@@ -161,9 +159,7 @@ def verify(now: PinnedScores, manifest: Path) -> ReproductionCheck:
     """Compare scores with the manifest of an earlier run and, where it is next to the manifest, its ``scores.json``."""
     before, folder = read_manifest(manifest), manifest if manifest.is_dir() else manifest.parent
     same = before.scores_sha256 == now.manifest.scores_sha256
-    facts = [
-        difference for difference in differences(before, now.manifest) if difference.where != "scores_sha256"
-    ]
+    facts = [difference for difference in differences(before, now.manifest) if difference.where != "scores_sha256"]
     numbers: list[ManifestDifference] = []
     earlier = folder / SCORES
     if not same and earlier.is_file():

@@ -69,11 +69,7 @@ class FileScorer:
         options = options or ScoreOptions()
         ordered = in_order(benchmark)
         part = options.part
-        if (
-            part is not None
-            and not benchmark.part(part).height
-            and part not in set(benchmark.choices["split"])
-        ):
+        if part is not None and not benchmark.part(part).height and part not in set(benchmark.choices["split"]):
             raise InputError(
                 f"The part '{part}' of '{benchmark.study.name}' has no labels.",
                 "They may be held out: submit to the server of the benchmark, or score against the private benchmark.",
@@ -119,10 +115,7 @@ class FileScorer:
         predictions = pl.concat([answers.predictions for answers in read], how="diagonal")
         about = {
             answers.name: ModelInfo(
-                spec=answers.name,
-                display_name=answers.name,
-                predictor="file",
-                hash=answers.content_hash,
+                spec=answers.name, display_name=answers.name, predictor="file", hash=answers.content_hash
             )
             for answers in read
         }
@@ -134,8 +127,7 @@ class FileScorer:
         predictors = self._predictors(path)
         several = len(predictors) > 1
         read = [
-            self._read(predictor, predictor.label if several else name or path.stem, path)
-            for predictor in predictors
+            self._read(predictor, predictor.label if several else name or path.stem, path) for predictor in predictors
         ]
         return self.score(*read, file_hash=predictors[0].info.hash or "")
 

@@ -103,10 +103,7 @@ def _as_list(models: Models) -> list[PredictorLike]:
 
 
 def bench(
-    source: Snapshot | Benchmark,
-    models: Models,
-    options: BenchOptions | None = None,
-    progress: Progress | None = None,
+    source: Snapshot | Benchmark, models: Models, options: BenchOptions | None = None, progress: Progress | None = None
 ) -> Bench:
     """Ask the models about everything in ``source`` that can be scored, and score their answers.
 
@@ -118,9 +115,7 @@ def bench(
     if not asked_models:
         raise InputError("No model was named.", "Name at least one with --model NAME[:ARG].")
     _no_duplicates(
-        [model for model in asked_models if isinstance(model, str)],
-        "The model '{}' is named twice.",
-        "Name each once.",
+        [model for model in asked_models if isinstance(model, str)], "The model '{}' is named twice.", "Name each once."
     )
     truth = truth_of(source, options.score, loudness=True)
     if options.layout is not None:
@@ -182,9 +177,7 @@ def _decoded_once(predictors: Sequence[Predictor], options: BenchOptions) -> Abs
     return keep_decoded(folder)
 
 
-def _asking_notes(
-    predictors: Sequence[Predictor], names: Sequence[str], options: RunOptions
-) -> Iterator[str]:
+def _asking_notes(predictors: Sequence[Predictor], names: Sequence[str], options: RunOptions) -> Iterator[str]:
     """What is to be known of repeats; an error where a budget cannot be checked or nothing can be repeated."""
     for predictor in predictors:
         applies_to(options.budget, predictor)

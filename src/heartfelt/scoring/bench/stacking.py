@@ -33,9 +33,7 @@ def with_stacks(scores: Scores, truth: Truth) -> Scores:
     if len(scores.models) < 2 or not scores.rows.height:
         return scores
     stimuli = truth.snapshot.stimuli if isinstance(truth.snapshot, Snapshot) else None
-    stacks = [
-        stack for task in scores.tasks if task.kind == "numbers" for stack in stacks_of(scores, task, stimuli)
-    ]
+    stacks = [stack for task in scores.tasks if task.kind == "numbers" for stack in stacks_of(scores, task, stimuli)]
     return replace(scores, parts=replace(scores.parts, stacks=tuple(stacks)))
 
 
@@ -62,14 +60,10 @@ def stacks_of(scores: Scores, task: ScoringTask, stimuli: pl.DataFrame | None = 
         else:
             names.append(model)
     label = wide["truth"].to_numpy()
-    predicted = (
-        wide.select(f"model {name}" for name in names).to_numpy() if names else np.zeros((wide.height, 0))
-    )
+    predicted = wide.select(f"model {name}" for name in names).to_numpy() if names else np.zeros((wide.height, 0))
     options = scores.options
     for unit, group in _groupings(wide, stimuli):
-        result = stacked(
-            label, predicted, tuple(names), group, confidence=options.confidence, seed=options.seed
-        )
+        result = stacked(label, predicted, tuple(names), group, confidence=options.confidence, seed=options.seed)
         p, gain = result.p.value, result.difference.value
         small = p is not None and gain is not None and p <= 1 - options.confidence and gain > 0
         if result.stack.value is None and unit in ("systems", "intents"):
@@ -94,9 +88,7 @@ def _groups_of_stimuli(names: pl.Series, stimuli: pl.DataFrame | None) -> tuple[
         return "stimuli", np.arange(names.len())
     table = names.to_frame("stimulus").join(stimuli, on="stimulus", how="left", maintain_order="left")
     content = next((name for name in _CONTENT if name in table.columns), None)
-    contents = table.select(
-        pl.coalesce(pl.col(content) if content else pl.lit(None), "stimulus").cast(pl.String)
-    )
+    contents = table.select(pl.coalesce(pl.col(content) if content else pl.lit(None), "stimulus").cast(pl.String))
     columns = [name for name in table.columns if name == "path" or name not in AT_HAND]
     grouping = grouping_of(
         table.select(columns), contents.to_series().to_list(), np.zeros((table.height, 1), np.float32)

@@ -93,9 +93,7 @@ def stimulus_groups(truth: Truth) -> StimulusGroups | None:
         facts = [name for name in ("stimulus", "system", "intent", *COLUMNS) if name in truth.items.columns]
         stimuli = truth.items.select(facts).unique("stimulus", keep="first", maintain_order=True)
     # Only what is scored counts: a grouping that the selection makes trivial is none.
-    stimuli = stimuli.filter(
-        pl.col("stimulus").cast(pl.String).is_in(truth.items["stimulus"].unique().to_list())
-    )
+    stimuli = stimuli.filter(pl.col("stimulus").cast(pl.String).is_in(truth.items["stimulus"].unique().to_list()))
     detected = detected_groups(stimuli) if stimuli.height else None
     if detected is None:
         return None
@@ -123,11 +121,7 @@ class ByPart:
         rows, requested = self.truth.items_of(task), self.options.slices or ()
         names = [name for name in dict.fromkeys((*BY_DEFAULT, *requested)) if name in rows.columns]
         names = [name for name in names if rows[name].drop_nulls().n_unique() > 1]
-        return [
-            name
-            for name in names
-            if name in requested or name not in LEAST_SPREAD or not unavailable(name, rows)
-        ]
+        return [name for name in names if name in requested or name not in LEAST_SPREAD or not unavailable(name, rows)]
 
     def notes(self, tasks: Sequence[ScoringTask]) -> tuple[str, ...]:
         """Which of the usual columns errors are not given by, and why."""
@@ -202,16 +196,9 @@ class ByPart:
             systems = sheet.rows["system"].cast(pl.String).to_list()
             named = [name if answered else None for name, answered in zip(systems, rows, strict=True)]
             biases = system_biases(gaps, named, confidence)
-            over_systems = _over_systems(
-                label, predicted, np.where(rows, sheet.system, -1), confidence, raters
-            )
+            over_systems = _over_systems(label, predicted, np.where(rows, sheet.system, -1), confidence, raters)
         return ModelCalibration(
-            model=sheet.model,
-            task=sheet.task.id,
-            of=of,
-            over_stimuli=line,
-            over_systems=over_systems,
-            systems=biases,
+            model=sheet.model, task=sheet.task.id, of=of, over_stimuli=line, over_systems=over_systems, systems=biases
         )
 
     def errors(self, sheet: PredictionSheet, marked: Marked, columns: Sequence[str]) -> Sequence[PartError]:
@@ -267,12 +254,7 @@ class ByPart:
             return RatersWorth(Estimate.missing(NO_RATINGS, METHOD))
         n = sheet.rows["n"].cast(pl.Float64).fill_null(0.0).to_numpy()
         return worth_from_means(
-            sheet.truth,
-            floats_of(sheet.rows["standard_error"]),
-            n,
-            filled,
-            group=group,
-            confidence=confidence,
+            sheet.truth, floats_of(sheet.rows["standard_error"]), n, filled, group=group, confidence=confidence
         )
 
     def _raters_of(self, sheet: PredictionSheet) -> LabelRaters | None:
@@ -285,9 +267,7 @@ class ByPart:
     def _ratings_of(self, sheet: PredictionSheet) -> Ratings:
         """The single ratings of the items of a sheet; of yes or no as 1 and 0."""
         if sheet.task.questions not in self._ratings:
-            ratings = self.truth.answers.join(
-                sheet.rows.select(ITEM), on=ITEM, how="semi", maintain_order="left"
-            )
+            ratings = self.truth.answers.join(sheet.rows.select(ITEM), on=ITEM, how="semi", maintain_order="left")
             value = ratings["value"].to_numpy()
             value = yes(sheet.scale, value) if sheet.task.kind == "binary" else value
             self._ratings[sheet.task.questions] = triples(ratings["rater"], _names(ratings), value)

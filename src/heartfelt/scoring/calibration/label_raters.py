@@ -28,9 +28,7 @@ class LabelRaters:
     def of(cls, rows: pl.DataFrame, answers: pl.DataFrame) -> LabelRaters | None:
         """Of rows with stimulus, question, system, intent and truth; None where it is not known who rated."""
         name = pl.concat_str(ITEM, separator="\x1f").alias("item")
-        items = rows.select(
-            name, pl.col("system", "intent").cast(pl.String), pl.col("truth").cast(pl.Float64)
-        )
+        items = rows.select(name, pl.col("system", "intent").cast(pl.String), pl.col("truth").cast(pl.Float64))
         scored_answers = answers.join(rows.select(ITEM), on=ITEM, how="semi", maintain_order="left")
         if not scored_answers.height or not scored_answers["known"].all():
             return None

@@ -193,9 +193,7 @@ class PartAgreement:
                 words.append(f"bias {interval(calibration.over_stimuli.bias, 2)}")
             worst = self.worst(task, row.model)
             if worst is not None:
-                words.append(
-                    f"fails most where {worst.column} is {worst.value} ({p_value(worst.p_adjusted)}, Holm)"
-                )
+                words.append(f"fails most where {worst.column} is {worst.value} ({p_value(worst.p_adjusted)}, Holm)")
             lines.append(f"{row.model}: {'; '.join(words)}.")
         lines += [sentence for row in self.stacks if row.task == task and (sentence := stack_words(row))]
         return lines
@@ -292,8 +290,7 @@ def part_errors(
         codes = np.array([-1 if value is None else order[value] for value in values], np.int64)
         units = _units(compared, codes)
         rows += [
-            _part_error(units, column, name, codes == code, codes >= 0, confidence)
-            for code, name in enumerate(names)
+            _part_error(units, column, name, codes == code, codes >= 0, confidence) for code, name in enumerate(names)
         ]
     corrected = holm([row.p for row in rows], confidence=confidence)
     return [
@@ -316,12 +313,7 @@ def _same_parts(codes: Ints, group: Ints) -> bool:
 
 
 def _part_error(
-    compared: ModelErrors,
-    column: str,
-    value: str,
-    inside: Flags,
-    present: Flags,
-    confidence: float,
+    compared: ModelErrors, column: str, value: str, inside: Flags, present: Flags, confidence: float
 ) -> PartError:
     inside_rows = np.flatnonzero(inside)
     mean = float(compared.wrong[inside_rows].mean())
@@ -355,9 +347,7 @@ def _error(compared: ModelErrors, inside_rows: Ints, mean: float, confidence: fl
     shown = math.sqrt(mean) if compared.squared else mean
     estimate = Estimate(value=shown, method=name, confidence=confidence, counts=counts)
     if sizes.size < FEWEST_IN_PART:
-        return estimate.without_interval(
-            f"{_counted(sizes.size, compared.unit)}; at least {FEWEST_IN_PART} are needed"
-        )
+        return estimate.without_interval(f"{_counted(sizes.size, compared.unit)}; at least {FEWEST_IN_PART} are needed")
     sums: Floats = np.bincount(codes, compared.wrong[inside_rows] - mean).astype(np.float64)
     variance = float(sums @ sums) / inside_rows.size**2 * sizes.size / (sizes.size - 1)
     if compared.squared and (mean <= 0 or variance <= 0):
@@ -410,9 +400,7 @@ def _beyond(compared: ModelErrors, inside: Flags, present: Flags) -> _Beyond:
     for side in (inside, present & ~inside):
         if side.any():
             noise[side] = compared.label_errors.chances(side)
-            shown[side] = max(
-                1 - float(noise[side].mean()) * compared.categories / (compared.categories - 1), 0.1
-            )
+            shown[side] = max(1 - float(noise[side].mean()) * compared.categories / (compared.categories - 1), 0.1)
     return _Beyond((compared.wrong - noise) / shown, noise, shown)
 
 
@@ -424,9 +412,7 @@ def _excess(
     stimulus, group, values = compared.stimulus[rows], _group(compared)[rows], beyond.values[rows]
     sides = (inside, ~inside)
     counts = dict(
-        zip(
-            ("stimuli", "other_stimuli"), (int(np.unique(stimulus[side]).size) for side in sides), strict=True
-        )
+        zip(("stimuli", "other_stimuli"), (int(np.unique(stimulus[side]).size) for side in sides), strict=True)
     )
     if inside.all():
         return Estimate.missing("there are no other items", name, counts), None
@@ -445,17 +431,13 @@ def _excess(
         of_side = np.where(inside, *(float(beyond.noise[rows][side].mean()) for side in sides))
         spread = share_spread(of_side, beyond.shown[rows])
     known_spread = spread is not None and not compared.squared
-    result = part_and_rest(
-        values, inside, confidence=confidence, group=group, spread=spread, at_least=known_spread
-    )
+    result = part_and_rest(values, inside, confidence=confidence, group=group, spread=spread, at_least=known_spread)
     if result is None:
         return estimate.without_interval("all items are equally wrong"), None
     low, high, p = result
     if not math.isfinite(high - low):
         return estimate.without_interval("the errors do not bound it on both sides"), p
-    return estimate.with_interval(
-        low, high, f"inverted test over {compared.unit}, Pearson type III", confidence
-    ), p
+    return estimate.with_interval(low, high, f"inverted test over {compared.unit}, Pearson type III", confidence), p
 
 
 def _noise_by_side(compared: ModelErrors, rows: Ints, inside: Flags) -> Floats:
@@ -485,9 +467,7 @@ def _mean(
     codes = np.unique(group, return_inverse=True)[1]
     sizes, mean = np.bincount(codes), float(values.mean())
     estimate = Estimate(
-        value=mean,
-        method=name,
-        counts={"items": values.size, "stimuli" if unit == STIMULI else "groups": sizes.size},
+        value=mean, method=name, counts={"items": values.size, "stimuli" if unit == STIMULI else "groups": sizes.size}
     )
     if sizes.size < 3:
         return estimate.without_interval(f"{_counted(sizes.size, unit)}; at least 3 are needed"), None

@@ -29,12 +29,7 @@ from heartfelt.predictors.trained.predictor import TrainedPredictor
 from heartfelt.predictors.trained.valence_arousal import ValenceArousal
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
-from heartfelt.scoring.conveyance.predicted import (
-    Evidence,
-    KnownError,
-    PredictedConveyance,
-    predicted_conveyance,
-)
+from heartfelt.scoring.conveyance.predicted import Evidence, KnownError, PredictedConveyance, predicted_conveyance
 from heartfelt.screening import screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.folder import is_snapshot
@@ -154,9 +149,7 @@ def _by_folder(folder: Path, study: Study) -> pl.DataFrame:
         at = next((index for index, part in enumerate(parts[:-1]) if part.casefold() in intent_of), None)
         if at is not None:
             system = "/".join(parts[:at]) or folder.resolve().name
-            rows.append(
-                (FoundFile(within).name, intent_of[parts[at].casefold()], FoundFile(Path(system)).name)
-            )
+            rows.append((FoundFile(within).name, intent_of[parts[at].casefold()], FoundFile(Path(system)).name))
     if not rows:
         raise InputError(
             f"Nothing in {folder} says what its clips were meant to convey.",
@@ -177,12 +170,9 @@ def _rated(snapshot: Snapshot, path: Path | None, questions: list[str]) -> pl.Da
         rated = [name for name in questions if name in table.columns]
         if not {"rater", "stimulus"} <= set(table.columns) or not rated:
             raise InputError(
-                f"{path} is not a table of ratings.",
-                f"It needs columns rater, stimulus and {' or '.join(questions)}.",
+                f"{path} is not a table of ratings.", f"It needs columns rater, stimulus and {' or '.join(questions)}."
             )
-        table = table.unpivot(
-            rated, index=["rater", "stimulus"], variable_name="question", value_name="value"
-        )
+        table = table.unpivot(rated, index=["rater", "stimulus"], variable_name="question", value_name="value")
     table = table.select(
         pl.col("rater", "stimulus", "question").cast(pl.String), number_expr("value").alias("value")
     ).drop_nulls()
@@ -195,9 +185,7 @@ def _rated(snapshot: Snapshot, path: Path | None, questions: list[str]) -> pl.Da
     return table
 
 
-def _known_error(
-    predictor: TrainedPredictor, question: str, scale_range: tuple[float, float]
-) -> KnownError | None:
+def _known_error(predictor: TrainedPredictor, question: str, scale_range: tuple[float, float]) -> KnownError | None:
     output = predictor.model.output(question)
     if output is None or "system" not in output.errors or output.bounds is None:
         return None

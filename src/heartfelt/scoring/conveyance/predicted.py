@@ -21,12 +21,7 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.inference import (
-    PredictionPowered,
-    Rated,
-    prediction_powered_mean,
-    prediction_powered_slope,
-)
+from heartfelt.stats.inference import PredictionPowered, Rated, prediction_powered_mean, prediction_powered_slope
 from heartfelt.stats.triples import Floats
 
 ALL = "all"
@@ -184,9 +179,7 @@ def _deviation(part: pl.DataFrame, evidence: Evidence, name: str, system: str) -
     gaps = (part["value"] - part["reference"]).to_numpy()
     split = _rated(part, evidence, name)
     if split is None:
-        return SystemDeviation(
-            system=system, question=name, deviation=_by_known_error(part, gaps, evidence, name)
-        )
+        return SystemDeviation(system=system, question=name, deviation=_by_known_error(part, gaps, evidence, name))
     rated, unrated = split
     rows = Rated(
         (rated["rating"] - rated["reference"]).to_numpy(),
@@ -305,10 +298,7 @@ def _quadrants(
     def quadrant(kind: str) -> list[int]:
         """The quadrant of each clip; the number of quadrants where it is on a midline."""
         signs = (np.sign(both[f"{kind} {name}"].to_numpy().round(9)).astype(int) for name in (across, up))
-        return [
-            quadrant_of.get((x, y), len(rows))
-            for x, y in zip(*(sign.tolist() for sign in signs), strict=True)
-        ]
+        return [quadrant_of.get((x, y), len(rows)) for x, y in zip(*(sign.tolist() for sign in signs), strict=True)]
 
     counts = np.zeros((len(rows), len(rows) + 1), dtype=np.int64)
     hits: dict[str, list[bool]] = {system: [] for system in [ALL, *systems]}

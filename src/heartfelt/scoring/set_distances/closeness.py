@@ -58,9 +58,7 @@ def with_people(
     seed: int,
 ) -> tuple[tuple[RatedSystemMean, ...], tuple[Closeness, ...]]:
     """People's means by system, and how closeness correlates with them; ``distances`` are by metric and system."""
-    answered = [
-        question for question in prepare(snapshot).questions if question.numbers and question.items.height
-    ]
+    answered = [question for question in prepare(snapshot).questions if question.numbers and question.items.height]
     if questions is not None:
         question_ids = [question.id for question in answered]
         for name in questions:
@@ -82,34 +80,21 @@ def with_people(
                 changes[system] = change
                 means.append(RatedSystemMean(question.id, system, scores.estimate(chosen, "value")))
         for metric, values in distances.items():
-            near = {
-                system: -value for system, value in values.items() if system in changes and value is not None
-            }
+            near = {system: -value for system, value in values.items() if system in changes and value is not None}
             closeness += _closeness(metric, question.id, near, changes, confidence, seed)
     return tuple(means), tuple(closeness)
 
 
 def _closeness(
-    metric: str,
-    question: str,
-    values: Mapping[str, float],
-    rated: Mapping[str, Changes],
-    confidence: float,
-    seed: int,
+    metric: str, question: str, values: Mapping[str, float], rated: Mapping[str, Changes], confidence: float, seed: int
 ) -> list[Closeness]:
     used = [rated[system] for system in values]
     x, y = np.array(list(values.values())), np.array([change.value for change in used])
     out = []
     for name in COEFFICIENTS:
-        few = (
-            f"{len(used)} systems; at least {FEWEST_SYSTEMS} are needed" if len(used) < FEWEST_SYSTEMS else ""
-        )
+        few = f"{len(used)} systems; at least {FEWEST_SYSTEMS} are needed" if len(used) < FEWEST_SYSTEMS else ""
         reason = few or next((change.why_items_only for change in used if change.why_items_only), "")
-        ceiling = (
-            Estimate.missing(reason, f"ceiling, {name}")
-            if reason
-            else _ceiling(used, y, name, confidence, seed)
-        )
+        ceiling = Estimate.missing(reason, f"ceiling, {name}") if reason else _ceiling(used, y, name, confidence, seed)
         missing = Estimate.missing(few, name) if few else None
         p = missing or permutation_correlation(y, x, kind=name, seed=seed).p
         correlation = missing or jackknife_metric(name, y, x, confidence=confidence)
@@ -127,9 +112,7 @@ def _closeness(
     return out
 
 
-def _ceiling(
-    used: Sequence[Changes], means: Floats, name: Correlation, confidence: float, seed: int
-) -> Estimate:
+def _ceiling(used: Sequence[Changes], means: Floats, name: Correlation, confidence: float, seed: int) -> Estimate:
     took = np.logical_or.reduce([change.took_part for change in used])
     moved = np.stack([change.by_rater[took] for change in used], axis=1)
     return system_ceiling(means, moved, metric=name, confidence=confidence, seed=seed)

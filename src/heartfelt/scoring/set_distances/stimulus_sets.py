@@ -54,9 +54,7 @@ class Embedded:
         indices = [index for index, digest in enumerate(self.hashes) if digest not in gone]
         names, hashes = (tuple(column[index] for index in indices) for column in (self.names, self.hashes))
         part = Embedded(names, hashes, self.rows[indices])
-        return part, tuple(
-            name for name, digest in zip(self.names, self.hashes, strict=True) if digest in gone
-        )
+        return part, tuple(name for name, digest in zip(self.names, self.hashes, strict=True) if digest in gone)
 
 
 @dataclass(slots=True)
@@ -98,14 +96,11 @@ def system_files(
     snapshot = source if isinstance(source, Snapshot) else read(source, None, {}, progress)
     if "system" not in snapshot.stimuli.columns or not snapshot.stimuli["system"].drop_nulls().len():
         raise InputError(
-            f"The stimuli of '{snapshot.study.name}' have no systems.",
-            "Distances compare the stimuli of systems.",
+            f"The stimuli of '{snapshot.study.name}' have no systems.", "Distances compare the stimuli of systems."
         )
     out: dict[str, Files] = {}
     with_system = (
-        snapshot.stimuli.drop_nulls("system")
-        .with_columns(pl.col("system").cast(pl.String))
-        .sort("system", "stimulus")
+        snapshot.stimuli.drop_nulls("system").with_columns(pl.col("system").cast(pl.String)).sort("system", "stimulus")
     )
     for system, rows in with_system.group_by("system", maintain_order=True):
         out[str(system[0])] = _snapshot_files(snapshot, rows)
@@ -150,9 +145,7 @@ def _existing(path: Path) -> Path:
 
 def _snapshot_files(snapshot: Snapshot, stimuli: pl.DataFrame) -> Files:
     root = snapshot.source.media_root
-    paths = (
-        stimuli["path"] if "path" in stimuli.columns else pl.Series([None] * stimuli.height, dtype=pl.String)
-    )
+    paths = stimuli["path"] if "path" in stimuli.columns else pl.Series([None] * stimuli.height, dtype=pl.String)
     out: Files = {}
     for name, path in zip(stimuli["stimulus"].cast(pl.String), paths, strict=True):
         file = None if root is None or path is None else inside(Path(root), path, "stimuli")
@@ -232,16 +225,13 @@ def scaler(embedding: Embedding, basis: Floats, components: int | None) -> Calla
         centre, spread = basis.mean(axis=0), basis.std(axis=0)
         varies = spread > 1e-9 * np.maximum(np.abs(centre), 1e-12)
         shares = np.concatenate([np.full(block.size, size / block.size) for block in embedding.blocks])
-        weight = np.where(
-            varies, np.sqrt(shares / len(embedding.blocks)) / np.where(varies, spread, 1.0), 0.0
-        )
+        weight = np.where(varies, np.sqrt(shares / len(embedding.blocks)) / np.where(varies, spread, 1.0), 0.0)
     if components is None:
         return lambda rows: np.asarray((rows - centre) * weight)
     most = min(len(basis) - 1, size)
     if not 1 <= components <= most:
         raise InputError(
-            f"{components} components cannot be had.",
-            f"Choose from 1 to {most}: there are {len(basis):,} stimuli.",
+            f"{components} components cannot be had.", f"Choose from 1 to {most}: there are {len(basis):,} stimuli."
         )
     middle = ((basis - centre) * weight).mean(axis=0)
     turn = np.linalg.svd((basis - centre) * weight - middle, full_matrices=False)[2][:components].T
@@ -254,9 +244,7 @@ def group_column(source: Snapshot | Path, group: str) -> str:
     if group == AUTO:
         return PROMPT if PROMPT in stimuli.columns and stimuli[PROMPT].n_unique() >= FEWEST else ""
     if group != NONE and group not in stimuli.columns:
-        raise InputError(
-            f"The stimuli have no column '{group}'.", suggestion(group, stimuli.columns, "Columns")
-        )
+        raise InputError(f"The stimuli have no column '{group}'.", suggestion(group, stimuli.columns, "Columns"))
     return "" if group == NONE else group
 
 

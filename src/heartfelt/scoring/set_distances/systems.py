@@ -40,14 +40,7 @@ from heartfelt.scoring.set_distances.stimulus_sets import (
 )
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.set_distance import (
-    FEWEST,
-    Groups,
-    Kernel,
-    frechet_distance,
-    kernel_distance,
-    median_distance,
-)
+from heartfelt.stats.set_distance import FEWEST, Groups, Kernel, frechet_distance, kernel_distance, median_distance
 from heartfelt.stats.triples import Floats
 from heartfelt.wording import plural
 
@@ -137,9 +130,7 @@ def distances(
         for name in source.stimuli.filter(pl.col("system").is_null())["stimulus"]:
             ledger.add(name, "it has no system")
     sets = {name: embed_files(part, embedding, ledger, progress, cache) for name, part in files.items()}
-    reference = (
-        embed_files(outside, embedding, ledger, progress, cache) if outside is not None else sets.get(chosen)
-    )
+    reference = embed_files(outside, embedding, ledger, progress, cache) if outside is not None else sets.get(chosen)
     empty = [name for name, embedded in sets.items() if not embedded.names]
     if len(empty) == len(sets) or (reference is not None and not reference.names):
         first = ledger.rows[0]["reason"] if ledger.rows else "no files"
@@ -149,9 +140,7 @@ def distances(
     references = [] if reference is None else [next(iter(pairs.values()))[1].rows]
     pooled = np.vstack([*(part.rows for part in evaluated.values()), *references])
     basis = references[0] if references else pooled
-    require(
-        len(basis) >= 3, f"The reference set has {len(basis)} stimuli.", "Give at least 3, better hundreds."
-    )
+    require(len(basis) >= 3, f"The reference set has {len(basis)} stimuli.", "Give at least 3, better hundreds.")
     scale = scaler(embedding, pooled, options.components)
     metrics = tuple(dict.fromkeys(options.metrics)) or USUAL.get(embedding.media, ("fad", "kad"))
     group = group_column(source, options.group)
@@ -165,17 +154,12 @@ def distances(
     closeness: tuple[Closeness, ...] = ()
     if isinstance(source, Snapshot):
         values = {
-            metric: {row.system: row.distance.value for row in rows if row.metric == metric}
-            for metric in metrics
+            metric: {row.system: row.distance.value for row in rows if row.metric == metric} for metric in metrics
         }
         stimuli = {name: part.names for name, part in evaluated.items()}
-        means, closeness = with_people(
-            source, stimuli, values, options.questions, options.confidence, options.seed
-        )
+        means, closeness = with_people(source, stimuli, values, options.questions, options.confidence, options.seed)
         if closeness and len(evaluated) < FEW_SYSTEMS:
-            notes.append(
-                f"{len(evaluated)} systems: a correlation over so few is uncertain, whatever its value."
-            )
+            notes.append(f"{len(evaluated)} systems: a correlation over so few is uncertain, whatever its value.")
     where = source.name if isinstance(source, Path) else source.source.name
     return SystemDistances(
         source=where,
@@ -216,8 +200,7 @@ def _pairs(
         reference, shared = reference.without(digest for part in evaluated.values() for digest in part.hashes)
         for name in shared:
             ledger.add(
-                name,
-                "it is in the reference set and among the evaluated stimuli; left out of the reference set",
+                name, "it is in the reference set and among the evaluated stimuli; left out of the reference set"
             )
         require(
             bool(reference.names),
@@ -236,8 +219,7 @@ def _pairs(
         pooled, shared = pooled.without(part.hashes)
         for stimulus in shared:
             ledger.add(
-                stimulus,
-                f"its content is that of a stimulus of {name}; left out of the reference set of {name}",
+                stimulus, f"its content is that of a stimulus of {name}; left out of the reference set of {name}"
             )
         out[name] = part, pooled
     return out
@@ -267,9 +249,7 @@ def _system_distances(
                 uncorrected = Estimate.missing("the estimate is unbiased as it is", distance.method)
             counts = {"stimuli": len(x), "reference": len(y)}
             out.append(
-                SystemDistance(
-                    metric=metric, system=system, distance=distance, uncorrected=uncorrected, **counts
-                )
+                SystemDistance(metric=metric, system=system, distance=distance, uncorrected=uncorrected, **counts)
             )
             report(f"computing {metric}", done, len(pairs))
     return out

@@ -81,9 +81,7 @@ def binary(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
             LabelsAndPredictions(metric=name, x=x, y=order, filled=_filled(order, worst))
             for name in ("auroc", "average_precision")
         ),
-        LabelsAndPredictions(
-            metric="brier", x=x, y=probability, filled=_filled(probability, wrong), why_none=why_not
-        ),
+        LabelsAndPredictions(metric="brier", x=x, y=probability, filled=_filled(probability, wrong), why_none=why_not),
     ]
     rows = sheet.answered & np.isfinite(answers)
     words = np.array(["absent", "present"], dtype=object)
@@ -110,12 +108,7 @@ def binary(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
         " the same; see its scores at the held-out threshold, or choose another."
     )
     return Marked(
-        scores=scores,
-        details=details,
-        predicted=answers,
-        fallback=wrong,
-        sliced=sliced,
-        notes=(always_the_same,),
+        scores=scores, details=details, predicted=answers, fallback=wrong, sliced=sliced, notes=(always_the_same,)
     )
 
 

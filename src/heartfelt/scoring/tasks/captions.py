@@ -69,16 +69,12 @@ def caption_scores(
         from heartfelt.scoring.tasks.bert_score import transformers_bert_score
 
         by_item["bert_score"] = partial(transformers_bert_score, model=bert_model, layer=bert_layer)
-    estimates = {
-        name: _mean(NAMES[name], call, candidates, references, confidence) for name, call in by_item.items()
-    }
+    estimates = {name: _mean(NAMES[name], call, candidates, references, confidence) for name, call in by_item.items()}
     if len(candidates) == 1:
         estimates["cider"] = Estimate.missing("one item: nothing tells its words from others", NAMES["cider"])
     if bert_model is None:
         estimates["bert_score"] = Estimate.missing("no model was named", NAMES["bert_score"])
-    return CaptionScores(
-        items=len(candidates), bleu_1=corpus_wide(order=1), bleu_4=corpus_wide(order=4), **estimates
-    )
+    return CaptionScores(items=len(candidates), bleu_1=corpus_wide(order=1), bleu_4=corpus_wide(order=4), **estimates)
 
 
 def _mean(
@@ -98,9 +94,7 @@ def _mean(
     values = values[np.isfinite(values)]
     if not values.size:
         return Estimate.missing("no item has a value", name, {"items": 0})
-    estimate = Estimate(
-        value=float(values.mean()), method=f"{name}, mean over items", counts={"items": values.size}
-    )
+    estimate = Estimate(value=float(values.mean()), method=f"{name}, mean over items", counts={"items": values.size})
     bounds, most = _bounds.t_mean(values, confidence), 10.0 if name == NAMES["cider"] else 1.0
     if bounds is not None:
         bounds = max(bounds[0], 0.0), min(bounds[1], most)

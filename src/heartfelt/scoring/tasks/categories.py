@@ -63,11 +63,7 @@ def _divergence(sheet: PredictionSheet, votes: pl.DataFrame, why_none: str | Non
     values = np.full(sheet.rows.height, np.nan)
     chance = ChanceLevel(None, why_none or "")
     if why_none is None and sheet.shares is not None:
-        placed = (
-            sheet.rows.select(ITEM)
-            .with_row_index("_row")
-            .join(votes, on=ITEM, how="inner", maintain_order="left")
-        )
+        placed = sheet.rows.select(ITEM).with_row_index("_row").join(votes, on=ITEM, how="inner", maintain_order="left")
         table = np.zeros((sheet.rows.height, sheet.codes.size))
         column = np.searchsorted(sheet.codes, placed["value"].to_numpy())
         table[placed["_row"].to_numpy(), column] = placed["votes"].to_numpy()

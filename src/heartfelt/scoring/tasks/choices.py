@@ -126,9 +126,7 @@ class PairAnswers:
 def answers_to(sheet: PredictionSheet, measure: MetricMeasurer) -> PairAnswers:
     """The answers to the pairs of a sheet."""
     rows = sheet.rows.select(pl.col("stimulus").alias("pair")).with_row_index("_row")
-    table = measure.truth.pairs.of(sheet.task.questions[0]).join(
-        rows, on="pair", how="inner", maintain_order="left"
-    )
+    table = measure.truth.pairs.of(sheet.task.questions[0]).join(rows, on="pair", how="inner", maintain_order="left")
     return PairAnswers(table, sheet, measure.options.confidence, measure.options.seed)
 
 
@@ -149,15 +147,12 @@ def choices(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     for metric in (*OF_SIDES, *OF_PROBABILITIES):
         if metric in OF_SIDES:
             full, of_answered = (
-                getattr(side_scores, OF_SIDES[metric])
-                for side_scores in (sides[0], sides[0] if complete else sides[1])
+                getattr(side_scores, OF_SIDES[metric]) for side_scores in (sides[0], sides[0] if complete else sides[1])
             )
         elif chances is None:
             full = of_answered = Estimate.missing(why_none or NO_PROBABILITIES, metric)
         else:
-            full, of_answered = (
-                getattr(chance_scores, OF_PROBABILITIES[metric]) for chance_scores in chances
-            )
+            full, of_answered = (getattr(chance_scores, OF_PROBABILITIES[metric]) for chance_scores in chances)
         scores.append(_score(sheet, metric, (of_answered, full), measure, answers))
     right = hits(answers.counted, answers.value)
     details = ChoiceDetails(
@@ -166,9 +161,7 @@ def choices(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
         position_bias=_bias(sheet, answers.confidence),
         always_first=_always_first(answers),
     )
-    own_hits, all_hits = (
-        _by_pair(answer_hits, answers) for answer_hits in (hits(answers.lean, answers.value), right)
-    )
+    own_hits, all_hits = (_by_pair(answer_hits, answers) for answer_hits in (hits(answers.lean, answers.value), right))
     return Marked(
         scores=scores,
         details=details,
@@ -208,13 +201,8 @@ def _without_answers(
 ) -> Marked:
     """The scores of a model of which no answer is compared with those of all raters: an accuracy at most."""
     missing = Estimate.missing(accuracy.why_missing or OTHER_RATERS, "choices")
-    of = {
-        metric: accuracy if metric == sheet.task.headline else missing
-        for metric in (*OF_SIDES, *OF_PROBABILITIES)
-    }
-    scores = [
-        _score(sheet, metric, (estimate, estimate), measure, answers) for metric, estimate in of.items()
-    ]
+    of = {metric: accuracy if metric == sheet.task.headline else missing for metric in (*OF_SIDES, *OF_PROBABILITIES)}
+    scores = [_score(sheet, metric, (estimate, estimate), measure, answers) for metric, estimate in of.items()]
     none = NoCalibration(why_missing=NO_PROBABILITIES)
     by_pair = np.full(sheet.rows.height, np.nan) if right is None else right
     return Marked(
@@ -230,20 +218,14 @@ def _by_probability(answers: PairAnswers, complete: bool) -> tuple[ChoiceScores,
     both = []
     for failures in (True, False):
         first, tie = answers.outcome(failures=failures)
-        both.append(
-            choice_scores(*answers.columns(), probability=first, tie=tie, confidence=answers.confidence)
-        )
+        both.append(choice_scores(*answers.columns(), probability=first, tie=tie, confidence=answers.confidence))
         if complete:
             return both[0], both[0]
     return both[0], both[1]
 
 
 def _score(
-    sheet: PredictionSheet,
-    metric: str,
-    forms: tuple[Estimate, Estimate],
-    measure: MetricMeasurer,
-    answers: PairAnswers,
+    sheet: PredictionSheet, metric: str, forms: tuple[Estimate, Estimate], measure: MetricMeasurer, answers: PairAnswers
 ) -> ModelScore:
     of_answered, full = forms
     part, tops = OF_SIDES.get(metric) or OF_PROBABILITIES[metric], measure.choice_ceilings(sheet.task)

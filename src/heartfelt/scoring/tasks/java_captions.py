@@ -29,9 +29,7 @@ PARSER = ("stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar")
 _BREAK = " ||| "
 
 
-def meteor(
-    candidates: Sequence[str], references: Sequence[Sequence[str]], folder: Path | None = None
-) -> Floats:
+def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]], folder: Path | None = None) -> Floats:
     """The METEOR of each candidate with its best reference, 0 to 1."""
     jar = _jar(METEOR, folder)
     _need(jar.parent / "data" / "paraphrase-en.gz", "METEOR")
@@ -55,15 +53,11 @@ def _asked(jar: Path, lines: Sequence[str]) -> list[str]:
     """METEOR's answers to lines of its protocol."""
     command = [_java(), "-Xmx2G", "-jar", jar.name, "-", "-", "-stdio", "-l", "en", "-norm"]
     text = "".join(f"{line}\n" for line in lines)
-    done = subprocess.run(
-        command, cwd=jar.parent, input=text, capture_output=True, check=False, encoding="utf-8"
-    )
+    done = subprocess.run(command, cwd=jar.parent, input=text, capture_output=True, check=False, encoding="utf-8")
     return done.stdout.splitlines()
 
 
-def spice(
-    candidates: Sequence[str], references: Sequence[Sequence[str]], folder: Path | None = None
-) -> Floats:
+def spice(candidates: Sequence[str], references: Sequence[Sequence[str]], folder: Path | None = None) -> Floats:
     """The SPICE F1 of each candidate, 0 to 1; NaN where the references have nothing to compare."""
     jar = _jar(SPICE, folder)
     for name in PARSER:
@@ -80,9 +74,7 @@ def spice(
     if done.returncode or not output_path.is_file():
         reason = (done.stderr.strip().splitlines() or ["no message"])[0][:200]
         raise MissingPartError(f"SPICE's program failed: {reason}.", "It was written for Java 8.")
-    scores = {
-        row["image_id"]: row["scores"]["All"]["f"] for row in json.loads(output_path.read_text("utf-8"))
-    }
+    scores = {row["image_id"]: row["scores"]["All"]["f"] for row in json.loads(output_path.read_text("utf-8"))}
     return np.array([float(scores[index]) for index in range(len(rows))])
 
 

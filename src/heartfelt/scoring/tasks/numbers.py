@@ -99,10 +99,7 @@ def _by_item(
 ) -> list[ModelScore]:
     return [
         measure.score(
-            sheet,
-            LabelsAndPredictions(
-                metric=name, x=sheet.truth, y=y, filled=values, why_none=_why_none(sheet, name)
-            ),
+            sheet, LabelsAndPredictions(metric=name, x=sheet.truth, y=y, filled=values, why_none=_why_none(sheet, name))
         )
         for name, values in filled.items()
     ]
@@ -125,9 +122,7 @@ def _by_system(
         means = answered if complete else system_means(sheet, filled[name], every_row, labelled)
         full, spread = _over_systems(measure, name, means, why_none)
         of_answered = full if complete else _over_systems(measure, name, answered, why_none)[0]
-        pairing = LabelsAndPredictions(
-            metric=name, x=means[0], y=means[1], filled=means[1], aggregation=SYSTEM
-        )
+        pairing = LabelsAndPredictions(metric=name, x=means[0], y=means[1], filled=means[1], aggregation=SYSTEM)
         scores.append(measure.score(sheet, pairing, Forms(of_answered, full, full, spread)))
     return scores
 
@@ -164,9 +159,7 @@ def _over_systems(
     return replace(result, counts=counts), spread
 
 
-def _within_cells(
-    sheet: PredictionSheet, measure: MetricMeasurer, y: Floats, filled: Floats
-) -> list[ModelScore]:
+def _within_cells(sheet: PredictionSheet, measure: MetricMeasurer, y: Floats, filled: Floats) -> list[ModelScore]:
     """Correlation of the residuals of label and prediction after subtracting the means of their cell from both."""
     answered = _residuals(sheet, y, sheet.answered)
     complete = sheet.answered.all() or not sheet.answered.any()
@@ -212,9 +205,7 @@ def _in_cells(
     return measure.numbers(metric, x, y, [codes])[0]
 
 
-def interval_scores(
-    sheet: PredictionSheet, measure: MetricMeasurer
-) -> tuple[list[ModelScore], IntervalFacts | None]:
+def interval_scores(sheet: PredictionSheet, measure: MetricMeasurer) -> tuple[list[ModelScore], IntervalFacts | None]:
     """The scores of a model's own intervals, and what was assumed; nothing where it gives none."""
     low, high = (
         np.where(sheet.answered, sheet.rows[name].cast(float).fill_null(np.nan).to_numpy(), np.nan)

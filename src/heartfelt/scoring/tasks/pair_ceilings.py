@@ -28,9 +28,7 @@ def ceilings_of(task: ScoringTask, truth: Truth, confidence: float, seed: int) -
     rater = rater_of(table)
     # Without names, every answer counts as that of another person.
     raters = pl.Series(range(table.height)) if rater is None else rater
-    return choice_ceilings(
-        raters, table["first"], table["second"], table["value"], confidence=confidence, seed=seed
-    )
+    return choice_ceilings(raters, table["first"], table["second"], table["value"], confidence=confidence, seed=seed)
 
 
 def one_rater(task: ScoringTask, truth: Truth, confidence: float) -> Estimate:

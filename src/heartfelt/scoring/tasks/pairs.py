@@ -62,8 +62,7 @@ def pair_sheet(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, model
     alone = _of_stimuli(of_model)
     ends = items.select("stimulus", "one", "other").iter_rows()
     verdicts = [
-        from_sets[name] if name in from_sets else _by_difference(alone, left, right)
-        for name, left, right in ends
+        from_sets[name] if name in from_sets else _by_difference(alone, left, right) for name, left, right in ends
     ]
     if not truth.pairs.of(question)["ordered"].all():
         verdicts = [PredictedPair(problem=NO_ORDER) if verdict.place else verdict for verdict in verdicts]
@@ -94,11 +93,7 @@ def _of_sets(predictions: pl.DataFrame, scale: Scale) -> Iterator[tuple[str, Pre
         predictions = predictions.with_columns(pl.lit(None, pl.String).alias("members"))
     if "orders" not in predictions.columns:
         predictions = predictions.with_columns(pl.lit(None, pl.String).alias("orders"))
-    together = (
-        pl.col("members").is_not_null()
-        | pl.col("shares").is_not_null()
-        | pl.col("answer").is_in(list(_PLACES))
-    )
+    together = pl.col("members").is_not_null() | pl.col("shares").is_not_null() | pl.col("answer").is_in(list(_PLACES))
     failed = ~pl.col("ok")
     by_pair: dict[str, list[PredictedPair]] = {}
     columns = ("stimulus", "members", "shares", "answer", "orders", "note", "problem", "ok", "against")
@@ -122,9 +117,7 @@ def _of_sets(predictions: pl.DataFrame, scale: Scale) -> Iterator[tuple[str, Pre
             verdict.against = math.nan if against is None else against
             by_pair.setdefault(set_name((left, right)), []).append(verdict)
     for name, verdicts in by_pair.items():
-        usable = [
-            usable_verdict for usable_verdict in verdicts if usable_verdict.problem is None
-        ] or verdicts[:1]
+        usable = [usable_verdict for usable_verdict in verdicts if usable_verdict.problem is None] or verdicts[:1]
         yield name, usable[0] if len(usable) == 1 or usable[0].place else _mean(usable)
 
 
@@ -231,16 +224,12 @@ def _fitted(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, of: Of) 
     from heartfelt.stats.comparison.strengths import bradley_terry
 
     pairs = ScoringTask.of(task.id, "choices", task.questions)
-    rows = pair_sheet(
-        truth, predictions, pairs, str(predictions["model"][0]) if predictions.height else ""
-    ).rows
+    rows = pair_sheet(truth, predictions, pairs, str(predictions["model"][0]) if predictions.height else "").rows
     sides = ("one", "other")
     if of == "system":
         systems = truth.items_of(task).select("stimulus", "system").drop_nulls()
         for side in sides:
-            rows = rows.join(
-                systems.rename({"stimulus": side, "system": f"_{side}"}), on=side, maintain_order="left"
-            )
+            rows = rows.join(systems.rename({"stimulus": side, "system": f"_{side}"}), on=side, maintain_order="left")
         sides = ("_one", "_other")
         rows = rows.filter(pl.col("_one") != pl.col("_other"))
     rows = rows.filter(pl.col("code").is_not_null() & pl.col("ok"))
@@ -248,9 +237,7 @@ def _fitted(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, of: Of) 
         return predictions.clear()
     value = (0.5 + rows["code"].sign() / 2).to_numpy()
     result = bradley_terry(None, rows[sides[0]], rows[sides[1]], value, penalty=1.0)
-    strength_of = [
-        (str(name), strength.value) for name, strength in zip(result.names, result.strengths, strict=True)
-    ]
+    strength_of = [(str(name), strength.value) for name, strength in zip(result.names, result.strengths, strict=True)]
     table = pl.DataFrame(strength_of, schema={"stimulus": pl.String, "value": pl.Float64}, orient="row")
     return _as_predictions(predictions, table, FITTED)
 

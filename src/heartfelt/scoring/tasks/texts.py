@@ -28,9 +28,7 @@ def texts(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     """The caption metrics, an empty text where the model failed. BLEU belongs to the corpus, the others are means over items."""
     answers = zip(sheet.rows["answer"].to_list(), sheet.answered.tolist(), strict=True)
     predicted = [(text or "") if ok else "" for text, ok in answers]
-    references: list[Sequence[str]] = [
-        measure.truth.texts[key] for key in sheet.rows.select(ITEM).iter_rows()
-    ]
+    references: list[Sequence[str]] = [measure.truth.texts[key] for key in sheet.rows.select(ITEM).iter_rows()]
     rows = np.flatnonzero(sheet.answered).tolist()
     answered = [predicted[row] for row in rows], [references[row] for row in rows]
     # For every item another item, each once.
@@ -38,18 +36,10 @@ def texts(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     dealt = np.empty(len(predicted), np.int64)
     dealt[order] = np.roll(order, 1)
     bert_score, why_no_bert = _bert_score()
-    metrics: dict[str, Callable[..., Floats] | None] = {
-        "cider": cider,
-        "rouge_l": rouge_l,
-        "bert_score": bert_score,
-    }
+    metrics: dict[str, Callable[..., Floats] | None] = {"cider": cider, "rouge_l": rouge_l, "bert_score": bert_score}
     scores, by_item = [], {}
     for name, compute in metrics.items():
-        values, full, blind = (
-            np.full(len(predicted), np.nan),
-            np.zeros(len(predicted)),
-            np.zeros(len(predicted)),
-        )
+        values, full, blind = (np.full(len(predicted), np.nan), np.zeros(len(predicted)), np.zeros(len(predicted)))
         if rows and compute is not None:
             values[rows] = compute(*answered)
             full = compute(predicted, references)
@@ -60,9 +50,7 @@ def texts(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
             why_none = "a single item: nothing tells its words from others"
         chance = ChanceLevel(float(blind.mean()), "its own texts assigned to other items", blind)
         scores.append(
-            measure.score(
-                sheet, mean_of(name, values, full, why_none, chance if len(predicted) > 1 else None)
-            )
+            measure.score(sheet, mean_of(name, values, full, why_none, chance if len(predicted) > 1 else None))
         )
     scores += [_bleu(sheet, measure, order, answered, (predicted, references)) for order in (1, 4)]
     people = lexical([text for texts_ in references for text in texts_])

@@ -69,16 +69,10 @@ def trace_sheet(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, mode
             dtype=pl.List(pl.Float64),
         ),
         pl.Series(
-            "problem",
-            [trace if isinstance(trace, str) else None for trace in samples_or_problems],
-            dtype=pl.String,
+            "problem", [trace if isinstance(trace, str) else None for trace in samples_or_problems], dtype=pl.String
         ),
         pl.Series("ok", [not isinstance(trace, str) for trace in samples_or_problems], dtype=pl.Boolean),
-        pl.Series(
-            "code",
-            [None if isinstance(trace, str) else 1.0 for trace in samples_or_problems],
-            dtype=pl.Float64,
-        ),
+        pl.Series("code", [None if isinstance(trace, str) else 1.0 for trace in samples_or_problems], dtype=pl.Float64),
         *(pl.lit(None, pl.Float64).alias(name) for name in ("score", "against")),
         *(pl.lit(None, pl.String).alias(name) for name in ("answer", "shares")),
     )
@@ -106,9 +100,7 @@ def _read(
         return problem or NOT_GIVEN
     if samples is None:
         return "there is a value but no trace"
-    predicted = np.array(
-        [math.nan if sample is None else float(sample) for sample in json.loads(samples)], np.float64
-    )
+    predicted = np.array([math.nan if sample is None else float(sample) for sample in json.loads(samples)], np.float64)
     if not np.isfinite(predicted).any():
         return "the trace has no sample"
     return _placed(predicted, own_rate, begin or 0.0, len(raters), rate, start or 0.0)
@@ -167,12 +159,7 @@ def traces(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
         return _slice(after, inside & sheet.answered, options.confidence)
 
     return Marked(
-        scores=scores,
-        details=details,
-        predicted=after,
-        fallback=np.zeros(after.size),
-        sliced={},
-        slice_of=slice_of,
+        scores=scores, details=details, predicted=after, fallback=np.zeros(after.size), sliced={}, slice_of=slice_of
     )
 
 

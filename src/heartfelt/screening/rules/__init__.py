@@ -6,13 +6,7 @@ from heartfelt.screening.rules.against_norm import AGREEMENT, BIAS, RESPONSE_TIM
 from heartfelt.screening.rules.browsers import SHARED_BROWSER
 from heartfelt.screening.rules.change import CHANGE
 from heartfelt.screening.rules.collusion import COLLUSION
-from heartfelt.screening.rules.comparisons import (
-    ALWAYS_TIE,
-    CHOICE_AGREEMENT,
-    CIRCULAR_TRIADS,
-    MUSHRA,
-    SIDE_BIAS,
-)
+from heartfelt.screening.rules.comparisons import ALWAYS_TIE, CHOICE_AGREEMENT, CIRCULAR_TRIADS, MUSHRA, SIDE_BIAS
 from heartfelt.screening.rules.given_answers import PARALLEL_SETS, PATTERN
 from heartfelt.screening.rules.informativeness import INFORMATIVENESS
 from heartfelt.screening.rules.listening import HEARD, IMPOSSIBLE_LISTENING

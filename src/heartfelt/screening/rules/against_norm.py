@@ -220,8 +220,7 @@ def _response_time(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts
     way = str(options.settings["seconds"])
     if way not in _TIMES:
         raise InputError(
-            f"The setting 'seconds' of the rule 'response-time' is '{way}'.",
-            suggestion(way, _TIMES, "Choices"),
+            f"The setting 'seconds' of the rule 'response-time' is '{way}'.", suggestion(way, _TIMES, "Choices")
         )
     times = _recorded_times(view)
     if not times.height:
@@ -231,9 +230,7 @@ def _response_time(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts
         if not times.height:
             return "the time from one answer to the next is not known, and the clips need not be heard to the end"
         seconds = np.maximum(times["seconds"].to_numpy(), LEAST_SECONDS)
-        return _fast(
-            view, time_measure(view, times["rater"], seconds, " from one answer to the next"), options
-        )
+        return _fast(view, time_measure(view, times["rater"], seconds, " from one answer to the next"), options)
     seconds, gross = net_seconds(view, way)
     about = " for an answer after subtracting the clip" if gross else " for an answer"
     return _fast(view, time_measure(view, times["rater"], seconds, about), options)
@@ -255,9 +252,7 @@ def net_seconds(view: RatingsView, way: str = "auto") -> tuple[Floats, bool]:
     times = _recorded_times(view)
     seconds, clip = times["seconds"].to_numpy(), times["clip"].to_numpy()
     reached = seconds[clip > 0] >= clip[clip > 0]
-    gross = way == "gross" or (
-        way == "auto" and bool(reached.size) and float(np.mean(reached)) >= INCLUDES_CLIP
-    )
+    gross = way == "gross" or (way == "auto" and bool(reached.size) and float(np.mean(reached)) >= INCLUDES_CLIP)
     return np.maximum(seconds - clip if gross else seconds, LEAST_SECONDS), gross
 
 

@@ -27,12 +27,7 @@ import numpy as np
 
 from heartfelt.screening.norm import LEAST_RATERS, TOO_FEW, standing
 from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, ScreeningRule, evidence_of, is_judged
-from heartfelt.screening.rules.informativeness import (
-    Effects,
-    effects,
-    no_information,
-    shows_no_information,
-)
+from heartfelt.screening.rules.informativeness import Effects, effects, no_information, shows_no_information
 from heartfelt.screening.rules.repetition import straight_lines
 from heartfelt.screening.view import RaterBlock, RatingsView
 from heartfelt.stats.triples import Floats, Ints
@@ -254,7 +249,5 @@ CHANGE = ScreeningRule(
     about="answers that follow the stimuli in only one part of the session",
     statistic="difference between the parts' correlations",
     judge=_change,
-    settings={
-        "order": ("known", "'rows' uses the order of the rows where the order of presentation is not known")
-    },
+    settings={"order": ("known", "'rows' uses the order of the rows where the order of presentation is not known")},
 )

@@ -119,9 +119,7 @@ def parallel_pairs(view: RatingsView, options: RuleOptions) -> ParallelPairs | s
             group[group == group[i]] = group[j]
     table = pl.DataFrame(rows, schema=PAIR_COLUMNS, orient="row").sort("p_adjusted", "rater", "other")
     together = [np.flatnonzero(group == g) for g in np.unique(group)]
-    named = [
-        tuple(sorted(view.raters[sequences.rater[i]] for i in group)) for group in together if group.size > 1
-    ]
+    named = [tuple(sorted(view.raters[sequences.rater[i]] for i in group)) for group in together if group.size > 1]
     ordered = tuple(sorted(named, key=lambda names: (-len(names), names)))
     unexamined = above.size - examined.size
     return ParallelPairs(
@@ -153,9 +151,7 @@ class _Comparison:
         sequences, rho = self.sequences, self.how[2]
         by_trial = np.where(np.isnan(values), 0.0, rho / (1.0 + rho) * values**2 - 0.5 * np.log1p(-rho * rho))
         total = np.add.reduceat(by_trial.sum(axis=1), sequences.edges[:-1])
-        weight = [
-            float(self.alignment.pair_weight(covariance, covariance)) for covariance in sequences.covariance
-        ]
+        weight = [float(self.alignment.pair_weight(covariance, covariance)) for covariance in sequences.covariance]
         return np.asarray(total * weight)
 
     def examine(self, i: int, j: int) -> dict[str, object]:
@@ -166,9 +162,7 @@ class _Comparison:
         if not sequences.shared_order:
             p_residual = _tail(*self._calibrate(i, j, True, weight))
         a, b = sequences.of(i, sequences.shared_order), sequences.of(j, sequences.shared_order)
-        elsewhere = (
-            float(self.alignment.best_elsewhere(a, b, sequences.stimuli_of(i), self.how, weight)) / score
-        )
+        elsewhere = float(self.alignment.best_elsewhere(a, b, sequences.stimuli_of(i), self.how, weight)) / score
         adjusted = min(1.0, p * self.pairs)
         return {
             "rater": self._name(i),
@@ -211,9 +205,7 @@ class _Comparison:
         """
         sequences = self.sequences
         a, b = sequences.of(i, sequences.shared_order), sequences.of(j, sequences.shared_order)
-        steps = self.alignment.path(a, b, sequences.stimuli_of(i), sequences.stimuli_of(j), self.how, weight)[
-            ::-1
-        ]
+        steps = self.alignment.path(a, b, sequences.stimuli_of(i), sequences.stimuli_of(j), self.how, weight)[::-1]
         u, v = a[steps[:, 0]].ravel(), b[steps[:, 1]].ravel()
         both = np.isfinite(u) & np.isfinite(v)
         u, v = u[both] - u[both].mean(), v[both] - v[both].mean()

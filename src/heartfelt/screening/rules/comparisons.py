@@ -128,8 +128,7 @@ def _side_bias(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | 
     judged = sum(int((n >= LEAST).sum()) for n in decided)
     limit = options.alpha / max(judged, 1)
     return [
-        _sides(answers, n, limit, options.number("at_least"), size)
-        for answers, n in zip(every, decided, strict=True)
+        _sides(answers, n, limit, options.number("at_least"), size) for answers, n in zip(every, decided, strict=True)
     ]
 
 
@@ -171,9 +170,7 @@ def _side_chances(firsts: Ints, n: Ints) -> Floats:
     from scipy.special import bdtr, expit
 
     low, high = _careful_range(firsts, n, LEAST_SIDE_SPREAD)
-    return np.minimum(
-        2.0 * np.minimum(binomial_tail(firsts, n, expit(high)), bdtr(firsts, n, expit(low))), 1.0
-    )
+    return np.minimum(2.0 * np.minimum(binomial_tail(firsts, n, expit(high)), bdtr(firsts, n, expit(low))), 1.0)
 
 
 def _careful_range(hits: Ints, n: Ints, least_spread: float) -> tuple[Floats, Floats]:
@@ -270,8 +267,7 @@ def _effects(view: RatingsView, answers: QuestionComparisons) -> Effects:
     squares = np.bincount(rater, x * x, minlength=size)
     r = np.bincount(rater, x * y, minlength=size) / np.sqrt(np.maximum(squares * n, 1e-300))
     reasons: Reasons = [
-        None if count >= LEAST else f"fewer than {LEAST} decided comparisons that the others predict"
-        for count in n
+        None if count >= LEAST else f"fewer than {LEAST} decided comparisons that the others predict" for count in n
     ]
     p = 2.0 * ndtr(-np.abs(r) * np.sqrt(n))
     return Effects(
@@ -293,9 +289,7 @@ def _by_strengths(answers: QuestionComparisons) -> Floats:
     for rater, strengths in enumerate(strengths_without_each(data)):
         if strengths is not None:
             of_rater = data.rater == rater
-            out[of_rater] = np.tanh(
-                (strengths[data.first[of_rater]] - strengths[data.second[of_rater]]) / 2.0
-            )
+            out[of_rater] = np.tanh((strengths[data.first[of_rater]] - strengths[data.second[of_rater]]) / 2.0)
     return out
 
 
@@ -387,9 +381,7 @@ def _listeners(view: RatingsView, question: str) -> RuleVerdicts | None:
     alone = sets is not None and sets.type == "reference"
     # Next to the named reference one point of a short scale may be an honest doubt, and so may one trial.
     below = high - 1.0 if alone and high - low <= SHORT_SCALE else low + (high - low) * LIMIT / 100.0
-    counted = hidden.group_by("rater").agg(
-        pl.len().alias("n"), (pl.col("value") < below).sum().alias("below")
-    )
+    counted = hidden.group_by("rater").agg(pl.len().alias("n"), (pl.col("value") < below).sum().alias("below"))
     rater = view.codes_of(counted["rater"])
     order = np.argsort(rater)
     n, missed = counted["n"].to_numpy()[order], counted["below"].to_numpy()[order]

@@ -184,9 +184,7 @@ def _parallel_sets(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts
     adjusted = np.minimum(p * pairs, 1.0)
     equal = adjusted < options.alpha
     flagged = equal & (earlier < options.number("at_least"))
-    links = coo_array(
-        (np.ones(int(equal.sum())), (np.flatnonzero(equal), partner[equal])), shape=(judged.size,) * 2
-    )
+    links = coo_array((np.ones(int(equal.sum())), (np.flatnonzero(equal), partner[equal])), shape=(judged.size,) * 2)
     label = connected_components(links, directed=False)[1]
     names = [view.raters[rater] for rater in judged.tolist()]
     first = {int(code): names[row] for row, code in reversed(list(enumerate(label)))}
@@ -256,8 +254,6 @@ PARALLEL_SETS = ScreeningRule(
     about="answers to sets that equal another rater's trial by trial, although other stimuli were presented",
     statistic="share of trials with the other's answer",
     judge=_parallel_sets,
-    settings={
-        "at_least": (0.9, "the share of trials answered before the other, from which a rater is not flagged")
-    },
+    settings={"at_least": (0.9, "the share of trials answered before the other, from which a rater is not flagged")},
     examines="sets",
 )

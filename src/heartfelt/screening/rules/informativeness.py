@@ -31,14 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heartfelt.screening.dependence import dependence, standardise
-from heartfelt.screening.rule import (
-    MOST_EVIDENCE,
-    Reasons,
-    RuleOptions,
-    RuleVerdicts,
-    ScreeningRule,
-    is_judged,
-)
+from heartfelt.screening.rule import MOST_EVIDENCE, Reasons, RuleOptions, RuleVerdicts, ScreeningRule, is_judged
 from heartfelt.screening.view import Bools, RaterBlock, RatingsView, remembered
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed
@@ -146,9 +139,7 @@ class TwoKinds:
         out = np.full(weight.shape, np.nan)
         weights, inverse = np.unique(np.round(weight, 1), return_inverse=True)
         for index, w in enumerate(weights.tolist()):
-            chances = _posterior(
-                np.arctanh(grid), np.full(grid.size, w), self.share, self.centre, self.spread
-            )
+            chances = _posterior(np.arctanh(grid), np.full(grid.size, w), self.share, self.centre, self.spread)
             passed = np.flatnonzero(chances >= posterior)
             if passed.size:
                 out[inverse == index] = grid[passed[-1]]
@@ -161,9 +152,7 @@ class TwoKinds:
         z = ndtri((np.arange(_QUANTILES) + 0.5) / _QUANTILES)
         z = z[2 * ndtr(-np.abs(z)) >= rescue]
         weights, inverse = np.unique(np.round(weight, 1), return_inverse=True)
-        chances = _posterior(
-            z / np.sqrt(weights[:, None]), weights[:, None], self.share, self.centre, self.spread
-        )
+        chances = _posterior(z / np.sqrt(weights[:, None]), weights[:, None], self.share, self.centre, self.spread)
         flagged: Floats = (chances >= posterior).sum(axis=1) / _QUANTILES
         return flagged[inverse]
 

@@ -65,10 +65,7 @@ HEARD = ScreeningRule(
     statistic="share of trials heard too little",
     judge=_heard,
     settings={
-        "enough": (
-            HEARD_ENOUGH,
-            "the share of a clip that counts as heard to the end, under listening: full",
-        ),
+        "enough": (HEARD_ENOUGH, "the share of a clip that counts as heard to the end, under listening: full"),
         "at_most": (0.1, "the share of short trials that failing players and connections may explain"),
     },
     examines="trials",

@@ -60,9 +60,7 @@ class ProbeLimits:
 def _by_batch(view: RatingsView, rows: Ints, value: Floats) -> pl.DataFrame:
     """``rater`` (code), ``batch`` and the list ``value``: one row per rater and batch, in order of appearance."""
     batch = [None] * rows.size if view.batch is None else [view.batch[row] for row in rows.tolist()]
-    table = pl.DataFrame(
-        {"rater": view.rater[rows], "batch": pl.Series(batch, dtype=pl.String), "value": value}
-    )
+    table = pl.DataFrame({"rater": view.rater[rows], "batch": pl.Series(batch, dtype=pl.String), "value": value})
     return table.group_by("rater", "batch", maintain_order=True).agg("value")
 
 
@@ -106,16 +104,12 @@ def _anchor(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str
                 f"Give {kind}_at_least no larger than {kind}_at_most.",
             )
     verdicts = [
-        verdicts_of_anchor
-        for probe in probes
-        for verdicts_of_anchor in _anchor_verdicts(view, probe, together)
+        verdicts_of_anchor for probe in probes for verdicts_of_anchor in _anchor_verdicts(view, probe, together)
     ]
     return verdicts or "nobody answered an anchor"
 
 
-def _anchor_verdicts(
-    view: RatingsView, probe: AnchorProbe, together: dict[str, ProbeLimits]
-) -> list[RuleVerdicts]:
+def _anchor_verdicts(view: RatingsView, probe: AnchorProbe, together: dict[str, ProbeLimits]) -> list[RuleVerdicts]:
     if probe.question not in view.questions:
         return []
     anchors = [code for code, name in enumerate(view.stimulus_names) if name in set(probe.stimuli)]
@@ -126,8 +120,7 @@ def _anchor_verdicts(
     groups = _by_batch(view, rows, view.value[rows])
     where = f"answers to '{probe.question}' on anchor '{probe.id}'"
     limits = ProbeLimits(
-        -np.inf if probe.at_least is None else probe.at_least,
-        np.inf if probe.at_most is None else probe.at_most,
+        -np.inf if probe.at_least is None else probe.at_least, np.inf if probe.at_most is None else probe.at_most
     )
 
     def one_by_one(answers: list[float], worst: float) -> str:
@@ -147,18 +140,14 @@ def _anchor_verdicts(
     verdicts = []
     if limits.set:
         verdicts.append(
-            _beyond_limit(
-                groups, lambda answers: max(answers, key=limits.beyond), limits, one_by_one, probe.question
-            )
+            _beyond_limit(groups, lambda answers: max(answers, key=limits.beyond), limits, one_by_one, probe.question)
         )
     verdicts += [jointly(kind, limit) for kind, limit in together.items() if limit.set]
     if verdicts:
         return verdicts
     reasons: Reasons = [NO_LIMITS] * groups.height
     batch = groups["batch"].to_list()
-    return [
-        RuleVerdicts(rater=groups["rater"].to_numpy(), n=0, why=reasons, question=probe.question, batch=batch)
-    ]
+    return [RuleVerdicts(rater=groups["rater"].to_numpy(), n=0, why=reasons, question=probe.question, batch=batch)]
 
 
 def repeats(view: RatingsView) -> tuple[Ints, Floats]:

@@ -191,9 +191,7 @@ def _straight_lining(view: RatingsView, options: RuleOptions) -> list[RuleVerdic
 
     def words(rater: int) -> str:
         if not lines.candidate[rater]:
-            return (
-                f"The most frequent answer is given in {lines.share[rater]:.0%} of the answers to a question."
-            )
+            return f"The most frequent answer is given in {lines.share[rater]:.0%} of the answers to a question."
         n, times = modal.n[:, rater], modal.times[:, rater]
         total, same = int(n.sum()), int(times.sum())
         per_question = " for each question" if np.count_nonzero(n) > 1 else ""
@@ -262,9 +260,7 @@ def run_chances(runs: Runs, owners: int) -> Floats:
     width = int(runs.level.max()) + 1
     key, group = np.unique(runs.owner * width + runs.level, return_inverse=True)
     of = key // width
-    rate = (np.bincount(runs.owner, again, owners) + 0.5) / (
-        np.bincount(runs.owner, again + ended, owners) + 1.0
-    )
+    rate = (np.bincount(runs.owner, again, owners) + 0.5) / (np.bincount(runs.owner, again + ended, owners) + 1.0)
     answers = np.bincount(runs.owner, spare * runs.length, owners)
     share = (np.bincount(group, spare * runs.length) + 0.5) / (answers[of] + 1.0)
     expected = np.maximum(rate[of], share)
@@ -287,9 +283,7 @@ def _longest_run(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts]:
     return [_runs_of_question(view, q, n[q], longest[q], p[q], limit) for q in range(shape[0])]
 
 
-def _runs_of_question(
-    view: RatingsView, q: int, n: Floats, longest: Floats, p: Floats, limit: float
-) -> RuleVerdicts:
+def _runs_of_question(view: RatingsView, q: int, n: Floats, longest: Floats, p: Floats, limit: float) -> RuleVerdicts:
     raters = np.flatnonzero(n > 0)
     n, longest, p = n[raters], longest[raters], p[raters]
     reasons: Reasons = [
@@ -300,9 +294,7 @@ def _runs_of_question(
         else ONE_RUN
         if run == count
         else None
-        for ordered, count, run in zip(
-            view.ordered[raters].tolist(), n.tolist(), longest.tolist(), strict=True
-        )
+        for ordered, count, run in zip(view.ordered[raters].tolist(), n.tolist(), longest.tolist(), strict=True)
     ]
     question = view.questions[q]
 
@@ -391,9 +383,7 @@ def _equal_by_itself(view: RatingsView, members: list[int]) -> Floats:
     for q in members:
         of_question = view.question[rows] == q
         n = np.bincount(view.rater[rows][of_question], minlength=raters)
-        times = np.bincount(
-            view.rater[rows][of_question] * width + level[of_question], minlength=raters * width
-        )
+        times = np.bincount(view.rater[rows][of_question] * width + level[of_question], minlength=raters * width)
         # A question the rater was not asked says nothing about the others.
         together *= np.where(np.repeat(n, width) > 0, times / np.maximum(np.repeat(n, width), 1), 1.0)
     expected: Floats = together.reshape(raters, width).sum(axis=1)

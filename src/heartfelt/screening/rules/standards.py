@@ -47,9 +47,7 @@ def _verdicts(view: RatingsView, q: int, method: Callable[..., Aggregate], stand
     note = f" Note: {'; '.join(result.notes)}." if result.notes else ""
 
     def words(row: int) -> str:
-        uneven = (
-            f", {number(balance[row], 2)} of them unevenly to one side" if np.isfinite(balance[row]) else ""
-        )
+        uneven = f", {number(balance[row], 2)} of them unevenly to one side" if np.isfinite(balance[row]) else ""
         return f"{outlying[row]:.1%} of the answers to '{question}' lie outside the limits of {standard}{uneven}.{note}"
 
     return RuleVerdicts(

@@ -126,9 +126,7 @@ def advise_planting(study: Study, stimuli: int, drafts: int) -> list[str]:
     shown = round(stimuli_each * drafts / stimuli)
     raters = max(1, round(stimuli * design.ratings_per_item / stimuli_each))
     if not design.planted_drafts:
-        return [
-            "no drafts are planted (planted_drafts: 0), so nobody can tell who accepts them without looking."
-        ]
+        return ["no drafts are planted (planted_drafts: 0), so nobody can tell who accepts them without looking."]
     power = detection_power(design.planted_drafts, shown, raters)
     if power >= LEAST_POWER:
         return []

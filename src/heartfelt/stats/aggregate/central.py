@@ -142,16 +142,12 @@ def mode(
     from heartfelt.stats import _kernels_aggregate as kernels
 
     if ties not in ("lowest", "highest", "missing", "split"):
-        raise InputError(
-            f"No tie policy is called '{ties}'.", "Use 'lowest', 'highest', 'missing' or 'split'."
-        )
+        raise InputError(f"No tie policy is called '{ties}'.", "Use 'lowest', 'highest', 'missing' or 'split'.")
     s = sorted_categories(rater, item, value, categories=categories, repeats=False)
     votes, bounds, winners = kernels.plurality(s.starts, s.value, len(s.categories))
     number = np.diff(bounds)
     tied = number > 1
-    chosen = (
-        winners[bounds[1:] - 1] if ties == "highest" else winners[bounds[:-1]] if winners.size else winners
-    )
+    chosen = winners[bounds[1:] - 1] if ties == "highest" else winners[bounds[:-1]] if winners.size else winners
     single = ties in ("lowest", "highest")
     notes = [f"{np.count_nonzero(tied)} of {len(s.items)} items are tied"] if tied.any() else []
     values = [None if tied[i] and not single else s.categories[chosen[i]] for i in range(len(s.items))]
@@ -160,9 +156,7 @@ def mode(
     if large:
         notes.append("no table of support: there are too many items and categories")
     elif ties == "split":
-        support[np.repeat(np.arange(number.size), number), winners] = np.repeat(
-            1.0 / np.maximum(number, 1), number
-        )
+        support[np.repeat(np.arange(number.size), number), winners] = np.repeat(1.0 / np.maximum(number, 1), number)
     else:
         named = np.flatnonzero(~tied | single)
         support[named, chosen[named]] = 1.0

@@ -84,12 +84,7 @@ def p910(
     if s.value.size == 0:
         none = np.zeros(0)
         return Aggregate(
-            items=s.items,
-            values=none,
-            standard_errors=none,
-            counts=s.counts,
-            method=METHOD,
-            left_out=s.left_out,
+            items=s.items, values=none, standard_errors=none, counts=s.counts, method=METHOD, left_out=s.left_out
         )
     raters = len(s.raters)
     centre = float(s.value.mean())
@@ -154,9 +149,7 @@ def _shrunken(s: SortedRatings, centre: float) -> Aggregate:
     converged, rounds = False, 0
     while rounds < ROUNDS and not converged:
         weight = 1.0 / variance
-        quality, bias, squares = kernels.weighted_two_way(
-            s.starts, s.rater, value, weight, ~several, step, 2000
-        )
+        quality, bias, squares = kernels.weighted_two_way(s.starts, s.rater, value, weight, ~several, step, 2000)
         covariance = _bias_covariance(s, weight, ~several)
         errors, free = kernels.two_way_errors(s.starts, s.rater, weight, covariance)
         updated, prior_freedom = _shrunk(squares, free, several, bias)
@@ -164,9 +157,7 @@ def _shrunken(s: SortedRatings, centre: float) -> Aggregate:
         converged = bool(np.abs(np.log(updated / variance)).max() < SETTLED)
         variance = updated
     total = float(free[several].sum())
-    rater_freedom = (
-        free + np.minimum(prior_freedom, free) if np.isfinite(prior_freedom) else np.full(raters, total)
-    )
+    rater_freedom = free + np.minimum(prior_freedom, free) if np.isfinite(prior_freedom) else np.full(raters, total)
     # Satterthwaite's degrees of freedom of each item's precision, from those of its raters' variances.
     part = 1.0 / variance[s.rater]
     precision = np.bincount(s.item, part)
@@ -212,22 +203,14 @@ def _notes(s: SortedRatings, several: Bools, spread: Floats, converged: bool, li
     notes = []
     single = int(np.count_nonzero(~several))
     if single:
-        notes.append(
-            f"{single} raters gave one rating: bias zero and pooled inconsistency were used for them"
-        )
+        notes.append(f"{single} raters gave one rating: bias zero and pooled inconsistency were used for them")
     exact = int(np.count_nonzero((spread < 1e-4) & several))
     if exact:
-        notes.append(
-            f"{exact} raters have inconsistency near zero and decide the items they rated (see leverage)"
-        )
-    links = coo_array(
-        (np.ones(s.rater.size), (s.rater[s.starts[s.item]], s.rater)), shape=(len(s.raters),) * 2
-    )
+        notes.append(f"{exact} raters have inconsistency near zero and decide the items they rated (see leverage)")
+    links = coo_array((np.ones(s.rater.size), (s.rater[s.starts[s.item]], s.rater)), shape=(len(s.raters),) * 2)
     parts = connected_components(links, directed=False)[0]
     if parts > 1:
-        notes.append(
-            f"raters and items fall into {parts} unlinked parts; quality is not comparable between them"
-        )
+        notes.append(f"raters and items fall into {parts} unlinked parts; quality is not comparable between them")
     if not converged:
         notes.append(f"not converged after {limit} iterations")
     return tuple(notes)

@@ -80,12 +80,7 @@ def dawid_skene(
             "Use it for answers in a few categories; group the answers first.",
         )
     em = _Em(
-        s=s,
-        raters=raters,
-        smoothing=float(smoothing),
-        posterior=_vote_shares(s, k),
-        tolerance=tolerance,
-        limit=limit,
+        s=s, raters=raters, smoothing=float(smoothing), posterior=_vote_shares(s, k), tolerance=tolerance, limit=limit
     )
     em.run()
     posterior = em.posterior
@@ -161,12 +156,7 @@ class _Em:
             return False
         start = (1.0 - NUDGE) * self.posterior + NUDGE * _vote_shares(self.s, self.posterior.shape[1])
         tried = _Em(
-            s=self.s,
-            raters=self.raters,
-            smoothing=self.smoothing,
-            posterior=start,
-            tolerance=1e-9,
-            limit=NUDGE_STEPS,
+            s=self.s, raters=self.raters, smoothing=self.smoothing, posterior=start, tolerance=1e-9, limit=NUDGE_STEPS
         )
         tried._step()
         tried._climb()

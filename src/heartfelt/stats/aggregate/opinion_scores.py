@@ -40,17 +40,13 @@ TIE = 1e-9
 """How far, as a share, a kurtosis or a deviation may miss a limit by rounding."""
 
 
-def bt500(
-    rater: Ids, item: Ids, value: Values, *, sd: Deviation = "population", of: Share = "own"
-) -> Aggregate:
+def bt500(rater: Ids, item: Ids, value: Values, *, sd: Deviation = "population", of: Share = "own") -> Aggregate:
     """Mean per item over the raters that pass BT.500 screening; ``rejected`` says which did not."""
     s = sorted_ratings(rater, item, value, repeats=True)
     return _screened_means(s, s.value, sd, of, "ITU-R BT.500")
 
 
-def p913(
-    rater: Ids, item: Ids, value: Values, *, sd: Deviation = "population", of: Share = "own"
-) -> Aggregate:
+def p913(rater: Ids, item: Ids, value: Values, *, sd: Deviation = "population", of: Share = "own") -> Aggregate:
     """Mean per item after bias removal and screening; ``bias`` and ``rejected`` are per rater."""
     s = sorted_ratings(rater, item, value, repeats=True)
     quality, _ = item_means(s.item, s.value, len(s.items))

@@ -193,8 +193,7 @@ class CategoryConsensus(ShortRepr):
                 row["why_missing"] = self.why_missing
         confusion = () if self.confusion is None else self.confusion.tolist()
         raters = [
-            {"rater": _plain(name), "confusion": table}
-            for name, table in zip(self.raters, confusion, strict=False)
+            {"rater": _plain(name), "confusion": table} for name, table in zip(self.raters, confusion, strict=False)
         ]
         return _summary(self, items, raters) | {
             "categories": [_plain(c) for c in self.categories],
@@ -206,12 +205,7 @@ class CategoryConsensus(ShortRepr):
 def _rows(result: Aggregate | CategoryConsensus, values: Iterable[Any]) -> list[dict[str, Any]]:
     columns = zip(result.items, values, result.standard_errors, result.counts, strict=True)
     return [
-        {
-            "item": _plain(name),
-            "value": _plain(value),
-            "standard_error": _number(error),
-            "n_ratings": int(count),
-        }
+        {"item": _plain(name), "value": _plain(value), "standard_error": _number(error), "n_ratings": int(count)}
         for name, value, error, count in columns
     ]
 

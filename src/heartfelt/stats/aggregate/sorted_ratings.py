@@ -47,12 +47,7 @@ def sorted_ratings(rater: Ids, item: Ids, value: Values, *, repeats: bool) -> So
         refuse_repeats(t)
     starts, order = group(t.item, len(t.items))
     return SortedRatings(
-        starts=starts,
-        rater=t.rater[order],
-        value=t.value[order],
-        items=t.items,
-        raters=t.raters,
-        left_out=t.left_out,
+        starts=starts, rater=t.rater[order], value=t.value[order], items=t.items, raters=t.raters, left_out=t.left_out
     )
 
 

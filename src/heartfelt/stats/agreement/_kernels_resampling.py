@@ -81,10 +81,7 @@ def deletions(start, rater, inside, across, rater_sums, fixed):
     for r in range(rater_sums.shape[0]):
         if loss[r, 1] > 0 and r != fixed:
             by_rater[r] = _alpha(
-                within - loss[r, 0],
-                n - loss[r, 1],
-                total_across - 2.0 * loss[r, 2] + rater_sums[r, 3],
-                total_across,
+                within - loss[r, 0], n - loss[r, 1], total_across - 2.0 * loss[r, 2] + rater_sums[r, 3], total_across
             )
     return by_item, by_rater, loss[:, 1], cells, first, second
 
@@ -154,12 +151,7 @@ def weighted_alpha(start, rater, code, scores, kind, times, weight, tiny):
         if times[i] == 0:
             continue
         a, a2, q = _weighted_item(
-            code[start[i] : start[i + 1]],
-            rater[start[i] : start[i + 1]],
-            scores,
-            kind == 0,
-            weight,
-            category_weight,
+            code[start[i] : start[i + 1]], rater[start[i] : start[i + 1]], scores, kind == 0, weight, category_weight
         )
         if a > 0.0:
             n += times[i] * a

@@ -214,9 +214,7 @@ def tally(start, code, kind, prior, width, widest):
     for i in range(start.size - 1):
         m = start[i + 1] - start[i]
         d = _tally_item(code[start[i] : start[i + 1]], count, cats)
-        entries, tied = _contributions(
-            kind, count, cats, d, m, prior[i] if prior.size else -1, (kinds, hits, trials)
-        )
+        entries, tied = _contributions(kind, count, cats, d, m, prior[i] if prior.size else -1, (kinds, hits, trials))
         ties += tied
         items += entries > 0
         for a in range(entries):

@@ -64,9 +64,7 @@ def distances(ratings: Grouped, level: str, raters: bool) -> RatingDistances:
     n = ratings.value.size
     out = RatingDistances(np.zeros(n), np.zeros(n), np.zeros((len(ratings.raters) if raters else 0, 4)))
     if level == "interval":
-        kernels.add_scores(
-            ratings.start, ratings.rater, _scaled(ratings.value), out.inside, out.across, out.own
-        )
+        kernels.add_scores(ratings.start, ratings.rater, _scaled(ratings.value), out.inside, out.across, out.own)
         return out
     if ratings.categories is not None:
         width = ratings.categories.count

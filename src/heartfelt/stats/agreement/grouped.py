@@ -76,11 +76,7 @@ class Grouped:
                 out["priors"] = int(taking_part[self.prior])
                 out["ratings"] -= out["priors"]
                 out["raters"] -= int(out["priors"] > 0)
-        extra = {
-            "left_out": self.left_out,
-            "unused": int(sizes[~used].sum()),
-            "prior_unused": self.prior_unused,
-        }
+        extra = {"left_out": self.left_out, "unused": int(sizes[~used].sum()), "prior_unused": self.prior_unused}
         return out | {name: count for name, count in extra.items() if count}
 
 
@@ -165,11 +161,7 @@ def differences_in(ratings: Grouped) -> RaterDifferences:
         # On the scale of their spread no square overflows.
         value = (value - value[0]) / max(float(np.ptp(value)), 1e-300)
     d = Ratings(
-        rater=people[rater],
-        item=item,
-        value=value,
-        raters=range(int(people[-1]) + 1),
-        items=range(int(item[-1]) + 1),
+        rater=people[rater], item=item, value=value, raters=range(int(people[-1]) + 1), items=range(int(item[-1]) + 1)
     )
     return differences_of(d) if ratings.categories is None else differences_of_votes(d)
 
@@ -228,9 +220,7 @@ def read_prior(prior: Prior) -> tuple[list[Any], list[Any]]:
             f"The prior cannot be read: {error}.", "Pass a mapping of item to value, or a pair of columns."
         ) from error
     if len(items) != len(values):
-        raise InputError(
-            f"The prior has {len(items)} items but {len(values)} values.", "Pass one value per item."
-        )
+        raise InputError(f"The prior has {len(items)} items but {len(values)} values.", "Pass one value per item.")
     if len(set(items)) != len(items):
         twice = next(name for at, name in enumerate(items) if name in set(items[:at]))
         raise InputError(f"The prior has item {twice!r} more than once.", "Pass one value per item.")

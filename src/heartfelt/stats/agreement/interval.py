@@ -68,9 +68,7 @@ class Interval:
         ):  # fmt: skip
             chosen = getattr(self, name)
             if chosen not in choices:
-                raise InputError(
-                    f"No interval {name} is called {chosen!r}.", suggestion(str(chosen), choices)
-                )
+                raise InputError(f"No interval {name} is called {chosen!r}.", suggestion(str(chosen), choices))
         if not 0 < self.confidence < 1:
             raise InputError(f"The confidence must lie between 0 and 1; got {self.confidence}.", "Use 0.95.")
         if self.resamples < 100:
@@ -93,8 +91,7 @@ def wanted(
         plan = replace(plan, future_raters=future_raters)
     if only is not None and plan.method != only:
         raise InputError(
-            f"This statistic has no {plan.method} interval.",
-            f"Pass interval='{only}', or None for no interval.",
+            f"This statistic has no {plan.method} interval.", f"Pass interval='{only}', or None for no interval."
         )
     return plan
 

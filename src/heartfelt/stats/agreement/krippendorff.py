@@ -28,15 +28,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.stats._bounds import percentile
 from heartfelt.stats._paired import same_length
 from heartfelt.stats.agreement.distance import LEVELS, RatingDistances, distances, midranks, place
-from heartfelt.stats.agreement.grouped import (
-    Grouped,
-    Prior,
-    differences_in,
-    duplicate,
-    grouped,
-    is_whole,
-    plain,
-)
+from heartfelt.stats.agreement.grouped import Grouped, Prior, differences_in, duplicate, grouped, is_whole, plain
 from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
 from heartfelt.stats.agreement.sets import SET_DISTANCES, SetDistances, as_sets, prior_sets, set_distances
 from heartfelt.stats.estimate import Estimate, FutureRaters
@@ -117,9 +109,7 @@ def _estimate(counts: dict[str, int], within: float, across: float, method: str)
     return Estimate(value=1 - (n - 1) * within / across, method=method, counts=counts)
 
 
-def _jackknife(
-    estimate: Estimate, ratings: Grouped, parts: RatingDistances | SetDistances, plan: Interval
-) -> Estimate:
+def _jackknife(estimate: Estimate, ratings: Grouped, parts: RatingDistances | SetDistances, plan: Interval) -> Estimate:
     from heartfelt.stats.agreement import _kernels_resampling as kernels
 
     by_item, by_rater, taken_away, cells, first, second = kernels.deletions(
@@ -229,9 +219,7 @@ def _sums(
     least, most = float(values.min()), float(values.max())
     if not (np.isfinite(least) and np.isfinite(most)) or not (most == least or 1e-100 < most - least < 1e100):
         return None
-    small = (
-        most - least + 1 <= min(4 * values.size, 1 << 20) and least == np.floor(least) and abs(least) < 2**52
-    )
+    small = most - least + 1 <= min(4 * values.size, 1 << 20) and least == np.floor(least) and abs(least) < 2**52
     span = int(most - least) + 1 if small else 0
     if level != "interval" and small and width * span <= 16 * values.size + 4096:
         sums = _table_sums(items, low, width, values, (int(least), span), level)
@@ -249,9 +237,7 @@ def _sums(
             return None
         table = midranks(count)
     elif small and span <= 256:
-        ok, n, within, total, squares, used, single = kernels.packed_moments(
-            items, low, width, values, int(least)
-        )
+        ok, n, within, total, squares, used, single = kernels.packed_moments(items, low, width, values, int(least))
     if not ok:
         # For plain values the shift only keeps the squares small; with a table it is the first code.
         ok, n, within, total, squares, used, single = kernels.moments(items, low, width, values, least, table)
@@ -259,12 +245,7 @@ def _sums(
 
 
 def _table_sums(
-    items: npt.NDArray[Any],
-    low: int,
-    width: int,
-    values: npt.NDArray[Any],
-    reach: tuple[int, int],
-    level: str,
+    items: npt.NDArray[Any], low: int, width: int, values: npt.NDArray[Any], reach: tuple[int, int], level: str
 ) -> tuple[int, float, float, int, int] | None:
     """The same from a table of votes, for few small whole numbers."""
     from heartfelt.stats import _kernels_agreement as kernels

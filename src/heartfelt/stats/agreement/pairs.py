@@ -36,10 +36,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats
 
 SHARED_FOR_INTERVAL = 10
-_REASONS = {
-    1: "too few shared items",
-    2: "both gave one and the same category to every shared item",
-}
+_REASONS = {1: "too few shared items", 2: "both gave one and the same category to every shared item"}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
@@ -75,9 +72,7 @@ class PairTable(ShortRepr):
         return [
             {"rater_a": a, "rater_b": b, "n_shared": n}
             | ({"value": value} if reason is None else {"value": None, "why_missing": reason})
-            for a, b, n, value, reason in zip(
-                self.rater_a, self.rater_b, shared, values, self.why_missing, strict=True
-            )
+            for a, b, n, value, reason in zip(self.rater_a, self.rater_b, shared, values, self.why_missing, strict=True)
         ]
 
 
@@ -149,9 +144,7 @@ def pairwise_balanced_accuracy(
     return _accuracy(_pair_votes(rater, item, value, prior), at_least, interval, balanced=True)
 
 
-def _accuracy(
-    votes: Grouped, at_least: int, interval: str | Interval | None, balanced: bool
-) -> RaterPairAgreement:
+def _accuracy(votes: Grouped, at_least: int, interval: str | Interval | None, balanced: bool) -> RaterPairAgreement:
     from heartfelt.stats.agreement._kernels_pairs import ACCURACY, BALANCED
     from heartfelt.stats.agreement._kernels_votes import POOLED_PAIRS
 
@@ -165,9 +158,7 @@ def _accuracy(
     return replace(result, pooled=pooled)
 
 
-def _pair_votes(
-    rater: Any, item: Any, value: Any, prior: Prior, categories: Sequence[Any] | None = None
-) -> Grouped:
+def _pair_votes(rater: Any, item: Any, value: Any, prior: Prior, categories: Sequence[Any] | None = None) -> Grouped:
     """Votes with raters in order within each item."""
     if rater is None:
         raise InputError(
@@ -203,18 +194,14 @@ def _over_pairs(
     count = kernels.pair_scores(cast, scores, rater_start, order, kind, at_least, table, sums)
     overall = sums[0][0]
     first, second, n_shared, value, missing = (column[:count] for column in table)
-    pairs = PairTable(
-        raters=votes.raters, first=first, second=second, n_shared=n_shared, value=value, why=missing
-    )
+    pairs = PairTable(raters=votes.raters, first=first, second=second, n_shared=n_shared, value=value, why=missing)
     counts = votes.counts() | {"pairs": int(overall[1]), "pairs_missing": len(pairs) - int(overall[1])}
     means = []
     for column, how in ((0, "mean over pairs"), (2, "mean over pairs weighted by shared items")):
         method = f"{name}, {how}"
         if overall[1] == 0:
             reason = _REASONS[2] if (pairs.why == 2).any() else "no two raters share enough items"
-            means.append(
-                Estimate.missing(reason if len(pairs) else "no two raters share an item", method, counts)
-            )
+            means.append(Estimate.missing(reason if len(pairs) else "no two raters share an item", method, counts))
             continue
         estimate = Estimate(value=overall[column] / overall[column + 1], method=method, counts=counts)
         typical = float(np.median(pairs.n_shared[pairs.why == 0]))

@@ -125,9 +125,7 @@ def _coded(sets: list[frozenset[Any]]) -> tuple[Ints, Ints, int]:
     return start, np.array(coded, dtype=np.int64), len(codes)
 
 
-def _chosen(
-    sets: Ints, start: Ints, members: Ints, width: int, rng: np.random.Generator, most: float
-) -> Ints:
+def _chosen(sets: Ints, start: Ints, members: Ints, width: int, rng: np.random.Generator, most: float) -> Ints:
     """Places of the sets to compare with: all, or a random sample where too many pairs have a common member."""
     sizes = start[sets + 1] - start[sets]
     at = np.repeat(start[sets], sizes) + np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)

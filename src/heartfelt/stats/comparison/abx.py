@@ -67,9 +67,7 @@ def abx(rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: 
     values, raters = values[keep], code(ids[keep])
     odd = values[(values != 0) & (values != 1)]
     if odd.size:
-        raise InputError(
-            f"{odd[0]:g} is not an answer of an ABX test.", "Code correct as 1, not correct as 0."
-        )
+        raise InputError(f"{odd[0]:g} is not an answer of an ABX test.", "Code correct as 1, not correct as 0.")
     trials, right = int(values.size), int(values.sum())
     counts = {"answers": trials} | ({} if alone else {"raters": raters.count})
     if left_out:
@@ -114,9 +112,7 @@ def _below(limit: float, rights: Floats, answers: Ints) -> float:
     return float(stdtr(rights.size - 1.0, (share - limit) / math.sqrt(variance)))
 
 
-def _exact_share(
-    successes: int, trials: int, method: str, confidence: float, counts: dict[str, int]
-) -> Estimate:
+def _exact_share(successes: int, trials: int, method: str, confidence: float, counts: dict[str, int]) -> Estimate:
     share = Estimate(value=successes / trials, method=method, counts=counts)
     return share.with_interval(*exact_bounds(successes, trials, confidence), "Clopper-Pearson", confidence)
 
@@ -158,9 +154,7 @@ def _d_prime(share: Estimate) -> Estimate:
     value = d_prime_of_share(float(share))
     if value is None:
         return Estimate.missing("every answer was correct; d' is not finite", method, share.counts)
-    estimate = Estimate(
-        value=value, method=method, counts=share.counts, why_no_interval=share.why_no_interval
-    )
+    estimate = Estimate(value=value, method=method, counts=share.counts, why_no_interval=share.why_no_interval)
     if share.low is None or share.high is None:
         return estimate
     low, high = d_prime_of_share(share.low), d_prime_of_share(share.high)

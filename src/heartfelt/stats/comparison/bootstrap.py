@@ -52,16 +52,12 @@ def bootstrap_strengths(
     tail = (1 - confidence) / 2
     if (~finite).mean() > tail:
         reason = f"{(~finite).mean():.0%} of the resamples have no finite strengths"
-        strengths = tuple(
-            replace(strength.without_interval(reason), counts=counts) for strength in result.strengths
-        )
+        strengths = tuple(replace(strength.without_interval(reason), counts=counts) for strength in result.strengths)
         return replace(result, strengths=strengths, counts=counts)
     low, high = np.quantile(fits[finite], [tail, 1 - tail], axis=0)
     if not (high > low).any():
         reason = "every resample gives the same strengths"
-        strengths = tuple(
-            replace(strength.without_interval(reason), counts=counts) for strength in result.strengths
-        )
+        strengths = tuple(replace(strength.without_interval(reason), counts=counts) for strength in result.strengths)
         return replace(result, strengths=strengths, counts=counts)
     names = [name for name, unit in (("raters", rater), ("stimuli", stimulus)) if unit is not None]
     interval = f"bootstrap over {' and '.join(names) or 'comparisons'}, percentiles"

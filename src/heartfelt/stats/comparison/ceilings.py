@@ -85,10 +85,7 @@ def choice_ceilings(
     per_pair = d.per_item
     if not data.size or per_pair.max() < 2:
         reason = "no pair was judged twice" if data.size else "there are no comparisons"
-        missing = {
-            score: Estimate.missing(reason, f"ceiling, {name}", counts)
-            for score, name in _SCORE_NAMES.items()
-        }
+        missing = {score: Estimate.missing(reason, f"ceiling, {name}", counts) for score, name in _SCORE_NAMES.items()}
         return ChoiceScores(**missing)
     table = np.zeros((sets.count, 3))
     observed_counts = category_counts(d)
@@ -161,13 +158,7 @@ def _majorities(q: Matrix, sizes: Ints) -> tuple[Floats, Floats]:
 
 
 def _of_mixture(
-    mixture: Mixture,
-    name: str,
-    top: Floats,
-    bottom: Floats,
-    drop: float,
-    counts: dict[str, int],
-    confidence: float,
+    mixture: Mixture, name: str, top: Floats, bottom: Floats, drop: float, counts: dict[str, int], confidence: float
 ) -> Estimate:
     method = f"ceiling, {name}: nonparametric mixture of the pairs' shares of answers"
     if float(bottom @ mixture.weights) <= 1e-6:
@@ -188,9 +179,7 @@ def strength_ceiling(
     """The correlation that the true strengths of these contestants can be expected to have with the estimated ones."""
     check_confidence(confidence)
     if metric not in ("pearson", "spearman", "kendall"):
-        raise InputError(
-            f"There is no ceiling of strengths for '{metric}'.", "Choose pearson, spearman or kendall."
-        )
+        raise InputError(f"There is no ceiling of strengths for '{metric}'.", "Choose pearson, spearman or kendall.")
     method = f"ceiling of strengths, {metric}: error variance from the covariance of the strengths"
     size = len(result.core)
     counts = dict(result.counts) | {"contestants": size}
@@ -282,6 +271,4 @@ class _Strengths:
             return 0.0
         truth = math.sqrt(variance) * shape
         noise = self._rng.standard_normal((draws, truth.size)) * np.sqrt(self._variances)
-        return float(
-            np.mean([self._metric.value(pairs(truth, truth + error)) for error in noise @ self._axes.T])
-        )
+        return float(np.mean([self._metric.value(pairs(truth, truth + error)) for error in noise @ self._axes.T]))

@@ -98,9 +98,7 @@ class _Answers:
         )
 
 
-def _answers(
-    rater: Ids, trial: Ids, item: Ids, value: Values, name: str, stimulus: Ids | None = None
-) -> _Answers:
+def _answers(rater: Ids, trial: Ids, item: Ids, value: Values, name: str, stimulus: Ids | None = None) -> _Answers:
     values = as_floats(value, name)
     # Without stimuli every trial is one of its own, which nothing looks at.
     columns = [as_array(column) for column in (rater, trial, item, trial if stimulus is None else stimulus)]
@@ -264,22 +262,10 @@ def _fit(model: str, data: Choices, penalty: float, confidence: float) -> Streng
         return no_strengths(model, method, names, data.counts, "the search for the maximum does not end")
     strengths = point.at - point.at.mean()
     stimuli = None if inner.stimulus is None else (inner.stimulus, inner.stimuli)
-    spread = covariance(
-        _Parts(inner, strengths), point.matrix, inner.answers, (inner.rater, inner.raters), stimuli
-    )
+    spread = covariance(_Parts(inner, strengths), point.matrix, inner.answers, (inner.rater, inner.raters), stimuli)
     reasons = (None,) * len(names) if penalty else linked.why
     return gather(
-        model,
-        method,
-        names,
-        strengths,
-        core,
-        reasons,
-        spread,
-        inner.counts,
-        point.likelihood,
-        penalty,
-        confidence,
+        model, method, names, strengths, core, reasons, spread, inner.counts, point.likelihood, penalty, confidence
     )
 
 
@@ -364,9 +350,7 @@ class _Parts:
 
         data = self.data
         unit = codes[data.answer]
-        return np.asarray(
-            choice_slopes(data.starts, data.items, data.sign, data.weight, unit, units, self.strengths)
-        )
+        return np.asarray(choice_slopes(data.starts, data.items, data.sign, data.weight, unit, units, self.strengths))
 
     def squares(self) -> Floats:
         slopes = self.by_unit(np.arange(self.data.answers), self.data.answers)

@@ -41,9 +41,7 @@ class RankConcordance:
     """Of the hypothesis that every ranking is drawn at random."""
 
 
-def rank_concordance(
-    rater: Ids, trial: Ids, item: Ids, rank: Values, *, confidence: float = 0.95
-) -> RankConcordance:
+def rank_concordance(rater: Ids, trial: Ids, item: Ids, rank: Values, *, confidence: float = 0.95) -> RankConcordance:
     """Concordance of rankings: one row per rater, trial and ranked item; rank 1 is the best."""
     check_confidence(confidence)
     raters, sets, used = _rankings(rater, trial, item, rank)
@@ -72,9 +70,7 @@ def rank_concordance(
         missing = (Estimate.missing(reason, method, counts) for method in (_W, _CORRELATION))
         w, correlation = missing
         return RankConcordance(w=w, correlation=correlation, chi_square=None, df=0, p_value=None)
-    w = Estimate(
-        value=spread / most, method=_W, counts=counts, why_no_interval="it depends on the number of raters"
-    )
+    w = Estimate(value=spread / most, method=_W, counts=counts, why_no_interval="it depends on the number of raters")
     return RankConcordance(
         w=w,
         correlation=_correlation(above, below, counts, confidence),
@@ -97,9 +93,7 @@ def _rankings(
         )
     raters, trials, items = (code(column) for column in columns)
     answers: dict[tuple[int, int], dict[int, float]] = defaultdict(dict)
-    for rater_code, when, item_code, value in zip(
-        raters.codes, trials.codes, items.codes, values, strict=True
-    ):
+    for rater_code, when, item_code, value in zip(raters.codes, trials.codes, items.codes, values, strict=True):
         answers[int(rater_code), int(when)][int(item_code)] = float(value)
     by_set: dict[tuple[int, ...], dict[int, list[float]]] = defaultdict(dict)
     for (rater_code, _), ranked in answers.items():
@@ -107,9 +101,7 @@ def _rankings(
         if len(members) > 1 and all(math.isfinite(value) for value in ranked.values()):
             by_set[members].setdefault(rater_code, [ranked[member] for member in members])
     several = (by_rater for by_rater in by_set.values() if len(by_rater) > 1)
-    out = [
-        (np.array(list(ranks), np.int64), _mean_ranks(np.array(list(ranks.values())))) for ranks in several
-    ]
+    out = [(np.array(list(ranks), np.int64), _mean_ranks(np.array(list(ranks.values())))) for ranks in several]
     return raters.count, out, len(answers)
 
 

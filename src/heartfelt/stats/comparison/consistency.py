@@ -168,10 +168,7 @@ def _is_circular(sign: Any, edges: Ints) -> Any:
 def zeta(data: Comparisons, rows: Ints, circular: int) -> float | None:
     """Kendall's coefficient of consistence, where every pair of the contestants met was decided exactly once."""
     size = np.unique(np.concatenate([data.first[rows], data.second[rows]])).size
-    low, high = (
-        np.minimum(data.first[rows], data.second[rows]),
-        np.maximum(data.first[rows], data.second[rows]),
-    )
+    low, high = (np.minimum(data.first[rows], data.second[rows]), np.maximum(data.first[rows], data.second[rows]))
     once = np.unique(low * len(data.names) + high).size == rows.size
     if size < 3 or not once or rows.size != size * (size - 1) // 2:
         return None
@@ -188,9 +185,7 @@ def _side(firsts: Any, decisions: Ints, number: int) -> float | None:
     if not all_own or not all_rest:
         return None
     return float(
-        fisher_exact(
-            np.array([[rater_firsts, all_own - rater_firsts], [other_firsts, all_rest - other_firsts]])
-        ).pvalue
+        fisher_exact(np.array([[rater_firsts, all_own - rater_firsts], [other_firsts, all_rest - other_firsts]])).pvalue
     )
 
 
@@ -218,15 +213,11 @@ def strengths_without_each(data: Comparisons) -> Iterator[Floats | None]:
             continue
         cells = Cells(pairs[compared] // size, pairs[compared] % size, sums[compared])
         yield fit(
-            StrengthProblem(
-                cells=cells, link=BRADLEY_TERRY, size=size, with_order=False, with_tie=False, penalty=1.0
-            )
+            StrengthProblem(cells=cells, link=BRADLEY_TERRY, size=size, with_order=False, with_tie=False, penalty=1.0)
         ).strengths
 
 
-def _with_others(
-    data: Comparisons, strengths: Floats | None, rater_rows: Ints
-) -> tuple[float | None, float | None]:
+def _with_others(data: Comparisons, strengths: Floats | None, rater_rows: Ints) -> tuple[float | None, float | None]:
     """Share of decided comparisons in line with the strengths of the others, and how likely guessing gives as much."""
     from scipy.special import bdtrc
 
@@ -307,9 +298,7 @@ def transitivity(
         refit = fit(again)
         fitted = expit(again.differences(refit.strengths, 0.0))
         larger += _deviance(wins, np.rint(total), fitted) >= tested - 1e-9
-    return Transitivity(
-        deviance=observed, pairs=int(cells.first.size), df=df, p_value=(1 + larger) / (1 + draws)
-    )
+    return Transitivity(deviance=observed, pairs=int(cells.first.size), df=df, p_value=(1 + larger) / (1 + draws))
 
 
 def _design_effect(data: Comparisons) -> float:
@@ -325,8 +314,7 @@ def _design_effect(data: Comparisons) -> float:
     raters = np.bincount(clusters // data.raters)
     several = raters > 1
     variance = (
-        np.bincount(clusters // data.raters, residual**2)[several]
-        * (raters / np.maximum(raters - 1.0, 1.0))[several]
+        np.bincount(clusters // data.raters, residual**2)[several] * (raters / np.maximum(raters - 1.0, 1.0))[several]
     )
     independent = np.bincount(sets.codes, share[sets.codes] * (1.0 - share[sets.codes]))[several]
     return max(float(variance.sum() / independent.sum()), 1.0) if independent.sum() > 0 else 1.0

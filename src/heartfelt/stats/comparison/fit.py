@@ -262,9 +262,7 @@ def _point(problem: StrengthProblem, at: Floats) -> _Point:
     elif problem.compiled:
         from heartfelt.stats._kernels_comparison import davidson_pass
 
-        slope, matrix, by_tie, cross, tie_own = davidson_pass(
-            cells.first, cells.second, cells.sums, strengths, tie
-        )
+        slope, matrix, by_tie, cross, tie_own = davidson_pass(cells.first, cells.second, cells.sums, strengths, tie)
         slopes, crosses, border = np.array([by_tie]), cross[None], np.array([[tie_own]])
     else:
         parts = problem.link.evaluate(problem.differences(strengths, order), cells.sums, tie)
@@ -300,8 +298,6 @@ def _step(problem: StrengthProblem, point: _Point) -> Floats:
     reduced = point.own - point.crosses @ solved[:, 1:]
     if np.linalg.eigvalsh(reduced)[0] <= FLAT * np.diag(point.own).max():
         # As where one side never lost but for ties: strengths and the tie parameter grow together.
-        raise np.linalg.LinAlgError(
-            "the strengths explain what the order effect or the tie parameter explains"
-        )
+        raise np.linalg.LinAlgError("the strengths explain what the order effect or the tie parameter explains")
     border = np.linalg.solve(reduced, slopes - point.crosses @ solved[:, 0])
     return np.concatenate([solved[:, 0] - solved[:, 1:] @ border, border])

@@ -55,13 +55,7 @@ def crossed(
 
 
 def mean_hits(
-    rater: Ids | None,
-    first: Ids,
-    second: Ids,
-    score: Floats,
-    other_score: Floats,
-    *,
-    confidence: float = 0.95,
+    rater: Ids | None, first: Ids, second: Ids, score: Floats, other_score: Floats, *, confidence: float = 0.95
 ) -> MetricDifference:
     """The mean of ``score`` less that of ``other``, each a number per comparison, with its test."""
     check_confidence(confidence)
@@ -76,9 +70,7 @@ def mean_hits(
     counts |= {} if data.rater is None else {"raters": data.raters}
     every = np.ones(moved.size)
     members = np.vstack([data.first, data.second]), len(data.names)
-    spread = crossed(
-        data, pairs, members, lambda codes, count: without_units(moved, every, codes, count), every > 0
-    )
+    spread = crossed(data, pairs, members, lambda codes, count: without_units(moved, every, codes, count), every > 0)
     value = float(moved.mean())
     point_estimate = Estimate(value=value, method=name, counts=counts)
     units = min(pairs.count, counts.get("raters", pairs.count))

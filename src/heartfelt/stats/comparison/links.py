@@ -93,9 +93,7 @@ def _thurstone(d: Floats, sums: Floats, _: float) -> Derivatives:
     log_density = -d * d / 2 - np.log(2 * np.pi) / 2
     win, loss = np.exp(log_density - log_win), np.exp(log_density - log_loss)
     curvature = won * win * (win + d) + lost * loss * (loss - d)
-    return Derivatives(
-        likelihood=won * log_win + lost * log_loss, slope=won * win - lost * loss, curvature=curvature
-    )
+    return Derivatives(likelihood=won * log_win + lost * log_loss, slope=won * win - lost * loss, curvature=curvature)
 
 
 def _davidson(d: Floats, sums: Floats, tie: float) -> Derivatives:
@@ -132,9 +130,7 @@ def _rao_kupper(d: Floats, sums: Floats, tie: float) -> Derivatives:
 
 def _graded(d: Floats, sums: Floats, _: float) -> Derivatives:
     count, grades, squares = sums[:, 0], sums[:, 1], sums[:, 2]
-    return Derivatives(
-        likelihood=d * grades - (squares + count * d * d) / 2, slope=grades - count * d, curvature=count
-    )
+    return Derivatives(likelihood=d * grades - (squares + count * d * d) / 2, slope=grades - count * d, curvature=count)
 
 
 BRADLEY_TERRY = Link(name="Bradley-Terry", evaluate=_bradley_terry, logistic=True)

@@ -81,22 +81,17 @@ def _grades(rater: Ids, item: Ids, condition: Ids, grade: Values) -> _Grades:
     grades = as_floats(grade, "grade")
     columns = [as_array(column) for column in (rater, item, condition)]
     if any(column.size != grades.size for column in columns):
-        raise InputError(
-            "The columns differ in length.", "Pass parallel arrays: one entry per grade in each."
-        )
+        raise InputError("The columns differ in length.", "Pass parallel arrays: one entry per grade in each.")
     keep = np.isfinite(grades)
     grades = grades[keep]
     outside = grades[(grades < LOWEST) | (grades > HIGHEST)]
     if outside.size:
-        raise InputError(
-            f"A grade of {outside[0]:g} is not on the scale.", "MUSHRA grades run from 0 to 100."
-        )
+        raise InputError(f"A grade of {outside[0]:g} is not on the scale.", "MUSHRA grades run from 0 to 100.")
     listeners, items, conditions = (code(column[keep]) for column in columns)
     key = (listeners.codes * items.count + items.codes) * conditions.count + conditions.codes
     if np.unique(key).size < key.size:
         raise InputError(
-            "A listener graded the same condition of an item twice.",
-            "Keep one grade per listener, item and condition.",
+            "A listener graded the same condition of an item twice.", "Keep one grade per listener, item and condition."
         )
     return _Grades(
         listener=listeners.codes,
@@ -112,9 +107,7 @@ def _grades(rater: Ids, item: Ids, condition: Ids, grade: Values) -> _Grades:
 def _number(data: _Grades, name: Any, role: str) -> int:
     if name not in data.conditions:
         names = [str(condition) for condition in data.conditions]
-        raise InputError(
-            f"No condition is called {name!r}, the {role}.", suggestion(str(name), names, "Conditions")
-        )
+        raise InputError(f"No condition is called {name!r}, the {role}.", suggestion(str(name), names, "Conditions"))
     return list(data.conditions).index(name)
 
 
@@ -178,17 +171,13 @@ def _condition(data: _Grades, number: int, hidden: int, used: Any, confidence: f
     rows = np.flatnonzero(used & (data.condition == number))
     grades = data.grade[rows]
     quarter, middle, three = (float(q) for q in np.quantile(grades, [0.25, 0.5, 0.75]))
-    mean = crossed_mean(
-        data.listener[rows], data.item[rows], grades, "mean grade", confidence, (LOWEST, HIGHEST)
-    )
+    mean = crossed_mean(data.listener[rows], data.item[rows], grades, "mean grade", confidence, (LOWEST, HIGHEST))
     references = {
         (int(data.listener[row]), int(data.item[row])): float(data.grade[row])
         for row in np.flatnonzero(used & (data.condition == hidden))
     }
     both = [row for row in rows if (int(data.listener[row]), int(data.item[row])) in references]
-    gaps = np.array(
-        [references[int(data.listener[row]), int(data.item[row])] - data.grade[row] for row in both]
-    )
+    gaps = np.array([references[int(data.listener[row]), int(data.item[row])] - data.grade[row] for row in both])
     method = "mean of reference less condition"
     if number == hidden:
         below = Estimate.missing("this is the reference", method)

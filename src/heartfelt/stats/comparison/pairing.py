@@ -61,8 +61,7 @@ class PairSchedule:
         """Count a comparison: 1 where the first was chosen, 0 where the second was, 0.5 for a tie. ``times=-1`` takes it back."""
         if first == second or not 0 <= min(first, second) <= max(first, second) < self.size:
             raise InputError(
-                f"There is no pair of {first} and {second}.",
-                f"Pass two different numbers from 0 to {self.size - 1}.",
+                f"There is no pair of {first} and {second}.", f"Pass two different numbers from 0 to {self.size - 1}."
             )
         if not 0.0 <= value <= 1.0:
             raise InputError(f"{value:g} is not an outcome of a comparison.", "Pass 1, 0 or 0.5.")

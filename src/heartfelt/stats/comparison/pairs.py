@@ -277,9 +277,7 @@ def _reasons(
     )
     unlinked = f"no chain of comparisons links it with {linked}"
     if not core.any():
-        one_sided = (
-            "the comparisons can be split so that one side always won; no strength has a finite estimate"
-        )
+        one_sided = "the comparisons can be split so that one side always won; no strength has a finite estimate"
         return [one_sided if near else unlinked for near in inside]
     start = int(np.flatnonzero(core)[0])
     below = np.zeros(core.size, bool)

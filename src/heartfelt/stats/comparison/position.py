@@ -33,12 +33,7 @@ class PositionBias:
 
 
 def position_bias(
-    first: Ids,
-    second: Ids,
-    value: Values,
-    *,
-    stimulus: Ids | None = None,
-    confidence: float = 0.95,
+    first: Ids, second: Ids, value: Values, *, stimulus: Ids | None = None, confidence: float = 0.95
 ) -> PositionBias:
     """Position bias of one judge; columns as in :func:`bradley_terry`. Answers to the same order of a pair are averaged."""
     from scipy.stats import binomtest

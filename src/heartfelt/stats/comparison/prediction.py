@@ -123,9 +123,7 @@ def choice_scores(
     right = hits(predicted.lean, v)
     scores = {
         "accuracy": _mean(predicted, names["accuracy"], right, everything, "logit"),
-        "decided_accuracy": _mean(
-            predicted, names["decided_accuracy"], right * (v != 0.5), (v != 0.5) * 1.0, "logit"
-        ),
+        "decided_accuracy": _mean(predicted, names["decided_accuracy"], right * (v != 0.5), (v != 0.5) * 1.0, "logit"),
         "majority_accuracy": _majority(predicted, names["majority_accuracy"]),
     }
     for kind in ("", "outcome_"):
@@ -142,9 +140,7 @@ def choice_scores(
         if kind:
             likeliest = np.isclose(chances, chances.max(axis=1, keepdims=True), rtol=0, atol=1e-12)
             right = (likeliest * happened).sum(axis=1) / likeliest.sum(axis=1)
-            scores["outcome_accuracy"] = _mean(
-                predicted, names["outcome_accuracy"], right, everything, "logit"
-            )
+            scores["outcome_accuracy"] = _mean(predicted, names["outcome_accuracy"], right, everything, "logit")
     return ChoiceScores(**scores)
 
 
@@ -184,12 +180,7 @@ def predictions(
     if difference is not None:
         none = np.full(data.size, np.nan)
         return Predicted(
-            data=data,
-            sets=judged_sets(data),
-            lean=columns["difference"],
-            first=none,
-            tie=None,
-            confidence=confidence,
+            data=data, sets=judged_sets(data), lean=columns["difference"], first=none, tie=None, confidence=confidence
         )
     chance, ties = columns["probability"], columns.get("tie")
     second_chance = 1.0 - chance - (0.0 if ties is None else ties)
@@ -201,9 +192,7 @@ def predictions(
         )
     # 0.4, 0.2 and what is left of 1 are two sides as likely as each other, but for rounding.
     lean = np.where(np.abs(chance - second_chance) > 1e-12, chance - second_chance, 0.0)
-    return Predicted(
-        data=data, sets=judged_sets(data), lean=lean, first=chance, tie=ties, confidence=confidence
-    )
+    return Predicted(data=data, sets=judged_sets(data), lean=lean, first=chance, tie=ties, confidence=confidence)
 
 
 def _outcomes(predicted: Predicted, with_ties: bool) -> tuple[Floats, Floats]:
@@ -213,9 +202,7 @@ def _outcomes(predicted: Predicted, with_ties: bool) -> tuple[Floats, Floats]:
         chance = np.clip(predicted.first + tie / 2, 0.0, 1.0)
         return np.column_stack([chance, 1.0 - chance]), np.column_stack([v, 1.0 - v])
     second_chance = np.clip(1.0 - predicted.first - tie, 0.0, 1.0)
-    return np.column_stack([predicted.first, second_chance, tie]), np.column_stack(
-        [v == 1.0, v == 0.0, v == 0.5]
-    ) * 1.0
+    return np.column_stack([predicted.first, second_chance, tie]), np.column_stack([v == 1.0, v == 0.0, v == 0.5]) * 1.0
 
 
 def _log_loss(predicted: Predicted, name: str, chances: Floats, happened: Floats) -> Estimate:
@@ -246,16 +233,12 @@ def predicted_spread(predicted: Predicted, without: Without, used: Any) -> TwoWa
     return crossed(predicted.data, predicted.sets, predicted.members, without, used)
 
 
-def with_spread(
-    point_estimate: Estimate, spread: TwoWaySpread, scale: Transform, predicted: Predicted
-) -> Estimate:
+def with_spread(point_estimate: Estimate, spread: TwoWaySpread, scale: Transform, predicted: Predicted) -> Estimate:
     """The estimate with its interval on the scale, or the reason it has none."""
     value = float(point_estimate)
     raters = predicted.data.rater is not None
     if raters and predicted.data.raters < 2:
-        return point_estimate.without_interval(
-            "one rater: the choices of one person are not a sample of people"
-        )
+        return point_estimate.without_interval("one rater: the choices of one person are not a sample of people")
     units = min(spread.item_count, spread.rater_count) if raters else spread.item_count
     if units < 2:
         return point_estimate.without_interval("fewer than two pairs")
@@ -277,9 +260,7 @@ def with_spread(
         )
     else:
         on_scale = error / value if scale == "log" else error
-        result = JackknifeError(
-            value=value, scale=scale, units=int(units), error=on_scale, df=spread.df, how=how
-        )
+        result = JackknifeError(value=value, scale=scale, units=int(units), error=on_scale, df=spread.df, how=how)
     return result.estimate(point_estimate, predicted.confidence)
 
 
@@ -289,8 +270,7 @@ def _majority(predicted: Predicted, name: str) -> Estimate:
     leads = sets.value - 0.5
     oriented = np.where(sets.swapped, -predicted.lean, predicted.lean)
     lean, lead = (
-        np.asarray(np.bincount(sets.codes, part, minlength=sets.count), np.float64)
-        for part in (oriented, leads)
+        np.asarray(np.bincount(sets.codes, part, minlength=sets.count), np.float64) for part in (oriented, leads)
     )
     hit, label = _labelled(lead, lean)
     counts = predicted.counts | {"labels": int(label.sum())}
@@ -314,9 +294,7 @@ def _majority(predicted: Predicted, name: str) -> Estimate:
         return np.asarray((hit.sum() + moved)[remaining > 0] / remaining[remaining > 0])
 
     point_estimate = Estimate(value=float(hit.sum() / label.sum()), method=name, counts=counts)
-    return with_spread(
-        point_estimate, predicted_spread(predicted, without, label[sets.codes] > 0), "logit", predicted
-    )
+    return with_spread(point_estimate, predicted_spread(predicted, without, label[sets.codes] > 0), "logit", predicted)
 
 
 def _labelled(lead: Floats, lean: Floats) -> tuple[Floats, Floats]:

@@ -49,11 +49,7 @@ def choice_calibration(
 ) -> ChoiceCalibration:
     """Compare probabilities with decided comparisons; columns as in :func:`choice_scores`."""
     predicted = predictions(rater, first, second, value, None, probability, tie, stimulus, confidence)
-    chance = (
-        predicted.first
-        if predicted.tie is None
-        else predicted.first / np.maximum(1.0 - predicted.tie, 1e-300)
-    )
+    chance = predicted.first if predicted.tie is None else predicted.first / np.maximum(1.0 - predicted.tie, 1e-300)
     inside = (chance > 0) & (chance < 1)
     decided = predicted.data.value != 0.5
     counts = predicted.counts | {"decided": int(decided.sum())}

@@ -51,25 +51,17 @@ class Covariance:
     @property
     def interval(self) -> str:
         """How intervals are made, in words."""
-        sources = [
-            name for name, part in (("raters", self.raters), ("stimuli", self.stimuli)) if part is not None
-        ]
+        sources = [name for name, part in (("raters", self.raters), ("stimuli", self.stimuli)) if part is not None]
         return f"jackknife over {' and '.join(sources)}" if sources else "information of the model"
 
     def variance(self, contrast: Mapping[int, float]) -> tuple[float, float]:
         """Variance of a contrast, and its degrees of freedom."""
         if self.raters is not None and self.stimuli is not None and self.answers is not None:
-            stimuli, raters, alone = (
-                _form(part, contrast) for part in (self.stimuli, self.raters, self.answers)
-            )
+            stimuli, raters, alone = (_form(part, contrast) for part in (self.stimuli, self.raters, self.answers))
             # Where stimuli vary less than independent answers would, the answers are what the variance is known from.
             count = self.stimulus_count if stimuli >= alone else max(self.answer_count, self.stimulus_count)
             spread = TwoWaySpread(
-                items=max(stimuli, alone),
-                raters=raters,
-                ratings=alone,
-                item_count=count,
-                rater_count=self.rater_count,
+                items=max(stimuli, alone), raters=raters, ratings=alone, item_count=count, rater_count=self.rater_count
             )
             return spread.variance, spread.df
         if self.raters is not None:
@@ -92,14 +84,11 @@ class Covariance:
             one_way = self.raters if self.raters is not None else self.stimuli
             return self.model if one_way is None else one_way
         beyond, missing = (
-            _positive(part - inner)
-            for part, inner in ((self.raters, self.answers), (self.answers, self.stimuli))
+            _positive(part - inner) for part, inner in ((self.raters, self.answers), (self.answers, self.stimuli))
         )
         return np.asarray(self.stimuli + missing + rater_factor(self.rater_count) * beyond)
 
-    def bounds(
-        self, value: float, contrast: Mapping[int, float], confidence: float
-    ) -> tuple[float, float] | None:
+    def bounds(self, value: float, contrast: Mapping[int, float], confidence: float) -> tuple[float, float] | None:
         """Student's t interval about a value; None where nothing varies."""
         variance, df = self.variance(contrast)
         if variance <= 0:
@@ -234,12 +223,8 @@ def ratio_over_raters(
     variance = jackknife_variance(without_each(top[used], bottom[used]))
     if variance <= 0:
         return None
-    wide = _bounds.with_t(
-        estimate, math.sqrt(variance), int(used.sum()) - 1, "jackknife over raters", confidence
-    )
-    return replace(
-        wide, low=max(float(wide.low or 0.0), scale[0]), high=min(float(wide.high or 0.0), scale[1])
-    )
+    wide = _bounds.with_t(estimate, math.sqrt(variance), int(used.sum()) - 1, "jackknife over raters", confidence)
+    return replace(wide, low=max(float(wide.low or 0.0), scale[0]), high=min(float(wide.high or 0.0), scale[1]))
 
 
 def sums_by(codes: Ints, part: Any, count: int) -> Floats:
@@ -275,13 +260,7 @@ def crossed_spread(top: Any, bottom: Any, item: tuple[Ints, int], rater: tuple[I
         variances.append(jackknife_variance(without_each(above[below > 0], below[below > 0])))
     used = bottom > 0
     variances.append(jackknife_variance(without_each(top[used], bottom[used])))
-    item_count, rater_count = (
-        effective(np.bincount(codes[used], minlength=count)) for codes, count in (item, rater)
-    )
+    item_count, rater_count = (effective(np.bincount(codes[used], minlength=count)) for codes, count in (item, rater))
     return TwoWaySpread(
-        items=variances[0],
-        raters=variances[1],
-        ratings=variances[2],
-        item_count=item_count,
-        rater_count=rater_count,
+        items=variances[0], raters=variances[1], ratings=variances[2], item_count=item_count, rater_count=rater_count
     )

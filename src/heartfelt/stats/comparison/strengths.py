@@ -36,14 +36,7 @@ from heartfelt.stats.comparison.links import (
     graded_columns,
     outcome_columns,
 )
-from heartfelt.stats.comparison.pairs import (
-    Comparisons,
-    add_up,
-    as_comparisons,
-    check_choices,
-    connection,
-    listed,
-)
+from heartfelt.stats.comparison.pairs import Comparisons, add_up, as_comparisons, check_choices, connection, listed
 from heartfelt.stats.comparison.spread import Covariance, covariance
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ids, Ints, Values
@@ -85,8 +78,7 @@ class Strengths:
     def _place(self, name: Any) -> int:
         if name not in self.names:
             raise InputError(
-                f"No contestant is called {name!r}.",
-                suggestion(str(name), [str(n) for n in self.names], "Names"),
+                f"No contestant is called {name!r}.", suggestion(str(name), [str(n) for n in self.names], "Names")
             )
         return self.names.index(name)
 
@@ -96,15 +88,11 @@ class Strengths:
         for contestant in (a, b):
             if self.strengths[contestant].is_missing:
                 reason = self.strengths[contestant].why_missing or ""
-                return TestedEffect(
-                    Estimate.missing(f"{self.names[contestant]}: {reason}", self.model, self.counts)
-                )
+                return TestedEffect(Estimate.missing(f"{self.names[contestant]}: {reason}", self.model, self.counts))
         value = float(self.strengths[a]) - float(self.strengths[b])
         estimate = Estimate(value=value, method=f"{self.model}, difference of strengths", counts=self.counts)
         if self.covariance is None:
-            return TestedEffect(
-                estimate.without_interval(self.strengths[a].why_no_interval or "no covariance")
-            )
+            return TestedEffect(estimate.without_interval(self.strengths[a].why_no_interval or "no covariance"))
         contrast = {self.core.index(a): 1.0, self.core.index(b): -1.0}
         bounds = self.covariance.bounds(value, contrast, confidence)
         if bounds is None:
@@ -176,18 +164,12 @@ bradley_terry = PairModel(
     "Bradley-Terry strengths: log odds of being chosen. A tie counts as half a win for each.",
 )
 davidson = PairModel(
-    "davidson",
-    DAVIDSON,
-    "Strengths with ties as an outcome of their own, likelier between equals (Davidson 1970).",
+    "davidson", DAVIDSON, "Strengths with ties as an outcome of their own, likelier between equals (Davidson 1970)."
 )
 rao_kupper = PairModel(
-    "rao_kupper",
-    RAO_KUPPER,
-    "Strengths with ties where the difference stays below a threshold (Rao and Kupper 1967).",
+    "rao_kupper", RAO_KUPPER, "Strengths with ties where the difference stays below a threshold (Rao and Kupper 1967)."
 )
-thurstone = PairModel(
-    "thurstone", THURSTONE, "Thurstone's Case V: strengths in standard deviations of a difference."
-)
+thurstone = PairModel("thurstone", THURSTONE, "Thurstone's Case V: strengths in standard deviations of a difference.")
 
 
 def cmos(
@@ -210,12 +192,7 @@ def method_name(model: str, penalty: float) -> str:
 
 
 def _estimate(
-    link: Link,
-    data: Comparisons,
-    with_order: bool,
-    penalty: float,
-    confidence: float,
-    intervals: bool = True,
+    link: Link, data: Comparisons, with_order: bool, penalty: float, confidence: float, intervals: bool = True
 ) -> Strengths:
     check_confidence(confidence)
     method = method_name(link.name, penalty)
@@ -226,8 +203,7 @@ def _estimate(
     cells = add_up(data, graded=link is GRADED, ordered=with_order)
     # Any graded comparison links two contestants; of choices only a win or a tie does.
     won, lost = (
-        cells.sums[:, 0] if link is GRADED else cells.sums[:, outcome] + cells.sums[:, 1]
-        for outcome in (0, 2)
+        cells.sums[:, 0] if link is GRADED else cells.sums[:, outcome] + cells.sums[:, 1] for outcome in (0, 2)
     )
     linked = connection(cells.first, cells.second, won, lost, data.names)
     core = np.arange(len(data.names)) if penalty else np.flatnonzero(linked.core)
@@ -263,9 +239,7 @@ def _estimate(
 def _order_is_fixed(problem: StrengthProblem) -> bool:
     """Whether being first is a difference of some strengths in every pair, as where each pair came in one order only."""
     cells, ones = problem.cells, np.ones(problem.cells.first.size)
-    lead = np.bincount(cells.first, minlength=problem.size) - np.bincount(
-        cells.second, minlength=problem.size
-    )
+    lead = np.bincount(cells.first, minlength=problem.size) - np.bincount(cells.second, minlength=problem.size)
     slope = lead.astype(np.float64)
     _, matrix = regularised(0.0, np.zeros_like(slope), slope, laplacian(cells, ones, problem.size))
     line = solve(matrix, slope[:, None])[:, 0]
@@ -290,9 +264,7 @@ def _divergence(result: StrengthFit, names: Sequence[Any], with_order: bool) -> 
         side = "first" if result.order > 0 else "second"
         return f"the {side} of two was chosen so consistently that the order effect has no finite estimate"
     extreme = [str(names[i]) for i in np.argsort(-np.abs(result.strengths))[:2].tolist()]
-    return (
-        f"the search for the maximum does not end; the strengths of {listed(extreme)} have no finite estimate"
-    )
+    return f"the search for the maximum does not end; the strengths of {listed(extreme)} have no finite estimate"
 
 
 def no_strengths(
@@ -361,12 +333,7 @@ def gather(
 
 
 def bounded(
-    value: float,
-    position: int,
-    spread: Covariance | None,
-    method: str,
-    counts: dict[str, int],
-    confidence: float,
+    value: float, position: int, spread: Covariance | None, method: str, counts: dict[str, int], confidence: float
 ) -> Estimate:
     """The estimate of one parameter with its interval."""
     estimate = Estimate(value=value, method=method, counts=counts)
@@ -410,16 +377,12 @@ def _result(
     if problem.with_order:
         p_value = None if spread is None else spread.p_value(result.order, {size: 1.0})
         out = replace(
-            out,
-            order_effect=TestedEffect(
-                bounded(result.order, size, spread, method, counts, confidence), p_value
-            ),
+            out, order_effect=TestedEffect(bounded(result.order, size, spread, method, counts, confidence), p_value)
         )
     if problem.with_tie:
         log_tie = bounded(result.tie, size + problem.borders - 1, spread, method, counts, confidence)
         value, low, high = (
-            None if number is None else float(np.exp(number))
-            for number in (log_tie.value, log_tie.low, log_tie.high)
+            None if number is None else float(np.exp(number)) for number in (log_tie.value, log_tie.low, log_tie.high)
         )
         out = replace(out, tie=replace(log_tie, value=value, low=low, high=high))
     elif link.ties:
@@ -431,9 +394,7 @@ def _result(
 
 def _covariance(problem: StrengthProblem, result: StrengthFit, data: Comparisons) -> Covariance:
     size, borders = problem.size, problem.borders
-    parts = problem.link.evaluate(
-        problem.differences(result.strengths, result.order), problem.cells.sums, result.tie
-    )
+    parts = problem.link.evaluate(problem.differences(result.strengths, result.order), problem.cells.sums, result.tie)
     matrix = np.zeros((size + borders, size + borders))
     laplace = laplacian(problem.cells, parts.curvature, size)
     _, matrix[:size, :size] = regularised(problem.penalty, result.strengths, np.zeros(size), laplace)
@@ -482,9 +443,7 @@ class ScoreContributions:
             slopes = np.column_stack([slopes, parts.tie_slope[rows]])
             cross = parts.tie_cross[rows][:, None] * direction  # type: ignore[index]  # comes with the slope
             tie_information = parts.tie_curvature[rows][:, None]  # type: ignore[index]  # comes with the slope
-            information = np.block(
-                [[information, cross[:, :, None]], [cross[:, None, :], tie_information[:, :, None]]]
-            )
+            information = np.block([[information, cross[:, :, None]], [cross[:, None, :], tie_information[:, :, None]]])
         return np.column_stack(columns), slopes, information
 
     @property

@@ -85,13 +85,8 @@ class RandomEffects:
         if first[1]:
             part_of_rating = part_of_first[first[0]]
             for part in range(len(ends) - 1):
-                first_levels, middle_levels = (
-                    slice(*first_ends[part : part + 2]),
-                    slice(*ends[part : part + 2]),
-                )
-                self.parts.append(
-                    self._part(np.flatnonzero(part_of_rating == part), first_levels, middle_levels)
-                )
+                first_levels, middle_levels = (slice(*first_ends[part : part + 2]), slice(*ends[part : part + 2]))
+                self.parts.append(self._part(np.flatnonzero(part_of_rating == part), first_levels, middle_levels))
 
     def _part(self, rows: Ints, first: slice, middle: slice) -> _Part:
         a = self.codes[0][rows] - first.start
@@ -100,9 +95,7 @@ class RandomEffects:
         width, n_middle = middle.stop - middle.start + self.n[2], middle.stop - middle.start
         keys = [a * width + b] if n_middle else []
         keys += [a * width + n_middle + c] if self.n[2] else []
-        distinct, entries = np.unique(
-            np.concatenate(keys) if keys else np.zeros(0, np.int64), return_inverse=True
-        )
+        distinct, entries = np.unique(np.concatenate(keys) if keys else np.zeros(0, np.int64), return_inverse=True)
         levels = first.stop - first.start
         owner = distinct // max(width, 1)
         return _Part(
@@ -143,9 +136,7 @@ class RandomEffects:
             owner = np.zeros(size, np.int64)
             for second in between:
                 owner[codes] = self.codes[second]
-                if np.array_equal(
-                    owner[codes], self.codes[second]
-                ):  # nested: its levels also differ as the other's do
+                if np.array_equal(owner[codes], self.codes[second]):  # nested: its levels also differ as the other's do
                     within += between[second]
             between[slot] = max(total - within, 0.0)
         residual = max(total - sum(between.values()), 0.05 * total, 1e-300)
@@ -180,8 +171,7 @@ class RandomEffects:
         from scipy.linalg import lapack
 
         first, middle, last = (
-            np.bincount(code, weight, minlength=size)[:size]
-            for code, size in zip(self.codes, self.n, strict=True)
+            np.bincount(code, weight, minlength=size)[:size] for code, size in zip(self.codes, self.n, strict=True)
         )
         diagonal = 1.0 + sd[0] ** 2 * first
         log_determinant = float(np.log(diagonal).sum())

@@ -253,10 +253,7 @@ class OrdinalLikelihood:
         length = min(1.0, 2.0 / max(float(np.abs(direction).max()), 1e-300))
         while length > 1e-10:
             candidate = self.at(best.parameters + length * direction, best.mode, best.factor)
-            if (
-                candidate is not None
-                and candidate.log_likelihood >= best.log_likelihood + 1e-4 * length * decrement
-            ):
+            if candidate is not None and candidate.log_likelihood >= best.log_likelihood + 1e-4 * length * decrement:
                 self._require_finite(candidate)
                 return candidate
             length *= 0.5
@@ -268,9 +265,7 @@ class OrdinalLikelihood:
         if reach.size and float(reach.max()) > _LARGEST_EFFECT * self._scale:
             raise NoMaximumError("", column=int(reach.argmax()))
         if np.any(step.parameters[self.fixed :] > math.log(_LARGEST_EFFECT * self._scale)):
-            raise NoMaximumError(
-                "a random effect grows without bound: its levels hardly mix their categories"
-            )
+            raise NoMaximumError("a random effect grows without bound: its levels hardly mix their categories")
 
     def _without_tiny(self, best: LaplaceStep) -> LaplaceStep:
         """The same point, or one with a vanishing standard deviation where a small one is no better.
@@ -344,8 +339,5 @@ class OrdinalLikelihood:
         if final is None or final.log_likelihood < best.log_likelihood:
             final = best
         return OrdinalFit(
-            parameters=final.parameters,
-            log_likelihood=final.log_likelihood,
-            covariance=covariance,
-            tilt=tilt,
+            parameters=final.parameters, log_likelihood=final.log_likelihood, covariance=covariance, tilt=tilt
         )

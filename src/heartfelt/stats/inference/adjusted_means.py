@@ -69,9 +69,7 @@ def marginal_means(
         return MarginalMeans(
             factor=of,
             means=means,
-            pairs=Pairwise(
-                pairs=pairs, method=METHOD, confidence=confidence, counts=counts, why_missing=gone
-            ),
+            pairs=Pairwise(pairs=pairs, method=METHOD, confidence=confidence, counts=counts, why_missing=gone),
             residual_df=0,
             residual_mean_square=None,
         )
@@ -84,9 +82,7 @@ def marginal_means(
     pairs = tuple(fit.pair(i, j) for i, j in combinations(indices, 2))
     table = Pairwise(pairs=pairs, method=METHOD, confidence=confidence, counts=counts, why_missing=reason)
     means = {levels[index]: fit.mean(index) for index in indices}
-    return MarginalMeans(
-        factor=of, means=means, pairs=table, residual_df=free, residual_mean_square=fit.mean_square
-    )
+    return MarginalMeans(factor=of, means=means, pairs=table, residual_df=free, residual_mean_square=fit.mean_square)
 
 
 class _Fit:
@@ -131,9 +127,7 @@ class _Fit:
         # Only means weigh the intercept.
         value = float(inside @ self.scores) + weights[0] * self.grand
         factor = float(np.sum((inside * self.inverse) ** 2))
-        return Estimate(
-            value=value, method=method, counts={"rows": rows}, why_no_interval=self.why or None
-        ), factor
+        return Estimate(value=value, method=method, counts={"rows": rows}, why_no_interval=self.why or None), factor
 
     def _weights(self, index: int, intercept: float) -> Floats:
         """Coefficients of a level's mean: under sum-to-zero coding every term with another factor averages to zero."""
@@ -151,9 +145,7 @@ class _Fit:
 
     def pair(self, i: int, j: int) -> Pair:
         rows = int(self.sizes[i] + self.sizes[j])
-        point_estimate, factor = self._combination(
-            self._weights(i, 0.0) - self._weights(j, 0.0), DIFFERENCE, rows
-        )
+        point_estimate, factor = self._combination(self._weights(i, 0.0) - self._weights(j, 0.0), DIFFERENCE, rows)
         if point_estimate.value is None or self.mean_square is None:
             return Pair(a=self.levels[i], b=self.levels[j], estimate=point_estimate)
         scale = math.sqrt(self.mean_square * factor / 2)

@@ -115,11 +115,7 @@ class CumulativeLinkResult:
         _bounds.check_confidence(confidence)
         if self.model is None:
             return Pairwise(
-                pairs=(),
-                method=self.method,
-                confidence=confidence,
-                counts=self.counts,
-                why_missing=self.why_missing,
+                pairs=(), method=self.method, confidence=confidence, counts=self.counts, why_missing=self.why_missing
             )
         return self.model.differences(factor, self.method, confidence)
 
@@ -161,9 +157,7 @@ class _Fitted:
                 scale, df = math.sqrt(variance / 2), self.inference.df(row)
                 pairs.append(compare.pair(levels[a], levels[b], point_estimate, scale, df))
             else:
-                pairs.append(
-                    Pair(a=levels[a], b=levels[b], estimate=point_estimate.without_interval(NO_ERROR))
-                )
+                pairs.append(Pair(a=levels[a], b=levels[b], estimate=point_estimate.without_interval(NO_ERROR)))
         return Pairwise(pairs=tuple(pairs), method=TUKEY, confidence=confidence, counts=self.data.counts)
 
 
@@ -346,9 +340,7 @@ def _report(
         method = f"variance of {name} ({task.method})"
         point_estimate = Estimate(value=value, method=method, confidence=task.confidence, counts=data.counts)
         variances[name] = chi_square_interval(point_estimate, spread, task.confidence)
-    fitted = _Fitted(
-        data=data, names=columns.names[1:], coding=task.coding, beta=values[cuts:], inference=inference
-    )
+    fitted = _Fitted(data=data, names=columns.names[1:], coding=task.coding, beta=values[cuts:], inference=inference)
     return CumulativeLinkResult(
         link=task.link,
         categories=task.categories,
@@ -386,12 +378,7 @@ def _coefficient(name: str, value: float, variance: float, task: _Task) -> Ordin
 
 
 def _effects(
-    task: _Task,
-    columns: FixedColumns,
-    scale: Floats,
-    fitted: _Fitted,
-    log_likelihood: float,
-    test: OrdinalTest,
+    task: _Task, columns: FixedColumns, scale: Floats, fitted: _Fitted, log_likelihood: float, test: OrdinalTest
 ) -> Iterable[OrdinalEffect]:
     from scipy.special import chdtrc, fdtrc
 

@@ -129,9 +129,7 @@ def equivalence_mean(
     method = "two one-sided tests, " + ("paired Student t" if pairs else "Welch t")
     estimate = effect.estimate(1 - 2 * alpha)
     reason = effect.why_missing or effect.why_no_error
-    untested = Equivalence(
-        estimate=estimate, margins=(low, high), alpha=alpha, method=method, why_missing=reason
-    )
+    untested = Equivalence(estimate=estimate, margins=(low, high), alpha=alpha, method=method, why_missing=reason)
     if reason:
         return untested
     from scipy.special import stdtr
@@ -158,9 +156,7 @@ def equivalence_correlation(
     estimate = compute(x, y, confidence=1 - 2 * alpha)
     method = f"two one-sided tests, {estimate.interval or 'Fisher z'}"
     reason = estimate.why_missing or estimate.why_no_interval
-    untested = Equivalence(
-        estimate=estimate, margins=(low, high), alpha=alpha, method=method, why_missing=reason
-    )
+    untested = Equivalence(estimate=estimate, margins=(low, high), alpha=alpha, method=method, why_missing=reason)
     if estimate.value is None or reason:
         return untested
     n, value = estimate.counts["pairs"], estimate.value
@@ -176,9 +172,7 @@ def equivalence_correlation(
 
 def _check(low: float, high: float, alpha: float, least: float, most: float) -> None:
     if not least <= low < high <= most:
-        raise InputError(
-            f"The margins {low} and {high} are not a range.", "Pass low < high, within what is possible."
-        )
+        raise InputError(f"The margins {low} and {high} are not a range.", "Pass low < high, within what is possible.")
     if not 0 < alpha < 0.5:
         raise InputError(f"alpha must lie between 0 and 0.5; got {alpha}.", "Pass 0.05 for example.")
     _bounds.check_confidence(1 - 2 * alpha)

@@ -76,18 +76,13 @@ class ModelData:
 
     def part(self, rows: slice | Ints) -> ModelData:
         """These rows, with the same levels and terms."""
-        factors = {
-            name: CodedFactor(factor.codes[rows], factor.levels) for name, factor in self.factors.items()
-        }
+        factors = {name: CodedFactor(factor.codes[rows], factor.levels) for name, factor in self.factors.items()}
         covariates = {name: column[rows] for name, column in self.covariates.items()}
         return replace(self, outcome=self.outcome[rows], factors=factors, covariates=covariates)
 
 
 def model_data(
-    outcome: Column,
-    factors: Mapping[str, Column],
-    covariates: Mapping[str, Column],
-    interactions: Interactions,
+    outcome: Column, factors: Mapping[str, Column], covariates: Mapping[str, Column], interactions: Interactions
 ) -> ModelData:
     """Clean and code the columns; rows missing any of them are left out."""
     values = as_floats(outcome, "outcome")
@@ -170,9 +165,7 @@ def column_names(term: Term, data: ModelData, coding: Coding) -> list[str]:
             part_names = [part]
         else:
             levels = data.factors[part].levels
-            part_names = [
-                f"{part}[{level}]" for level in (levels[1:] if coding == "treatment" else levels[:-1])
-            ]
+            part_names = [f"{part}[{level}]" for level in (levels[1:] if coding == "treatment" else levels[:-1])]
         names = [f"{before}:{name}" if before else name for before in names for name in part_names]
     return names
 
@@ -265,9 +258,7 @@ def reduced(data: ModelData, coding: Coding = "sum") -> Reduced:
 
 
 def width(term: Term, data: ModelData) -> int:
-    return math.prod(
-        max(len(data.factors[part].levels) - 1, 0) for part in term.parts if part in data.factors
-    )
+    return math.prod(max(len(data.factors[part].levels) - 1, 0) for part in term.parts if part in data.factors)
 
 
 def why_no_test(residual: float, df: int, total: float) -> str | None:
@@ -278,12 +269,7 @@ def why_no_test(residual: float, df: int, total: float) -> str | None:
 
 
 def _triangle(
-    data: ModelData,
-    centred: Floats,
-    weights: Floats,
-    within: Floats | None,
-    sums: tuple[float, float],
-    coding: Coding,
+    data: ModelData, centred: Floats, weights: Floats, within: Floats | None, sums: tuple[float, float], coding: Coding
 ) -> Reduced:
     """Stack weighted rows block by block; ``within`` is the covariates' and the outcome's spread inside cells."""
     ends = np.cumsum([0, 1, *(width(term, data) for term in data.terms)])

@@ -152,9 +152,7 @@ def mixed_model(
         raise InputError(f"No coding is called '{coding}'.", "Choose 'treatment' or 'sum'.")
     data, groups = grouped_columns(outcome, fixed, random, interactions)
     if means_of is not None and means_of not in data.factors:
-        raise InputError(
-            f"'{means_of}' is not a factor of the model.", suggestion(means_of, list(data.factors))
-        )
+        raise InputError(f"'{means_of}' is not a factor of the model.", suggestion(means_of, list(data.factors)))
     reason = why_unfit(data, groups)
     if reason:
         return _nothing(data, random, reason)
@@ -181,12 +179,7 @@ def mixed_model(
 
 
 def _marginal_means(
-    data: ModelData,
-    columns: FixedColumns,
-    beta: Floats,
-    inference: ContrastInference,
-    of: str,
-    confidence: float,
+    data: ModelData, columns: FixedColumns, beta: Floats, inference: ContrastInference, of: str, confidence: float
 ) -> tuple[dict[Any, Estimate], Pairwise]:
     """The expectation of each level with all else held equal, and all differences."""
     levels, contrasts = data.factors[of].levels, contrast_rows(len(data.factors[of].levels), "sum")
@@ -217,9 +210,7 @@ def _marginal_means(
         point_estimate, row = combination(weights(index, 1.0), MEAN)
         if row is not None:
             error = math.sqrt(float(row @ inference.covariance @ row))
-            point_estimate = _bounds.with_t(
-                point_estimate, error, inference.df(row), "Satterthwaite t", confidence
-            )
+            point_estimate = _bounds.with_t(point_estimate, error, inference.df(row), "Satterthwaite t", confidence)
         means[level] = point_estimate
     compare = PairwiseComparison(TUKEY, len(levels), confidence)
     pairs = []
@@ -249,8 +240,7 @@ def _report(
     beta = step.fixed.copy()
     beta[0] += system.centre
     coefficients = [
-        _coefficient(name, index, beta, inference, data, confidence)
-        for index, name in enumerate(columns.names)
+        _coefficient(name, index, beta, inference, data, confidence) for index, name in enumerate(columns.names)
     ]
     gone = Estimate.missing("the other columns already span it", f"coefficient ({_METHOD})", data.counts)
     coefficients += [Coefficient(name=name, estimate=gone) for name in columns.aliased]
@@ -269,9 +259,7 @@ def _report(
         }
     notes = [f"the variance of {name} is estimated as 0" for name in groups if variances[name].value == 0]
     if not spread:
-        notes.append(
-            "the information matrix is not positive: tests use the fewest degrees of freedom there could be"
-        )
+        notes.append("the information matrix is not positive: tests use the fewest degrees of freedom there could be")
     deviance = step.deviance + system.df * math.log(2 * math.pi)
     effects = _effects(data, columns, beta, inference)
     result = MixedResult(
@@ -289,9 +277,7 @@ def _report(
     return replace(result, means=means, pairs=pairs)
 
 
-def _inference(
-    system: CrossedSystem, fit: RemlFit, fewest: float
-) -> tuple[ContrastInference, dict[int, float]]:
+def _inference(system: CrossedSystem, fit: RemlFit, fewest: float) -> tuple[ContrastInference, dict[int, float]]:
     """Covariance of the coefficients with its derivatives, and the variance of each log variance by its
     place.
 
@@ -322,9 +308,7 @@ def _inference(
     spread = np.linalg.inv(information)
     residual_tilt = step.fixed_covariance - sum(tilt, np.zeros_like(step.fixed_covariance))
     variances = {component: float(spread[k, k]) for k, component in enumerate(live)}
-    return ContrastInference(
-        step.fixed_covariance, float(system.df), (*tilt, residual_tilt), spread
-    ), variances
+    return ContrastInference(step.fixed_covariance, float(system.df), (*tilt, residual_tilt), spread), variances
 
 
 def _coefficient(
@@ -334,9 +318,7 @@ def _coefficient(
 
     row = np.eye(beta.size)[index]
     value, variance = float(beta[index]), float(inference.covariance[index, index])
-    point_estimate = Estimate(
-        value=value, method=f"coefficient ({_METHOD})", confidence=confidence, counts=data.counts
-    )
+    point_estimate = Estimate(value=value, method=f"coefficient ({_METHOD})", confidence=confidence, counts=data.counts)
     if not (variance > 0 and math.isfinite(variance)):
         return Coefficient(name=name, estimate=point_estimate.without_interval(NO_ERROR))
     error, df = math.sqrt(variance), inference.df(row)
@@ -406,17 +388,13 @@ def _effects(
             continue
         f, df = tested
         out.append(
-            MixedEffect(
-                effect=term.name, df=rows.shape[0], df_residual=df, f=f, p=float(fdtrc(rows.shape[0], df, f))
-            )
+            MixedEffect(effect=term.name, df=rows.shape[0], df_residual=df, f=f, p=float(fdtrc(rows.shape[0], df, f)))
         )
     return tuple(out)
 
 
 def _nothing(data: ModelData, random: Iterable[str], reason: str) -> MixedResult:
-    variances = {
-        name: Estimate.missing(reason, f"variance of {name}", data.counts) for name in [*random, "residual"]
-    }
+    variances = {name: Estimate.missing(reason, f"variance of {name}", data.counts) for name in [*random, "residual"]}
     effects = tuple(MixedEffect(effect=term.name, df=0, why_missing=reason) for term in data.terms)
     return MixedResult(
         coefficients=(),

@@ -132,9 +132,7 @@ class Earnings:
                 squares.append(np.bincount(self.system, weights=(column - mean[self.system]) ** 2))
             return float(np.sum(squares[0] * squares[1] / several))
         total = 0.0
-        for labels, shares, size, free in zip(
-            self.labels_of, self.predicted_of, self.sizes, several, strict=True
-        ):
+        for labels, shares, size, free in zip(self.labels_of, self.predicted_of, self.sizes, several, strict=True):
             first = np.diag(labels * self.weight) - np.outer(labels, labels) / size
             second = size * (np.diag(shares) - np.outer(shares, shares))
             total += float(np.sum(first * second)) / free
@@ -152,9 +150,7 @@ class Earnings:
         draw, units = stream(seed, "no association", "between"), np.arange(self.systems)
         step = max(2_000_000 // self.systems, 1)
         parts = [
-            self._assigned(
-                draw.permuted(np.broadcast_to(units, (min(step, resamples - start), units.size)), axis=1)
-            )
+            self._assigned(draw.permuted(np.broadcast_to(units, (min(step, resamples - start), units.size)), axis=1))
             for start in range(0, resamples, step)
         ]
         return np.concatenate(parts)

@@ -175,18 +175,14 @@ def _blocks(within: Column | None, used: Any) -> tuple[Ints, Ints]:
         return np.array([0, n]), np.arange(n)
     ids = as_array(within)
     if ids.size != used.size:
-        raise InputError(
-            f"The column of blocks has {ids.size} rows, not {used.size}.", "Pass one block per pair."
-        )
+        raise InputError(f"The column of blocks has {ids.size} rows, not {used.size}.", "Pass one block per pair.")
     _, codes, has_block = coded(ids[used], "within")
     if not has_block.all():
         raise InputError("A pair has no block.", "Give every pair a block, or leave out those without.")
     return np.append(0, np.cumsum(np.bincount(codes))), np.argsort(codes, kind="stable")
 
 
-def _products(
-    x: Floats, y: Floats, starts: Ints, exact: bool, how: tuple[int, int]
-) -> tuple[float | None, Floats]:
+def _products(x: Floats, y: Floats, starts: Ints, exact: bool, how: tuple[int, int]) -> tuple[float | None, Floats]:
     """Sums of products; centring inside blocks leaves the order of arrangements as it is."""
     sizes = np.diff(starts)
     code = np.repeat(np.arange(sizes.size), sizes)
@@ -222,9 +218,7 @@ def _state(seed: int, name: str) -> Any:
     return np.uint64(derived_seed(seed, "permutation", name))
 
 
-def _check(
-    statistic: str, statistics: tuple[str, ...], alternative: str, resamples: int, confidence: float
-) -> None:
+def _check(statistic: str, statistics: tuple[str, ...], alternative: str, resamples: int, confidence: float) -> None:
     if statistic not in statistics:
         raise InputError(f"There is no permutation test of '{statistic}'.", suggestion(statistic, statistics))
     if alternative not in get_args(Alternative):
@@ -237,9 +231,7 @@ def _check(
 
 def _none(estimate: Estimate, reason: str, alternative: Alternative, method: str) -> PermutationTest:
     p = Estimate.missing(reason, f"p-value, {method}", estimate.counts)
-    return PermutationTest(
-        estimate=estimate, p=p, alternative=alternative, arrangements=0, exact=False, method=method
-    )
+    return PermutationTest(estimate=estimate, p=p, alternative=alternative, arrangements=0, exact=False, method=method)
 
 
 def _result(
@@ -257,9 +249,7 @@ def _result(
         return PermutationTest(
             estimate=estimate, p=p, alternative=alternative, arrangements=total, exact=True, method=method
         )
-    low, high = (
-        float(end[0]) for end in clopper_pearson(np.array([hits * 1.0]), np.array([total * 1.0]), 0.025)
-    )
+    low, high = (float(end[0]) for end in clopper_pearson(np.array([hits * 1.0]), np.array([total * 1.0]), 0.025))
     value = (hits + 1) / (total + 1)
     p = Estimate(value=value, method=name, counts={**estimate.counts, "resamples": total})
     p = p.with_interval(min(low, value), max(high, value), "Clopper-Pearson over resamples")

@@ -101,17 +101,11 @@ class _Groups:
         """Two groups and their difference, without an interval."""
         counts = {"rows": int(self.sizes[i] + self.sizes[j])}
         value = float(self.means[i] - self.means[j])
-        return (
-            self.names[i],
-            self.names[j],
-            Estimate(value=value, method="difference of means", counts=counts),
-        )
+        return (self.names[i], self.names[j], Estimate(value=value, method="difference of means", counts=counts))
 
     def untested(self, method: str, confidence: float, reason: str) -> Pairwise:
         """No comparison, and why."""
-        return Pairwise(
-            pairs=(), method=method, confidence=confidence, counts=self.counts, why_missing=reason
-        )
+        return Pairwise(pairs=(), method=method, confidence=confidence, counts=self.counts, why_missing=reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +121,7 @@ class PairwiseComparison:
         difference = float(point_estimate)
         q, half = abs(difference) / scale, critical(self.confidence, self.groups, df) * scale
         p = upper_tail(q, self.groups, df)
-        bounded = point_estimate.with_interval(
-            difference - half, difference + half, self.method, self.confidence
-        )
+        bounded = point_estimate.with_interval(difference - half, difference + half, self.method, self.confidence)
         return Pair(
             a=a,
             b=b,
@@ -168,9 +160,7 @@ def tukey(
     if not error > 0:
         reason = "no variation within the groups"
         differences = (groups.difference(i, j) for i, j in combinations(range(len(groups.names)), 2))
-        pairs = [
-            Pair(a=a, b=b, estimate=difference.without_interval(reason)) for a, b, difference in differences
-        ]
+        pairs = [Pair(a=a, b=b, estimate=difference.without_interval(reason)) for a, b, difference in differences]
         return Pairwise(
             pairs=tuple(pairs), method=method, confidence=confidence, counts=groups.counts, why_missing=reason
         )
@@ -201,9 +191,7 @@ def games_howell(outcome: Column, group: Column, *, confidence: float = 0.95) ->
         if not (able[i] and able[j]):
             pairs.append(Pair(a=a, b=b, estimate=difference.without_interval("a group has a single row")))
         elif not total > 0:
-            pairs.append(
-                Pair(a=a, b=b, estimate=difference.without_interval("no variation within either group"))
-            )
+            pairs.append(Pair(a=a, b=b, estimate=difference.without_interval("no variation within either group")))
         else:
             parts = shares[i] ** 2 / (groups.sizes[i] - 1) + shares[j] ** 2 / (groups.sizes[j] - 1)
             pairs.append(compare.pair(a, b, difference, math.sqrt(total / 2), float(total**2 / parts)))
@@ -216,9 +204,7 @@ def holm(p: Sequence[float | None], *, confidence: float = 0.95) -> Adjusted:
     ranked = [(float(value), index) for index, value in enumerate(p) if value is not None]
     for value, _ in ranked:
         if not 0 <= value <= 1:
-            raise InputError(
-                f"A p-value lies between 0 and 1; got {value}.", "Pass None where there is none."
-            )
+            raise InputError(f"A p-value lies between 0 and 1; got {value}.", "Pass None where there is none.")
     adjusted: list[float | None] = [None] * len(p)
     running = 0.0
     for rank, (value, index) in enumerate(sorted(ranked)):

@@ -100,9 +100,7 @@ class _Ask:
     def __post_init__(self) -> None:
         _bounds.check_confidence(self.confidence)
         if self.tuning is not None and not 0.0 <= self.tuning <= 1.0:
-            raise InputError(
-                f"The weight of predictions cannot be {self.tuning}.", "Give 0 to 1, or leave it out."
-            )
+            raise InputError(f"The weight of predictions cannot be {self.tuning}.", "Give 0 to 1, or leave it out.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,13 +228,7 @@ def _clustered(rows: _Rows, influence: Floats) -> tuple[float, float]:
 
 
 def _bounded(
-    point_estimate: Estimate,
-    rows: _Rows,
-    columns: int,
-    influence: Floats,
-    of_others: Floats,
-    ask: _Ask,
-    interval: str,
+    point_estimate: Estimate, rows: _Rows, columns: int, influence: Floats, of_others: Floats, ask: _Ask, interval: str
 ) -> Estimate:
     """The estimate with its interval, from the influence of rated rows and of the other items."""
     rated, df = _clustered(rows, influence)
@@ -246,9 +238,7 @@ def _bounded(
         return point_estimate.without_interval("the rated values do not vary")
     freedom = of_others.size - 1.0
     if rated and df < columns:
-        return point_estimate.without_interval(
-            f"a {ask.what} needs ratings of at least {columns + 1} raters and items"
-        )
+        return point_estimate.without_interval(f"a {ask.what} needs ratings of at least {columns + 1} raters and items")
     if rated:
         of_rest = many**2 / (of_others.size - 1) if many else 0.0
         freedom = total**2 / (rated**2 / (df - columns + 1) + of_rest)

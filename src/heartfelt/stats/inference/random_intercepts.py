@@ -92,9 +92,7 @@ def grouped_columns(
     values = as_floats(outcome, "outcome")
     for name, column in ids.items():
         if column.size != values.size:
-            raise InputError(
-                f"'{name}' has {column.size} rows, the outcome {values.size}.", "Pass one id per row."
-            )
+            raise InputError(f"'{name}' has {column.size} rows, the outcome {values.size}.", "Pass one id per row.")
         values = np.where(present(column), values, np.nan)
     arrays = {name: text_array(column) for name, column in fixed.items()}
     factors = {name: column for name, column in arrays.items() if column.dtype.kind not in "iuf"}

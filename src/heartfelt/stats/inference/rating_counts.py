@@ -142,9 +142,7 @@ def _tested(layout: _Layout, column: Floats, quantity: str, confidence: float) -
         return gone("no rater saw items with different numbers of ratings")
     effective = total**2 / float(np.sum(by_item**2))
     if effective < LEAST_ITEMS:
-        return gone(
-            f"the number of ratings varies over {effective:.1f} effective items; {LEAST_ITEMS} are needed"
-        )
+        return gone(f"the number of ratings varies over {effective:.1f} effective items; {LEAST_ITEMS} are needed")
     slope = float(n @ y) / total
     score = np.bincount(layout.item, n * (y - slope * n)) / np.maximum(1.0 - by_item / total, 1e-9)
     error = math.sqrt(float(score @ score)) / total

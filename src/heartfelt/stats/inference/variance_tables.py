@@ -33,13 +33,7 @@ from heartfelt.stats import _bounds
 from heartfelt.stats._paired import Column, is_constant
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import linear_model
-from heartfelt.stats.inference.linear_model import (
-    Interactions,
-    ModelData,
-    holes,
-    model_data,
-    why_no_columns,
-)
+from heartfelt.stats.inference.linear_model import Interactions, ModelData, holes, model_data, why_no_columns
 
 SquaresType = Literal[1, 2, 3]
 _ROMAN = {1: "I", 2: "II", 3: "III"}
@@ -147,9 +141,7 @@ def anova(
 Squares = tuple[float | None, int, str | None]
 
 
-def _squares(
-    model: linear_model.Reduced, data: ModelData, type: SquaresType
-) -> tuple[list[Squares], list[str]]:
+def _squares(model: linear_model.Reduced, data: ModelData, type: SquaresType) -> tuple[list[Squares], list[str]]:
     """Each term's sum of squares, degrees of freedom and reason, and notes on lost degrees of freedom."""
     out: list[Squares] = []
     notes: list[str] = []
@@ -172,9 +164,7 @@ def _squares(
             out.append((None, 0, why_no_columns(term, data)))
             continue
         if df < columns:
-            cause = (
-                f"{empty[term]} of its cells are empty" if term in empty else "other effects span the rest"
-            )
+            cause = f"{empty[term]} of its cells are empty" if term in empty else "other effects span the rest"
             notes.append(f"{term.name} has {df} degrees of freedom instead of {columns}: {cause}")
         out.append((square, df, None))
     return out, notes
@@ -242,9 +232,7 @@ def _share_interval(share: Estimate, f: float, df: int, frame: _Frame) -> Estima
 
 
 def _r_squared(frame: _Frame, df: int) -> Estimate:
-    share = Estimate(
-        value=max(1 - frame.residual / frame.total, 0.0), method="R squared", counts=frame.counts
-    )
+    share = Estimate(value=max(1 - frame.residual / frame.total, 0.0), method="R squared", counts=frame.counts)
     if frame.why_no_test or df == 0:
         return share.without_interval(frame.why_no_test or "no effect has a column")
     f = (frame.total - frame.residual) / df / (frame.residual / frame.residual_df)
@@ -253,13 +241,7 @@ def _r_squared(frame: _Frame, df: int) -> Estimate:
 
 def _nothing(data: ModelData, method: str, reason: str) -> AnovaResult:
     frame = _Frame(
-        residual=0.0,
-        residual_df=0,
-        total=0.0,
-        table=0.0,
-        counts=data.counts,
-        why_no_test=reason,
-        confidence=0.95,
+        residual=0.0, residual_df=0, total=0.0, table=0.0, counts=data.counts, why_no_test=reason, confidence=0.95
     )
     rows = tuple(_row(term.name, None, 0, reason, frame) for term in data.terms)
     return AnovaResult(
@@ -273,9 +255,7 @@ def _nothing(data: ModelData, method: str, reason: str) -> AnovaResult:
     )
 
 
-def share_bounds(
-    f: float, df: float, df_residual: float, rows: int, confidence: float
-) -> tuple[float, float] | None:
+def share_bounds(f: float, df: float, df_residual: float, rows: int, confidence: float) -> tuple[float, float] | None:
     """Bounds of the share of variance behind an F statistic, or None where the distribution cannot be inverted."""
     tail = (1 - confidence) / 2
     ends = []

@@ -39,9 +39,7 @@ def split_at_once(
     total = 0.0
     for first in range(0, splits, SPLITS_AT_ONCE):
         count = min(SPLITS_AT_ONCE, splits - first)
-        full_correlation, without = _leave_out(
-            starts, rater, value, rng.random((count, value.size)), by_rater.size
-        )
+        full_correlation, without = _leave_out(starts, rater, value, rng.random((count, value.size)), by_rater.size)
         if np.isnan(full_correlation).any():
             return None
         for part, into in zip(without, (by_item, by_rater, by_rating), strict=True):
@@ -71,9 +69,7 @@ def _leave_out(
     own_mean = np.take_along_axis(means[:, item], half[..., None], 2)[..., 0]
     own_size = np.take_along_axis(size[:, item], half[..., None], 2)[..., 0]
     remaining = own_size - 1.0
-    moved = np.divide(
-        own_mean * own_size - value, remaining, out=np.zeros(remaining.shape), where=remaining > 0
-    )
+    moved = np.divide(own_mean * own_size - value, remaining, out=np.zeros(remaining.shape), where=remaining > 0)
     a = np.where(half == 0, moved, means[:, item, 0])
     b = np.where(half == 1, moved, means[:, item, 1])
     change = _pair_sums(a, b, shared[item] & (remaining > 0)) - old[:, item]

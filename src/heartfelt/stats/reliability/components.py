@@ -110,17 +110,13 @@ def variance_components(
     _bounds.check_confidence(confidence)
     check_future_raters(future_raters)
     if interval not in ("auto", "jackknife", "profile", "delta", "none"):
-        raise InputError(
-            f"No interval here is called '{interval}'.", "Use 'jackknife', 'profile', 'delta' or 'none'."
-        )
+        raise InputError(f"No interval here is called '{interval}'.", "Use 'jackknife', 'profile', 'delta' or 'none'.")
     d = as_ratings(rater, item, value)
     fit = fit_crossed(d, seed=seed)
     if isinstance(fit, str):
         gone = Estimate.missing(fit, REML, d.counts)
         missing = dict.fromkeys(QUANTITIES, gone)
-        return VarianceComponents(
-            **missing, mean=gone, log_likelihood=None, method=REML, iterations=0, notes=(fit,)
-        )
+        return VarianceComponents(**missing, mean=gone, log_likelihood=None, method=REML, iterations=0, notes=(fit,))
     if interval == "auto" or interval == "jackknife":
         parts = {name: fit.estimate(quantity, confidence, "none") for name, quantity in QUANTITIES.items()}
         bounded = bounded_components(parts, component_bounds(d, fit.variances, confidence), confidence)
@@ -141,9 +137,7 @@ def variance_components(
 def _mean(fit: CrossedFit, d: Ratings, confidence: float) -> Estimate:
     """Generalised least-squares mean; t interval with the levels of the smaller side less one as degrees of freedom."""
     step, df = fit.fit.step, max(min(len(d.items), len(d.raters)) - 1.0, 1.0)
-    point_estimate = Estimate(
-        value=float(step.fixed[0]), method="generalised least squares", counts=fit.counts
-    )
+    point_estimate = Estimate(value=float(step.fixed[0]), method="generalised least squares", counts=fit.counts)
     error = math.sqrt(float(step.fixed_covariance[0, 0]))
     return _bounds.with_t(point_estimate, error, df, "Wald, t quantile", confidence)
 
@@ -245,14 +239,7 @@ def component_bounds(d: Ratings, variances: Floats, confidence: float) -> dict[s
 
 
 def share_bounds(
-    share: float,
-    k: float,
-    spread: TwoWaySpread,
-    confidence: float,
-    *,
-    floor: float,
-    gain: float,
-    level_response: float,
+    share: float, k: float, spread: TwoWaySpread, confidence: float, *, floor: float, gain: float, level_response: float
 ) -> Reach:
     """Bounds of the items' share on the log F scale of k ratings, no lower than ``floor``."""
     centre = on_log_f(share, k)
@@ -301,9 +288,7 @@ def _chi_square(variance: float, df: float, levels: float, confidence: float) ->
     return low, -high
 
 
-def _moved(
-    value: float, noise: float, reach: Bounds, below: float | None = None, above: float | None = None
-) -> Bounds:
+def _moved(value: float, noise: float, reach: Bounds, below: float | None = None, above: float | None = None) -> Bounds:
     """A variance moved on the log scale above its noise, further by what unseen careless raters may do."""
     centre = math.log(value + noise)
     down = 0.0 if below is None else centre - math.log(below + noise)

@@ -125,10 +125,7 @@ class CrossedFit:
         if reason is not None:
             return Estimate.missing(reason, self.method, self.counts)
         point_estimate = Estimate(
-            value=quantity.value(self.variances),
-            method=self.method,
-            confidence=confidence,
-            counts=self.counts,
+            value=quantity.value(self.variances), method=self.method, confidence=confidence, counts=self.counts
         )
         if interval == "none":
             return point_estimate.without_interval("no interval was requested")
@@ -137,9 +134,7 @@ class CrossedFit:
         if interval == "profile" and not self.probed:
             low, high = self.profile_bounds(quantity, confidence)
             if low is None or high is None:
-                return point_estimate.without_interval(
-                    "the profile likelihood did not reach its limit on both sides"
-                )
+                return point_estimate.without_interval("the profile likelihood did not reach its limit on both sides")
             return point_estimate.with_interval(low, high, PROFILE, confidence)
         bounds = self.delta_bounds(quantity, confidence)
         if bounds is None:
@@ -185,11 +180,7 @@ class CrossedFit:
         for zero in self.order[:-1]:
             edge = self._held(zero) if self._reaches(limit, zero) else None
             free = present & (np.arange(3) != zero)
-            if (
-                edge is not None
-                and free[top].any()
-                and (quantity.rest is None or free[remaining_ratios].any())
-            ):
+            if edge is not None and free[top].any() and (quantity.rest is None or free[remaining_ratios].any()):
                 start = self._start(self._placed(edge), free)
                 ends.append(self._follow(quantity, limit, side, start, free))
         found_ends = [end for end in ends if end is not None]
@@ -311,9 +302,7 @@ def _fitted(d: Ratings, cells: Ints | None, seed: int) -> CrossedFit | str:
     if fit.exact or fit.step.residual <= 1e-12 * float(d.value.var()):
         return EXACT
     reason = _undetermined(fit) if len(order) == 2 else None
-    return (
-        CrossedFit(system=system, fit=fit, order=(*order, 2), counts=d.counts) if reason is None else reason
-    )
+    return CrossedFit(system=system, fit=fit, order=(*order, 2), counts=d.counts) if reason is None else reason
 
 
 def _starting_ratios(d: Ratings) -> Floats:
@@ -325,9 +314,7 @@ def _starting_ratios(d: Ratings) -> Floats:
         sums = np.bincount(codes, centred, minlength=counts.size)
         freedom = d.size - counts.size
         within = (
-            max(float(centred @ centred) - float((sums * sums / counts).sum()), 0.0) / freedom
-            if freedom
-            else total
+            max(float(centred @ centred) - float((sums * sums / counts).sum()), 0.0) / freedom if freedom else total
         )
         parts.append(max(total - within, 0.0))
     residual = max(total - sum(parts), 0.05 * total)

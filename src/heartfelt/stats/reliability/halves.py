@@ -53,18 +53,14 @@ def split_half(
     _bounds.check_confidence(confidence)
     check_future_raters(future_raters)
     if splits < 1:
-        raise InputError(
-            f"A split-half reliability needs a split; got splits={splits}.", "Pass splits=100 or more."
-        )
+        raise InputError(f"A split-half reliability needs a split; got splits={splits}.", "Pass splits=100 or more.")
     d = as_ratings(rater, item, value)
     enough = int(np.count_nonzero(d.per_item >= 2))
     counts = d.counts | {"splits": splits}
     if enough < d.per_item.size:
         counts["items_with_one_rating"] = int(d.per_item.size - enough)
     if enough < 3:
-        return Estimate.missing(
-            f"{enough} items have two or more ratings; a correlation needs three", METHOD, counts
-        )
+        return Estimate.missing(f"{enough} items have two or more ratings; a correlation needs three", METHOD, counts)
 
     from heartfelt.stats._kernels_reliability import group
 
@@ -79,9 +75,7 @@ def split_half(
     r, step = total / splits, length_factor(d.per_item)
     full = stepped_up(r, step)
     if not np.isfinite(full):
-        return Estimate.missing(
-            f"the halves correlate at {r:.3f}, which cannot be stepped up", METHOD, counts
-        )
+        return Estimate.missing(f"the halves correlate at {r:.3f}, which cannot be stepped up", METHOD, counts)
     point_estimate = Estimate(value=full, method=METHOD, confidence=confidence, counts=counts)
     bounds = _z_bounds(r, [s / splits for s in sums], d, confidence)
     if isinstance(bounds, str):
@@ -101,9 +95,7 @@ def length_factor(per_item: Ints) -> float:
     return float(np.mean((1 / a + 1 / (n - a)) / 2) / np.mean(1 / n))
 
 
-def _z_bounds(
-    r: float, without: list[Floats], d: Ratings, confidence: float
-) -> tuple[float, float, float] | str:
+def _z_bounds(r: float, without: list[Floats], d: Ratings, confidence: float) -> tuple[float, float, float] | str:
     """Bounds of the halves' correlation on Fisher's z and the lower one if some are careless, or why there are none."""
     limit = 1.0 - 1e-12
     if abs(r) >= limit:

@@ -93,9 +93,7 @@ def _on_log_f(
     if 1.0 + k * e.value / (1.0 - e.value) <= 1e-6:
         return e.without_interval(NO_ITEMS)
     at = level_response(on_log_f(e.value, k))
-    low, high, careless = share_bounds(
-        e.value, k, spread, confidence, floor=floor, gain=gain, level_response=at
-    )
+    low, high, careless = share_bounds(e.value, k, spread, confidence, floor=floor, gain=gain, level_response=at)
     name = NAME if spread.raters > 0 or spread.rater_count > 2 else ITEMS_ALONE
     bounded = e.with_interval(low, high, f"{name}, log F, {FOR_ALIKE}", confidence)
     return replace(bounded, bound_if_careless=careless)

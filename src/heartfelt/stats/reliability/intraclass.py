@@ -137,9 +137,7 @@ def icc(
     if interval not in ("auto", "jackknife", "f", "model"):
         raise InputError(f"No interval here is called '{interval}'.", "Use 'jackknife', 'f' or 'model'.")
     if k is not None and not k > 0:
-        raise InputError(
-            f"The number of ratings averaged must be positive; got {k}.", "Leave k out, or pass k > 0."
-        )
+        raise InputError(f"The number of ratings averaged must be positive; got {k}.", "Leave k out, or pass k > 0.")
     d = as_ratings(rater, item, value)
     reason = _why_none(d)
     if reason is not None:
@@ -205,9 +203,7 @@ def two_way(d: Ratings, table: OneWay) -> TwoWay:
     sums = np.bincount(d.rater, d.value - float(d.value.mean()), minlength=k)
     raters = _clean(float(sums @ sums) / n, total, d.size)
     residual = _clean(max(within - raters, 0.0), total, d.size)
-    return TwoWay(
-        items=table.between, raters=raters / (k - 1), residual=residual / ((n - 1) * (k - 1)), n=n, k=k
-    )
+    return TwoWay(items=table.between, raters=raters / (k - 1), residual=residual / ((n - 1) * (k - 1)), n=n, k=k)
 
 
 def _product(a: Floats | Ints, b: Floats | Ints) -> float:
@@ -306,9 +302,7 @@ def _complete_iccs(t: TwoWay, d: Ratings, confidence: float) -> tuple[Estimate, 
         return replace(consistency, value=r), consistency
     point_estimate = Estimate(value=r, method=method, counts=d.counts)
     low, high = _agreement_bounds(t, r, 0.5 + confidence / 2.0)
-    return point_estimate.with_interval(
-        low, high, "F, Satterthwaite degrees of freedom", confidence
-    ), consistency
+    return point_estimate.with_interval(low, high, "F, Satterthwaite degrees of freedom", confidence), consistency
 
 
 def _consistency(t: TwoWay, d: Ratings, confidence: float, method: str) -> Estimate:

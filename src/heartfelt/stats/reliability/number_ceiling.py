@@ -57,9 +57,7 @@ def level_noise(d: Ratings, cells: Ints | None) -> float:
     return max(float(np.mean(1.0 / d.per_item)) - shared, 0.0)
 
 
-def number_ceiling(
-    d: Ratings, cells: Ints | None, metric: NumberMetric, confidence: float, seed: int
-) -> Estimate:
+def number_ceiling(d: Ratings, cells: Ints | None, metric: NumberMetric, confidence: float, seed: int) -> Estimate:
     """Best expected correlation or error against mean labels, overall or (``cells``, one per item) within cells."""
     method = f"crossed variance components, REML, {'within cells, ' if cells is not None else ''}{metric}"
     agreed = perfect_agreement(d, confidence)
@@ -84,9 +82,7 @@ def number_ceiling(
     variances = fit.variances
     variances[2] -= min((1.0 - levels / noise) * gain_variance(d), 0.9 * variances[2])
     value = quantity.value(variances)
-    point_estimate = Estimate(
-        value=float(np.sqrt(value)), method=method, confidence=confidence, counts=d.counts
-    )
+    point_estimate = Estimate(value=float(np.sqrt(value)), method=method, confidence=confidence, counts=d.counts)
     blocks = 1 if cells is None else int(cells.max(initial=0)) + 1
     if min(len(d.items) - blocks + 1, len(d.raters)) < 3:
         return point_estimate.without_interval(TOO_FEW)
@@ -101,13 +97,7 @@ def number_ceiling(
 
 
 def _log_reach(
-    d: Ratings,
-    blocks: int,
-    fit: CrossedFit,
-    level_share: float,
-    value: float,
-    metric: NumberMetric,
-    confidence: float,
+    d: Ratings, blocks: int, fit: CrossedFit, level_share: float, value: float, metric: NumberMetric, confidence: float
 ) -> float:
     """How far the log of the noise, or of the labels' variance over it, may be off for these items and raters.
 
@@ -116,9 +106,7 @@ def _log_reach(
     """
     free = max(d.size - len(d.items) - (0 if fit.merged == 1 else len(d.raters) - 1), 1)
     residuals = d.value - d.item_means[d.item]
-    residuals = (
-        residuals - (np.bincount(d.rater, residuals) / d.per_rater)[d.rater] if d.complete else residuals
-    )
+    residuals = residuals - (np.bincount(d.rater, residuals) / d.per_rater)[d.rater] if d.complete else residuals
     squares = residuals * residuals
     kurtosis = float(squares.var() / squares.mean() ** 2)
     residual = max(float(fit.variances[2]), 1e-300)
@@ -149,11 +137,11 @@ class Agreed:
     @property
     def interval(self) -> str:
         """What the one-sided bound is."""
-        return f"one-sided, rule of three over {self.chances} ratings that could have differed by the range of the ratings"
+        return (
+            f"one-sided, rule of three over {self.chances} ratings that could have differed by the range of the ratings"
+        )
 
-    def ceiling(
-        self, variance: float, shares: float, metric: NumberMetric, point_estimate: Estimate
-    ) -> Estimate:
+    def ceiling(self, variance: float, shares: float, metric: NumberMetric, point_estimate: Estimate) -> Estimate:
         """``plain`` with its bound, for labels of this variance; ``shares`` is the mean of 1 / n."""
         noise = self.error * shares
         if metric == "correlation":
@@ -191,9 +179,7 @@ def _of_agreed(agreed: Agreed, d: Ratings, cells: Ints | None, metric: NumberMet
         reason = "all ratings are equal" if cells is None else "items of one cell do not differ"
         return Estimate.missing(reason, method, d.counts)
     if metric != "correlation" and agreed.error == 0.0:
-        return point_estimate.without_interval(
-            "all ratings are equal, so nothing bounds how far one could be off"
-        )
+        return point_estimate.without_interval("all ratings are equal, so nothing bounds how far one could be off")
     return agreed.ceiling(variance, float(np.mean(1.0 / d.per_item)), metric, point_estimate)
 
 

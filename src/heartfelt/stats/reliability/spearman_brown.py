@@ -67,9 +67,7 @@ def reliability_curve(estimates: Mapping[int, Estimate], last: int) -> dict[int,
     if (
         single is None
         or not 0 < float(single) < 1
-        or any(
-            abs(stepped_up(float(single), k) - float(estimate)) >= 0.005 for k, estimate in present.items()
-        )
+        or any(abs(stepped_up(float(single), k) - float(estimate)) >= 0.005 for k, estimate in present.items())
     ):
         return {k: estimate for k, estimate in present.items() if k <= last}
     low, high = (None if b is None or not 0 <= b <= 1 else b for b in (single.low, single.high))
@@ -98,9 +96,7 @@ def raters_needed(single: Estimate | float, target: float) -> Estimate:
         interval += "; no upper bound, since the reliability may be zero"
     ends = (start.value, start.high, start.low, start.bound_if_careless)
     value, low, high, careless = (_needed(r, target) for r in ends)
-    return replace(
-        start, value=value, low=low, high=high, method=method, interval=interval, bound_if_careless=careless
-    )
+    return replace(start, value=value, low=low, high=high, method=method, interval=interval, bound_if_careless=careless)
 
 
 def _needed(r: float | None, target: float) -> float | None:

@@ -127,9 +127,7 @@ def vote_ceiling(
     else:
         clearness = fit_clearness(thinned(counts, votes, seed))
         fits = by_rows is None or by_rows.fits
-        both = _Both(
-            clearness=clearness, rows=rows, of_rows=of_rows, categories=counts.shape[1], rows_fit=fits
-        )
+        both = _Both(clearness=clearness, rows=rows, of_rows=of_rows, categories=counts.shape[1], rows_fit=fits)
         value, low, high = both.accuracy(panels, drop)
         checked = None if halves is None else replace(halves, predicted=both.same_winner(halves.panels))
         if metric != "accuracy":
@@ -261,9 +259,7 @@ def thinned(counts: Matrix, votes: Ints, seed: int) -> Matrix:
     if not many.any():
         return counts
     out = counts.copy()
-    out[many] = _drawn(
-        counts[many], np.full(int(many.sum()), MOST_VOTES), stream(seed, "ceiling", "thinning")
-    )
+    out[many] = _drawn(counts[many], np.full(int(many.sum()), MOST_VOTES), stream(seed, "ceiling", "thinning"))
     return out
 
 
@@ -360,9 +356,7 @@ def fixed_panel_gain(d: Ratings, counts: Matrix, seed: int) -> float:
     panel_skill = skill[d.rater[order[starts[panels][panel] + within]]]
     anyone = skill[d.rater[rng.integers(0, d.size, panel.size)]]
     chance, guess = rng.random(panel.size), rng.integers(0, k, panel.size)
-    right, right_by_anyone = (
-        _share_right(np.where(chance < s, 0, guess), panel, k) for s in (panel_skill, anyone)
-    )
+    right, right_by_anyone = (_share_right(np.where(chance < s, 0, guess), panel, k) for s in (panel_skill, anyone))
     return max(right - right_by_anyone, 0.0)
 
 

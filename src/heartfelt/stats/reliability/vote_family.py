@@ -68,9 +68,7 @@ class VoteFamily:
         rng = stream(seed, "ceiling", "vote family")
         category = rng.choice(self.shares.size, DRAWS, p=self.shares)
         by = np.where(rng.random(DRAWS) < undecided, 0.0, lean)[:, None]
-        weight = np.exp(log_concentration) * (
-            (1.0 - by) * self.shares + by * np.eye(self.shares.size)[category]
-        )
+        weight = np.exp(log_concentration) * ((1.0 - by) * self.shares + by * np.eye(self.shares.size)[category])
         gamma_draws = rng.standard_gamma(np.maximum(weight, 1e-6)) + 1e-300
         out: Matrix = gamma_draws / gamma_draws.sum(axis=1, keepdims=True)
         return out
@@ -93,11 +91,7 @@ def fit_family(counts: Matrix, critical: float, seed: int) -> VoteFamily:
         reached = np.flatnonzero(within.any(axis=1))
         if reached.size:
             chosen = reached[np.unique(np.linspace(0, reached.size - 1, MOST_LEANS).astype(np.int64))]
-            edges |= {
-                (part, row, int(end))
-                for row in chosen.tolist()
-                for end in np.flatnonzero(within[row])[[0, -1]]
-            }
+            edges |= {(part, row, int(end)) for row in chosen.tolist() for end in np.flatnonzero(within[row])[[0, -1]]}
 
     def point(at: tuple[int, int, int]) -> Point:
         return UNDECIDED[at[0]], float(leans[at[1]]), float(logs[at[2]])
@@ -171,9 +165,7 @@ def smooth_ceiling(
     return estimate.with_interval(low, high, f"{INTERVAL}; {check}", confidence)
 
 
-def _expected_score(
-    points: Matrix, panels: Panels, categories: Ints, metric: CategoryMetric, seed: int
-) -> float:
+def _expected_score(points: Matrix, panels: Panels, categories: Ints, metric: CategoryMetric, seed: int) -> float:
     """The expected score of each item's long-run category, on panels drawn once for each item."""
     rng = stream(seed, "ceiling", "panels of the family")
     wins = np.zeros_like(points)
@@ -202,9 +194,7 @@ def _fit_p(counts: Matrix, votes: Ints, points: Matrix, inflation: float, seed: 
         # The prediction is itself drawn: its noise adds to that of the items.
         noise = inflation * (1.0 + items / points.shape[0])
         simulated = rng.multinomial(int(n), points).astype(np.float64)
-        for part, (table, share) in enumerate(
-            ((counts[votes == n], 1.0), (simulated, items / points.shape[0]))
-        ):
+        for part, (table, share) in enumerate(((counts[votes == n], 1.0), (simulated, items / points.shape[0]))):
             for check, key in enumerate(_patterns(table)):
                 for at, times in zip(*np.unique(key, return_counts=True), strict=True):
                     cell = cells.setdefault((check, int(n), int(at)), [0.0, 0.0, float(noise)])

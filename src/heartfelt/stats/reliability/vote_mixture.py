@@ -230,9 +230,7 @@ def _centres(rows: Matrix, items: Floats, likelihood: Matrix, weights: Floats) -
     return out
 
 
-def _climb(
-    likelihood: Matrix, items: Floats, start: Floats, quantity: Quantity, push: float
-) -> tuple[Floats, float]:
+def _climb(likelihood: Matrix, items: Floats, start: Floats, quantity: Quantity, push: float) -> tuple[Floats, float]:
     """Weights that maximise log likelihood + push x quantity, and their log likelihood."""
     size = float(items.sum())
     weights = start
@@ -278,9 +276,7 @@ def _quadratic(likelihood: Matrix, items: Floats, mixed: Floats, slope: Floats, 
     root = cholesky(curve)
     aim = solve_triangular(root, towards, trans="T")
     strong = 1e3 * np.sqrt(size)
-    solved, _ = nnls(
-        np.vstack([root, np.full(slope.size, strong)]), np.append(aim, strong), maxiter=50 * slope.size
-    )
+    solved, _ = nnls(np.vstack([root, np.full(slope.size, strong)]), np.append(aim, strong), maxiter=50 * slope.size)
     total = float(solved.sum())
     out: Floats = solved / total if total > 0 else weights / weights.sum()
     return out
@@ -305,9 +301,7 @@ def sorted_shares(categories: int) -> tuple[Matrix, Matrix]:
                 close = int(min(remaining // (RUNNERS_UP * second), categories - 3))
                 if close > 1:
                     last = max(remaining - close * RUNNERS_UP * second, 0.0) / (categories - 2 - close)
-                    grid.add(
-                        _rounded(lead, second, RUNNERS_UP * second, last, 1, 1, close, categories - 2 - close)
-                    )
+                    grid.add(_rounded(lead, second, RUNNERS_UP * second, last, 1, 1, close, categories - 2 - close))
     table = np.array(sorted(grid))
     return table[:, :4].copy(), table[:, 4:].copy()
 

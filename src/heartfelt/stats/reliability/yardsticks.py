@@ -43,9 +43,7 @@ def of_cell_means(d: Ratings, cells: Ints, metric: Metric, in_sample: bool) -> S
 def of_single_rater(d: Ratings, metric: Metric) -> Statistic:
     """One rating against the label of the item's other ratings."""
     if metric in CATEGORY_METRICS:
-        return lambda keep: one_rating(
-            d.item[keep], d.value[keep].astype(np.int64), category_counts(d, keep), metric
-        )
+        return lambda keep: one_rating(d.item[keep], d.value[keep].astype(np.int64), category_counts(d, keep), metric)
     return lambda keep: _agreement(*_single_rater_pairs(d, keep), metric)
 
 
@@ -142,9 +140,7 @@ def _cell_plurality(counts: Floats, cells: Ints, metric: Metric, in_sample: bool
     labelled = label >= 0
     if not labelled.any():
         return None
-    total = np.bincount(
-        cells[labelled] * categories + label[labelled], minlength=(int(cells.max()) + 1) * categories
-    )
+    total = np.bincount(cells[labelled] * categories + label[labelled], minlength=(int(cells.max()) + 1) * categories)
     total = total.reshape(-1, categories)
     # Items of one cell with the same label have the same guess.
     cell, label = np.nonzero(total * (total.sum(axis=1, keepdims=True) >= 2))

@@ -30,9 +30,7 @@ def parse_devices(text: str) -> tuple[str, ...]:
     for name in names:
         kind, _, number = name.partition(":")
         if name != "auto" and (kind not in {"cpu", "cuda", "mps", "xpu"} or not (number or "0").isdigit()):
-            raise InputError(
-                f"'{name}' is not a device.", "Give auto, cpu, cuda, or several such as cuda:0,cuda:1."
-            )
+            raise InputError(f"'{name}' is not a device.", "Give auto, cpu, cuda, or several such as cuda:0,cuda:1.")
     if not names or (len(names) > 1 and "auto" in names):
         raise InputError(f"'{text}' names no devices.", "Give auto, or devices such as cuda:0,cuda:1.")
     return names

@@ -99,9 +99,7 @@ def forecast_make(folder: Path | str, options: MakeOptions | None = None) -> Gen
 def _forecast(state: SystemState, options: MakeOptions) -> SystemForecast:
     system = state.system
     count = len(state.to_make(options.replace)[: options.limit])
-    times = [
-        row.seconds for row in state.rows if row.outcome == MADE and row.settings == system.settings_hash
-    ]
+    times = [row.seconds for row in state.rows if row.outcome == MADE and row.settings == system.settings_hash]
     usual_seconds = median(times) if times else None
     at_once = int(getattr(system.settings, "at_once", None) or system.kind.at_once)
     if system.kind.where in {"device", "cpu"} and options.device != "auto":

@@ -43,9 +43,7 @@ _FLUX = Licence(
 
 LICENCES: Mapping[str, Licence] = MappingProxyType(
     {
-        **dict.fromkeys(
-            (f"facebook/musicgen-{size}" for size in ("small", "medium", "large", "melody")), _BY_NC
-        ),
+        **dict.fromkeys((f"facebook/musicgen-{size}" for size in ("small", "medium", "large", "melody")), _BY_NC),
         **dict.fromkeys(
             (f"facebook/musicgen-stereo-{size}" for size in ("small", "medium", "large", "melody")), _BY_NC
         ),

@@ -61,8 +61,7 @@ class LedgerRow:
 
 
 _TYPES: dict[str, Any] = {
-    column.name: {"int": pl.Int64, "float": pl.Float64}.get(str(column.type), pl.String)
-    for column in fields(LedgerRow)
+    column.name: {"int": pl.Int64, "float": pl.Float64}.get(str(column.type), pl.String) for column in fields(LedgerRow)
 }
 
 
@@ -138,10 +137,7 @@ class GenerationLedger:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
         if self.path.is_file() and not self.path.stat().st_size:

@@ -38,11 +38,7 @@ class LicenceNotice:
             False: "commercial use is not allowed",
             None: "whether commercial use is allowed is not known",
         }[self.licence.commercial]
-        about = (
-            "its licence is not known: read its page"
-            if self.licence.name == "not known"
-            else self.licence.name
-        )
+        about = "its licence is not known: read its page" if self.licence.name == "not known" else self.licence.name
         note = f" {self.licence.note}" if self.licence.note else ""
         url = f" {self.licence.url}" if self.licence.url else ""
         return f"{self.model or self.generator} ({', '.join(self.systems)}): {about}; {uses}.{note}{url}"

@@ -100,9 +100,7 @@ class PlannedSystem:
     def _given(self) -> dict[str, object]:
         """The deciding settings that are not the usual ones: a later version with further keys finds the same stimuli complete."""
         settings = self.settings
-        return settings.model_dump(
-            mode="json", exclude=set(type(settings).operational), exclude_defaults=True
-        )
+        return settings.model_dump(mode="json", exclude=set(type(settings).operational), exclude_defaults=True)
 
     @cached_property
     def settings_hash(self) -> str:
@@ -137,9 +135,7 @@ class MakePlan:
     @property
     def manifest(self) -> Path:
         """The study's list of stimuli."""
-        return inside(
-            self.folder, self.study.stimuli.manifest, f"{self.folder / STUDY_FILE}, stimuli.manifest"
-        )
+        return inside(self.folder, self.study.stimuli.manifest, f"{self.folder / STUDY_FILE}, stimuli.manifest")
 
     @property
     def media_kind(self) -> str:
@@ -155,9 +151,7 @@ def load_make(folder: Path | str) -> MakePlan:
     text = read_text(path, "Write one that names a generator for each system; see docs/make.md.")
     document = read_yaml(text, str(path))
     if not isinstance(document.data, dict):
-        raise StudyError(
-            f"{path} names no systems.", "Write 'systems:' with a generator for each; see docs/make.md."
-        )
+        raise StudyError(f"{path} names no systems.", "Write 'systems:' with a generator for each; see docs/make.md.")
     try:
         make_file = MakeFile.model_validate(document.data)
     except ValidationError as error:
@@ -225,9 +219,7 @@ def _settings(
             suggestion(str(entry["generator"]), GENERATORS, "Known generators"),
         )
     kind = GENERATORS[entry["generator"]]
-    usual = {
-        key: getattr(make_file, key) for key in kind.settings.inherited if getattr(make_file, key) is not None
-    }
+    usual = {key: getattr(make_file, key) for key in kind.settings.inherited if getattr(make_file, key) is not None}
     try:
         settings = kind.settings.model_validate({**usual, **entry}, context={"folder": home})
     except ValidationError as error:
@@ -236,8 +228,7 @@ def _settings(
         raise StudyError(f"{where}: 'template' and 'templates' are both given.", "Keep one of the two.")
     if make_file.prompts is not None and (settings.template or settings.templates):
         raise StudyError(
-            f"{where}: it has a template, but every text is in {make_file.prompts}.",
-            "Leave out the template.",
+            f"{where}: it has a template, but every text is in {make_file.prompts}.", "Leave out the template."
         )
     return kind, settings
 
@@ -271,20 +262,15 @@ def _prompts(
                     )  # fmt: skip
 
 
-def _texts(
-    name: str, settings: GeneratorSettings, make_file: MakeFile, study: Study
-) -> list[tuple[str, str]]:
+def _texts(name: str, settings: GeneratorSettings, make_file: MakeFile, study: Study) -> list[tuple[str, str]]:
     """The texts of a system with their ids; a single text with intents has none."""
     templates = settings.templates or ([settings.template] if settings.template is not None else None)
-    templates = (
-        templates or make_file.templates or ([make_file.template] if make_file.template is not None else None)
-    )
+    templates = templates or make_file.templates or ([make_file.template] if make_file.template is not None else None)
     if templates is not None:
         bare = [text for text in templates if "{intent}" not in text]
         if bare and study.intents:
             raise InputError(
-                f"The template '{bare[0]}' of {name} does not mention the intent.",
-                "Write {intent} where it belongs.",
+                f"The template '{bare[0]}' of {name} does not mention the intent.", "Write {intent} where it belongs."
             )
         return [("", templates[0])] if len(templates) == 1 and study.intents else [
             (str(number), text) for number, text in enumerate(templates, 1)
@@ -308,10 +294,7 @@ def _listed_prompts(
     sheet.need("stimulus", "system", "text")
     sheet = sheet.with_ids("stimulus", "system", "prompt", "intent")
     sheet.unique("stimulus")
-    for column, allowed in (
-        ("system", list(systems)),
-        ("intent", [intent_entry.id for intent_entry in study.intents]),
-    ):
+    for column, allowed in (("system", list(systems)), ("intent", [intent_entry.id for intent_entry in study.intents])):
         if column in sheet and allowed:
             series = sheet[column].cast(pl.String)
             bad = (~series.is_in(allowed)).fill_null(column == "system")
@@ -358,9 +341,7 @@ def safe_name(text: str) -> str:
     name = re.sub(r"^[. -]|[. ]$", "_", name)
     while len(name.encode()) > _LONGEST_NAME:
         name = name[:-1]
-    return (
-        name if name and name == text and not _RESERVED.match(name) else f"{name or '_'}-{_short_hash(text)}"
-    )
+    return name if name and name == text and not _RESERVED.match(name) else f"{name or '_'}-{_short_hash(text)}"
 
 
 def _short_hash(text: str) -> str:

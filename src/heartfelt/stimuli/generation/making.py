@@ -52,9 +52,7 @@ _LIBRARIES = ("torch", "transformers", "diffusers", "accelerate")
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
-def make_study(
-    folder: Path | str, options: MakeOptions | None = None, progress: Progress | None = None
-) -> Making:
+def make_study(folder: Path | str, options: MakeOptions | None = None, progress: Progress | None = None) -> Making:
     """Make every stimulus that ``make.yaml`` asks for and that is not there yet, and write the study's manifest."""
     options = options or MakeOptions()
     whole_plan = load_make(folder)
@@ -101,9 +99,7 @@ def make_study(
         write_json(plan.folder / RECORD_FILE, replace(runner.record, runs=(*record.runs, ended)))
         spent = sum(row.cost for row in ledger.rows)
         notes = (*plan.notes, *leftover_words(whole_plan, ledger.rows))
-    return Making(
-        study=plan.study.name, folder=plan.folder, systems=results, seconds=seconds, cost=spent, notes=notes
-    )
+    return Making(study=plan.study.name, folder=plan.folder, systems=results, seconds=seconds, cost=spent, notes=notes)
 
 
 def chosen_systems(plan: MakePlan, names: Sequence[str]) -> MakePlan:
@@ -111,9 +107,7 @@ def chosen_systems(plan: MakePlan, names: Sequence[str]) -> MakePlan:
     for name in names:
         if name not in system_names:
             raise InputError(f"make.yaml has no system '{name}'.", f"It has {', '.join(system_names)}.")
-    return replace(
-        plan, systems=tuple(system for system in plan.systems if not names or system.name in names)
-    )
+    return replace(plan, systems=tuple(system for system in plan.systems if not names or system.name in names))
 
 
 def check_budget(states: Sequence[SystemState], options: MakeOptions, *, spent: float) -> None:

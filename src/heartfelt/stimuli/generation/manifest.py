@@ -73,10 +73,7 @@ def write_manifest(
     stating = {key for row in table.values() for key, value in row.items() if value is not None}
     names = [key for key in keys if key in stating or key in columns or key not in _OPTIONAL]
     frame = pl.DataFrame(
-        {
-            key: [None if (value := row.get(key)) is None else str(value) for row in table.values()]
-            for key in names
-        },
+        {key: [None if (value := row.get(key)) is None else str(value) for row in table.values()] for key in names},
         schema=dict.fromkeys(names, pl.String),
     )
     if plan.manifest.suffix.lower() in PARQUET:

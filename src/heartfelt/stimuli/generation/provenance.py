@@ -91,17 +91,13 @@ class ClipProvenance:
             for part in fields(self)
             if part.name not in {"seed", "settings"} and (value := getattr(self, part.name))
         }
-        more: dict[str, object] = (
-            {"settings": dumps(dict(self.settings), indent=None)} if self.settings else {}
-        )
+        more: dict[str, object] = {"settings": dumps(dict(self.settings), indent=None)} if self.settings else {}
         # The address of a licence goes with it: none is known of one that is stated without.
         unread: dict[str, str | None] = {"licence_url": None} if self.licence and not self.licence_url else {}
         return {**texts, **unread, **more, "seed": None if self.seed is None else str(self.seed)}
 
 
-def read_clips_table(
-    path: Path, stated: ClipProvenance, compared: Callable[[str], str]
-) -> dict[str, ClipProvenance]:
+def read_clips_table(path: Path, stated: ClipProvenance, compared: Callable[[str], str]) -> dict[str, ClipProvenance]:
     """What a table states about each file, by the file's name as ``compared`` writes it."""
     sheet = NamedTable.read(path)
     sheet = replace(sheet, frame=sheet.frame.rename(_names(sheet.frame.columns, path)))
@@ -118,9 +114,7 @@ def read_clips_table(
         try:
             out[name] = _row(cells, stated)
         except ValueError as error:
-            raise InputError(
-                f"{path}, line {line}: {error}.", "Correct the cell, or leave it empty."
-            ) from None
+            raise InputError(f"{path}, line {line}: {error}.", "Correct the cell, or leave it empty.") from None
     return out
 
 
@@ -187,9 +181,7 @@ def missing_words(clips: Iterable[ClipProvenance], where: str) -> tuple[str, ...
     ]
     if not parts:
         return ()
-    return (
-        f"provenance that is not stated: {listed(parts)}; add it to {where}, so that a release can name it",
-    )
+    return (f"provenance that is not stated: {listed(parts)}; add it to {where}, so that a release can name it",)
 
 
 def unused_rows(table: Mapping[str, ClipProvenance], files: Sequence[str], name: str) -> tuple[str, ...]:

@@ -16,10 +16,7 @@ def _cost_limit(budget: str | float) -> float:
 
     limit = read_budget(budget)
     if limit.unit == "tokens":
-        raise InputError(
-            f"'{budget}' counts tokens, and generators are paid by 'cost_each'.",
-            "Give a cost such as 5.",
-        )
+        raise InputError(f"'{budget}' counts tokens, and generators are paid by 'cost_each'.", "Give a cost such as 5.")
     return limit.limit
 
 
@@ -27,19 +24,16 @@ def _cost_limit(budget: str | float) -> float:
 class MakeOptions(EngineOptions):
     """How a study's stimuli are made."""
 
-    systems: Annotated[
-        tuple[str, ...], Option(help="Only this system.", flags=("--system",), metavar="NAME")
-    ] = ()
+    systems: Annotated[tuple[str, ...], Option(help="Only this system.", flags=("--system",), metavar="NAME")] = ()
     limit: Annotated[
-        int | None,
-        Option(help="At most so many stimuli of each system in this run; 1 measures the time.", low=1),
+        int | None, Option(help="At most so many stimuli of each system in this run; 1 measures the time.", low=1)
     ] = None
     replace: Annotated[
         bool, Option(help="Make again what was made with other settings, was edited, or lies in the way.")
     ] = False
-    device: Annotated[
-        str, Option(help="auto, cpu, cuda, or several such as cuda:0,cuda:1 (one process each).")
-    ] = "auto"
+    device: Annotated[str, Option(help="auto, cpu, cuda, or several such as cuda:0,cuda:1 (one process each).")] = (
+        "auto"
+    )
     budget: Annotated[
         float | None,
         Option(

@@ -114,24 +114,19 @@ def examine(content: bytes, suffix: str, expected: Expectation) -> Examined:
     )
 
 
-def _sound(
-    content: bytes, expected: Expectation
-) -> tuple[float, np.ndarray[tuple[int], np.dtype[np.uint8]] | None]:
+def _sound(content: bytes, expected: Expectation) -> tuple[float, np.ndarray[tuple[int], np.dtype[np.uint8]] | None]:
     clip = read_audio(content)
     if not clip.frames or check_sound(clip.samples, clip.rate).silent:
         raise InputError("It is silent.", "Make it again.")
     wanted = expected.seconds
     if wanted is not None and abs(clip.seconds - wanted) > max(_SLACK, expected.tolerance * wanted):
         raise InputError(
-            f"It lasts {clip.seconds:.2f} s, not {wanted:g} s.",
-            "Correct 'seconds', or 'tolerance', in make.yaml.",
+            f"It lasts {clip.seconds:.2f} s, not {wanted:g} s.", "Correct 'seconds', or 'tolerance', in make.yaml."
         )
     return clip.seconds, sound_hash(clip.samples, clip.rate)
 
 
-def _picture(
-    content: bytes, expected: Expectation
-) -> tuple[None, np.ndarray[tuple[int], np.dtype[np.uint8]] | None]:
+def _picture(content: bytes, expected: Expectation) -> tuple[None, np.ndarray[tuple[int], np.dtype[np.uint8]] | None]:
     image = decode_image(content)
     if expected.size is not None and expected.size not in image.size:
         raise InputError(

@@ -101,9 +101,7 @@ class SystemState:
         """What a run would make; with ``replace`` also what differs or lies in the way."""
         wanted: tuple[Standing, ...] = ("absent", "changed", "edited", "foreign") if replace else ("absent",)
         return [
-            stimulus
-            for stimulus in self.of(*wanted)
-            if stimulus.planned.prompt.stimulus not in self.survey.missing
+            stimulus for stimulus in self.of(*wanted) if stimulus.planned.prompt.stimulus not in self.survey.missing
         ]
 
 
@@ -117,9 +115,7 @@ def read_state(plan: MakePlan, rows: Sequence[LedgerRow], record: MakeRecord) ->
         survey = system.kind.survey(system.settings, [planned.prompt for planned in system.stimuli])
         present = _present(plan, system)
         states = tuple(
-            _state(
-                plan, system, planned, by_stimulus.get(planned.prompt.stimulus, []), survey, record, present
-            )
+            _state(plan, system, planned, by_stimulus.get(planned.prompt.stimulus, []), survey, record, present)
             for planned in system.stimuli
         )
         system_rows = tuple(row for row in rows if row.system == system.name)
@@ -131,9 +127,7 @@ def read_state(plan: MakePlan, rows: Sequence[LedgerRow], record: MakeRecord) ->
 
 def leftover_words(plan: MakePlan, rows: Sequence[LedgerRow]) -> list[str]:
     """Stimuli of earlier runs that ``make.yaml`` no longer asks for."""
-    planned = {
-        planned_stimulus.prompt.stimulus for system in plan.systems for planned_stimulus in system.stimuli
-    }
+    planned = {planned_stimulus.prompt.stimulus for system in plan.systems for planned_stimulus in system.stimuli}
     leftover = {
         row.stimulus: row.path
         for row in rows

@@ -51,18 +51,16 @@ class SystemRun:
             del self.open[name]
         self.next_attempt[name] += 1
         if not self.any_success and self.failures_in_a_row >= GIVE_UP_AFTER and self.stopped is None:
-            self.stopped = (
-                f"the first {self.failures_in_a_row} attempts all failed, the last because: {problem}"
-            )
+            self.stopped = f"the first {self.failures_in_a_row} attempts all failed, the last because: {problem}"
 
 
 def waiting_words(waiting: Sequence[StimulusState]) -> list[str]:
     reasons: dict[tuple[str, str], list[StimulusState]] = {}
     for stimulus in waiting:
         # What differs in the settings is the same for many; other reasons name the file of each.
-        reasons.setdefault(
-            (stimulus.standing, stimulus.why if stimulus.standing == "changed" else ""), []
-        ).append(stimulus)
+        reasons.setdefault((stimulus.standing, stimulus.why if stimulus.standing == "changed" else ""), []).append(
+            stimulus
+        )
     return [
         f"{len(alike):,} left as they are, such as {alike[0].planned.prompt.stimulus}: {alike[0].why}"
         " (--replace makes them again)"

@@ -116,9 +116,7 @@ class GenerateWork:
         return list(self._made(generator, batch))
 
     def lost(self, batch: Sequence[StimulusRequest], times: int) -> list[AttemptOutcome]:
-        return [
-            AttemptOutcome(request=request, problem=f"its worker was lost {times} times") for request in batch
-        ]
+        return [AttemptOutcome(request=request, problem=f"its worker was lost {times} times") for request in batch]
 
     def close(self) -> None:
         if isinstance(self._generator, BatchGenerator):
@@ -147,13 +145,10 @@ class GenerateWork:
             if isinstance(generator, BatchGenerator):
                 results: Sequence[GeneratedMedium] = generator.generate_many(prompts, seeds)
             else:
-                results = [
-                    generator.generate(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)
-                ]
+                results = [generator.generate(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
             if len(results) != len(batch):
                 raise InputError(
-                    f"The generator made {len(results)} stimuli for {len(batch)} prompts.",
-                    "Correct the generator.",
+                    f"The generator made {len(results)} stimuli for {len(batch)} prompts.", "Correct the generator."
                 )
         except CannotGenerate as error:
             yield from (_stopped(request, error.problem, error.fix) for request in batch)
@@ -204,9 +199,7 @@ class GenerateWork:
                     f"It makes {media.kind}; the study's raters get {wanted}.", "Use another generator."
                 )
             content, suffix = encoded(media, suffix)
-            return AttemptOutcome(
-                request=request, made=examine(content, suffix, self.expected), source=source
-            )
+            return AttemptOutcome(request=request, made=examine(content, suffix, self.expected), source=source)
         except CannotGenerate as error:
             return AttemptOutcome(request=request, problem=error.problem, stopped=True, note=error.fix)
         except Exception as error:  # noqa: BLE001 - the edge: one stimulus's failure is its outcome's problem
@@ -229,10 +222,7 @@ class GenerateWork:
         revision = facts.revision or str(getattr(self.settings, "revision", None) or "")
         needs = self.kind.where in {"device", "cpu"} and not facts.hardware
         return replace(
-            facts,
-            model=model,
-            revision=revision,
-            hardware=f"CPU ({platform.machine()})" if needs else facts.hardware,
+            facts, model=model, revision=revision, hardware=f"CPU ({platform.machine()})" if needs else facts.hardware
         )
 
 

@@ -40,17 +40,14 @@ _PART = re.compile(r"\{(\w*)\}")
 class CommandSettings(StatedProvenance):
     """The command, how long it may take, and what is recorded about it."""
 
-    operational: ClassVar[frozenset[str]] = GeneratorSettings.operational | {
-        *("in_folder", "licence", "licence_url")
-    }
+    operational: ClassVar[frozenset[str]] = GeneratorSettings.operational | {*("in_folder", "licence", "licence_url")}
     stated_later: ClassVar[frozenset[str]] = frozenset({"model", "revision"})
 
     command: Annotated[list[str], Field(min_length=1, description="the program and its arguments")]
     timeout: Annotated[float, Field(gt=0, description="seconds one stimulus may take")] = 600.0
     at_once: Annotated[int, Field(ge=1, le=64, description="commands that run at the same time")] = 1
     in_folder: Annotated[
-        str,
-        Field(validate_default=True, description="where the command runs; the study's folder if left out"),
+        str, Field(validate_default=True, description="where the command runs; the study's folder if left out")
     ] = "."
 
     @field_validator("command")
@@ -90,9 +87,7 @@ class CommandGenerator:
                 "seconds": f"{self.settings.seconds:g}" if self.settings.seconds is not None else "",
                 "size": str(self.settings.size or ""),
             }  # fmt: skip
-            arguments = [
-                _PART.sub(lambda part: values[part[1]], argument) for argument in self.settings.command
-            ]
+            arguments = [_PART.sub(lambda part: values[part[1]], argument) for argument in self.settings.command]
             _run(arguments, self.settings)
             if not path.is_file():
                 raise InputError("The command ended without writing {file}.", "Check its arguments.")
@@ -146,13 +141,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _check(settings: CommandSettings) -> None:
     program = settings.command[0]
-    is_installed = (
-        Path(settings.in_folder, program).is_file() if "/" in program else shutil.which(program) is not None
-    )
+    is_installed = Path(settings.in_folder, program).is_file() if "/" in program else shutil.which(program) is not None
     if not is_installed and "{" not in program:
-        raise CannotGenerate(
-            f"There is no command '{program}'.", "Install it, or correct 'command' in make.yaml."
-        )
+        raise CannotGenerate(f"There is no command '{program}'.", "Install it, or correct 'command' in make.yaml.")
 
 
 def survey(settings: CommandSettings, prompts: Sequence[StimulusPrompt]) -> SourceSurvey:

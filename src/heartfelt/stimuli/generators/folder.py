@@ -57,16 +57,11 @@ class FolderSettings(StatedProvenance):
     first: Annotated[int, Field(ge=0, description="the index of the first file of a cell")] = 1
     table: Annotated[
         str | None,
-        Field(
-            description="what is known of each file, in the folder; clips.csv where there is one if left out"
-        ),
+        Field(description="what is known of each file, in the folder; clips.csv where there is one if left out"),
     ] = None
-    generated_on: Annotated[
-        str | None, Field(description="the day the files were generated, as 2026-03-04")
-    ] = None
+    generated_on: Annotated[str | None, Field(description="the day the files were generated, as 2026-03-04")] = None
     settings: Annotated[
-        dict[str, Any],
-        Field(default_factory=dict, description="what the service was told, for the provenance"),
+        dict[str, Any], Field(default_factory=dict, description="what the service was told, for the provenance")
     ]
 
     @field_validator("folder")
@@ -117,18 +112,12 @@ def _files(settings: FolderSettings) -> dict[str, list[Path]]:
     """The folder's files by their names as they are compared, hidden ones left out."""
     root = Path(settings.folder)
     if not root.is_dir():
-        raise InputError(
-            f"There is no folder {root}.", "Put the files there, or correct 'folder' in make.yaml."
-        )
+        raise InputError(f"There is no folder {root}.", "Put the files there, or correct 'folder' in make.yaml.")
     out: dict[str, list[Path]] = {}
     table = _table(settings)
     for path in sorted(root.rglob("*") if "/" in settings.pattern else root.iterdir()):
         relative = path.relative_to(root)
-        if (
-            path.is_file()
-            and path != table
-            and not any(part.startswith((".", "~")) for part in relative.parts)
-        ):
+        if path.is_file() and path != table and not any(part.startswith((".", "~")) for part in relative.parts):
             out.setdefault(_plain(relative.as_posix()), []).append(path)
     return out
 
@@ -178,22 +167,17 @@ def _name(settings: FolderSettings, prompt: StimulusPrompt, width: int = 1) -> s
     return _PART.sub(lambda part: part[2] or values[part[1]], settings.pattern)
 
 
-def _ambiguous(
-    settings: FolderSettings, first: StimulusPrompt, second: StimulusPrompt, path: Path
-) -> InputError:
+def _ambiguous(settings: FolderSettings, first: StimulusPrompt, second: StimulusPrompt, path: Path) -> InputError:
     differ = [
         f"{{{name}}}"
         for name in _NAMES
         if getattr(first, name) != getattr(second, name) and f"{{{name}}}" not in settings.pattern
     ]
     fix = (
-        f"Add {differ[-1]} to the pattern."
-        if differ
-        else "Separate the parts of the pattern, as in {intent}_{index}."
+        f"Add {differ[-1]} to the pattern." if differ else "Separate the parts of the pattern, as in {intent}_{index}."
     )
     return InputError(
-        f"{path.name} fits both {first.stimulus} and {second.stimulus} by the pattern '{settings.pattern}'.",
-        fix,
+        f"{path.name} fits both {first.stimulus} and {second.stimulus} by the pattern '{settings.pattern}'.", fix
     )
 
 
@@ -205,10 +189,7 @@ def survey(settings: FolderSettings, prompts: Sequence[StimulusPrompt]) -> Sourc
     matched, surplus = match_files(settings, prompts, files)
     stated, table = ClipProvenance.of(settings), _table(settings)
     described = {} if table is None else read_clips_table(table, stated, _plain)
-    clips = {
-        name: described.get(_plain(path.relative_to(root).as_posix()), stated)
-        for name, path in matched.items()
-    }
+    clips = {name: described.get(_plain(path.relative_to(root).as_posix()), stated) for name, path in matched.items()}
     where = f"make.yaml, or to {settings.table or CLIPS_TABLE} in {root.name}"
     return SourceSurvey(
         missing={

@@ -26,9 +26,7 @@ this machine only."""
 class GeneratorOutOfMemory(HeartfeltError):
     """A batch did not fit into memory: the runner halves the batch and continues."""
 
-    def __init__(
-        self, problem: str, fix: str = "Use smaller batches, half precision or a larger GPU."
-    ) -> None:
+    def __init__(self, problem: str, fix: str = "Use smaller batches, half precision or a larger GPU.") -> None:
         super().__init__(problem, fix)
 
 
@@ -82,9 +80,7 @@ class BatchGenerator(Generator, Protocol):
     def batch(self) -> int:
         """How many at once, at most."""
 
-    def generate_many(
-        self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]
-    ) -> Sequence[GeneratedMedium]:
+    def generate_many(self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]) -> Sequence[GeneratedMedium]:
         """The stimuli in the order of the prompts; each depends on its own prompt and seed only.
 
         Raises :class:`GeneratorOutOfMemory` where the batch does not fit.

@@ -98,9 +98,7 @@ class HttpGenerator:
     def close(self) -> None:
         self.connections.close()
 
-    def _asked(
-        self, method: str, url: str, prompt: StimulusPrompt, end: float, body: bytes | None = None
-    ) -> Response:
+    def _asked(self, method: str, url: str, prompt: StimulusPrompt, end: float, body: bytes | None = None) -> Response:
         """The answer to one request; transient errors are asked again while there is time."""
         attempt = 0
         while True:
@@ -117,9 +115,7 @@ class HttpGenerator:
                 if attempt > self.settings.retries or pause is None or time.monotonic() + pause >= end:
                     # What is fetched was paid for when it was ordered; an order that was lost is counted already.
                     unpaid = method == "POST" and (
-                        lost
-                        or error.status is not None
-                        or isinstance(error.__context__, httpcore.ConnectError)
+                        lost or error.status is not None or isinstance(error.__context__, httpcore.ConnectError)
                     )
                     problem = NotReached if unpaid else InputError
                     raise problem(f"{error.problem} ({attempt} requests)", error.fix) from error
@@ -131,9 +127,7 @@ class HttpGenerator:
             )
         if not 200 <= response.status <= 299:
             refused = GenerationRefused if method == "POST" else NoStimulus
-            raise refused(
-                response.refusal, "Check 'json' in make.yaml, and whether the service allows this text."
-            )
+            raise refused(response.refusal, "Check 'json' in make.yaml, and whether the service allows this text.")
         return response
 
     def _requested(self, method: str, url: str, body: bytes | None, seconds: float) -> Response:
@@ -196,18 +190,14 @@ class HttpGenerator:
         try:
             return base64.b64decode("".join(text.split()), validate=True)
         except (binascii.Error, ValueError) as error:
-            raise NoStimulus(
-                f"'{self.settings.path}' is not base64: {error}", "Check 'path' in make.yaml."
-            ) from error
+            raise NoStimulus(f"'{self.settings.path}' is not base64: {error}", "Check 'path' in make.yaml.") from error
 
 
 def check_public(url: str, service_url: str) -> None:
     """Refuse an address that a service must not send us to: other schemes, and private networks that are not its own."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise NoStimulus(
-            f"the service points to '{shortened(url)}', which is not fetched", "Check the service."
-        )
+        raise NoStimulus(f"the service points to '{shortened(url)}', which is not fetched", "Check the service.")
     if parts.hostname == urlsplit(service_url).hostname:
         return
     try:
@@ -224,12 +214,7 @@ def check_public(url: str, service_url: str) -> None:
 def _filled(settings: HttpSettings, prompt: StimulusPrompt, seed: int) -> Any:
     """The request: a text that is nothing but a number's name becomes that number."""
     numbers = {"index": prompt.index, "seed": seed, "seconds": settings.seconds, "size": settings.size}
-    texts = {
-        "prompt": prompt.text,
-        "system": prompt.system,
-        "intent": prompt.intent,
-        "stimulus": prompt.stimulus,
-    }
+    texts = {"prompt": prompt.text, "system": prompt.system, "intent": prompt.intent, "stimulus": prompt.stimulus}
     replacements = {**texts, **{name: "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
              for name, value in numbers.items()}}  # fmt: skip
 
@@ -273,9 +258,7 @@ def _at(data: Any, path: str, missing: Any = ...) -> Any:
             return missing
         else:
             key_list = f" It has {', '.join(map(str, list(data)[:8]))}." if isinstance(data, Mapping) else ""
-            raise NoStimulus(
-                f"the answer has nothing at '{path}'.{key_list}", "Correct the path in make.yaml."
-            )
+            raise NoStimulus(f"the answer has nothing at '{path}'.{key_list}", "Correct the path in make.yaml.")
     return data
 
 

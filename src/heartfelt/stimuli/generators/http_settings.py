@@ -47,8 +47,7 @@ class JobSettings(Part):
     error: Annotated[str, Field(description="path of why a job failed")] = "error"
     every: Annotated[float, Field(gt=0, le=600, description="seconds between questions")] = 2.0
     result_url: Annotated[
-        str | None,
-        Field(description="address of the result, with {id} in it, where the job's answer has none"),
+        str | None, Field(description="address of the result, with {id} in it, where the job's answer has none")
     ] = None
 
     @model_validator(mode="after")
@@ -80,27 +79,18 @@ class HttpSettings(GeneratorSettings):
     ]
     headers: Annotated[
         dict[str, str],
-        Field(
-            default_factory=dict,
-            description="keys as ${NAME}: environment variables, never written to a file",
-        ),
+        Field(default_factory=dict, description="keys as ${NAME}: environment variables, never written to a file"),
     ]
-    answer: Annotated[
-        Literal["bytes", "base64", "url"], Field(description="what the service answers with")
-    ] = "bytes"
+    answer: Annotated[Literal["bytes", "base64", "url"], Field(description="what the service answers with")] = "bytes"
     path: Annotated[str, Field(description="where in the JSON answer that is, such as data.0.audio")] = ""
-    job: Annotated[
-        JobSettings | None, Field(description="where the answer is a job: how it is asked for")
-    ] = None
+    job: Annotated[JobSettings | None, Field(description="where the answer is a job: how it is asked for")] = None
     model: Annotated[str | None, Field(description="the model's name, for the provenance")] = None
     revision: Annotated[str | None, Field(description="of the model, for the provenance")] = None
     licence: Annotated[str | None, Field(description="the terms of use, for the provenance")] = None
     timeout: Annotated[float, Field(gt=0, description="seconds one stimulus may take in all")] = 600.0
     request_timeout: Annotated[float, Field(gt=0, description="seconds one request may take")] = 120.0
     retries: Annotated[int, Field(ge=0, le=20, description="further requests after a transient error")] = 4
-    wait: Annotated[
-        float, Field(ge=0, description="seconds before the first of them; then twice as long")
-    ] = 0.5
+    wait: Annotated[float, Field(ge=0, description="seconds before the first of them; then twice as long")] = 0.5
     max_mib: Annotated[float, Field(gt=0, le=2048, description="largest answer")] = 64.0
     at_once: Annotated[int, Field(ge=1, le=256, description="requests under way at the same time")] = 4
 
@@ -109,9 +99,7 @@ class HttpSettings(GeneratorSettings):
     def _address(cls, value: str) -> str:
         wrong = InputError(f"'{value}' is not an address.", "Write http:// or https:// before the host.")
         try:
-            checked_address(
-                value, wrong, "Put it into a header: 'headers: {Authorization: \"Bearer ${MY_KEY}\"}'."
-            )
+            checked_address(value, wrong, "Put it into a header: 'headers: {Authorization: \"Bearer ${MY_KEY}\"}'.")
         except InputError as error:
             raise ValueError(f"{error.problem.rstrip('.')}. {error.fix}") from None
         if any(_SECRET_HEADERS.search(name) for name in parse_qs(urlsplit(value).query)):
@@ -145,13 +133,9 @@ class HttpSettings(GeneratorSettings):
     @model_validator(mode="after")
     def _says_where(self) -> HttpSettings:
         if self.answer != "bytes" and not self.path:
-            raise ValueError(
-                f"'answer: {self.answer}' needs a place. Give 'path', such as data.0.{self.answer}"
-            )
+            raise ValueError(f"'answer: {self.answer}' needs a place. Give 'path', such as data.0.{self.answer}")
         if self.answer == "bytes" and self.path:
-            raise ValueError(
-                "'path' has no meaning for 'answer: bytes'. Give 'answer: base64' or 'answer: url'"
-            )
+            raise ValueError("'path' has no meaning for 'answer: bytes'. Give 'answer: base64' or 'answer: url'")
         if self.answer == "bytes" and self.job is not None and self.job.result_url is None:
             raise ValueError("a job that ends in bytes needs 'result_url'. Or give 'answer: url' and 'path'")
         return self

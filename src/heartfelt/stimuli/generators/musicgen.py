@@ -30,10 +30,7 @@ from heartfelt.stimuli.generators.torch_models import (
 )
 from heartfelt.stimuli.prompts.prompt import GeneratedMedium, StimulusPrompt
 
-CLASSES = {
-    "musicgen": "MusicgenForConditionalGeneration",
-    "musicgen_melody": "MusicgenMelodyForConditionalGeneration",
-}
+CLASSES = {"musicgen": "MusicgenForConditionalGeneration", "musicgen_melody": "MusicgenMelodyForConditionalGeneration"}
 SECONDS = 10.0
 
 
@@ -43,9 +40,7 @@ class MusicGenSampling(Sampling):
     guidance_scale: Annotated[float, Field(ge=1, le=30, description="1: none")] = 3.0
     temperature: Annotated[float, Field(gt=0, le=10, description="randomness")] = 1.0
     top_k: Annotated[int, Field(ge=0, description="choose among the most likely tokens; 0: all")] = 250
-    top_p: Annotated[
-        float, Field(gt=0, le=1, description="choose among tokens of this probability together")
-    ] = 1.0
+    top_p: Annotated[float, Field(gt=0, le=1, description="choose among tokens of this probability together")] = 1.0
 
 
 class MusicGenSettings(ModelSettings):
@@ -110,9 +105,7 @@ class MusicGen(ModelGenerator):
         self._is_melody = kind == "musicgen_melody"
         self.dtype = dtype_of(self.given, self.device)
         if self.given.offload != "none":
-            raise CannotGenerate(
-                "musicgen has no offload.", "Leave it out; use half precision or a smaller model."
-            )
+            raise CannotGenerate("musicgen has no offload.", "Leave it out; use half precision or a smaller model.")
         model_class = getattr(transformers, CLASSES[kind])
         self._tokenizer: Any = loaded(self.weights, transformers.AutoTokenizer.from_pretrained)
         model = loaded(self.weights, lambda path: model_class.from_pretrained(path, dtype=self.dtype))

@@ -67,9 +67,7 @@ class MustangoSampling(Sampling):
 class MustangoSettings(ModelSettings):
     """Settings of ``mustango``. The checkpoint holds weights only: two other models lend their tokenizers and configurations."""
 
-    model: Annotated[str, Field(min_length=1, description="a name on the hub, or a folder")] = (
-        "declare-lab/mustango"
-    )
+    model: Annotated[str, Field(min_length=1, description="a name on the hub, or a folder")] = "declare-lab/mustango"
     text_model: Annotated[str, Field(description="of text encoder and chords")] = "google/flan-t5-large"
     beats_model: Annotated[str, Field(description="of the beats")] = "microsoft/deberta-v3-large"
     settings: MustangoSampling = MustangoSampling()
@@ -116,22 +114,16 @@ class Mustango(ModelGenerator):
     libraries: ClassVar[tuple[str, ...]] = ("torch", "diffusers", "transformers")
 
     def _load(self) -> None:
-        missing = [
-            name for pair in FILES.values() for name in pair if not (self.weights.folder / name).is_file()
-        ]
+        missing = [name for pair in FILES.values() for name in pair if not (self.weights.folder / name).is_file()]
         if missing:
             raise CannotGenerate(
                 f"{self.weights.name} is not Mustango's checkpoint: it has no {missing[0]}.",
                 "Give declare-lab/mustango, or a folder with all of its files.",
             )
         if self.given.offload != "none":
-            raise CannotGenerate(
-                "mustango has no offload.", "Leave it out; use half precision or smaller batches."
-            )
+            raise CannotGenerate("mustango has no offload.", "Leave it out; use half precision or smaller batches.")
         self.dtype = dtype_of(self.given, self.device)
-        text, beats = (
-            _lent(self.given.located(name)) for name in (self.given.text_model, self.given.beats_model)
-        )
+        text, beats = (_lent(self.given.located(name)) for name in (self.given.text_model, self.given.beats_model))
         tokenizer = library("transformers").AutoTokenizer.from_pretrained
         self._tokenizer: Any = loaded(text, tokenizer)
         self._beat_tokenizer: Any = loaded(beats, tokenizer)
@@ -162,15 +154,11 @@ class Mustango(ModelGenerator):
         networks.load_whole(beat_model, state["beats"])
         chord_model = transformers.T5ForConditionalGeneration(text_config)
         # FLAN-T5 has an output layer of its own, which Transformers ties to the input until both are loaded.
-        chord_model.lm_head.weight = library("torch").nn.Parameter(
-            chord_model.lm_head.weight.detach().clone()
-        )
+        chord_model.lm_head.weight = library("torch").nn.Parameter(chord_model.lm_head.weight.detach().clone())
         networks.load_whole(chord_model, state["chords"])
         vae = networks.autoencoder(self.weights.described(FILES["vae"][0]), state["vae"])
         # What reads the text runs once for each prompt and stays in full precision.
-        full_precision = [
-            part.to(self.device).eval() for part in (encoder, embedding, beat_model, chord_model)
-        ]
+        full_precision = [part.to(self.device).eval() for part in (encoder, embedding, beat_model, chord_model)]
         self._model_text, self._model_embedding, self._model_beats, self._model_chords = full_precision
         half_precision = (unet, vae, networks.vocoder(state["vae"]))
         halved = [part.to(self.device, self.dtype).eval() for part in half_precision]
@@ -194,9 +182,7 @@ class Mustango(ModelGenerator):
             timestamps = " , ".join(str(time) for time in times)
             # The letters "\n", not a new line: what the model was trained with.
             question = f"Caption: {text} \\n Timestamps: {timestamps} \\n Max Beat: {per_bar}"
-            words = self._tokenizer(question, max_length=512, truncation=True, return_tensors="pt").to(
-                self.device
-            )
+            words = self._tokenizer(question, max_length=512, truncation=True, return_tensors="pt").to(self.device)
             answer = self._model_chords.generate(
                 **words, min_length=8, max_length=128, num_beams=5, early_stopping=True
             )
@@ -246,8 +232,7 @@ class Mustango(ModelGenerator):
         words = self._tokenizer(list(texts), truncation=True, return_tensors="pt", **padding).to(self.device)
         hidden = self._model_text(input_ids=words["input_ids"], attention_mask=words["attention_mask"])[0]
         beats = [
-            _padded([(time, number + 1) for time, number in piece.beats], self._networks.BEATS, 2)
-            for piece in music
+            _padded([(time, number + 1) for time, number in piece.beats], self._networks.BEATS, 2) for piece in music
         ]
         chords = [_padded(piece.chords or ((0.0, 1, 1, 1),), self._networks.CHORDS, 4) for piece in music]
         table = partial(torch.tensor, device=self.device)
@@ -257,26 +242,15 @@ class Mustango(ModelGenerator):
             self._model_embedding.beats(beat[..., 1].long(), beat[..., 0]),
             self._model_embedding.chords(*(chord[..., column].long() for column in (1, 2, 3)), chord[..., 0]),
         ]
-        masks = [
-            words["attention_mask"] == 1,
-            table([mask for _, mask in beats]),
-            table([mask for _, mask in chords]),
-        ]
+        masks = [words["attention_mask"] == 1, table([mask for _, mask in beats]), table([mask for _, mask in chords])]
         return torch.cat(parts, dim=1).to(self.dtype), torch.cat(masks, dim=1)
 
     def _sampling(self) -> Mapping[str, object]:
         lent = {"text_model": self.given.text_model, "beats_model": self.given.beats_model}
-        return {
-            "seconds": self.seconds,
-            **self.given.settings.model_dump(),
-            **lent,
-            "scheduler": "DDPMScheduler",
-        }
+        return {"seconds": self.seconds, **self.given.settings.model_dump(), **lent, "scheduler": "DDPMScheduler"}
 
 
-def _padded(
-    rows: Sequence[Sequence[float]], length: int, columns: int
-) -> tuple[list[list[float]], list[bool]]:
+def _padded(rows: Sequence[Sequence[float]], length: int, columns: int) -> tuple[list[list[float]], list[bool]]:
     """Rows up to ``length``, and which are real; the others have the last one's time and the types of padding."""
     last = rows[-1][0] if rows else 0.0
     more = length - len(rows)

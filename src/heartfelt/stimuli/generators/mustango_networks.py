@@ -55,11 +55,7 @@ class ThreeAttentions(nn.Module):  # type: ignore[misc]  # torch is not read by 
         masks = encoder_attention_mask.split(lengths, dim=-1)
         for part, state, mask in zip((self.text, self.beats, self.chords), states, masks, strict=True):
             hidden_states = part(
-                hidden_states,
-                encoder_hidden_states=state,
-                encoder_attention_mask=mask,
-                return_dict=False,
-                **options,
+                hidden_states, encoder_hidden_states=state, encoder_attention_mask=mask, return_dict=False, **options
             )[0]
         return (hidden_states,)
 
@@ -187,9 +183,7 @@ def vocoder(state: Mapping[str, Any]) -> Any:
     """The HiFi-GAN stored with the autoencoder, as Transformers' own."""
     from transformers import SpeechT5HifiGan, SpeechT5HifiGanConfig
 
-    weights = {
-        name.removeprefix("vocoder."): value for name, value in state.items() if name.startswith("vocoder.")
-    }
+    weights = {name.removeprefix("vocoder."): value for name, value in state.items() if name.startswith("vocoder.")}
     for name in [name for name in weights if name.endswith(".weight_v")]:
         direction, length = weights.pop(name), weights.pop(f"{name[:-1]}g")
         norms = direction.flatten(1).norm(dim=1).reshape(-1, *[1] * (direction.dim() - 1))

@@ -38,9 +38,7 @@ class DiffusionSampling(Sampling):
     """What diffusion models share. Where a value is left out, it is the pipeline's own."""
 
     steps: Annotated[int | None, Field(ge=1, le=1000, description="denoising steps")] = None
-    guidance_scale: Annotated[
-        float | None, Field(ge=0, le=50, description="how closely it follows the text")
-    ] = None
+    guidance_scale: Annotated[float | None, Field(ge=0, le=50, description="how closely it follows the text")] = None
     negative_prompt: Annotated[str | None, Field(description="what the result shall not be")] = None
 
 
@@ -117,9 +115,7 @@ class PipelineGenerator(ModelGenerator):
         if not tokens_left or min(tokens_left) <= 0:
             return None
         return Unusable(
-            self.kind,
-            f"The prompt has {min(tokens_left)} tokens more than the model reads.",
-            "Shorten the prompt.",
+            self.kind, f"The prompt has {min(tokens_left)} tokens more than the model reads.", "Shorten the prompt."
         )
 
     def _default(self, name: str) -> object:
@@ -171,9 +167,7 @@ class AudioLdm2(PipelineGenerator):
         per_second = self.rate / math.prod(vocoder.upsample_rates)
         least = self._model.vae_scale_factor / per_second
         if self.seconds < least:
-            raise InputError(
-                f"{self.weights.name} makes at least {least:.2f} s.", "Ask for more seconds and crop."
-            )
+            raise InputError(f"{self.weights.name} makes at least {least:.2f} s.", "Ask for more seconds and crop.")
 
     def _alike(self, prompt: StimulusPrompt) -> Hashable:
         # A longer neighbour would shift the positions of the language model's output.

@@ -57,9 +57,7 @@ class PythonGenerator:
     def generate(self, prompt: StimulusPrompt, seed: int = 0) -> GeneratedMedium:
         return self.generate_many([prompt], [seed])[0]
 
-    def generate_many(
-        self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]
-    ) -> Sequence[GeneratedMedium]:
+    def generate_many(self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]) -> Sequence[GeneratedMedium]:
         many = getattr(self.maker, "generate_many", None)
         if many is not None:
             return list(many(prompts, seeds))
@@ -94,8 +92,7 @@ def _build(settings: PythonSettings, device: str) -> PythonGenerator:
         maker = function(**arguments)
     except TypeError as error:
         raise CannotGenerate(
-            f"{settings.call} cannot be called with these settings: {error}.",
-            "Correct 'settings' in make.yaml.",
+            f"{settings.call} cannot be called with these settings: {error}.", "Correct 'settings' in make.yaml."
         ) from error
     if not callable(getattr(maker, "generate", None)) and not callable(getattr(maker, "generate_many", None)):
         raise CannotGenerate(

@@ -21,9 +21,7 @@ class SynthSettings(GeneratorSettings):
 
     style: Annotated[
         str | None,
-        Field(
-            description="the built-in system that renders, such as Sinewood; the system's own name if left out"
-        ),
+        Field(description="the built-in system that renders, such as Sinewood; the system's own name if left out"),
     ] = None
 
 

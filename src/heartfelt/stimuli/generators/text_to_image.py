@@ -70,8 +70,7 @@ class TextToImage(PipelineGenerator):
         for name in sampling.more or {}:
             if name not in self._arguments or name in {"prompt", "generator", "output_type", "return_dict"}:
                 raise InputError(
-                    f"{type(self._model).__name__} takes no '{name}'.",
-                    suggestion(name, self._arguments, "It takes"),
+                    f"{type(self._model).__name__} takes no '{name}'.", suggestion(name, self._arguments, "It takes")
                 )
         size = {name: getattr(sampling, name) or self.given.size for name in ("width", "height")}
         self.size = {name: pixels for name, pixels in size.items() if pixels is not None}
@@ -89,9 +88,7 @@ class TextToImage(PipelineGenerator):
         return tuple(len(part(prompt.text)["input_ids"]) for part in tokenizers if part is not None)
 
     def _render(self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]) -> Sequence[GeneratedMedium]:
-        arguments = (
-            self._shared(self.given.settings, prompts, seeds) | self.size | (self.given.settings.more or {})
-        )
+        arguments = self._shared(self.given.settings, prompts, seeds) | self.size | (self.given.settings.more or {})
         result = self._call(**arguments, output_type="np")
         flagged = getattr(result, "nsfw_content_detected", None) or [False] * len(prompts)
         return [_picture(pixels, bool(flag)) for pixels, flag in zip(result.images, flagged, strict=True)]
@@ -106,9 +103,7 @@ def _picture(pixels: Any, flagged: bool) -> GeneratedMedium:
     from PIL import Image
 
     if flagged:
-        return Unusable(
-            "image", "The model's safety checker held the image back and returned a black one instead."
-        )
+        return Unusable("image", "The model's safety checker held the image back and returned a black one instead.")
     array = np.asarray(pixels, dtype=np.float32)
     if not np.isfinite(array).all():
         return Unusable.not_finite("image", "pixels")

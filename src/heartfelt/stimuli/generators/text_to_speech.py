@@ -48,13 +48,10 @@ class SpeechSampling(Sampling):
         ),
     ] = None
     vocoder: Annotated[
-        str | None,
-        Field(description="SpeechT5: from spectrogram to sound; microsoft/speecht5_hifigan if left out"),
+        str | None, Field(description="SpeechT5: from spectrogram to sound; microsoft/speecht5_hifigan if left out")
     ] = None
     speaker: Annotated[int | None, Field(ge=0, description="VITS: number of the speaker")] = None
-    speaking_rate: Annotated[float | None, Field(gt=0, le=10, description="VITS: 1 is the usual speed")] = (
-        None
-    )
+    speaking_rate: Annotated[float | None, Field(gt=0, le=10, description="VITS: 1 is the usual speed")] = None
     noise_scale: Annotated[float | None, Field(ge=0, le=5, description="VITS: variation of the voice")] = None
     noise_scale_duration: Annotated[float | None, Field(ge=0, le=5, description="VITS: of the rhythm")] = None
     temperature: Annotated[float | None, Field(gt=0, le=5, description="Bark: randomness")] = None
@@ -84,8 +81,7 @@ class TextToSpeech(ModelGenerator):
         wrong = sorted(set(self.given.settings.model_dump(exclude_none=True)) - ONLY[self.type])
         if wrong:
             raise CannotGenerate(
-                f"A {self.type} model has no setting '{wrong[0]}'.",
-                f"It has {', '.join(sorted(ONLY[self.type]))}.",
+                f"A {self.type} model has no setting '{wrong[0]}'.", f"It has {', '.join(sorted(ONLY[self.type]))}."
             )
         if self.given.offload != "none":
             raise CannotGenerate("text-to-speech has no offload.", "Leave it out; these models are small.")
@@ -152,25 +148,20 @@ class TextToSpeech(ModelGenerator):
             return None
         speaker = self.given.settings.speaker
         options = {} if speaker is None else {"speaker_id": speaker}
-        return self._model(
-            input_ids=tokens["input_ids"], attention_mask=tokens["attention_mask"], **options
-        ).waveform[0]
+        return self._model(input_ids=tokens["input_ids"], attention_mask=tokens["attention_mask"], **options).waveform[
+            0
+        ]
 
     def _speak_speecht5(self, text: str) -> Any:
         tokens = self._reader(text, return_tensors="pt").to(self.device)
-        return self._model.generate_speech(
-            tokens["input_ids"], self._model_voice, vocoder=self._model_vocoder
-        )
+        return self._model.generate_speech(tokens["input_ids"], self._model_voice, vocoder=self._model_vocoder)
 
     def _speak_bark(self, text: str) -> Any:
         sampling = self.given.settings
         tokens = self._reader(text, voice_preset=sampling.voice, return_tensors="pt").to(self.device)
         options: dict[str, Any] = {"semantic_do_sample": True, "coarse_do_sample": True}
         if sampling.temperature is not None:
-            options |= {
-                "semantic_temperature": sampling.temperature,
-                "coarse_temperature": sampling.temperature,
-            }
+            options |= {"semantic_temperature": sampling.temperature, "coarse_temperature": sampling.temperature}
         return self._model.generate(**tokens, **options)[0]
 
     def _sampling(self) -> Mapping[str, object]:
@@ -187,8 +178,7 @@ def _vector(file: str, size: int) -> Any:
         )
     except (OSError, ValueError) as error:
         raise InputError(
-            f"The voice {file} cannot be read: {error}.",
-            "Give a .npy file, or text with one number per line.",
+            f"The voice {file} cannot be read: {error}.", "Give a .npy file, or text with one number per line."
         ) from error
     numbers = np.asarray(numbers, dtype=np.float32).reshape(-1)
     if numbers.size != size or not np.isfinite(numbers).all():

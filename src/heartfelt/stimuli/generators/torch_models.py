@@ -132,9 +132,7 @@ def weights_of(name: str, revision: str | None = None, *, pipeline: bool = False
     with listening("diffusers"):
         fetch = library("diffusers").DiffusionPipeline.download if pipeline else None
         model_folder = hub_folder(name, revision, fetch)
-    return ModelFolder(
-        name, model_folder, model_folder.name if model_folder.parent.name == "snapshots" else ""
-    )
+    return ModelFolder(name, model_folder, model_folder.name if model_folder.parent.name == "snapshots" else "")
 
 
 def _content_of(folder: Path) -> str:
@@ -345,9 +343,7 @@ class ModelGenerator(ABC):
     def generate(self, prompt: StimulusPrompt, seed: int = 0) -> GeneratedMedium:
         return self.generate_many([prompt], [seed])[0]
 
-    def generate_many(
-        self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]
-    ) -> Sequence[GeneratedMedium]:
+    def generate_many(self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]) -> Sequence[GeneratedMedium]:
         groups: dict[Hashable, list[int]] = {}
         out: dict[int, GeneratedMedium] = {}
         for index, prompt in enumerate(prompts):

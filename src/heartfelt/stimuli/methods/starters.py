@@ -81,9 +81,7 @@ def abx(per_cell: int) -> Sketch:
         f"Excerpts of {MUSIC_SECONDS:g} s by the built-in synthesiser: the original, and two versions that differ from it "
         "audibly. They are FLAC files of equal length, so that nothing else changes the sound."
     )
-    return Sketch(
-        systems=systems, stimuli=_excerpts(systems, Versions(seconds=MUSIC_SECONDS), per_cell), notes=notes
-    )
+    return Sketch(systems=systems, stimuli=_excerpts(systems, Versions(seconds=MUSIC_SECONDS), per_cell), notes=notes)
 
 
 @STARTERS.register("preference")
@@ -110,9 +108,7 @@ def dcr(per_cell: int) -> Sketch:
 @STARTERS.register("ranking")
 def ranking(per_cell: int) -> Sketch:
     notes = f"Clips of {MUSIC_SECONDS:g} s by four built-in systems for each emotion; a set has one of each."
-    return _music(
-        "ranking", SynthMusic(seconds=MUSIC_SECONDS), per_cell, notes, "music that conveys: {intent}"
-    )
+    return _music("ranking", SynthMusic(seconds=MUSIC_SECONDS), per_cell, notes, "music that conveys: {intent}")
 
 
 @STARTERS.register("arena")
@@ -140,9 +136,7 @@ def continuous(per_cell: int) -> Sketch:
 
 
 def _excerpts(systems: Iterable[str], maker: Versions, per_cell: int) -> tuple[StarterStimulus, ...]:
-    return _by_prompt(
-        systems, EXCERPTS, maker, per_cell, lambda name, number: (INSTRUMENTS[name], f"{name} {number}")
-    )
+    return _by_prompt(systems, EXCERPTS, maker, per_cell, lambda name, number: (INSTRUMENTS[name], f"{name} {number}"))
 
 
 def _by_prompt(
@@ -179,9 +173,7 @@ def _music(recipe: str, maker: ClipMaker, per_cell: int, notes: str, template: s
     prompts = prompts_for(intents, list(MUSIC_STYLES), per_cell=per_cell, template=template or "{intent}")
     rows = (
         StarterStimulus(
-            ask,
-            clips,
-            {"system": ask.system, "intent": ask.intent, **({"prompt": ask.text} if template else {})},
+            ask, clips, {"system": ask.system, "intent": ask.intent, **({"prompt": ask.text} if template else {})}
         )
         for ask in prompts
     )

@@ -69,19 +69,13 @@ def cropped(clip: audio.Audio, stimulus: str, file: str, options: PrepareOptions
 def _start(clip: audio.Audio, stimulus: str, options: PrepareOptions, seed: int, marks: _Marks) -> int:
     seconds = options.seconds or clip.seconds
     if options.crop == "random":
-        return audio.crop_start(
-            clip.frames, clip.rate, seconds, seed=seed, name=stimulus, between=options.between
-        )
+        return audio.crop_start(clip.frames, clip.rate, seconds, seed=seed, name=stimulus, between=options.between)
     if options.crop == "start":
         return marks.earliest
     if options.crop == "centre":
         return (marks.earliest + marks.latest) // 2
     allowed = _energetic_starts(clip, seconds, marks)
-    return int(
-        stream(seed, "make", "energy", stimulus).choice(
-            allowed if allowed.size else np.array([marks.earliest])
-        )
-    )
+    return int(stream(seed, "make", "energy", stimulus).choice(allowed if allowed.size else np.array([marks.earliest])))
 
 
 def _energetic_starts(clip: audio.Audio, seconds: float, marks: _Marks) -> Ints:

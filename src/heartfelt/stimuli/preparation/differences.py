@@ -36,8 +36,6 @@ def system_difference(measure: str, rows: Sequence[tuple[str, float]]) -> System
 
 
 def _mean(values: Sequence[float]) -> Estimate:
-    estimate = Estimate(
-        value=float(np.mean(values)), method="mean over stimuli", counts={"stimuli": len(values)}
-    )
+    estimate = Estimate(value=float(np.mean(values)), method="mean over stimuli", counts={"stimuli": len(values)})
     ends = t_mean(np.array(values), 0.95)
     return estimate if ends is None else replace(estimate, low=ends[0], high=ends[1], interval="Student's t")

@@ -119,9 +119,7 @@ def prepare(
     suffix = chosen.format or (".webp" if study.media == "image" else ".opus")
     suffixes = SUFFIXES if study.media == "image" else audio.AUDIO_SUFFIXES
     if suffix not in suffixes:
-        raise UnknownNameError(
-            f"No file can be written as '{suffix}'.", suggestion(suffix, suffixes, "Formats")
-        )
+        raise UnknownNameError(f"No file can be written as '{suffix}'.", suggestion(suffix, suffixes, "Formats"))
     step = _prepare_picture if study.media == "image" else _prepare_sound
     targets = _targets([original for _, original in jobs], suffix)
     results: list[Result] = []
@@ -139,11 +137,7 @@ def prepare(
     columns = frame.get_column("system").cast(pl.String).to_list() if "system" in frame.columns else []
     systems = {name: system for (name, _), system in zip(jobs, columns, strict=False) if system is not None}
     preparation = PreparationResult(
-        study=study.name,
-        options=chosen,
-        stimuli=tuple(done),
-        differences=_differences(done, systems),
-        systems=systems,
+        study=study.name, options=chosen, stimuli=tuple(done), differences=_differences(done, systems), systems=systems
     )
     table = _manifest(frame, done)
     if manifest.suffix.lower() in PARQUET:
@@ -167,11 +161,7 @@ def _targets(originals: Sequence[str | None], suffix: str) -> list[str]:
 
 
 def _attempt(
-    step: Callable[[_Job, _Settings], Result],
-    settings: _Settings,
-    name: str,
-    original: str | None,
-    target: str,
+    step: Callable[[_Job, _Settings], Result], settings: _Settings, name: str, original: str | None, target: str
 ) -> Result:
     """One stimulus; what fails becomes its problem, and leaves no prepared file behind."""
     if original is None:
@@ -181,9 +171,7 @@ def _attempt(
         return step(_Job(name, original, source, target), settings)
     except HeartfeltError as error:
         (settings.root / target).unlink(missing_ok=True)
-        return PreparedStimulus(
-            stimulus=name, original=original, problem=f"{error.problem} {error.fix}".strip()
-        ), None
+        return PreparedStimulus(stimulus=name, original=original, problem=f"{error.problem} {error.fix}".strip()), None
 
 
 # --- sound ------------------------------------------------------------------------------------------------------------
@@ -227,15 +215,11 @@ def _prepare_sound(job: _Job, settings: _Settings) -> Result:
         samples, peak = samples / np.float32(peak), 1.0
         notes.append("lowered because its peaks passed full scale")
     heard = (
-        settings.vocals(samples, rate)
-        if settings.vocals is not None and options.content == "instrumental"
-        else None
+        settings.vocals(samples, rate) if settings.vocals is not None and options.content == "instrumental" else None
     )
     notes += [f"a voice is likely (score {heard.score:.2f})"] if heard is not None and heard.likely else []
     spoken = speech_rate(samples, rate) if options.content == "speech" else None
-    notes += (
-        ["no syllable was found"] if options.content == "speech" and not (spoken and spoken.syllables) else []
-    )
+    notes += ["no syllable was found"] if options.content == "speech" and not (spoken and spoken.syllables) else []
     path = audio.write_audio(settings.root / job.target, samples, rate)
     prepared = PreparedStimulus(
         stimulus=job.stimulus,
@@ -277,10 +261,7 @@ def _with_rates(done: Sequence[PreparedStimulus]) -> list[PreparedStimulus]:
     usual = float(np.median(rates))
     spread = max(1.4826 * float(np.median(np.abs(rates - usual))), 0.1 * usual)
     return [
-        _noted(
-            stimulus,
-            f"spoken at {stimulus.speech_rate:.1f} syllables per second, where {usual:.1f} are usual",
-        )
+        _noted(stimulus, f"spoken at {stimulus.speech_rate:.1f} syllables per second, where {usual:.1f} are usual")
         if stimulus.speech_rate is not None and abs(stimulus.speech_rate - usual) > _UNUSUAL * spread
         else stimulus
         for stimulus in done
@@ -301,11 +282,7 @@ def _prepare_picture(job: _Job, settings: _Settings) -> Result:
     path = PictureFile(image).save(settings.root / job.target)
     brightness = measure_image(image).brightness
     prepared = PreparedStimulus(
-        stimulus=job.stimulus,
-        original=job.original,
-        brightness=brightness,
-        width=image.width,
-        height=image.height,
+        stimulus=job.stimulus, original=job.original, brightness=brightness, width=image.width, height=image.height
     )
     return _written(prepared, job, path, notes), image_hash(image)
 
@@ -352,9 +329,7 @@ def _with_duplicates(results: Sequence[Result], groups: Ints, words: str) -> lis
     ]
 
 
-def _differences(
-    done: Sequence[PreparedStimulus], systems: Mapping[str, str]
-) -> tuple[SystemDifference, ...]:
+def _differences(done: Sequence[PreparedStimulus], systems: Mapping[str, str]) -> tuple[SystemDifference, ...]:
     tests = [
         system_difference(
             words,
@@ -372,9 +347,7 @@ def _differences(
 def _manifest(frame: pl.DataFrame, done: Sequence[PreparedStimulus]) -> pl.DataFrame:
     """The manifest with the prepared files in place of the originals, and the numbers that decided them."""
     names = [
-        part.name
-        for part in fields(PreparedStimulus)
-        if part.name not in {"stimulus", "problem", "width", "height"}
+        part.name for part in fields(PreparedStimulus) if part.name not in {"stimulus", "problem", "width", "height"}
     ]
     columns = {name: [getattr(stimulus, name) for stimulus in done] for name in names}
     # A stimulus that could not be prepared keeps the place its file would have, so that it counts as missing.

@@ -79,25 +79,10 @@ _LAYOUTS = (
         arousal_sd="Arousal SD",
     ),
     _Columns(
-        layout="ANEW",
-        word=("Word", "word"),
-        valence="ValMn",
-        arousal="AroMn",
-        valence_sd="ValSD",
-        arousal_sd="AroSD",
+        layout="ANEW", word=("Word", "word"), valence="ValMn", arousal="AroMn", valence_sd="ValSD", arousal_sd="AroSD"
     ),
-    _Columns(
-        layout=_OWN,
-        word=("term", "Word", "word"),
-        valence="valence",
-        arousal="arousal",
-    ),
-    _Columns(
-        layout=_OWN,
-        word=("Word", "term", "word"),
-        valence="Valence",
-        arousal="Arousal",
-    ),
+    _Columns(layout=_OWN, word=("term", "Word", "word"), valence="valence", arousal="arousal"),
+    _Columns(layout=_OWN, word=("Word", "term", "word"), valence="Valence", arousal="Arousal"),
 )
 
 
@@ -125,9 +110,7 @@ def read_norms(path: Path, limits: tuple[float, float] | None = None) -> Norms:
         (pl.col("word").str.len_chars() > 0) & pl.col("valence").is_finite() & pl.col("arousal").is_finite()
     ).unique("word", keep="first", maintain_order=True)
     if not complete.height:
-        raise InputError(
-            f"{path} holds no word with a valence and an arousal.", "Get a complete copy of the file."
-        )
+        raise InputError(f"{path} holds no word with a valence and an arousal.", "Get a complete copy of the file.")
     low, high = limits or _limits(complete)
     outside = complete.filter(pl.any_horizontal(~pl.col("valence", "arousal").is_between(low, high)))
     if outside.height:
@@ -163,13 +146,10 @@ def _limits(table: pl.DataFrame) -> tuple[float, float]:
 def published_norms(recipe: str | None = None) -> Norms:
     """The words of a recipe with the coordinates that were published for them; by default the first that has any."""
     name = recipe or reference_recipe()
-    intents = [
-        intent for intent in recipe_study(name).intents if {"valence", "arousal"} <= set(intent.reference)
-    ]
+    intents = [intent for intent in recipe_study(name).intents if {"valence", "arousal"} <= set(intent.reference)]
     if not intents:
         raise InputError(
-            f"The intents of the recipe '{name}' have no valence and arousal.",
-            "Give a file of norms with --norms.",
+            f"The intents of the recipe '{name}' have no valence and arousal.", "Give a file of norms with --norms."
         )
     axes = {axis: [intent.reference[axis] for intent in intents] for axis in ("valence", "arousal")}
     credit = (recipe_study(name).credit or f"the recipe {name}").strip().rstrip(".")
@@ -194,9 +174,7 @@ class ChosenIntents:
 
 
 def choose_intents(
-    norms: Norms,
-    words: Iterable[str] | None = None,
-    options: IntentOptions | None = None,
+    norms: Norms, words: Iterable[str] | None = None, options: IntentOptions | None = None
 ) -> ChosenIntents:
     """As many words for every quadrant, from ``words`` (all of the norms if left out)."""
     options = options or IntentOptions()
@@ -285,8 +263,7 @@ def _notes(chosen: pl.DataFrame, unknown: Sequence[str]) -> Iterable[str]:
             yield f"'{first}' and '{second}' may be forms of one word."
     for axis, other_axis in (("valence", "arousal"), ("arousal", "valence")):
         high, low = (
-            chosen.filter((pl.col(other_axis) > MIDDLE) == side)[axis].to_numpy().mean()
-            for side in (True, False)
+            chosen.filter((pl.col(other_axis) > MIDDLE) == side)[axis].to_numpy().mean() for side in (True, False)
         )
         if abs(high - low) > 1:
             yield (

@@ -77,8 +77,7 @@ def prompts_for(
         text = (templates or {}).get(system, template)
         if "{intent}" not in text:
             raise InputError(
-                f"The template '{text}' of {system} does not mention the intent.",
-                "Write {intent} where it belongs.",
+                f"The template '{text}' of {system} does not mention the intent.", "Write {intent} where it belongs."
             )
         for intent, coordinates in intents.items():
             words = text.replace("{intent}", intent)

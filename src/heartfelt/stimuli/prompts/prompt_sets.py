@@ -94,9 +94,7 @@ def read_prompts(source: Path) -> PromptSet:
         lines = [line.strip() for _, line in numbered_lines(source)]
         parts = [line.partition("\t") for line in lines]
         if all(tab for _, tab, _ in parts):
-            return _distinct(
-                [name.strip() for name, _, _ in parts], [text for _, _, text in parts], {}, source
-            )
+            return _distinct([name.strip() for name, _, _ in parts], [text for _, _, text in parts], {}, source)
         return _distinct([f"p{line_number}" for line_number in range(1, len(lines) + 1)], lines, {}, source)
     table = read_table(source)
     text = next((name for name in _TEXTS if name in table.columns), None)
@@ -107,20 +105,14 @@ def read_prompts(source: Path) -> PromptSet:
     table = table.filter(pl.col(str(text)).cast(pl.String).str.strip_chars().str.len_chars() > 0)
     numbered = [f"p{row_number}" for row_number in range(1, table.height + 1)]
     names = numbered if name is None else table[name].cast(pl.String).fill_null("").to_list()
-    sources = (
-        {} if of is None else dict(zip(names, table[of].cast(pl.String).fill_null("").to_list(), strict=True))
-    )
+    sources = {} if of is None else dict(zip(names, table[of].cast(pl.String).fill_null("").to_list(), strict=True))
     return _distinct(names, table[str(text)].cast(pl.String).to_list(), sources, source)
 
 
-def _distinct(
-    names: Sequence[str], texts: Sequence[str], sources: Mapping[str, str], where: Path
-) -> PromptSet:
+def _distinct(names: Sequence[str], texts: Sequence[str], sources: Mapping[str, str], where: Path) -> PromptSet:
     doubled = [name for name, count in Counter(names).items() if count > 1 or not name]
     if doubled:
-        raise InputError(
-            f"{where}: two prompts have the id '{doubled[0]}'.", "Give every prompt an id of its own."
-        )
+        raise InputError(f"{where}: two prompts have the id '{doubled[0]}'.", "Give every prompt an id of its own.")
     return PromptSet(dict(zip(names, texts, strict=True)), sources)
 
 
@@ -148,9 +140,7 @@ def read_aspects(path: Path) -> dict[str, tuple[str, ...]]:
         isinstance(aspect_words, list) and aspect_words for aspect_words in content.values()
     ):
         raise InputError(f"{path} holds no lists of words by aspect.", fix)
-    return {
-        str(name): tuple(str(word).lower() for word in aspect_words) for name, aspect_words in content.items()
-    }
+    return {str(name): tuple(str(word).lower() for word in aspect_words) for name, aspect_words in content.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,9 +165,7 @@ class PromptCoverage:
         return tuple(np.quantile(list(self.lengths.values()), (0, 0.25, 0.5, 0.75, 1)).tolist())
 
 
-def coverage(
-    prompts: PromptSet, aspects: Mapping[str, Iterable[str]] = ASPECTS, near: float = NEAR
-) -> PromptCoverage:
+def coverage(prompts: PromptSet, aspects: Mapping[str, Iterable[str]] = ASPECTS, near: float = NEAR) -> PromptCoverage:
     """What the prompts cover, which mention no aspect, and which are the same or nearly so."""
     require(bool(prompts.prompts), "There are no prompts.", "Give a file with a prompt per line or row.")
     tokens = {name: words(text) for name, text in prompts.prompts.items()}
@@ -194,9 +182,7 @@ def coverage(
     return PromptCoverage(
         lengths={name: len(token_list) for name, token_list in tokens.items()},
         diversity=diversity(list(prompts.prompts.values())),
-        aspects={
-            aspect: sum(aspect in prompt_aspects for prompt_aspects in mentioned.values()) for aspect in lists
-        },
+        aspects={aspect: sum(aspect in prompt_aspects for prompt_aspects in mentioned.values()) for aspect in lists},
         without_aspect=tuple(name for name, prompt_aspects in mentioned.items() if not prompt_aspects),
         duplicates=tuple(tuple(group) for group in groups.values() if len(group) > 1),
         near_duplicates=tuple(_near(first, sets, near)),
@@ -204,9 +190,7 @@ def coverage(
     )
 
 
-def _near(
-    names: Sequence[str], sets: Mapping[str, frozenset[str]], near: float
-) -> list[tuple[str, str, float]]:
+def _near(names: Sequence[str], sets: Mapping[str, frozenset[str]], near: float) -> list[tuple[str, str, float]]:
     """Pairs whose words overlap enough, found through the words they share rather than by comparing every pair.
 
     Two sets of Jaccard similarity s or more share a word among the first n - ceil(s n) + 1 of each, where words are sorted by how
@@ -228,9 +212,7 @@ def _near(
     return sorted(out, key=lambda pair: (-pair[2], pair[:2]))
 
 
-def dealt(
-    prompts: PromptSet, systems: Sequence[str], per_system: int | None = None, seed: int = 0
-) -> pl.DataFrame:
+def dealt(prompts: PromptSet, systems: Sequence[str], per_system: int | None = None, seed: int = 0) -> pl.DataFrame:
     """Which system renders which prompt: ``stimulus, system, prompt, text``, a row per stimulus; ``intent`` where it is known.
 
     By default every system renders every prompt. With ``per_system`` each gets that many, so that every prompt is rendered by as
@@ -243,22 +225,17 @@ def dealt(
     size = len(names) if per_system is None else per_system
     if not 1 <= size <= len(names):
         raise InputError(
-            f"A system cannot get {size} of {len(names)} prompts.",
-            f"Ask for 1 to {len(names)}, or give more prompts.",
+            f"A system cannot get {size} of {len(names)} prompts.", f"Ask for 1 to {len(names)}, or give more prompts."
         )
     rng = stream(seed, "prompts")
     strata: dict[tuple[str, int], list[str]] = {}
     for name in (names[index] for index in rng.permutation(len(names))):
         length = len(words(prompts.prompts[name]))
-        strata.setdefault(
-            (prompts.sources.get(name, ""), (3 * length > _LONG) + (length > _LONG)), []
-        ).append(name)
+        strata.setdefault((prompts.sources.get(name, ""), (3 * length > _LONG) + (length > _LONG)), []).append(name)
     # Every stratum is strewn evenly over the order, so any run of neighbours has its share of each; systems take runs in turn,
     # around and around, so no prompt is taken twice more often than another.
     position_of = {
-        name: (index + 0.5) / len(stratum)
-        for stratum in strata.values()
-        for index, name in enumerate(stratum)
+        name: (index + 0.5) / len(stratum) for stratum in strata.values() for index, name in enumerate(stratum)
     }
     order = sorted(names, key=lambda name: position_of[name])
     assignments = (

@@ -112,8 +112,7 @@ def _background(means: Look, wide: int) -> PilImage:
     from PIL import Image
 
     top, bottom = (
-        np.array(_colour(means.hue, 0.75 * means.saturation, means.brightness * light))
-        for light in (1.06, 0.94)
+        np.array(_colour(means.hue, 0.75 * means.saturation, means.brightness * light)) for light in (1.06, 0.94)
     )
     fade = np.linspace(0.0, 1.0, wide)[:, None]
     column = np.rint(top * (1.0 - fade) + bottom * fade).astype(np.uint8)
@@ -143,8 +142,7 @@ def _shape(canvas: PilImage, means: Look, style: ImageSystem, rng: np.random.Gen
         edge = _colour(
             means.hue,
             means.saturation,
-            means.brightness
-            * (1.0 - 2.5 * means.spread if style.opacity == 1.0 else 1.0 + 2.0 * means.spread),
+            means.brightness * (1.0 - 2.5 * means.spread if style.opacity == 1.0 else 1.0 + 2.0 * means.spread),
         )
         draw.line([*path, path[0]], fill=(*edge, 255), width=max(1, round(style.outline * wide)))
 
@@ -154,9 +152,7 @@ def outline(
 ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """The outline of one shape around the origin, radius about one: a soft blob at 0, a spiked star at 1."""
     turn = np.linspace(0.0, 2 * np.pi, points, endpoint=False)
-    soft = (
-        1.0 + 0.12 * np.sin(2 * turn + rng.uniform(0, 6.28)) + 0.08 * np.sin(3 * turn + rng.uniform(0, 6.28))
-    )
+    soft = 1.0 + 0.12 * np.sin(2 * turn + rng.uniform(0, 6.28)) + 0.08 * np.sin(3 * turn + rng.uniform(0, 6.28))
     spikes = int(rng.integers(4, 9))
     saw = np.abs(((turn * spikes / (2 * np.pi) + rng.random()) % 1.0) * 2.0 - 1.0)
     radius = (1.0 - angularity) * soft + angularity * (0.38 + 1.1 * saw**1.6)
@@ -164,9 +160,7 @@ def outline(
 
 
 def _colour(hue: float, saturation: float, brightness: float) -> Colour:
-    red, green, blue = colorsys.hsv_to_rgb(
-        hue, min(max(saturation, 0.0), 1.0), min(max(brightness, 0.0), 1.0)
-    )
+    red, green, blue = colorsys.hsv_to_rgb(hue, min(max(saturation, 0.0), 1.0), min(max(brightness, 0.0), 1.0))
     return round(255 * red), round(255 * green), round(255 * blue)
 
 

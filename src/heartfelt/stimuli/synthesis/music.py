@@ -19,18 +19,7 @@ from heartfelt.media.sound import Samples
 from heartfelt.simulate.conveyed_emotion import ConveyanceProfile, conveyed, profile, system_of
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 from heartfelt.stimuli.synthesis.score import MusicalMeans, Note, compose, plan
-from heartfelt.stimuli.synthesis.voices import (
-    Tone,
-    Voice,
-    Wave,
-    brass,
-    chip,
-    drum,
-    plucked,
-    room,
-    soft_clip,
-    warm,
-)
+from heartfelt.stimuli.synthesis.voices import Tone, Voice, Wave, brass, chip, drum, plucked, room, soft_clip, warm
 from heartfelt.streams import stream
 
 NAME = "synth-music"
@@ -81,9 +70,7 @@ def render_clip(
     ``name`` is the stimulus id; with ``seed`` it decides everything chance decides.
     """
     if not 0.5 <= seconds <= 600 or not 8_000 <= rate <= 96_000:
-        raise InputError(
-            f"Cannot render {seconds:g} s at {rate} Hz.", "Ask for 0.5 to 600 s at 8,000 to 96,000 Hz."
-        )
+        raise InputError(f"Cannot render {seconds:g} s at {rate} Hz.", "Ask for 0.5 to 600 s at 8,000 to 96,000 Hz.")
     means, notes = score(valence, arousal, system=system, seconds=seconds, seed=seed, name=name)
     style = system_of(NAME, system, MUSIC_SYSTEMS)
     rng = stream(seed, "make", NAME, "sound", system, name)
@@ -103,8 +90,7 @@ def _sound(note: Note, means: MusicalMeans, style: MusicSystem, rate: int, rng: 
     hertz = 440.0 * 2.0 ** ((note.pitch - 69) / 12)
     part_brightness = means.brightness * (0.7 if note.part == "chord" else 1.0)
     wave = style.voice(
-        Tone(hertz=hertz, seconds=note.seconds, rate=rate, brightness=part_brightness, softness=means.legato),
-        rng,
+        Tone(hertz=hertz, seconds=note.seconds, rate=rate, brightness=part_brightness, softness=means.legato), rng
     )
     return wave * (note.velocity * _BALANCE[note.part])
 

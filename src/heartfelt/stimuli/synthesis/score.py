@@ -99,9 +99,7 @@ def pitch_of(means: MusicalMeans, degree: int, octave: int = 0) -> int:
     return means.tonic + 12 * (octave + degree // 7) + scale[degree % 7]
 
 
-def _chords(
-    means: MusicalMeans, beat: float, span: int, roots: list[int], rng: np.random.Generator
-) -> list[Note]:
+def _chords(means: MusicalMeans, beat: float, span: int, roots: list[int], rng: np.random.Generator) -> list[Note]:
     hits = 1 if means.tempo < 90 else (span // 2 if means.tempo < 125 else span)
     notes = []
     for bar, root in enumerate(roots):
@@ -146,9 +144,7 @@ def _bass(means: MusicalMeans, beat: float, span: int, roots: list[int]) -> list
             part="bass",
             start=(bar * span + index * length) * beat,
             seconds=length * beat * max(means.legato, 0.6),
-            pitch=pitch_of(means, root, -1)
-            - (12 if root > 4 else 0)
-            + (12 if per_bar > span and index % 2 else 0),
+            pitch=pitch_of(means, root, -1) - (12 if root > 4 else 0) + (12 if per_bar > span and index % 2 else 0),
             velocity=0.75 if index == 0 else 0.6,
         )
         for bar, root in enumerate(roots)
@@ -156,9 +152,7 @@ def _bass(means: MusicalMeans, beat: float, span: int, roots: list[int]) -> list
     ]
 
 
-def _melody(
-    means: MusicalMeans, beat: float, span: int, roots: list[int], rng: np.random.Generator
-) -> list[Note]:
+def _melody(means: MusicalMeans, beat: float, span: int, roots: list[int], rng: np.random.Generator) -> list[Note]:
     degree, notes = 7 + (0 if means.lift > 0 else 2), []
     owed = 0.0
     for index in range(len(roots) * span):
@@ -168,9 +162,9 @@ def _melody(
         owed -= count
         for part in range(count):
             strong = part == 0 and index % 2 == 0
-            degree += int(rng.choice([-2, -1, -1, 1, 1, 2])) + int(
-                rng.random() < 0.3 * abs(means.lift)
-            ) * int(np.sign(means.lift))
+            degree += int(rng.choice([-2, -1, -1, 1, 1, 2])) + int(rng.random() < 0.3 * abs(means.lift)) * int(
+                np.sign(means.lift)
+            )
             degree = _within(degree, 5, 14)
             if strong:
                 degree = min(

@@ -75,12 +75,8 @@ def render_voice(
     tempo, phrasing, range or emphasis of their own, as shares from 0 to 1.
     """
     if not 1.0 <= seconds <= 600 or not 8_000 <= rate <= 96_000:
-        raise InputError(
-            f"Cannot speak for {seconds:g} s at {rate} Hz.", "Ask for 1 to 600 s at 8,000 to 96,000 Hz."
-        )
-    how, words = utterance(
-        valence, arousal, system=system, seconds=seconds, seed=seed, name=name, means=means
-    )
+        raise InputError(f"Cannot speak for {seconds:g} s at {rate} Hz.", "Ask for 1 to 600 s at 8,000 to 96,000 Hz.")
+    how, words = utterance(valence, arousal, system=system, seconds=seconds, seed=seed, name=name, means=means)
     rng = stream(seed, "make", NAME, "sound", system, name)
     wave = sound_out(words, how, system_of(NAME, system, VOICE_SYSTEMS).tract, rate, rng)
     return _finish(wave, round(seconds * rate), rate, how.level_db)

@@ -41,9 +41,7 @@ class Tract:
     scale: float
 
 
-def sound_out(
-    utterance: Utterance, means: Delivery, tract: Tract, rate: int, rng: np.random.Generator
-) -> Wave:
+def sound_out(utterance: Utterance, means: Delivery, tract: Tract, rate: int, rng: np.random.Generator) -> Wave:
     """Let ``tract`` speak the utterance; the level is arbitrary."""
     step = max(1, round(_STEP_SECONDS * rate))
     frames = int(np.ceil(sum(sound.seconds for sound in utterance.sounds) * rate / step))

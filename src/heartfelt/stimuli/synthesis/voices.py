@@ -131,11 +131,7 @@ def drum(part: str, velocity: float, rate: int, rng: np.random.Generator) -> Wav
     else:
         noise = rng.standard_normal(frames)
         rough = np.diff(noise, prepend=0.0) * 0.5
-        wave = (
-            rough * np.exp(-time * 90.0)
-            if part == "hat"
-            else 0.45 * (noise * 0.4 + rough) * np.exp(-time * 26.0)
-        )
+        wave = rough * np.exp(-time * 90.0) if part == "hat" else 0.45 * (noise * 0.4 + rough) * np.exp(-time * 26.0)
     wave[-32:] *= np.linspace(1.0, 0.0, 32)
     return wave * velocity
 

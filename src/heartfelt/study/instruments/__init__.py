@@ -57,8 +57,7 @@ def _validated(model: type[M], data: Any, where: str) -> M:
         key = ".".join(str(part) for part in first["loc"])
         problem = str(first["msg"]).removeprefix("Value error, ")
         raise StudyError(
-            f"{where}{f', {key}' if key else ''}: {problem}.",
-            "docs/instruments.md describes an instrument's file.",
+            f"{where}{f', {key}' if key else ''}: {problem}.", "docs/instruments.md describes an instrument's file."
         ) from error
 
 
@@ -192,16 +191,12 @@ class _Uses:
             except UnknownNameError as error:
                 raise StudyError(f"{where}: {error.problem}", error.fix) from error
         if self._folder is None:
-            raise StudyError(
-                f"{where}: '{name}' is a file of a study folder.", "Read the study from its folder."
-            )
+            raise StudyError(f"{where}: '{name}' is a file of a study folder.", "Read the study from its folder.")
         try:
             path = inside(self._folder, name, "the instrument")
         except InputError as error:
             raise StudyError(f"{where}: {error.problem}", error.fix) from error
-        fix = (
-            "Put the instrument's YAML file into the study folder; docs/instruments.md says how to write one."
-        )
+        fix = "Put the instrument's YAML file into the study folder; docs/instruments.md says how to write one."
         return parse_instrument(read_text(path, fix, StudyError), str(path))
 
 

@@ -114,9 +114,7 @@ class LabelSet:
                 out += [column.tobytes() for column in (answers.rater, answers.place, answers.value)]
         return out
 
-    def _sources(
-        self, question: str, rows: Ints
-    ) -> Iterator[tuple[LabelTarget, npt.NDArray[np.bool_], Ints]]:
+    def _sources(self, question: str, rows: Ints) -> Iterator[tuple[LabelTarget, npt.NDArray[np.bool_], Ints]]:
         """Each source's target, which of the rows are its own, and their places in it."""
         start = 0
         for target in self.targets[question]:
@@ -224,9 +222,7 @@ class CellStore:
         try:
             stored = read_json(mark, _Mark)
         except InputError as error:
-            raise InputError(
-                f"{mark} cannot be read.", "Choose another folder, or remove this one first."
-            ) from error
+            raise InputError(f"{mark} cannot be read.", "Choose another folder, or remove this one first.") from error
         if stored != self._mark:
             raise InputError(
                 f"{folder} holds another experiment: {stored.kind} with the recipe '{stored.recipe}'.",
@@ -315,9 +311,7 @@ def _check_sizes(cells: Sequence[ExperimentCell]) -> None:
         )
 
 
-def complete(
-    cells: Sequence[ExperimentCell], fit: CellModel, store: CellStore, questions: Sequence[str]
-) -> list[bool]:
+def complete(cells: Sequence[ExperimentCell], fit: CellModel, store: CellStore, questions: Sequence[str]) -> list[bool]:
     """Which cells have a result already."""
     return [store.read(fit.key(cell), cell, questions) is not None for cell in cells]
 

@@ -36,10 +36,7 @@ def plan_ablation(setup: Setup, fields: Sequence[str] = (), ways: Sequence[str] 
     removed = Removed(setup.pool)
     conditions = [
         ExperimentCondition(
-            name=ALL,
-            cells=crossed(setup.pool, part, setup.options, removed, ALL),
-            trained_on=part,
-            tested_on=part,
+            name=ALL, cells=crossed(setup.pool, part, setup.options, removed, ALL), trained_on=part, tested_on=part
         )
     ]
     for way in ways:
@@ -48,17 +45,10 @@ def plan_ablation(setup: Setup, fields: Sequence[str] = (), ways: Sequence[str] 
             if not questions:
                 continue
             words = f"{way} {name}"
-            cells = crossed(
-                setup.pool, part, setup.options, removed, words, settings=fit.ablated(way, blocks)
-            )
+            cells = crossed(setup.pool, part, setup.options, removed, words, settings=fit.ablated(way, blocks))
             conditions.append(
                 ExperimentCondition(
-                    name=words,
-                    cells=cells,
-                    trained_on=part,
-                    tested_on=part,
-                    reference=ALL,
-                    questions=questions,
+                    name=words, cells=cells, trained_on=part, tested_on=part, reference=ALL, questions=questions
                 )
             )
     if len(conditions) == 1:
@@ -67,10 +57,10 @@ def plan_ablation(setup: Setup, fields: Sequence[str] = (), ways: Sequence[str] 
             f"Use a recipe whose embedding has several; the groups are: {listed(fit.fields)}.",
         )
     conditions.append(shuffled_condition(setup.pool, part, setup.options, removed))
-    about = "One group of features was dropped or kept at a time; differences are from all features, on the same stimuli."
-    return ExperimentPlan(
-        kind="ablate", about=about, conditions=tuple(conditions), removed=removed, mean_of=(ALL,)
+    about = (
+        "One group of features was dropped or kept at a time; differences are from all features, on the same stimuli."
     )
+    return ExperimentPlan(kind="ablate", about=about, conditions=tuple(conditions), removed=removed, mean_of=(ALL,))
 
 
 def _fields(texts: Sequence[str], blocks: Sequence[str]) -> dict[str, list[str]]:
@@ -133,12 +123,7 @@ def plan_mix(setup: Setup, shares: Sequence[float] = SHARES, base: str = "") -> 
     )
     axis = "share of the other data (%)"
     return ExperimentPlan(
-        kind="mix",
-        about=about,
-        conditions=tuple(conditions),
-        removed=removed,
-        axis=axis,
-        mean_of=(reference,),
+        kind="mix", about=about, conditions=tuple(conditions), removed=removed, axis=axis, mean_of=(reference,)
     )
 
 
@@ -201,9 +186,7 @@ def plan_transfer(setup: Setup) -> ExperimentPlan:
         " Differences are from training within the tested source."
     )
     diagonal = tuple(arrow(part, part) for part in pool.parts)
-    return ExperimentPlan(
-        kind="transfer", about=about, conditions=tuple(conditions), removed=removed, mean_of=diagonal
-    )
+    return ExperimentPlan(kind="transfer", about=about, conditions=tuple(conditions), removed=removed, mean_of=diagonal)
 
 
 def arrow(trained: str, tested: str) -> str:
@@ -211,9 +194,7 @@ def arrow(trained: str, tested: str) -> str:
     return f"{trained} → {tested}"
 
 
-def _across(
-    setup: Setup, removed: Removed, trained: str, names: Sequence[str], tested: str
-) -> ExperimentCondition:
+def _across(setup: Setup, removed: Removed, trained: str, names: Sequence[str], tested: str) -> ExperimentCondition:
     """One fit tested on all of a part; where the parts share groups, a fit for each fold, without the groups of the fold."""
     pool, options = setup.pool, setup.options
     test = pool.rows(tested)
@@ -225,9 +206,7 @@ def _across(
     else:
         clean = removed.clean(train, test)
         cells = {
-            seed: (
-                ExperimentCell(name=f"{name} · seed {seed}", train=clean, test=test, seed=seed, settings={}),
-            )
+            seed: (ExperimentCell(name=f"{name} · seed {seed}", train=clean, test=test, seed=seed, settings={}),)
             for seed in options.seeds
         }
     return ExperimentCondition(

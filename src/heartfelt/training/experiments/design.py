@@ -151,12 +151,7 @@ def crossed(
             order = f"fold {fold + 1}" if shuffled else ""
             cells.append(
                 ExperimentCell(
-                    name=words,
-                    train=clean,
-                    test=test,
-                    seed=seed,
-                    settings=dict(settings or {}),
-                    shuffled=order,
+                    name=words, train=clean, test=test, seed=seed, settings=dict(settings or {}), shuffled=order
                 )
             )
         out[seed] = tuple(cells)
@@ -174,9 +169,7 @@ def shuffled_condition(
 class ConditionScorer:
     """Scores of conditions from the predictions of their cells."""
 
-    def __init__(
-        self, pool: StimulusPool, options: ExperimentOptions, results: Mapping[int, CellResult]
-    ) -> None:
+    def __init__(self, pool: StimulusPool, options: ExperimentOptions, results: Mapping[int, CellResult]) -> None:
         self.pool = pool
         self.options = options
         self._results = results
@@ -203,9 +196,7 @@ class ConditionScorer:
             return self.predictions(condition, question)
         return self._columns(condition, lambda result: result.apart(question))
 
-    def _columns(
-        self, condition: ExperimentCondition, values: Callable[[CellResult], Floats | float]
-    ) -> list[Floats]:
+    def _columns(self, condition: ExperimentCondition, values: Callable[[CellResult], Floats | float]) -> list[Floats]:
         columns = []
         for cells in condition.cells.values():
             column = np.full(len(self.pool.stimuli), np.nan)
@@ -230,9 +221,7 @@ class ConditionScorer:
             if not condition.questions or question in condition.questions
         ]
 
-    def _row(
-        self, condition: ExperimentCondition, question: str, reference: ExperimentCondition | None
-    ) -> ScoreRow:
+    def _row(self, condition: ExperimentCondition, question: str, reference: ExperimentCondition | None) -> ScoreRow:
         truth, clusters = self.pool.truth[question], self.pool.clusters
         predicted, centred = self.predictions(condition, question), self.apart(condition, question)
         draws, metric = self.options.resamples, self.pool.metric(question)
@@ -275,9 +264,7 @@ class ConditionScorer:
         error = bootstrap_repeats(_SECOND[metric], truth, columns, group=clusters, resamples=draws)
         numbers = metric == "pearson"
         reason = "a constant has no correlation" if numbers else _CATEGORIES
-        accuracy = (
-            None if numbers else bootstrap_repeats(metric, truth, columns, group=clusters, resamples=draws)
-        )
+        accuracy = None if numbers else bootstrap_repeats(metric, truth, columns, group=clusters, resamples=draws)
         tested = np.isfinite(columns[0]) & np.isfinite(truth)
         return ScoreRow(
             condition=MEAN if numbers else MODE,

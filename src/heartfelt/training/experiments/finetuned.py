@@ -21,14 +21,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.streams import derived_seed, stream
 from heartfelt.study import Scale
 from heartfelt.tables import LEDGER
-from heartfelt.training.experiments.cells import (
-    FULL,
-    CellResult,
-    ExperimentCell,
-    LabelSet,
-    digest,
-    most_frequent,
-)
+from heartfelt.training.experiments.cells import FULL, CellResult, ExperimentCell, LabelSet, digest, most_frequent
 from heartfelt.training.experiments.pool import StimulusPool
 from heartfelt.training.finetuning import (
     Example,
@@ -53,9 +46,7 @@ WITH_FIELDS = {"attributes": "image-emotion"}
 _SEVERAL = (ATTRIBUTES, "questions", "stimuli")
 
 
-def material_of(
-    name: str, snapshot: Snapshot, data: TrainingData, questions: Sequence[str] = ()
-) -> TrainingStimuli:
+def material_of(name: str, snapshot: Snapshot, data: TrainingData, questions: Sequence[str] = ()) -> TrainingStimuli:
     """The stimuli gathered for fine-tuning in the form experiments use, without embeddings.
 
     Questions with categories are those ``asked`` for, or all of them where there are no others.
@@ -93,9 +84,7 @@ def material_of(
 
 def settings_text(setting_texts: Mapping[str, str]) -> dict[str, object]:
     """Settings as a recipe reads them: several names are joined by commas there."""
-    return {
-        key: value.replace("+", ",") if key in _SEVERAL else value for key, value in setting_texts.items()
-    }
+    return {key: value.replace("+", ",") if key in _SEVERAL else value for key, value in setting_texts.items()}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -131,14 +120,11 @@ class FineTuneFit:
             questions=pool.questions,
             examples=tuple(examples),
             sources=tuple(material.snapshot for material in pool.materials),
-            origin=np.repeat(np.arange(len(data)), [len(source.examples) for source in data]).astype(
-                np.int64
-            ),
+            origin=np.repeat(np.arange(len(data)), [len(source.examples) for source in data]).astype(np.int64),
             labels={FULL: pool.labels},
             scales={name: targets[0].scale for name, targets in pool.targets.items()},
             shows_prompt={
-                name: "prompt" in study.question(question).shows
-                for name, question in question_by_name.items()
+                name: "prompt" in study.question(question).shows for name, question in question_by_name.items()
             },
             groups=pool.groups,
             base=dict(settings),
@@ -149,11 +135,7 @@ class FineTuneFit:
     def _recipe(self, cell_settings: Mapping[str, str]) -> tuple[FineTuneRecipe, FineTuneSettings]:
         """The recipe and settings of a cell; a recipe with fields is replaced by the plain one where none is left."""
         setting_texts = settings_text({**self.base, **cell_settings})
-        name = (
-            WITH_FIELDS[self.name]
-            if setting_texts.get(ATTRIBUTES) == "" and self.name in WITH_FIELDS
-            else self.name
-        )
+        name = WITH_FIELDS[self.name] if setting_texts.get(ATTRIBUTES) == "" and self.name in WITH_FIELDS else self.name
         recipe = recipe_named(name)
         return recipe, settings_of(recipe, setting_texts)
 
@@ -192,10 +174,7 @@ class FineTuneFit:
             recipe.name,
             settings.model_dump(mode="json"),
             [cell.seed, cell.shuffled, int(cell.train.size), *self.questions],
-            [
-                [example.content, example.prompt, dict(example.facts)]
-                for example in (self.examples[at] for at in rows)
-            ],
+            [[example.content, example.prompt, dict(example.facts)] for example in (self.examples[at] for at in rows)],
             [self.sources[number].table_hashes["fields"] for number in np.unique(self.origin[rows])],
             groups.tobytes(),
             *(part for name in self.questions for part in sets.content(name, cell.train)),
@@ -250,11 +229,7 @@ class FineTuneFit:
         train, validation = np.flatnonzero(plan != 0), np.flatnonzero(plan == 0)
         targets = [self._target(name, cell, rows, train) for name in self.questions]
         parts = TrainingParts(
-            train=train,
-            validation=validation,
-            test={"test": np.arange(count, rows.size)},
-            words="",
-            dropped={},
+            train=train, validation=validation, test={"test": np.arange(count, rows.size)}, words="", dropped={}
         )
         used = np.unique(self.origin[rows])
         return TrainingData(

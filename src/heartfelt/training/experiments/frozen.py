@@ -55,8 +55,7 @@ class FrozenSettings:
                 raise InputError(f"There is no setting '{name}'.", suggestion(name, names, "Settings"))
         heads = _names(setting_texts.get("heads", ""), KINDS, "head", "Heads")
         sides = [
-            _names(setting_texts.get(name, ""), blocks, "group of features", "Groups")
-            for name in ("keep", "drop")
+            _names(setting_texts.get(name, ""), blocks, "group of features", "Groups") for name in ("keep", "drop")
         ]
         setting = _setting(setting_texts.get("setting", ""))
         weights = setting_texts.get("weights", WEIGHTS[0])
@@ -190,12 +189,7 @@ class FrozenFit:
             __version__,
             list(self.identity),
             self.recipe.name,
-            [
-                *(settings.heads or self.recipe.kinds),
-                *settings.setting,
-                settings.weights,
-                self.recipe.components,
-            ],
+            [*(settings.heads or self.recipe.kinds), *settings.setting, settings.weights, self.recipe.components],
             [[block.name for block in self._columns(name, settings)[1]] for name in self.questions],
             [cell.seed, cell.shuffled],
             list(self.questions),
@@ -225,9 +219,7 @@ class FrozenFit:
             fitted[question] = words
         return CellResult(key=self.key(cell), name=cell.name, values=values, centre=centre, fitted=fitted)
 
-    def _heads(
-        self, cell: ExperimentCell, question: str, settings: FrozenSettings
-    ) -> tuple[list[Head], float, str]:
+    def _heads(self, cell: ExperimentCell, question: str, settings: FrozenSettings) -> tuple[list[Head], float, str]:
         """The head of a question, or one for the share of votes of each category; what knows nothing predicts; what was fitted."""
         labels = self.labels[cell.labels]
         at = cell.train[np.isfinite(labels.label(question)[cell.train])]
@@ -238,9 +230,7 @@ class FrozenFit:
             )
         codes = self.codes[question]
         y, weight = (
-            (labels.shares(question)[at], labels.weight(question)[at])
-            if codes
-            else labels.learned(question, at)
+            (labels.shares(question)[at], labels.weight(question)[at]) if codes else labels.learned(question, at)
         )
         if cell.shuffled:
             y = stream(cell.seed, "experiments", "shuffled", question, cell.shuffled).permutation(y)
@@ -254,13 +244,7 @@ class FrozenFit:
         return [head], float(weight @ y / weight.sum()), words
 
     def _head(
-        self,
-        cell: ExperimentCell,
-        question: str,
-        settings: FrozenSettings,
-        at: Ints,
-        y: Floats,
-        weight: Floats,
+        self, cell: ExperimentCell, question: str, settings: FrozenSettings, at: Ints, y: Floats, weight: Floats
     ) -> tuple[Head, str]:
         columns, blocks = self._columns(question, settings)
         rows = Rows(
@@ -297,9 +281,7 @@ class FrozenFit:
             and block.name not in (*settings.drop, *self.ignored[question])
         ]
         if not used:
-            raise InputError(
-                f"No feature is left for '{question}'.", "Keep at least one group, or drop fewer."
-            )
+            raise InputError(f"No feature is left for '{question}'.", "Keep at least one group, or drop fewer.")
         where = columns_of(blocks)
         return np.concatenate([np.arange(w.start, w.stop) for w in (where[b.name] for b in used)]), used
 
@@ -319,7 +301,5 @@ def _systems(pool: StimulusPool) -> Ints:
         for at, material in enumerate(pool.materials)
         for system in material.system
     ]
-    code_by_name = {
-        name: index for index, name in enumerate(sorted({name for name in names if name is not None}))
-    }
+    code_by_name = {name: index for index, name in enumerate(sorted({name for name in names if name is not None}))}
     return np.array([-1 if name is None else code_by_name[name] for name in names], np.int64)

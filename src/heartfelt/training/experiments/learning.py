@@ -33,11 +33,7 @@ from heartfelt.training.heads.material import TrainingStimuli
 from heartfelt.training.heads.targets import LabelSource
 from heartfelt.wording import number, plural
 
-UNITS = {
-    "stimuli": "training stimuli",
-    "raters": "raters",
-    "ratings": "ratings per stimulus",
-}
+UNITS = {"stimuli": "training stimuli", "raters": "raters", "ratings": "ratings per stimulus"}
 """What can grow, and what a curve's axis counts."""
 SHARES = (10.0, 20.0, 40.0, 70.0, 100.0)
 AHEAD = (1.5, 2.0, 4.0)
@@ -53,9 +49,7 @@ def plan_learning_curve(
     if unit not in UNITS:
         raise InputError(f"A learning curve cannot run over '{unit}'.", suggestion(unit, UNITS, "Units"))
     if any(times <= 1 for times in ahead):
-        raise InputError(
-            "A curve is extrapolated to more data than there are.", "Give times above 1, such as 2,4."
-        )
+        raise InputError("A curve is extrapolated to more data than there are.", "Give times above 1, such as 2,4.")
     removed, material = Removed(setup.pool), setup.pool.materials[0]
     sets: dict[str, LabelSet] = {}
     if unit == "stimuli":
@@ -97,16 +91,13 @@ def _shares(amounts: Sequence[float], total: int = 0) -> list[float]:
     for share in amounts:
         if not 0 < share <= 100:
             raise InputError(
-                f"A share of {share:g}% cannot be used.",
-                "Give shares above 0 up to 100, such as 10,20,40,70,100.",
+                f"A share of {share:g}% cannot be used.", "Give shares above 0 up to 100, such as 10,20,40,70,100."
             )
     usual = [share for share in SHARES if not total or total * share >= 100 * 1.5 * LEAST_ROWS]
     return sorted({100.0, *(float(share) for share in amounts or usual)})
 
 
-def _by_stimuli(
-    setup: Setup, part: str, shares: Sequence[float], removed: Removed
-) -> list[ExperimentCondition]:
+def _by_stimuli(setup: Setup, part: str, shares: Sequence[float], removed: Removed) -> list[ExperimentCondition]:
     rows = setup.pool.rows(part)
     parts: dict[tuple[int, int], tuple[Ints, Ints, Ints]] = {}
     for seed in setup.options.seeds:
@@ -160,9 +151,7 @@ def _by_labels(
     setup: Setup, part: str, unit: str, material: TrainingStimuli, amounts: Sequence[float], removed: Removed
 ) -> tuple[list[ExperimentCondition], dict[str, LabelSet]]:
     screened = material.panel.snapshot()
-    ratings = screened.ratings.filter(
-        pl.col("stimulus").is_in(list(material.stimuli)) & pl.col("rater").is_not_null()
-    )
+    ratings = screened.ratings.filter(pl.col("stimulus").is_in(list(material.stimuli)) & pl.col("rater").is_not_null())
     if not ratings.height:
         raise InputError(
             f"'{part}' gives means, not single ratings, so a curve over {unit} cannot be drawn.",
@@ -229,8 +218,7 @@ def _counts(ratings: pl.DataFrame, amounts: Sequence[float]) -> list[int]:
     for amount in amounts:
         if amount < 1 or amount != int(amount):
             raise InputError(
-                f"{amount:g} ratings per stimulus cannot be drawn.",
-                "Give whole numbers from 1, such as 1,2,4.",
+                f"{amount:g} ratings per stimulus cannot be drawn.", "Give whole numbers from 1, such as 1,2,4."
             )
     if amounts:
         return sorted({min(int(amount), most) for amount in amounts} | {most})
@@ -246,20 +234,14 @@ def _ranked(ratings: pl.DataFrame, unit: str, names: Sequence[str], seed: int) -
         return ratings.join(order, on="rater", how="left", maintain_order="left")
     pairs = ratings.select("stimulus", "rater").unique(maintain_order=True).sort("stimulus", "rater")
     pairs = pairs.with_columns(pl.Series("_draw", draw.random(pairs.height)))
-    pairs = pairs.with_columns((pl.col("_draw").rank("ordinal").over("stimulus") - 1).alias("_rank")).drop(
-        "_draw"
-    )
+    pairs = pairs.with_columns((pl.col("_draw").rank("ordinal").over("stimulus") - 1).alias("_rank")).drop("_draw")
     return ratings.join(pairs, on=["stimulus", "rater"], how="left", maintain_order="left")
 
 
 def _labels(setup: Setup, material: TrainingStimuli, screened: Snapshot, ratings: pl.DataFrame) -> LabelSet:
     """Labels of one rating or more, made and weighted as those of all ratings are."""
     fewer = Snapshot.build(
-        screened.study,
-        stimuli=screened.stimuli,
-        ratings=ratings,
-        items=screened.items,
-        source=screened.source,
+        screened.study, stimuli=screened.stimuli, ratings=ratings, items=screened.items, source=screened.source
     )
     table = labels(fewer, LabelOptions(minimum_ratings=1)).table
     source = LabelSource(

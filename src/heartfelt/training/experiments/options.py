@@ -24,23 +24,18 @@ class ExperimentOptions(EngineOptions):
     recipe: Annotated[str, Option(help="A recipe of 'heartfelt train': see docs/training.md.")] = "va-audio"
     policy: Annotated[str, Option(help="How flagged raters are treated: see docs/screening.md.")] = "default"
     raters: Annotated[
-        Literal["screened", "everyone"],
-        _data("Score against the labels of screened raters, or of everyone."),
+        Literal["screened", "everyone"], _data("Score against the labels of screened raters, or of everyone.")
     ] = "screened"
     seeds: Annotated[
         tuple[int, ...], Option(help="Seeds to repeat everything with.", separator=",", example="0,1,2")
     ] = (0, 1, 2)
     folds: Annotated[int, Option(help="Outer folds.")] = 5
-    group: Annotated[
-        str, _data("Stimuli with the same value stay in one fold; auto or none.", metavar="COLUMN")
-    ] = "auto"
-    by: Annotated[
-        str,
-        _data("Split one source into parts, such as by system (mix, transfer).", metavar="COLUMN"),
-    ] = ""
+    group: Annotated[str, _data("Stimuli with the same value stay in one fold; auto or none.", metavar="COLUMN")] = (
+        "auto"
+    )
+    by: Annotated[str, _data("Split one source into parts, such as by system (mix, transfer).", metavar="COLUMN")] = ""
     questions: Annotated[
-        tuple[str, ...],
-        _data("Use only this question; all that the sources share if left out.", flags=("--question",)),
+        tuple[str, ...], _data("Use only this question; all that the sources share if left out.", flags=("--question",))
     ] = ()
     same: Annotated[
         Mapping[str, str],
@@ -71,9 +66,7 @@ class ExperimentOptions(EngineOptions):
                 f"Give one or more for {written(self, 'seeds')}, such as 0, 1 and 2.",
             )
         if len(set(self.seeds)) < len(self.seeds):
-            raise InputError(
-                "A seed is given twice, which would count its fits twice.", "Give different seeds."
-            )
+            raise InputError("A seed is given twice, which would count its fits twice.", "Give different seeds.")
         if self.folds < 2:
             raise InputError(f"folds must be at least 2; got {self.folds}.", "Use 5.")
         check(self)
@@ -87,11 +80,7 @@ class AblationOptions:
 
     fields: Annotated[
         tuple[str, ...],
-        _ablate(
-            "A group of features, or several as NAME=A+B; all if left out.",
-            flags=("--field",),
-            metavar="GROUP",
-        ),
+        _ablate("A group of features, or several as NAME=A+B; all if left out.", flags=("--field",), metavar="GROUP"),
     ] = ()
     only: Annotated[bool, _ablate("Keep one group at a time; do not drop.")] = False
     drop: Annotated[bool, _ablate("Drop one group at a time; do not keep.")] = False
@@ -108,22 +97,14 @@ class AmountOptions:
     amounts: Annotated[
         tuple[float, ...],
         _amounts(
-            "Shares in percent; of ratings, ratings per stimulus.",
-            metavar="N,N",
-            separator=",",
-            example="25,50,100",
+            "Shares in percent; of ratings, ratings per stimulus.", metavar="N,N", separator=",", example="25,50,100"
         ),
     ] = ()
-    base: Annotated[
-        str, _amounts("The source or part a mix starts from; the first if left out.", metavar="NAME")
-    ] = ""
+    base: Annotated[str, _amounts("The source or part a mix starts from; the first if left out.", metavar="NAME")] = ""
     ahead: Annotated[
         tuple[float, ...],
         _amounts(
-            "Extrapolate a learning curve to this many times the data.",
-            metavar="N,N",
-            separator=",",
-            example="1.5,2,4",
+            "Extrapolate a learning curve to this many times the data.", metavar="N,N", separator=",", example="1.5,2,4"
         ),
     ] = (1.5, 2.0, 4.0)
 

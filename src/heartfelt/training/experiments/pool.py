@@ -120,14 +120,8 @@ def pool_of(
     _check_sizes(parts, part, by)
     alike = _alike(materials)
     offsets = np.concatenate([[0], np.cumsum([len(material.stimuli) for material in materials])])
-    source_groups = np.concatenate(
-        [material.grouping.groups + offsets[at] for at, material in enumerate(materials)]
-    )
-    ties = [
-        *enumerate(first_of_group(source_groups).tolist()),
-        *enumerate(alike.tolist()),
-        *_same_names(materials),
-    ]
+    source_groups = np.concatenate([material.grouping.groups + offsets[at] for at, material in enumerate(materials)])
+    ties = [*enumerate(first_of_group(source_groups).tolist()), *enumerate(alike.tolist()), *_same_names(materials)]
     groups = connected(source_groups.size, ties)
     split = {
         name: replace(materials[0], split=columns[0]).part(name) if by else materials[at]
@@ -173,26 +167,20 @@ def _common_questions(
     for name in same:
         if name not in every:
             raise InputError(f"No source has a question '{name}'.", suggestion(name, every, "Questions"))
-    common = [
-        name for name in by_source[0] if all(name in source_questions for source_questions in by_source[1:])
-    ]
+    common = [name for name in by_source[0] if all(name in source_questions for source_questions in by_source[1:])]
     if not common:
         have = "; ".join(
             f"{name} has {listed(list(source_questions))}"
             for name, source_questions in zip(names, by_source, strict=True)
         )
-        refused = "".join(
-            f" In {name}, {note}" for name, m in zip(names, materials, strict=True) for note in m.notes
-        )
+        refused = "".join(f" In {name}, {note}" for name, m in zip(names, materials, strict=True) for note in m.notes)
         raise InputError(
             f"The sources have no question in common: {have}.{refused}",
             "Say which ask for the same, such as --same appeal=valence, or choose sources that ask the same.",
         )
     for name in wanted:
         if name not in common:
-            raise InputError(
-                f"The sources do not share a question '{name}'.", suggestion(name, common, "Questions")
-            )
+            raise InputError(f"The sources do not share a question '{name}'.", suggestion(name, common, "Questions"))
     return {
         name: [source_questions[name] for source_questions in by_source]
         for name in common
@@ -228,17 +216,13 @@ def _on_one_scale(
                 )
             mapped.append(_mapped(target, target.bounds, ends, targets[0]))
             words = [" to ".join(f"{end:g}" for end in bounds) for bounds in (target.bounds, ends)]
-            notes.append(
-                f"Labels of '{question}' in '{name}' ({words[0]}) were mapped linearly onto {words[1]}."
-            )
+            notes.append(f"Labels of '{question}' in '{name}' ({words[0]}) were mapped linearly onto {words[1]}.")
         out[question] = tuple(mapped)
     return out, notes
 
 
 def _check_categories(question: str, names: Sequence[str], targets: Sequence[LabelTarget]) -> None:
-    labels_by_source = [
-        target.scale.labels() if isinstance(target, CategoryTarget) else {} for target in targets
-    ]
+    labels_by_source = [target.scale.labels() if isinstance(target, CategoryTarget) else {} for target in targets]
     for name, labels in zip(names[1:], labels_by_source[1:], strict=True):
         if labels != labels_by_source[0]:
             first, second = (
@@ -251,13 +235,9 @@ def _check_categories(question: str, names: Sequence[str], targets: Sequence[Lab
             )
 
 
-def _mapped(
-    target: LabelTarget, old: tuple[float, float], new: tuple[float, float], onto: LabelTarget
-) -> LabelTarget:
+def _mapped(target: LabelTarget, old: tuple[float, float], new: tuple[float, float], onto: LabelTarget) -> LabelTarget:
     factor = (new[1] - new[0]) / (old[1] - old[0])
-    columns = {
-        name: new[0] + factor * (getattr(target, name) - old[0]) for name in ("label", "screened", "everyone")
-    }
+    columns = {name: new[0] + factor * (getattr(target, name) - old[0]) for name in ("label", "screened", "everyone")}
     answers = target.answers
     if answers is not None:
         answers = replace(answers, value=new[0] + factor * (answers.value - old[0]))
@@ -270,8 +250,7 @@ def _split(name: str, material: TrainingStimuli, by: str) -> tuple[str | None, .
     facts = _stimuli(material)
     if by not in facts.columns:
         raise InputError(
-            f"The stimuli of '{name}' have no column '{by}' to split by.",
-            suggestion(by, facts.columns, "They have"),
+            f"The stimuli of '{name}' have no column '{by}' to split by.", suggestion(by, facts.columns, "They have")
         )
     return tuple(facts[by].cast(pl.String).to_list())
 
@@ -324,11 +303,7 @@ def _units(
     for name, material in zip(names, materials, strict=True):
         cells = material.cells if by_cell else None
         start = len(out)
-        values = (
-            cells
-            if cells is not None
-            else [str(group) for group in groups[start : start + len(material.stimuli)]]
-        )
+        values = cells if cells is not None else [str(group) for group in groups[start : start + len(material.stimuli)]]
         out += [f"{name}\x1f{value}" for value in values]
     return np.array(out)
 
@@ -338,16 +313,12 @@ def _ceiling(material: TrainingStimuli, target: LabelTarget, raters: str) -> Est
     source_target = next(candidate for candidate in material.targets if candidate.question == target.question)
     if isinstance(source_target, CategoryTarget):
         scored = [
-            name
-            for name, has in zip(material.stimuli, np.isfinite(source_target.truth(raters)), strict=True)
-            if has
+            name for name, has in zip(material.stimuli, np.isfinite(source_target.truth(raters)), strict=True) if has
         ]
         votes = answers_of(material, raters, source_target.question).filter(pl.col("stimulus").is_in(scored))
         if not votes.height:
             return Estimate.missing("nobody knows whose the answers are", "ceiling of accuracy")
-        return ceiling(
-            votes["rater"], votes["stimulus"], votes["value"], metric="accuracy", seed=material.seed
-        ).overall
+        return ceiling(votes["rater"], votes["stimulus"], votes["value"], metric="accuracy", seed=material.seed).overall
     return ceilings(material, source_target, raters)["overall"]
 
 

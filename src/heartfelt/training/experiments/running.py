@@ -62,8 +62,7 @@ def prepare(
         raise InputError("There is no source.", "Give one or more snapshots or folders of published data.")
     if options.by and len(sources) > 1:
         raise InputError(
-            f"--by {options.by} splits one source; {len(sources)} are given.",
-            "Give one source, or leave out --by.",
+            f"--by {options.by} splits one source; {len(sources)} are given.", "Give one source, or leave out --by."
         )
     if is_fine_tuning(options.recipe):
         return _prepare_fine_tuning(_unique(sources), options, progress)
@@ -83,9 +82,7 @@ def prepare(
         )
         for name, snapshot in _unique(sources)
     ]
-    pool = pool_of(
-        named, by=options.by, same=options.same, questions=options.questions, raters=options.raters
-    )
+    pool = pool_of(named, by=options.by, same=options.same, questions=options.questions, raters=options.raters)
     return Setup(pool, FrozenFit.of(pool, options.settings), options)
 
 
@@ -98,29 +95,21 @@ def _prepare_fine_tuning(
     recipe = recipe_named(options.recipe)
     settings = settings_of(recipe, settings_text(options.settings))
     data = [
-        gather_data(
-            [snapshot], recipe, settings, policy=options.policy, group=options.group, progress=progress
-        )
+        gather_data([snapshot], recipe, settings, policy=options.policy, group=options.group, progress=progress)
         for _, snapshot in sources
     ]
     named = [
         (name, material_of(options.recipe, snapshot, source_data, (*options.questions, *options.same)))
         for (name, snapshot), source_data in zip(sources, data, strict=True)
     ]
-    pool = pool_of(
-        named, by=options.by, same=options.same, questions=options.questions, raters=options.raters
-    )
+    pool = pool_of(named, by=options.by, same=options.same, questions=options.questions, raters=options.raters)
     return Setup(pool, FineTuneFit.of(options.recipe, pool, data, options.settings), options)
 
 
 def _unique(sources: Sequence[tuple[str, Snapshot]]) -> list[tuple[str, Snapshot]]:
     out: dict[str, Snapshot] = {}
     for name, snapshot in sources:
-        free = next(
-            candidate
-            for candidate in (name, *(f"{name} {n}" for n in range(2, 1000)))
-            if candidate not in out
-        )
+        free = next(candidate for candidate in (name, *(f"{name} {n}" for n in range(2, 1000))) if candidate not in out)
         out[free] = snapshot
     return list(out.items())
 
@@ -140,12 +129,7 @@ def store_of(setup: Setup, kind: str, folder: Path) -> CellStore:
 
 
 def run_plan(
-    setup: Setup,
-    plan: ExperimentPlan,
-    folder: Path,
-    *,
-    engine: Engine | None = None,
-    progress: Progress | None = None,
+    setup: Setup, plan: ExperimentPlan, folder: Path, *, engine: Engine | None = None, progress: Progress | None = None
 ) -> Experiment:
     """Fit the cells that are missing in the folder, and score every condition."""
     fit, cells = plan.fit or setup.fit, plan.cells

@@ -86,9 +86,7 @@ def variant_name(settings: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in settings.items())
 
 
-def plan_sweep(
-    setup: Setup, tried: Mapping[str, Sequence[str]], *, most: int = 0, inner: int = INNER
-) -> SweepPlan:
+def plan_sweep(setup: Setup, tried: Mapping[str, Sequence[str]], *, most: int = 0, inner: int = INNER) -> SweepPlan:
     """The inner cells of every variant in every outer training part."""
     part = single_part(setup, "sweep")
     pool, options = setup.pool, setup.options
@@ -132,12 +130,7 @@ def plan_sweep(
 
 
 def run_sweep(
-    setup: Setup,
-    sweep: SweepPlan,
-    folder: Path,
-    *,
-    engine: Engine | None = None,
-    progress: Progress | None = None,
+    setup: Setup, sweep: SweepPlan, folder: Path, *, engine: Engine | None = None, progress: Progress | None = None
 ) -> Experiment:
     """Fit the inner cells, choose, fit the chosen variants, and score both readings."""
     store, questions = store_of(setup, "sweep", folder), setup.fit.questions
@@ -152,9 +145,7 @@ def run_sweep(
         for question in questions
     }
     choice = {
-        (seed, fold, question): _best(
-            [scores[(seed, fold, at), question] for at in range(len(sweep.variants))]
-        )
+        (seed, fold, question): _best([scores[(seed, fold, at), question] for at in range(len(sweep.variants))])
         for seed, fold, _, _ in sweep.outer
         for question in questions
     }
@@ -170,9 +161,7 @@ def run_sweep(
     results = dict(zip(wanted, fitted, strict=False))
     condition, combined = _combined(setup, sweep, choice, results)
     plan = replace(sweep.plan, conditions=(condition, *sweep.plan.conditions))
-    result_by_cell = {
-        id(cell): result for cell, result in zip(baseline_cells, fitted[len(wanted) :], strict=True)
-    }
+    result_by_cell = {id(cell): result for cell, result in zip(baseline_cells, fitted[len(wanted) :], strict=True)}
     scorer = ConditionScorer(setup.pool, setup.options, {**result_by_cell, **combined})
     keys = {result.key for result in [*inner.values(), *fitted]}
     return experiment_of(
@@ -182,9 +171,7 @@ def run_sweep(
         len(keys),
         variants=len(sweep.variants),
         tried=_tried(sweep, questions, scores, choice),
-        selections=tuple(
-            _selection(sweep, scorer, condition, question, scores, choice) for question in questions
-        ),
+        selections=tuple(_selection(sweep, scorer, condition, question, scores, choice) for question in questions),
     )
 
 
@@ -217,12 +204,8 @@ def _combined(
     cells: dict[int, list[ExperimentCell]] = {}
     out: dict[int, CellResult] = {}
     for seed, fold, train, test in sweep.outer:
-        cell = ExperimentCell(
-            name=f"{CHOSEN} · seed {seed} · fold {fold + 1}", train=train, test=test, seed=seed
-        )
-        by_question = {
-            question: results[seed, fold, choice[seed, fold, question]] for question in setup.fit.questions
-        }
+        cell = ExperimentCell(name=f"{CHOSEN} · seed {seed} · fold {fold + 1}", train=train, test=test, seed=seed)
+        by_question = {question: results[seed, fold, choice[seed, fold, question]] for question in setup.fit.questions}
         out[id(cell)] = CellResult(
             key="",
             name=cell.name,
@@ -233,9 +216,7 @@ def _combined(
         cells.setdefault(seed, []).append(cell)
     part = setup.pool.parts[0]
     all_cells = {seed: tuple(seed_cells) for seed, seed_cells in cells.items()}
-    return ExperimentCondition(
-        name=CHOSEN, cells=all_cells, trained_on=part, tested_on=part, reference=OWN
-    ), out
+    return ExperimentCondition(name=CHOSEN, cells=all_cells, trained_on=part, tested_on=part, reference=OWN), out
 
 
 def _tried(

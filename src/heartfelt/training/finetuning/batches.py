@@ -66,10 +66,7 @@ class BatchSchedule:
         for number in range(start, self.total):
             epoch, at = divmod(number, self.per_epoch)
             if epoch != epoch_of_order:
-                order, epoch_of_order = (
-                    stream(self.seed, "finetune", "order", epoch).permutation(self.places),
-                    epoch,
-                )
+                order, epoch_of_order = (stream(self.seed, "finetune", "order", epoch).permutation(self.places), epoch)
             chosen = order[at * self.batch : (at + 1) * self.batch]
             # The last step of an epoch is filled from its beginning: every process computes as many stimuli as the others, and
             # not a single one where batches are larger, which batch normalisation cannot use.
@@ -126,9 +123,7 @@ class EvaluationItems:
         return batch_of(self.task, self.data, samples, [int(self.places[at]) for at in owners]), owners
 
 
-def batch_of(
-    task: FineTuneTask, data: TrainingData, samples: Sequence[Tensors], indices: Sequence[int]
-) -> Batch:
+def batch_of(task: FineTuneTask, data: TrainingData, samples: Sequence[Tensors], indices: Sequence[int]) -> Batch:
     """Samples as a batch with the labels and weights of their stimuli."""
     import torch
 
@@ -162,9 +157,7 @@ def loader(
         more["batch_sampler"] = _Keys(batches)
     else:
         more["batch_size"] = size
-    return torch.utils.data.DataLoader(
-        items, collate_fn=items.collate, num_workers=workers, pin_memory=pin, **more
-    )
+    return torch.utils.data.DataLoader(items, collate_fn=items.collate, num_workers=workers, pin_memory=pin, **more)
 
 
 class _Keys:

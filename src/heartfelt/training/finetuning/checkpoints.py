@@ -41,9 +41,7 @@ class RunIdentity:
         """Raise where a stored checkpoint belongs to another run, naming the first difference."""
         fix = f"Continue with what it was started with, or remove {where} and start again."
         if stored.recipe != self.recipe:
-            raise InputError(
-                f"The checkpoint in {where} is of the recipe '{stored.recipe}', not '{self.recipe}'.", fix
-            )
+            raise InputError(f"The checkpoint in {where} is of the recipe '{stored.recipe}', not '{self.recipe}'.", fix)
         if (stored.heartfelt, stored.layout) != (self.heartfelt, self.layout):
             raise InputError(
                 f"The checkpoint in {where} was written by heartfelt {stored.heartfelt}; this is {self.heartfelt}.",
@@ -57,8 +55,7 @@ class RunIdentity:
             raise InputError(f"The checkpoint in {where} has the seed {stored.seed}, not {self.seed}.", fix)
         if stored.data != self.data:
             raise InputError(
-                f"The checkpoint in {where} was made from other data: ratings, files or parts have changed.",
-                fix,
+                f"The checkpoint in {where} was made from other data: ratings, files or parts have changed.", fix
             )
 
 

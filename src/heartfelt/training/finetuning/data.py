@@ -137,9 +137,7 @@ def gather_folds(
 ) -> tuple[TrainingData, list[TrainingData]]:
     """The same for cross-validation: the data of a model that is trained on every fold, and those of each fold left out."""
     if settings.left_out_system:
-        raise InputError(
-            "left_out_system leaves one system out, --folds every group in turn.", "Use one of the two."
-        )
+        raise InputError("left_out_system leaves one system out, --folds every group in turn.", "Use one of the two.")
     fold_data = _gather_all(sources, recipe, settings, policy, group, False, seed, progress)
     return fold_data(Fold(0, count)), [fold_data(Fold(number + 1, count)) for number in range(count)]
 
@@ -161,9 +159,7 @@ def _gather_all(
             require_train_part(source)
     several = len(sources) > 1
     gathered = [
-        gather_source(
-            source, questions, policy, seed, f"{source.study.name} {number}" if several else "", progress
-        )
+        gather_source(source, questions, policy, seed, f"{source.study.name} {number}" if several else "", progress)
         for number, source in enumerate(sources, 1)
     ]
     examples = [example for source_data in gathered for example in source_data.examples]
@@ -181,9 +177,7 @@ def _gather_all(
         index
         for name, (value, weight) in labelled.items()
         if value.ndim == 2
-        for index in _rare_categories(
-            name, list(study.scale_of(name).labels().values()), value, weight, notes
-        )
+        for index in _rare_categories(name, list(study.scale_of(name).labels().values()), value, weight, notes)
     ]
     copies = near_duplicates(contents, nothing, None, hashes)
 
@@ -202,18 +196,13 @@ def _gather_all(
         )
         rows = [
             *ledger,
-            *(
-                ("stimulus", None, examples[at].stimulus, None, reason, STAGE)
-                for at, reason in parts.dropped.items()
-            ),
+            *(("stimulus", None, examples[at].stimulus, None, reason, STAGE) for at, reason in parts.dropped.items()),
         ]
         return TrainingData(
             sources=tuple(sources),
             panels=tuple(source_data.panel for source_data in gathered),
             examples=tuple(examples),
-            origin=np.repeat(
-                np.arange(len(gathered)), [len(source_data.examples) for source_data in gathered]
-            ),
+            origin=np.repeat(np.arange(len(gathered)), [len(source_data.examples) for source_data in gathered]),
             targets=tuple(
                 _target(study, name, value, weight, parts.train) for name, (value, weight) in labelled.items()
             ),
@@ -228,10 +217,7 @@ def _gather_all(
 
 
 def _checked(
-    gathered: Sequence[GatheredSource],
-    examples: Sequence[Example],
-    questions: Sequence[str],
-    required: Sequence[str],
+    gathered: Sequence[GatheredSource], examples: Sequence[Example], questions: Sequence[str], required: Sequence[str]
 ) -> tuple[dict[str, tuple[Floats, Floats]], list[str], LedgerRows]:
     """Labels and weights of the questions that can be learned; notes and rows of the ledger about what cannot be used."""
     tables = [labels_of_raters(source_data.panel.snapshot()) for source_data in gathered]
@@ -285,18 +271,14 @@ def _target(study: Study, name: str, value: Floats, weight: Floats, train: Ints)
             "Use another --group or seed, add stimuli with other labels, or train on other questions: --set questions=NAME.",
         )
     shows = "prompt" in study.question(name).shows
-    return FineTuneTarget(
-        QuestionOutput.of(name, study.scale_of(name), flat, shows_prompt=shows), value, weight
-    )
+    return FineTuneTarget(QuestionOutput.of(name, study.scale_of(name), flat, shows_prompt=shows), value, weight)
 
 
 def _questions(sources: Sequence[Snapshot], recipe: FineTuneRecipe, settings: FineTuneSettings) -> list[str]:
     """The questions trained on: those of the settings, the recipe's own where the study has them, or all that raters answer."""
     study = sources[0].study
     fitting = {"audio": ("audio", "speech")}.get(recipe.media, (recipe.media,))
-    for other_study in (
-        source.study for source in sources if recipe.media and source.study.media not in fitting
-    ):
+    for other_study in (source.study for source in sources if recipe.media and source.study.media not in fitting):
         raise InputError(
             f"The recipe '{recipe.name}' is for {recipe.media}, and '{other_study.name}' is a study of {other_study.media}.",
             "Choose another recipe: see docs/training.md.",
@@ -306,8 +288,7 @@ def _questions(sources: Sequence[Snapshot], recipe: FineTuneRecipe, settings: Fi
     for name in settings.questions:
         if name not in able:
             raise InputError(
-                f"'{name}' is not a question that '{recipe.name}' can learn.",
-                suggestion(name, able, "Questions"),
+                f"'{name}' is not a question that '{recipe.name}' can learn.", suggestion(name, able, "Questions")
             )
     if not able:
         raise InputError(
@@ -354,9 +335,7 @@ def _labels_of(
     return counts / np.maximum(total, 1.0)[:, None], weight
 
 
-def _rare_categories(
-    question: str, names: list[str], shares: Floats, weight: Floats, notes: list[str]
-) -> list[int]:
+def _rare_categories(question: str, names: list[str], shares: Floats, weight: Floats, notes: list[str]) -> list[int]:
     """The stimuli that alone have their category, with a note about each."""
     top, labelled = shares.argmax(axis=1), weight > 0
     counts = np.bincount(top[labelled], minlength=shares.shape[1])

@@ -138,9 +138,7 @@ class TrainingLoop:
         self.task.prepare(self.data.examples, accelerator.device, self.progress)
         trained = sum(p.numel() for p in self.task.module.parameters() if p.requires_grad)
         if not trained:
-            raise InputError(
-                "Nothing is left to train: every weight is frozen.", "Unfreeze a part of the model."
-            )
+            raise InputError("Nothing is left to train: every weight is frozen.", "Unfreeze a part of the model.")
         task_optimizer, schedule = self.task.optimizer(settings, plan.total)
         model, optimizer = accelerator.prepare(self.task.module, task_optimizer)
         state = _State(pieces=settings.accumulate)
@@ -181,9 +179,7 @@ class TrainingLoop:
             state.finished = "all epochs were used"
             return state
         keys = (piece for step in plan.steps(state.step, state.pieces) for piece in step.pieces)
-        ready = iter(
-            loader(TrainingItems(self.task, self.data), workers=self.workers, pin=self.gpu, batches=keys)
-        )
+        ready = iter(loader(TrainingItems(self.task, self.data), workers=self.workers, pin=self.gpu, batches=keys))
         losses: list[Any] = []
         model.train()
         for step in plan.steps(state.step, state.pieces):
@@ -238,9 +234,7 @@ class TrainingLoop:
         for at, loss in enumerate(losses):
             value = float(loss)
             if not math.isfinite(value):
-                raise self._diverged(
-                    state, f"The loss is {value} at step {state.step - len(losses) + at + 1}"
-                )
+                raise self._diverged(state, f"The loss is {value} at step {state.step - len(losses) + at + 1}")
             state.loss_sum += value
             state.loss_count += 1
         losses.clear()
@@ -278,13 +272,7 @@ class TrainingLoop:
             torch.cuda.empty_cache()
 
     def _end_epoch(
-        self,
-        step: TrainingStep,
-        plan: BatchSchedule,
-        model: Any,
-        optimizer: Any,
-        schedule: Any,
-        state: _State,
+        self, step: TrainingStep, plan: BatchSchedule, model: Any, optimizer: Any, schedule: Any, state: _State
     ) -> None:
         answers, loss = self.answer_parts(model, self.data.parts.validation)
         rate = float(optimizer.param_groups[0]["lr"])
@@ -316,9 +304,7 @@ class TrainingLoop:
         weights = self.accelerator.unwrap_model(model, keep_fp32_wrapper=False).state_dict()
         return {key: value.detach().cpu().clone() for key, value in weights.items()}
 
-    def _checkpoint(
-        self, model: Any, optimizer: Any, schedule: Any, state: _State, *, improved: bool = False
-    ) -> None:
+    def _checkpoint(self, model: Any, optimizer: Any, schedule: Any, state: _State, *, improved: bool = False) -> None:
         from heartfelt.serialization import to_json
 
         weights = self._weights(model)
@@ -372,9 +358,7 @@ class TrainingLoop:
 
         while True:
             try:
-                return answer(
-                    self.task, model, items, self.accelerator.device, self._evaluation_size, self.workers
-                )
+                return answer(self.task, model, items, self.accelerator.device, self._evaluation_size, self.workers)
             except RuntimeError as error:
                 if not should_reduce_batch_size(error) or self._evaluation_size == 1:
                     raise

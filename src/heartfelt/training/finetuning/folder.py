@@ -21,13 +21,7 @@ from heartfelt.failures import is_bug
 from heartfelt.files import whole_file
 from heartfelt.predictors.predictor import Case
 from heartfelt.predictors.trained.finetuned import MODEL_LOADERS, Answered, ErrorInterval, damaged
-from heartfelt.predictors.trained.folder import (
-    FINE_TUNED,
-    ONNX,
-    TRAINING_STIMULI,
-    ModelCore,
-    read_manifest,
-)
+from heartfelt.predictors.trained.folder import FINE_TUNED, ONNX, TRAINING_STIMULI, ModelCore, read_manifest
 from heartfelt.predictors.trained.layout1 import TRAINED_ON, upgraded
 from heartfelt.serialization import from_json, read_json
 from heartfelt.snapshot import Snapshot
@@ -83,9 +77,7 @@ class ModelFacts:
 def save_weights(task: FineTuneTask, path: Path) -> None:
     from safetensors.torch import save
 
-    weights = {
-        key: value.detach().cpu().contiguous().clone() for key, value in task.module.state_dict().items()
-    }
+    weights = {key: value.detach().cpu().contiguous().clone() for key, value in task.module.state_dict().items()}
     with whole_file(path) as out:
         out.write(save(weights, metadata={"format": "pt"}))
 
@@ -96,9 +88,7 @@ def write_model_files(task: FineTuneTask, folder: Path) -> tuple[dict[str, str],
     task.save(folder)
     reason = _export(task, folder / ONNX)
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ONNX)
-    hashes = {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
-    }
+    hashes = {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
     return hashes, reason
 
 
@@ -111,17 +101,11 @@ def _export(task: FineTuneTask, path: Path) -> str:
     if exported is None:
         return "the recipe has no ONNX form"
     module, names_out = exported.module.eval().cpu(), exported.outputs
-    names, axes = (
-        list(exported.inputs),
-        {name: {0: "batch"} for name in (*exported.inputs, *exported.outputs)},
-    )
+    names, axes = (list(exported.inputs), {name: {0: "batch"} for name in (*exported.inputs, *exported.outputs)})
     for name in exported.texts:
         axes[name][1] = "tokens"
     # One stimulus with a shorter text: sizes that the exported graph must not have taken for constants.
-    smaller = {
-        name: value[:1, :-2] if name in exported.texts else value[:1]
-        for name, value in exported.inputs.items()
-    }
+    smaller = {name: value[:1, :-2] if name in exported.texts else value[:1] for name, value in exported.inputs.items()}
 
     class Positional(torch.nn.Module):  # type: ignore[misc]  # torch is not read by the type checker
         """The exporter passes inputs by place."""
@@ -177,9 +161,7 @@ def _export(task: FineTuneTask, path: Path) -> str:
 class LoadedModel:
     """A fine-tuned model, read from its folder: the predictor ``trained:DIR`` asks it."""
 
-    def __init__(
-        self, folder: Path, facts: ModelFacts, task: FineTuneTask, trained_on: Sequence[str]
-    ) -> None:
+    def __init__(self, folder: Path, facts: ModelFacts, task: FineTuneTask, trained_on: Sequence[str]) -> None:
         self.folder, self.facts, self.task = folder, facts, task
         self.name, self.version = facts.core.name, f"heartfelt {facts.core.heartfelt}"
         self.hash = facts.core.weights_hash
@@ -245,9 +227,5 @@ def load_model(folder: Path) -> LoadedModel:
             raise
         raise damaged(folder, (str(error).strip().splitlines() or [type(error).__name__])[0]) from error
     task.module.eval()
-    stimuli = (
-        read_json(folder / TRAINED_ON, list[str])
-        if old
-        else read_json(folder / TRAINING_STIMULI, dict[str, Any])
-    )
+    stimuli = read_json(folder / TRAINED_ON, list[str]) if old else read_json(folder / TRAINING_STIMULI, dict[str, Any])
     return LoadedModel(folder, facts, task, list(stimuli))

@@ -95,9 +95,7 @@ def parts_of(
         tested = {name: part_names == name for name in other_parts if name not in stopping}
         stop = np.isin(part_names, stopping)
         remaining = part_names == TRAIN
-        dropped |= {
-            int(at): "it has no part in the published split" for at in np.flatnonzero(part_names == "")
-        }
+        dropped |= {int(at): "it has no part in the published split" for at in np.flatnonzero(part_names == "")}
         words = "The published split: trained on the part train"
         words += f", stopped by {' and '.join(stopping)}" if stopping else ""
         words += f", scored on {' and '.join(tested)}." if tested else ", with no part to score."
@@ -142,8 +140,7 @@ def parts_of(
     if not parts.train.size or not parts.validation.size:
         lacking = "to train on" if not parts.train.size else "to stop early by"
         raise InputError(
-            f"No stimulus is left {lacking}: {words}",
-            "Use more stimuli, another --group, or --group none.",
+            f"No stimulus is left {lacking}: {words}", "Use more stimuli, another --group, or --group none."
         )
     return parts
 
@@ -151,7 +148,5 @@ def parts_of(
 def _take_out_copies(copies: Ints, fixed: _Mask, reduced: _Mask, where: str, dropped: dict[int, str]) -> None:
     """Take what is a copy of something in ``fixed`` out of ``other``."""
     shared = reduced & np.isin(copies, copies[fixed])
-    dropped |= {
-        int(at): f"its file is (nearly) that of a stimulus of {where}" for at in np.flatnonzero(shared)
-    }
+    dropped |= {int(at): f"its file is (nearly) that of a stimulus of {where}" for at in np.flatnonzero(shared)}
     reduced &= ~shared

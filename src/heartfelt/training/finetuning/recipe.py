@@ -50,27 +50,19 @@ class FineTuneSettings(BaseModel):
         int, Field(ge=1, description="pieces a batch is computed in, where it does not fit the memory")
     ] = 1
     learning_rate: Annotated[float, Field(gt=0, description="the optimiser's rate")] = 1e-4
-    patience: Annotated[
-        int, Field(ge=1, description="epochs without a better validation loss before it stops")
-    ] = 5
-    clip_gradients: Annotated[
-        float, Field(ge=0, description="largest norm of the gradient; 0 for no limit")
-    ] = 1.0
+    patience: Annotated[int, Field(ge=1, description="epochs without a better validation loss before it stops")] = 5
+    clip_gradients: Annotated[float, Field(ge=0, description="largest norm of the gradient; 0 for no limit")] = 1.0
     precision: Annotated[
         Literal["auto", "no", "bf16", "fp16"], Field(description="auto is bf16 on a GPU, no on a CPU")
     ] = "auto"
-    device: Annotated[
-        Literal["auto", "cpu", "cuda"], Field(description="auto is a GPU where there is one")
-    ] = "auto"
+    device: Annotated[Literal["auto", "cpu", "cuda"], Field(description="auto is a GPU where there is one")] = "auto"
     workers: Annotated[int, Field(ge=-1, description="processes that prepare batches; -1 chooses")] = -1
     checkpoint_every: Annotated[int, Field(ge=1, description="steps between checkpoints")] = 200
-    validation: Annotated[
-        float, Field(gt=0, le=0.5, description="share of the training stimuli to stop early by")
-    ] = 0.15
+    validation: Annotated[float, Field(gt=0, le=0.5, description="share of the training stimuli to stop early by")] = (
+        0.15
+    )
     test: Annotated[float, Field(gt=0, le=0.5, description="share of the stimuli to score on")] = 0.2
-    left_out_system: Annotated[
-        str, Field(description="score on this system, which is then not trained on")
-    ] = ""
+    left_out_system: Annotated[str, Field(description="score on this system, which is then not trained on")] = ""
     questions: Annotated[Names, Field(description="questions to train on; the recipe's own if empty")] = ()
 
 
@@ -157,17 +149,13 @@ def settings_of(recipe: FineTuneRecipe, values: Mapping[str, object]) -> FineTun
     for key in values:
         if key not in kind.model_fields:
             raise InputError(
-                f"The recipe '{recipe.name}' has no setting '{key}'.",
-                suggestion(key, kind.model_fields, "Settings"),
+                f"The recipe '{recipe.name}' has no setting '{key}'.", suggestion(key, kind.model_fields, "Settings")
             )
     try:
         return kind.model_validate(dict(values))
     except ValidationError as error:
         first = error.errors()[0]
-        setting, reason = (
-            ".".join(str(part) for part in first["loc"]),
-            first["msg"].removeprefix("Value error, "),
-        )
+        setting, reason = (".".join(str(part) for part in first["loc"]), first["msg"].removeprefix("Value error, "))
         if not setting:
             raise InputError(
                 f"The settings of '{recipe.name}' do not fit together: {reason}.", "Change one of them."

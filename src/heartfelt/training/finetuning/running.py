@@ -17,14 +17,7 @@ from heartfelt.formats.format import FORMATS
 from heartfelt.predictors.execution.store import StoredPrediction, predictions_table
 from heartfelt.predictors.predictor import Prediction
 from heartfelt.predictors.trained.finetuned import ErrorInterval
-from heartfelt.predictors.trained.folder import (
-    CARD,
-    FINE_TUNED,
-    MODEL,
-    TRAINING_STIMULI,
-    DataSource,
-    ModelCore,
-)
+from heartfelt.predictors.trained.folder import CARD, FINE_TUNED, MODEL, TRAINING_STIMULI, DataSource, ModelCore
 from heartfelt.progress import Progress
 from heartfelt.scoring import ScoreOptions, Scores, score, truth_of
 from heartfelt.serialization import to_json, write_json
@@ -108,9 +101,7 @@ class FineTuned:
 
     def _write_answer_file(self, folder: Path, source: Snapshot, number: int) -> None:
         """The answer file of a challenge, where the source's format has one: ids without extension, a column per question."""
-        question_by_column = (
-            FORMATS[source.source.format].answer_columns if source.source.format in FORMATS else {}
-        )
+        question_by_column = FORMATS[source.source.format].answer_columns if source.source.format in FORMATS else {}
         if not question_by_column or not set(question_by_column.values()) <= {
             output.question for output in self.facts.outputs
         }:
@@ -120,9 +111,7 @@ class FineTuned:
         for stimulus, question, value in answers.select("stimulus", "question", "value").iter_rows():
             rows.setdefault(Path(stimulus).stem, {})[question] = value
         lines = [
-            ",".join(
-                [name, *(f"{by_question[question_by_column[column]]:.6f}" for column in question_by_column)]
-            )
+            ",".join([name, *(f"{by_question[question_by_column[column]]:.6f}" for column in question_by_column)])
             for name, by_question in rows.items()
         ]
         name = "answer.txt" if len(self.data.sources) == 1 else f"answer-{number + 1}.txt"
@@ -175,9 +164,7 @@ def fine_tune(
     facts = _facts(name, options, settings_json, data, engine.task, fitted, rows)
     facts = replace(facts, intervals=error_intervals(data, predictions))
     is_main = bool(engine.accelerator.is_main_process)
-    return FineTuned(
-        task=engine.task, data=data, facts=facts, predictions=predictions, scored=scored, is_main=is_main
-    )
+    return FineTuned(task=engine.task, data=data, facts=facts, predictions=predictions, scored=scored, is_main=is_main)
 
 
 def _trained(
@@ -196,9 +183,7 @@ def _trained(
         settings_json = settings.model_dump(mode="json")
         store = Checkpoints(
             checkpoints,
-            RunIdentity(
-                recipe=options.recipe, settings=settings_json, data=data_hash(data), seed=options.seed
-            ),
+            RunIdentity(recipe=options.recipe, settings=settings_json, data=data_hash(data), seed=options.seed),
         )
         store.check(resume=resume)
     torch.manual_seed(derived_seed(options.seed, "finetune", "weights"))
@@ -232,14 +217,10 @@ def data_hash(data: TrainingData) -> str:
     for source in data.sources:
         digest.update("".join(source.table_hashes.get(name, "") for name in ("stimuli", "fields")).encode())
     for example in data.examples:
-        digest.update(
-            "\x1f".join([example.source, example.stimulus, example.content, example.prompt or ""]).encode()
-        )
+        digest.update("\x1f".join([example.source, example.stimulus, example.content, example.prompt or ""]).encode())
     for target in data.targets:
         digest.update(repr(target.output).encode())
-        digest.update(
-            np.ascontiguousarray(target.values).tobytes() + np.ascontiguousarray(target.weight).tobytes()
-        )
+        digest.update(np.ascontiguousarray(target.values).tobytes() + np.ascontiguousarray(target.weight).tobytes())
     for indices in (data.parts.train, data.parts.validation, *data.parts.test.values()):
         digest.update(np.asarray(indices, np.int64).tobytes() + b";")
     return digest.hexdigest()
@@ -289,9 +270,7 @@ def _scored(
             continue
         source = data.sources[int(number)]
         truth = truth_of(data.panels[int(number)].snapshot(), options)
-        wanted = pl.col("stimulus").is_in(table["stimulus"].unique().to_list()) & pl.col("question").is_in(
-            questions
-        )
+        wanted = pl.col("stimulus").is_in(table["stimulus"].unique().to_list()) & pl.col("question").is_in(questions)
         items = truth.items.filter(wanted)
         if not items.height:
             continue
@@ -307,9 +286,7 @@ def _scored(
                 task=model_score.task,
                 metric=model_score.metric,
                 aggregation=model_score.aggregation,
-                n=systems
-                if model_score.aggregation == "system"
-                else result.answered(model_score.task, name)[0],
+                n=systems if model_score.aggregation == "system" else result.answered(model_score.task, name)[0],
                 estimate=model_score.estimate,
                 ceiling=model_score.ceiling,
             )

@@ -90,8 +90,7 @@ class Batch:
 
     def _each(self, change: Callable[[Any], Any]) -> Batch:
         inputs, targets, weights = (
-            {key: change(value) for key, value in part.items()}
-            for part in (self.inputs, self.targets, self.weights)
+            {key: change(value) for key, value in part.items()} for part in (self.inputs, self.targets, self.weights)
         )
         return Batch(inputs, targets, weights, self.size)
 

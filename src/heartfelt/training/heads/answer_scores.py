@@ -36,9 +36,7 @@ class AnswerScore:
     observed: float
 
 
-def score_answers(
-    answers: SingleAnswers, value: Floats, sd: Floats, fold: Ints, points: Floats
-) -> AnswerScore:
+def score_answers(answers: SingleAnswers, value: Floats, sd: Floats, fold: Ints, points: Floats) -> AnswerScore:
     """Score predicted values and standard deviations, by place, against single answers."""
     stimulus, clusters = answers.place, Crossed(answers.rater, answers.place)
     errors = crps(value[stimulus], sd[stimulus], points, answers.value)

@@ -86,10 +86,7 @@ def evaluation_table(scores: Sequence[ProtocolScore]) -> list[str]:
         ]
         out.append(f"| {' | '.join(cells)} |")
     reasons = {score.reading: score.pearson.why_missing for score in scores if score.pearson.value is None}
-    return [
-        *out,
-        *(["", *(f"- {reading}: {reason}." for reading, reason in reasons.items())] if reasons else []),
-    ]
+    return [*out, *(["", *(f"- {reading}: {reason}." for reading, reason in reasons.items())] if reasons else [])]
 
 
 def answers_table(scores: Sequence[ProtocolScore]) -> list[str]:

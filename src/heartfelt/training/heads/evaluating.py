@@ -154,10 +154,7 @@ def evaluate(
 
 
 def with_published(
-    evaluation: Evaluation,
-    parts: Mapping[str, TrainingStimuli],
-    outputs: Sequence[QuestionHead],
-    domain: Domain,
+    evaluation: Evaluation, parts: Mapping[str, TrainingStimuli], outputs: Sequence[QuestionHead], domain: Domain
 ) -> Evaluation:
     """The evaluation with a row for each part of a published split that the model has not seen.
 
@@ -262,16 +259,12 @@ def _score(
         half_width=float(predicted.half_width[near].mean()) if near.any() else None,
         heads=tuple(sorted(set(predicted.chosen))),
         reading=reading_of(name, material.grouping.unit),
-        unlike_training=float(predicted.foreign[labelled].mean())
-        if labelled.any() and name != WITHIN
-        else None,
+        unlike_training=float(predicted.foreign[labelled].mean()) if labelled.any() and name != WITHIN else None,
         answers=None if name == WITHIN else _answers(material, target, side, predicted),
     )
 
 
-def _answers(
-    material: TrainingStimuli, target: LabelTarget, side: str, predicted: LeftOut
-) -> AnswerScore | None:
+def _answers(material: TrainingStimuli, target: LabelTarget, side: str, predicted: LeftOut) -> AnswerScore | None:
     if predicted.answer_sd is None or not np.isfinite(predicted.answer_sd).all():
         return None
     table = answers_of(material, side, target.question)
@@ -303,14 +296,10 @@ def ceilings(material: TrainingStimuli, target: LabelTarget, side: str) -> dict[
 
 def _ceiling_of_means(material: TrainingStimuli, question: str, scored: list[str]) -> Estimate:
     """The ceiling of published means, from their spreads and counts."""
-    means = material.snapshot.means.filter(
-        (pl.col("question") == question) & pl.col("stimulus").is_in(scored)
-    )
+    means = material.snapshot.means.filter((pl.col("question") == question) & pl.col("stimulus").is_in(scored))
     if not {"sd", "n"} <= set(means.columns):
         return Estimate.missing("the source gives means without spread and count", "ceiling, overall")
-    mean, sd, n = (
-        means[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in ("mean", "sd", "n")
-    )
+    mean, sd, n = (means[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in ("mean", "sd", "n"))
     return ceiling_from_means(mean, sd, n)
 
 

@@ -32,9 +32,7 @@ Setting: TypeAlias = tuple[float, ...]
 
 COMPONENTS = 128
 _RIDGE = tuple((float(10.0**power),) for power in np.arange(-1.5, 2.51, 0.5))
-_KERNEL = tuple(
-    (width, float(10.0**power)) for width in (0.3, 0.6, 1.2, 2.4) for power in np.arange(-1.5, 0.76, 0.25)
-)
+_KERNEL = tuple((width, float(10.0**power)) for width in (0.3, 0.6, 1.2, 2.4) for power in np.arange(-1.5, 0.76, 0.25))
 _DECAYS = ((3e-3,), (3e-2,))
 _HIDDEN = (32, 16)
 _STEPS = 150
@@ -119,8 +117,7 @@ class ScaledRows:
 def predictions(kind: str, view: ScaledRows, train: Ints, test: Ints) -> dict[Setting, Floats]:
     """What heads fitted to the rows ``train`` predict for the rows ``test``, for every setting of a kind."""
     return {
-        setting: _model(kind, view, train, setting, centred=kind == "ridge").predict(test)
-        for setting in SETTINGS[kind]
+        setting: _model(kind, view, train, setting, centred=kind == "ridge").predict(test) for setting in SETTINGS[kind]
     }
 
 
@@ -128,9 +125,7 @@ def fit(kind: str, view: ScaledRows, setting: Setting) -> Head:
     return _model(kind, view, view.everything, setting).head(kind)
 
 
-def _model(
-    kind: str, view: ScaledRows, train: Ints, setting: Setting, *, centred: bool = False
-) -> _Dual | _Layers:
+def _model(kind: str, view: ScaledRows, train: Ints, setting: Setting, *, centred: bool = False) -> _Dual | _Layers:
     if kind == "ridge":
         return _Dual(view, view.gram, 0.0, train, setting[0], centred=centred)
     if kind == "kernel":
@@ -142,14 +137,7 @@ class _Dual:
     """Weighted ridge on a kernel: one weight per row."""
 
     def __init__(
-        self,
-        view: ScaledRows,
-        kernel: Floats,
-        width: float,
-        train: Ints,
-        penalty: float,
-        *,
-        centred: bool = False,
+        self, view: ScaledRows, kernel: Floats, width: float, train: Ints, penalty: float, *, centred: bool = False
     ) -> None:
         from scipy.linalg import solve
 
@@ -164,16 +152,12 @@ class _Dual:
             inner = inner - self.shift[None, :] - self.shift[:, None] + float(self.shift @ self.share)
         matrix = inner * root[:, None] * root[None, :]
         matrix[np.diag_indices_from(matrix)] += penalty
-        self.weight: Floats = root * solve(
-            matrix, root * (y - self.mean_label), assume_a="pos", check_finite=False
-        )
+        self.weight: Floats = root * solve(matrix, root * (y - self.mean_label), assume_a="pos", check_finite=False)
 
     def predict(self, test: Ints) -> Floats:
         across = self.kernel[np.ix_(test, self.train)]
         if self.shift is not None:
-            across = (
-                across - self.shift[None, :] - (across @ self.share)[:, None] + float(self.shift @ self.share)
-            )
+            across = across - self.shift[None, :] - (across @ self.share)[:, None] + float(self.shift @ self.share)
         return np.asarray(self.mean_label + across @ self.weight)
 
     def head(self, kind: str) -> Head:
@@ -253,12 +237,7 @@ class _Layers:
         return slopes | {f"b{layer}": error.sum(axis=0) for layer, (_, error) in inputs.items()}
 
 
-SETTINGS: dict[str, tuple[Setting, ...]] = {
-    "ridge": _RIDGE,
-    "kernel": _KERNEL,
-    "mlp": _DECAYS,
-    "ordinal": _DECAYS,
-}
+SETTINGS: dict[str, tuple[Setting, ...]] = {"ridge": _RIDGE, "kernel": _KERNEL, "mlp": _DECAYS, "ordinal": _DECAYS}
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -338,9 +317,7 @@ def _answers(rows: Rows, left_out: Floats) -> AnswerSpread | None:
     return replace(rows.answers, error=float(np.sqrt(max(error, 0.0))))
 
 
-def _left_out(
-    kinds: Sequence[str], view: ScaledRows, plan: npt.NDArray[Any]
-) -> dict[tuple[str, Setting], Floats]:
+def _left_out(kinds: Sequence[str], view: ScaledRows, plan: npt.NDArray[Any]) -> dict[tuple[str, Setting], Floats]:
     out = {(kind, setting): np.empty(plan.size) for kind in kinds for setting in SETTINGS[kind]}
     for fold in np.unique(plan):
         train, test = np.flatnonzero(plan != fold), np.flatnonzero(plan == fold)

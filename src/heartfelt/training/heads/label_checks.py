@@ -65,16 +65,12 @@ class LabelColumn:
             return "no stimulus has a label"
         values, counts = np.unique(finite, return_counts=True)
         if values.size == 1:
-            return (
-                f"every stimulus has the same label ({self.name(values[0])}): there is nothing to tell apart"
-            )
+            return f"every stimulus has the same label ({self.name(values[0])}): there is nothing to tell apart"
         if self.categories is None and values[-1] - values[0] < _FLAT * self.width:
             return f"all {finite.size:,} labels are {values.mean():.4g} but for less than a thousandth of the scale"
         if (differ := int(finite.size - counts.max())) < LEAST_OTHER and self.categories is None:
             most = self.name(values[counts.argmax()])
-            return (
-                f"all but {differ} of {finite.size:,} labels are {most}, and {LEAST_OTHER} others are needed"
-            )
+            return f"all but {differ} of {finite.size:,} labels are {most}, and {LEAST_OTHER} others are needed"
         return ""
 
 
@@ -96,9 +92,7 @@ def not_learnable(
 def not_trained(reasons: Mapping[str, str]) -> tuple[list[str], list[LedgerRow]]:
     """Notes and rows of the ledger about questions that are not trained."""
     notes = [f"'{question}' is not trained: {reason}." for question, reason in reasons.items()]
-    rows: list[LedgerRow] = [
-        ("question", None, None, question, reason, STAGE) for question, reason in reasons.items()
-    ]
+    rows: list[LedgerRow] = [("question", None, None, question, reason, STAGE) for question, reason in reasons.items()]
     return notes, rows
 
 

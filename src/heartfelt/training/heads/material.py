@@ -279,9 +279,7 @@ def gather(
         least_votes=LEAST_RATINGS,
         raters=recipe.raters,
     )
-    features = {
-        name: np.stack([embedded[stimulus][0][name] for stimulus in stimuli]) for name in sorted(wanted)
-    }
+    features = {name: np.stack([embedded[stimulus][0][name] for stimulus in stimuli]) for name in sorted(wanted)}
     hashes = tuple(embedded[name][1] for name in stimuli)
     rows += [("stimulus", None, name, None, reason, STAGE) for name, reason in problems.items()]
     material = TrainingStimuli(
@@ -312,11 +310,7 @@ def gather(
 
 
 def _checked(
-    snapshot: Snapshot,
-    screened: Snapshot,
-    questions: Sequence[str],
-    trained: pl.DataFrame,
-    votes: pl.DataFrame,
+    snapshot: Snapshot, screened: Snapshot, questions: Sequence[str], trained: pl.DataFrame, votes: pl.DataFrame
 ) -> tuple[list[str], list[str], list[LedgerRow]]:
     """The questions whose labels can be learned, before any file is read; notes and rows of the ledger about the others."""
     columns, notes, rows = [], [], []
@@ -357,9 +351,7 @@ def picture_hashes(snapshot: Snapshot, facts: pl.DataFrame) -> list[Bits | None]
         return list(pool.map(picture_hash, paths))
 
 
-def _questions(
-    snapshot: Snapshot, recipe: TrainingRecipe, wanted_questions: Sequence[str] | None
-) -> list[str]:
+def _questions(snapshot: Snapshot, recipe: TrainingRecipe, wanted_questions: Sequence[str] | None) -> list[str]:
     study = snapshot.study
     numbers = [q.id for q in study.asked if study.scale_of(q.id).level == "interval"]
     categories = [q.id for q in study.asked if study.scale_of(q.id).level in ("nominal", "ordinal")]
@@ -381,11 +373,7 @@ _Embedded: TypeAlias = tuple[dict[str, npt.NDArray[np.float32]], str]
 
 
 def _embed(
-    snapshot: Snapshot,
-    facts: pl.DataFrame,
-    embeddings: set[str],
-    cache: FeatureCache | None,
-    progress: Progress | None,
+    snapshot: Snapshot, facts: pl.DataFrame, embeddings: set[str], cache: FeatureCache | None, progress: Progress | None
 ) -> tuple[dict[str, _Embedded], dict[str, str]]:
     """Every stimulus embedded, from the cache or computed on all cores, and why some cannot be."""
     cache, root = cache or FeatureCache(), snapshot.source.media_root

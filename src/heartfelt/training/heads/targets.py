@@ -142,9 +142,7 @@ class LabelSource:
         """The labels of one question, in the order of the stimuli."""
         scale, of_question = self.snapshot.study.scale_of(question), pl.col("question") == question
         votes = self.votes.filter(of_question)
-        scored = {
-            side: aligned(table.filter(of_question), "value", stimuli) for side, table in self.tables.items()
-        }
+        scored = {side: aligned(table.filter(of_question), "value", stimuli) for side, table in self.tables.items()}
         if scale.level == "interval":
             trained = self.trained.filter(of_question)
             label, sd, n = (aligned(trained, name, stimuli) for name in ("value", "sd", "n"))

@@ -36,9 +36,7 @@ class Trained:
     evaluation: Evaluation
 
 
-def train(
-    snapshot: Snapshot, options: TrainOptions | None = None, progress: Progress | None = None
-) -> Trained:
+def train(snapshot: Snapshot, options: TrainOptions | None = None, progress: Progress | None = None) -> Trained:
     """Embed, evaluate with everything nested, then fit to all stimuli."""
     options = options or TrainOptions()
     recipe = RECIPES[options.recipe]
@@ -60,9 +58,7 @@ def train(
     evaluation = evaluate(material, kinds, options.confidence, progress)
     outputs, chosen, domain = _fitted(material, evaluation, kinds, options.confidence)
     if options.split:
-        parts = {
-            name: gathered.part(name) for name in dict.fromkeys(gathered.split) if name not in (TRAIN, None)
-        }
+        parts = {name: gathered.part(name) for name in dict.fromkeys(gathered.split) if name not in (TRAIN, None)}
         evaluation = with_published(evaluation, parts, outputs, domain)
     # One model uses one embedding: the widest that any question needs.
     widest = material.widest
@@ -70,9 +66,7 @@ def train(
         name=options.name or f"{options.recipe} on {snapshot.study.name}",
         recipe=options.recipe,
         embedding=widest,
-        outputs=tuple(
-            _widened(output, at, widest) for output, at in zip(outputs, material.targets, strict=True)
-        ),
+        outputs=tuple(_widened(output, at, widest) for output, at in zip(outputs, material.targets, strict=True)),
         facts=_facts(material, options, evaluation, chosen),
         out_of_fold=_out_of_fold(material, evaluation),
         domain=domain,
@@ -81,9 +75,7 @@ def train(
     return Trained(replace(model, card=card(model)), material, evaluation)
 
 
-def _of_same_questions(
-    targets: Sequence[LabelTarget], matched: Sequence[LabelTarget]
-) -> tuple[LabelTarget, ...]:
+def _of_same_questions(targets: Sequence[LabelTarget], matched: Sequence[LabelTarget]) -> tuple[LabelTarget, ...]:
     questions = {target.question for target in matched}
     return tuple(target for target in targets if target.question in questions)
 

@@ -20,12 +20,7 @@ from typing import NamedTuple, cast
 from starlette.requests import HTTPConnection
 
 from heartfelt.collect import Collection
-from heartfelt.collect.reading.adjudication import (
-    AdjudicationDecision,
-    AdjudicationItem,
-    AdjudicationState,
-    counted,
-)
+from heartfelt.collect.reading.adjudication import AdjudicationDecision, AdjudicationItem, AdjudicationState, counted
 from heartfelt.errors import InputError
 from heartfelt.study import Study
 from heartfelt.study.adjudication import answer_key
@@ -145,9 +140,7 @@ class AdjudicationQueue:
     def _pick(self, adjudicator: str, skipped: Container[str]) -> str | None:
         """The first item in this person's own order; one that somebody else holds only if nothing else is left."""
         now = self._clock()
-        held_by_others = {
-            id for id, (holder, until) in self._held.items() if holder != adjudicator and until > now
-        }
+        held_by_others = {id for id, (holder, until) in self._held.items() if holder != adjudicator and until > now}
         open_ = [
             id
             for id, item in self._by_id.items()
@@ -156,9 +149,7 @@ class AdjudicationQueue:
         stimuli = {self._by_id[id].stimulus for id in open_}
         order = {stimulus: self._digest("order", adjudicator, stimulus) for stimulus in stimuli}
         # The smallest comes first in the list: the questions about a stimulus stay in the study's order.
-        return min(
-            open_, key=lambda id: (id in held_by_others, order[self._by_id[id].stimulus]), default=None
-        )
+        return min(open_, key=lambda id: (id in held_by_others, order[self._by_id[id].stimulus]), default=None)
 
     def _shown(self, adjudicator: str, id: str) -> ShownItem:
         item, study = self._by_id[id], self._collection.study

@@ -29,13 +29,7 @@ from heartfelt.web.rater.presentation import blinding_of, request_language
 from heartfelt.web.rater.routes import Id, RaterRequest, Text, Value
 from heartfelt.web.rater.texts import direction, run_direction, texts_for
 from heartfelt.web.security.access import is_admitted
-from heartfelt.web.security.signing import (
-    ADJUDICATOR_COOKIE,
-    RATER_SECONDS,
-    adjudicator_of,
-    set_cookie,
-    signer_of,
-)
+from heartfelt.web.security.signing import ADJUDICATOR_COOKIE, RATER_SECONDS, adjudicator_of, set_cookie, signer_of
 from heartfelt.web.state import state_of
 from heartfelt.web.templates import page_environment
 
@@ -102,11 +96,7 @@ async def page(request: Request) -> Response:
     study, folder = state.collection.study, state.collection.folder
     texts = texts_for(language, folder)
     base = request.scope.get("root_path", "")
-    data = {
-        "base": base,
-        "study": present(study, language, texts),
-        "texts": {**texts["live"], **texts["adjudicate"]},
-    }
+    data = {"base": base, "study": present(study, language, texts), "texts": {**texts["live"], **texts["adjudicate"]}}
     html = (
         page_environment("heartfelt.web.rater")
         .get_template("adjudicate.html")
@@ -154,9 +144,7 @@ async def back(request: Request, adjudicator: str) -> dict[str, Any]:
     if earlier is None:
         return {"item": None}
     stimulus, question, decision = earlier
-    shown = await run_in_threadpool(
-        desk_of(request).shown, adjudicator, desk_of(request).id_of(stimulus, question)
-    )
+    shown = await run_in_threadpool(desk_of(request).shown, adjudicator, desk_of(request).id_of(stimulus, question))
     return {"item": None if shown is None else _item(request, shown, decision)}
 
 
@@ -166,9 +154,7 @@ async def decide(request: Request, adjudicator: str) -> dict[str, Any]:
     state = state_of(request)
     shown = await run_in_threadpool(desk_of(request).shown, adjudicator, body.item, body.sight)
     if shown is None:
-        raise RequestRefused(
-            409, "The answers to this item have changed since it was shown.", "Look at it again."
-        )
+        raise RequestRefused(409, "The answers to this item have changed since it was shown.", "Look at it again.")
     value: Any = body.value
     if body.option is not None:
         if body.option >= len(shown.options):

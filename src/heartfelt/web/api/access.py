@@ -19,18 +19,14 @@ from heartfelt.web.state import state_of
 from heartfelt.web.study.background import Reader, reader_of
 from heartfelt.web.study.figures import DashboardState, figures_of
 
-_bearer = HTTPBearer(
-    auto_error=False, description="a token made in the dashboard or by 'heartfelt study token'"
-)
+_bearer = HTTPBearer(auto_error=False, description="a token made in the dashboard or by 'heartfelt study token'")
 _cookie = APIKeyCookie(
     name=STUDY_COOKIE, auto_error=False, description="a login; changes also need the header x-heartfelt-token"
 )
 
 
 def requester(
-    request: Request,
-    bearer: Annotated[object, Security(_bearer)],
-    cookie: Annotated[object, Security(_cookie)],
+    request: Request, bearer: Annotated[object, Security(_bearer)], cookie: Annotated[object, Security(_cookie)]
 ) -> str:
     """Who asks; a request without login or token is refused."""
     del bearer, cookie

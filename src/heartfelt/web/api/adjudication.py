@@ -17,9 +17,7 @@ from heartfelt.web.security.signing import adjudicator_link, signer_of
 from heartfelt.web.study.coverage import Count
 
 router = APIRouter(tags=["adjudication"])
-AdjudicatorId = Annotated[
-    str, Path(max_length=200, pattern=r"^[\w.:-]+$", description="the senior rater's id")
-]
+AdjudicatorId = Annotated[str, Path(max_length=200, pattern=r"^[\w.:-]+$", description="the senior rater's id")]
 
 
 class AdjudicatorInfo(BaseModel):
@@ -67,17 +65,13 @@ def adjudication(request: Request, collection: CollectionDep) -> Any:
 
 
 @router.post("/adjudicators", status_code=201)
-def add(
-    body: AdjudicatorRequest, request: Request, collection: CollectionDep, url: StudyUrl
-) -> AdjudicatorLink:
+def add(body: AdjudicatorRequest, request: Request, collection: CollectionDep, url: StudyUrl) -> AdjudicatorLink:
     """Admit a senior rater and make their personal link."""
     return _link(request, url, collection.do(AddAdjudicator(body.note)))
 
 
 @router.post("/adjudicators/{adjudicator}/link")
-def link(
-    adjudicator: AdjudicatorId, request: Request, collection: CollectionDep, url: StudyUrl
-) -> AdjudicatorLink:
+def link(adjudicator: AdjudicatorId, request: Request, collection: CollectionDep, url: StudyUrl) -> AdjudicatorLink:
     """The link of a senior rater who lost it."""
     if not collection.adjudicators().filter(adjudicator=adjudicator, active=True).height:
         raise UnknownNameError("No senior rater has that id now.", "See the list of senior raters.")

@@ -99,9 +99,7 @@ def _flat(frame: pl.DataFrame) -> pl.DataFrame:
     """The table with lists and structs written as JSON, for formats that hold only plain cells."""
     nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
     return frame.with_columns(
-        pl.Series(
-            name, [None if v is None else json.dumps(v) for v in frame[name].to_list()], dtype=pl.String
-        )
+        pl.Series(name, [None if v is None else json.dumps(v) for v in frame[name].to_list()], dtype=pl.String)
         for name in nested
     )
 
@@ -147,9 +145,7 @@ def _described(folder: Path) -> SnapshotInfo:
 
 @router.get("/snapshots/{name}/download", response_class=FileResponse, responses=_ZIP)
 def download(
-    name: Annotated[str, fastapi.Path(pattern=r"^[0-9TZ-]{10,40}$")],
-    collection: CollectionDep,
-    reader: ReaderDep,
+    name: Annotated[str, fastapi.Path(pattern=r"^[0-9TZ-]{10,40}$")], collection: CollectionDep, reader: ReaderDep
 ) -> FileResponse:
     """A snapshot as a ZIP file."""
     path = reader.call(_zipped_snapshot, name)
@@ -159,9 +155,7 @@ def download(
 def _zipped_snapshot(collection: Collection, name: str) -> Path:
     folder = collection.folder / _FOLDER / name
     if not _is_ours(folder):
-        raise UnknownNameError(
-            f"No snapshot is called '{name}'.", "See the list of snapshots for their names."
-        )
+        raise UnknownNameError(f"No snapshot is called '{name}'.", "See the list of snapshots for their names.")
     return _zipped(folder)
 
 

@@ -57,9 +57,7 @@ def _parts(schema: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
                 continue
             route = methods[method]
             body = route.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
-            good: dict[str, Any] = next(
-                (r for status, r in route["responses"].items() if status.startswith("2")), {}
-            )
+            good: dict[str, Any] = next((r for status, r in route["responses"].items() if status.startswith("2")), {})
             out.setdefault(route["tags"][0], []).append(
                 {
                     "method": method.upper(),
@@ -67,9 +65,7 @@ def _parts(schema: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
                     "words": route.get("description") or route.get("summary", ""),
                     "parameters": route.get("parameters", []),
                     "body": None if body is None else type_of(body),
-                    "gives": {
-                        kind: type_of(c.get("schema", {})) for kind, c in good.get("content", {}).items()
-                    },
+                    "gives": {kind: type_of(c.get("schema", {})) for kind, c in good.get("content", {}).items()},
                 }
             )
     return out

@@ -202,9 +202,7 @@ def figures(request: Request) -> FiguresInfo:
     """How recent the figures are, and whether they are being computed; the answer never waits for them."""
     state = figures_of(request).state
     return FiguresInfo(
-        change=state.change,
-        computed=_moment(state.computed),
-        computing_since=_moment(state.computing_since),
+        change=state.change, computed=_moment(state.computed), computing_since=_moment(state.computing_since)
     )
 
 

@@ -476,9 +476,7 @@ def _listing(key: str, row: type[BaseModel], about: str) -> type[BaseModel]:
 VersionsInfo = _listing("versions", VersionInfo, "Every version, oldest first.")
 FlagsInfo = _listing("flags", FlagInfo, "Every flag, latest first.")
 ProblemsInfo = _listing(
-    "problems",
-    MediaProblemInfo,
-    "Every media problem; those noticed when the study was opened have no rater.",
+    "problems", MediaProblemInfo, "Every media problem; those noticed when the study was opened have no rater."
 )
 InvitationsInfo = _listing("invitations", InvitationInfo, "Personal links.")
 SnapshotsInfo = _listing("snapshots", SnapshotInfo, "Every snapshot, latest first.")

@@ -107,9 +107,7 @@ def effect_of(collection: Collection, rater: str) -> dict[str, Any]:
         raise unknown_rater(rater)
     now = set(people.filter("excluded")["rater"].to_list())
     snapshot = collection.snapshot()
-    before, after = (
-        snapshot.ratings.filter(~pl.col("rater").is_in(list(names))) for names in (now, now ^ {rater})
-    )
+    before, after = (snapshot.ratings.filter(~pl.col("rater").is_in(list(names))) for names in (now, now ^ {rater}))
     effect: Any = to_json(exclusion_effect(snapshot, before, after))
     return {"rater": rater, "excluded": rater in now, **effect}
 
@@ -120,9 +118,7 @@ def effect_of(collection: Collection, rater: str) -> dict[str, Any]:
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
 )
 def participants(
-    collection: CollectionDep,
-    board: BoardDep,
-    form: Annotated[Literal["json", "csv"], Query(alias="as")] = "json",
+    collection: CollectionDep, board: BoardDep, form: Annotated[Literal["json", "csv"], Query(alias="as")] = "json"
 ) -> Any:
     """Recruiters' participant ids and their raters, with what it takes to pay them; no export contains them."""
     frame = payment_list(collection.participants(), board.flagged)

@@ -113,11 +113,7 @@ def machine(board: BoardDep) -> Any:
 @router.get("/reliability", response_model=ReliabilityInfo)
 def reliability(board: BoardDep) -> Any:
     """Krippendorff's alpha and intraclass correlations of every question, now and over time."""
-    return {
-        "change": board.change,
-        "questions": to_json(board.reliability),
-        "fields": to_json(board.fields),
-    }
+    return {"change": board.change, "questions": to_json(board.reliability), "fields": to_json(board.fields)}
 
 
 @router.get("/systems", response_model=SystemsInfo)
@@ -143,9 +139,7 @@ def stimuli(
     reader: ReaderDep,
     offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
-    search: Annotated[
-        str, Query(max_length=200, description="part of the id, system, intent or prompt")
-    ] = "",
+    search: Annotated[str, Query(max_length=200, description="part of the id, system, intent or prompt")] = "",
 ) -> Any:
     """Stimuli with their counts and mean ratings so far, fewest ratings first."""
     return reader.call(_stimuli, offset, limit, search)
@@ -181,16 +175,12 @@ def _means(collection: Collection, names: list[str]) -> dict[str, list[dict[str,
     ratings = collection.ratings().filter(
         (pl.col("kind") == "rating") & ~pl.col("excluded") & pl.col("stimulus").is_in(names)
     )
-    means = ratings.group_by("stimulus", "question").agg(
-        pl.mean("value").alias("mean"), pl.count("value").alias("n")
-    )
+    means = ratings.group_by("stimulus", "question").agg(pl.mean("value").alias("mean"), pl.count("value").alias("n"))
     by_question = {name: rows for (name,), rows in means.partition_by("question", as_dict=True).items()}
     out: dict[str, list[dict[str, Any]]] = {}
     for question in collection.study.asked:
         scale = collection.study.scale_of(question.id)
-        if question.id in by_question and (
-            scale.level in {"interval", "ordinal"} or len(scale.labels()) == 2
-        ):
+        if question.id in by_question and (scale.level in {"interval", "ordinal"} or len(scale.labels()) == 2):
             for row in by_question[question.id].iter_rows(named=True):
                 out.setdefault(row["stimulus"], []).append(row)
     return out

@@ -78,9 +78,7 @@ class _Measured:
 class Challenge:
     """Scores submissions against hidden labels; use it as a context, in which a thread scores what comes in."""
 
-    def __init__(
-        self, folder: Path, options: ChallengeOptions | None = None, *, ledger: Path | None = None
-    ) -> None:
+    def __init__(self, folder: Path, options: ChallengeOptions | None = None, *, ledger: Path | None = None) -> None:
         self.options = options or ChallengeOptions()
         benchmark = load_benchmark(folder)
         self._scoring = ScoreOptions(resamples=100, ceilings=False, slices=())
@@ -89,17 +87,11 @@ class Challenge:
         self.title = say(self.study.title) or self.study.name
         self.ledger = SubmissionLedger(ledger or folder.resolve().parent / LEDGER)
         self.id, key = (self.ledger.fact(name) or "" for name in ("id", "key"))
-        self.division = divided(
-            in_order(benchmark), self.options.part, self.options.public_share, bytes.fromhex(key)
-        )
+        self.division = divided(in_order(benchmark), self.options.part, self.options.public_share, bytes.fromhex(key))
         self._truth = truth_of(self.division.public, self._scoring)
         self.tasks = self.tasks_in(self._truth)
         # Strengths of systems cannot be divided: both parts would have the same labels.
-        tasks = [
-            task
-            for task in self.tasks
-            if task.kind != "strengths" or self._truth.contestants(task) == "stimulus"
-        ]
+        tasks = [task for task in self.tasks if task.kind != "strengths" or self._truth.contestants(task) == "stimulus"]
         self.rungs = rungs_of(self._truth, tasks, self.options.step)
         self.ledger.bind(
             {
@@ -132,19 +124,13 @@ class Challenge:
         """``question, first, second …`` of the stimuli that were compared; predictions may be about these instead."""
         cases = [case for case in self._scorer.asked[True] if case.members]
         names = [[member.stimulus for member in case.members] for case in cases]
-        member_columns = [
-            "first",
-            "second",
-            *(f"member_{at}" for at in range(3, max(map(len, names), default=0) + 1)),
-        ]
+        member_columns = ["first", "second", *(f"member_{at}" for at in range(3, max(map(len, names), default=0) + 1))]
         rows = [
             {"question": ask.question, **dict(zip(member_columns, members, strict=False))}
             for case, members in zip(cases, names, strict=True)
             for ask in case.asks
         ]
-        return pl.DataFrame(rows, schema=dict.fromkeys(["question", *member_columns], pl.String)).sort(
-            pl.all()
-        )
+        return pl.DataFrame(rows, schema=dict.fromkeys(["question", *member_columns], pl.String)).sort(pl.all())
 
     # --- submitting ---
 
@@ -190,9 +176,7 @@ class Challenge:
                 best[entry.submitter] = entry, alone, shared
             for team in (entry.submitter, None):
                 changes[team] = changes.get(team, 0) + len(entry.changed)
-        order = sorted(
-            best.values(), key=lambda line: (-line[0].published[rung.task], line[0].finished or 0.0)
-        )
+        order = sorted(best.values(), key=lambda line: (-line[0].published[rung.task], line[0].finished or 0.0))
         scores = [entry.published[rung.task] for entry, _, _ in order]
         return [
             LeaderboardEntry(

@@ -72,12 +72,9 @@ def _answer(url: str, path: str, token: str, method: str) -> dict[str, Any]:
             problem, fix = f"{url} answered with status {error.code}.", "Check the address."
         raise InputError(problem, fix) from error
     except OSError as error:
-        raise InputError(
-            f"{url} cannot be reached: {error}.", "Check the address and the network."
-        ) from error
+        raise InputError(f"{url} cannot be reached: {error}.", "Check the address and the network.") from error
     except (http.client.HTTPException, ValueError) as error:
         raise InputError(
-            f"The answer of {url} is cut off or not that of a challenge: {error}.",
-            "Check the address, and try again.",
+            f"The answer of {url} is cut off or not that of a challenge: {error}.", "Check the address, and try again."
         ) from error
     return answer

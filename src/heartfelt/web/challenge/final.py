@@ -155,9 +155,7 @@ def final_of(challenge: Challenge) -> Final | None:
     return None if text is None else from_json(Final, json.loads(text))
 
 
-def _board(
-    challenge: Challenge, truth: Truth, task: ScoringTask, entries: Sequence[Submission]
-) -> FinalBoard | None:
+def _board(challenge: Challenge, truth: Truth, task: ScoringTask, entries: Sequence[Submission]) -> FinalBoard | None:
     """The ranking of one task; None where the final part has nothing to score it on."""
     counting = {team: _counting(entries, team, task.id) for team in {e.submitter for e in entries}}
     tables = [
@@ -218,9 +216,7 @@ def _items(scores: Scores, task: ScoringTask) -> int:
 
 def entries_published(entries: Sequence[Submission], team: str) -> dict[str, int]:
     """A team's published scores, in steps."""
-    return {
-        task: entry.published[task] for entry in entries if entry.submitter == team for task in entry.changed
-    }
+    return {task: entry.published[task] for entry in entries if entry.submitter == team for task in entry.changed}
 
 
 def _counting(entries: Sequence[Submission], team: str, task: str) -> tuple[Submission, str]:

@@ -84,6 +84,4 @@ class ChallengeGuard:
             )
         origin = headers.get(b"origin", b"").decode("latin-1")
         if scope["method"] not in SAFE_METHODS and origin and origin != self._origin:
-            raise RequestRefused(
-                403, "The request comes from another site.", "Submit with a program such as curl."
-            )
+            raise RequestRefused(403, "The request comes from another site.", "Submit with a program such as curl.")

@@ -18,20 +18,15 @@ class ChallengeOptions:
 
     part: Annotated[
         str | None,
-        _rules(
-            "The part with hidden labels; all of them for None.", flags=("--part", "--split"), metavar="NAME"
-        ),
+        _rules("The part with hidden labels; all of them for None.", flags=("--part", "--split"), metavar="NAME"),
     ] = "test"
-    step: Annotated[
-        float | None, _rules("Step of published scores; about half a standard error if left out.")
-    ] = None
+    step: Annotated[float | None, _rules("Step of published scores; about half a standard error if left out.")] = None
     limits: SubmissionLimits = field(default_factory=SubmissionLimits)
     megabytes: Annotated[float, _rules("How large a submission may be, in MB.", low=0.01)] = 16.0
     seconds: float = 60.0
     """How long scoring one submission may take."""
     public_share: Annotated[
-        float,
-        _rules("Share of the hidden labels for the running board; the others are for the final ranking."),
+        float, _rules("Share of the hidden labels for the running board; the others are for the final ranking.")
     ] = 0.5
 
 
@@ -42,9 +37,9 @@ class HostOptions:
     host: Annotated[str, Option(help="The address to listen on.")] = "127.0.0.1"
     port: Annotated[int, Option(help="The port to listen on.", low=1, high=65535)] = 8200
     url: Annotated[str | None, Option(help="The public address, behind a proxy.")] = None
-    proxy: Annotated[
-        str | None, Option(help="Proxies whose forwarded headers are trusted.", metavar="ADDRESSES")
-    ] = None
+    proxy: Annotated[str | None, Option(help="Proxies whose forwarded headers are trusted.", metavar="ADDRESSES")] = (
+        None
+    )
 
     @property
     def address(self) -> str:

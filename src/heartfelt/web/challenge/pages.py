@@ -36,8 +36,7 @@ def how_to_submit(challenge: Challenge, address: str) -> str:
         "first_score": _first_score,
     }
     sections = [
-        section(f"web/challenge/{name}", name, None, **values)
-        for name in ("predict", "file", "send", "scores")
+        section(f"web/challenge/{name}", name, None, **values) for name in ("predict", "file", "send", "scores")
     ]
     return _page(challenge, "How to submit predictions", sections)
 
@@ -120,9 +119,7 @@ def _page(
             ("items", number(challenge.items.height)),
             ("challenge", challenge.id),
         ]
-    return render(
-        ReportPage(title=challenge.title, subtitle=subtitle, sections=sections, facts=facts, forms=forms)
-    )
+    return render(ReportPage(title=challenge.title, subtitle=subtitle, sections=sections, facts=facts, forms=forms))
 
 
 def _capital(words: str) -> str:
@@ -158,9 +155,7 @@ def _answers(scale: Scale) -> str:
 def _example(challenge: Challenge) -> list[str]:
     """The first items of each question with answers that anybody could give."""
     lines = []
-    for question, stimulus in (
-        challenge.items.group_by("question", maintain_order=True).head(EXAMPLE_ROWS).rows()
-    ):
+    for question, stimulus in challenge.items.group_by("question", maintain_order=True).head(EXAMPLE_ROWS).rows():
         scale = challenge.study.scale_of(question)
         names, bounds = list(scale.labels().values()), scale.bounds()
         middle = "0" if bounds is None else f"{(bounds[0] + bounds[1]) / 2:g}"

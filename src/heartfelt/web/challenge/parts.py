@@ -41,17 +41,11 @@ def divided(benchmark: Benchmark, part: str | None, share: float, key: bytes) ->
     """Divide the labels of a part (None: all) so that about ``share`` of the items is public."""
     if not 0 < share < 1:
         raise InputError(
-            f"The public share must lie between 0 and 1; got {share:g}.",
-            "Use 0.5 for one half on the running board.",
+            f"The public share must lie between 0 and 1; got {share:g}.", "Use 0.5 for one half on the running board."
         )
     hidden = _of_part(benchmark, part)
     names = sorted(
-        {
-            *hidden.items["stimulus"],
-            *hidden.courses["stimulus"],
-            *hidden.choices["first"],
-            *hidden.choices["second"],
-        }
+        {*hidden.items["stimulus"], *hidden.courses["stimulus"], *hidden.choices["first"], *hidden.choices["second"]}
     )
     groups, kept_together = _groups(hidden, names)
     features = _features(hidden)

@@ -101,9 +101,7 @@ def _unpacked(content: bytes, limits: SizeLimits) -> bytes:
     try:
         out = unpack.decompress(content, limits.bytes + 1)
     except zlib.error as error:
-        raise InputError(
-            "The gzip data are damaged.", "Compress the file again, or send it as it is."
-        ) from error
+        raise InputError("The gzip data are damaged.", "Compress the file again, or send it as it is.") from error
     if len(out) > limits.bytes or unpack.unconsumed_tail:
         raise too_large(limits)
     if not unpack.eof or unpack.unused_data:
@@ -188,13 +186,8 @@ def not_usable(predictions: pl.DataFrame, unused: pl.DataFrame) -> HeartfeltErro
                 f"Send finite numbers between -{_LARGEST:g} and {_LARGEST:g}.",
             )
     for name in ("shares", "members", "samples"):
-        if (
-            name in predictions.columns
-            and predictions[name].cast(pl.String).str.contains("NaN|Infinity").any()
-        ):
-            return InputError(
-                f"The column '{name}' holds numbers that are not finite.", "Send finite numbers."
-            )
+        if name in predictions.columns and predictions[name].cast(pl.String).str.contains("NaN|Infinity").any():
+            return InputError(f"The column '{name}' holds numbers that are not finite.", "Send finite numbers.")
     missing = predictions.filter(~pl.col("ok"))
     if missing.height:
         row = missing.row(0, named=True)

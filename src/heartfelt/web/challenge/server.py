@@ -123,9 +123,7 @@ class _Routes:
     async def final(self, request: Request) -> Response:
         final = await run_in_threadpool(final_of, self._challenge)
         if final is None:
-            raise RequestRefused(
-                404, "There is no final ranking yet.", "It is made when the challenge is closed."
-            )
+            raise RequestRefused(404, "There is no final ranking yet.", "It is made when the challenge is closed.")
         if request.url.path.endswith(".csv"):
             return PlainTextResponse(csv_text(final_table(final)), media_type="text/csv")
         return JSONResponse(to_json(final))
@@ -198,9 +196,7 @@ class _Routes:
         except InputError as error:
             raise RequestRefused(404, error.problem, error.fix) from error
         if stored.submitter != member.team:
-            raise RequestRefused(
-                404, "There is no such submission.", "Use the id that came back when you submitted."
-            )
+            raise RequestRefused(404, "There is no such submission.", "Use the id that came back when you submitted.")
         return stored
 
     async def _member(self, request: Request) -> Member:
@@ -217,9 +213,7 @@ class _Routes:
         if member is None:
             self._wrong.take(address)
             fix = "Send 'Authorization: Bearer TOKEN' with the token the organisers gave you."
-            raise RequestRefused(
-                401, "The token is missing, unknown or revoked.", fix, {"www-authenticate": "Bearer"}
-            )
+            raise RequestRefused(401, "The token is missing, unknown or revoked.", fix, {"www-authenticate": "Bearer"})
         return member
 
     async def _body(self, request: Request) -> bytes:
@@ -236,9 +230,7 @@ class _Routes:
             except RequestRefused:
                 raise
             except (MultiPartException, HTTPException) as error:
-                raise RequestRefused(
-                    400, "The form cannot be read.", "Send the file as the whole body."
-                ) from error
+                raise RequestRefused(400, "The form cannot be read.", "Send the file as the whole body.") from error
             if content is None:
                 raise RequestRefused(422, "The form has no file.", "Call its field 'file'.")
         else:

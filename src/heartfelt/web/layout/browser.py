@@ -26,13 +26,7 @@ SIZES = ((320, 568), (390, 844), (1280, 800))
 MOST_SECONDS = 60.0
 """When to stop drawing."""
 _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
-_SWITCHES = (
-    "no-sandbox",
-    "disable-gpu",
-    "disable-background-networking",
-    "disable-component-update",
-    "disable-sync",
-)
+_SWITCHES = ("no-sandbox", "disable-gpu", "disable-background-networking", "disable-component-update", "disable-sync")
 _PATIENCE = 15_000
 _SETTLED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
@@ -94,9 +88,7 @@ def look(tab: Page, page: DrawnPage) -> Iterator[LayoutProblem]:
         tab.set_viewport_size({"width": width, "height": height})
         tab.evaluate(_SETTLED)
         for text, problem in tab.evaluate(measure()):
-            yield LayoutProblem(
-                page=page.name, language=page.language, width=width, text=text, problem=problem
-            )
+            yield LayoutProblem(page=page.name, language=page.language, width=width, text=text, problem=problem)
 
 
 @cache

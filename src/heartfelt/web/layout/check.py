@@ -32,9 +32,7 @@ class LayoutCheck:
         """What was looked at, in words."""
         if not self.pages_drawn:
             return f"The pages were not drawn ({self.reason}): whether words fit was estimated from their lengths."
-        some = (
-            f"{self.pages_drawn} of {self.pages}" if self.pages_drawn < self.pages else f"{self.pages_drawn}"
-        )
+        some = f"{self.pages_drawn} of {self.pages}" if self.pages_drawn < self.pages else f"{self.pages_drawn}"
         return f"Pages drawn at 320, 390 and 1280 pixels: {some}."
 
     @property

@@ -117,14 +117,7 @@ def _trial(study: Study, names: Sequence[str], **parts: Any) -> ShowTrial:
     of = max(study.design.stimuli_per_rater or 1, 100)
     media = None if parts.get("members") or parts.get("words") else _MEDIA
     return ShowTrial(
-        trial="1",
-        kind="rating",
-        media=media,
-        questions=tuple(names),
-        number=of,
-        of=of,
-        lease_seconds=600.0,
-        **parts,
+        trial="1", kind="rating", media=media, questions=tuple(names), number=of, of=of, lease_seconds=600.0, **parts
     )
 
 

@@ -96,9 +96,4 @@ def _picture() -> bytes:
 
     rows = (b"\0" + b"\x80" * 4) * 3
     head = struct.pack(">IIBBBBB", 4, 3, 8, 0, 0, 0, 0)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", head)
-        + chunk(b"IDAT", zlib.compress(rows))
-        + chunk(b"IEND", b"")
-    )
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")

@@ -96,9 +96,7 @@ async def _is_known(request: Request) -> bool:
     return True
 
 
-async def _enter(
-    request: Request, recruiter: Recruiter, person: str | None, facts: Mapping[str, str]
-) -> Response:
+async def _enter(request: Request, recruiter: Recruiter, person: str | None, facts: Mapping[str, str]) -> Response:
     arm = request.query_params.get("arm") if state_of(request).options.preview else None
     before = earlier_raters(request)
     device = device_of(request) | ({"raters_before": len(before)} if before else {})

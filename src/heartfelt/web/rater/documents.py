@@ -22,7 +22,9 @@ from heartfelt.web.rater.presentation import request_language
 from heartfelt.web.security.signing import rater_of
 from heartfelt.web.state import state_of
 
-_SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; frame-ancestors 'self'"
+_SANDBOX = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; frame-ancestors 'self'"
+)
 _PDF = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'"
 _CACHE = "private, max-age=300"
 

@@ -33,9 +33,7 @@ def present(study: Study, language: str, texts: Texts | None = None) -> dict[str
         **({} if design.drafts_per_page is None else {"draftsPerPage": design.drafts_per_page}),
         "grid": [form_numbers(study)[name] for name in design.affect_grid or ()],
         "practice": design.practice,
-        "scales": [
-            _scale(index, scale, language, words) for index, scale in enumerate(study.scales.values())
-        ],
+        "scales": [_scale(index, scale, language, words) for index, scale in enumerate(study.scales.values())],
         "forms": _forms(study, language),
     }
 
@@ -91,11 +89,7 @@ def _groups(questions: Sequence[Question]) -> tuple[dict[str | None, int], dict[
 
 
 def _form(
-    study: Study,
-    question: Question,
-    pages: Mapping[str | None, int],
-    grids: Mapping[str | None, int],
-    language: str,
+    study: Study, question: Question, pages: Mapping[str | None, int], grids: Mapping[str | None, int], language: str
 ) -> dict[str, Any]:
     shown = {
         "text": say(question.text, language),
@@ -103,9 +97,7 @@ def _form(
         "required": question.required,
         "emotion": question.emotion,
         "help": None if question.help is None else say(question.help, language),
-        "rubric": None
-        if question.rubric is None or "rubric" not in question.shows
-        else say(question.rubric, language),
+        "rubric": None if question.rubric is None or "rubric" not in question.shows else say(question.rubric, language),
         "prompt": "prompt" in question.shows,
         "machine": question.machine_first,
         "none": question.none if isinstance(question.none, bool) else say(question.none, language),
@@ -133,10 +125,7 @@ def _worded(scale: Scale, words: Mapping[str, str]) -> Scale:
     """The scale with the pages' words in place of those it has where the study gives none."""
     translated: dict[str, Any] = {}
     for (kind, name), keys in _DEFAULT_WORDS.items():
-        if (
-            kind != getattr(scale, "type", None)
-            or getattr(scale, name) != type(scale).model_fields[name].default
-        ):
+        if kind != getattr(scale, "type", None) or getattr(scale, name) != type(scale).model_fields[name].default:
             continue
         default = getattr(scale, name)
         if isinstance(default, dict):
@@ -181,9 +170,7 @@ def _scale(number: int, scale: Scale, language: str, page_words: Mapping[str, st
     if isinstance(scale, Preference):
         # The words that come with heartfelt are for three steps; shorter scales have fewer.
         anchors = [
-            [grade, say(text, language)]
-            for grade, text in sorted(scale.anchors.items())
-            if grade <= scale.steps
+            [grade, say(text, language)] for grade, text in sorted(scale.anchors.items()) if grade <= scale.steps
         ]
         return {"type": scale.type, "steps": scale.steps, "anchors": anchors}
     if isinstance(scale, Grade):
@@ -221,10 +208,7 @@ def page_conditions(
     out: dict[str, list[dict[str, Any]]] = {}
     for question in questions:
         conditions = [
-            {
-                "of": names[condition.question],
-                **page_condition(condition, scale_of(study, condition.about, where)),
-            }
+            {"of": names[condition.question], **page_condition(condition, scale_of(study, condition.about, where))}
             for condition in question.show_if
             if condition.question is not None and condition.question in names
         ]
@@ -252,8 +236,6 @@ def page_condition(condition: Condition, scale: Scale) -> dict[str, Any]:
     elif isinstance(scale, FreeText):
         out["is"] = None if condition.equals is None else [str(value).strip() for value in condition.equals]
     else:
-        out["numbers"] = (
-            None if condition.equals is None else [scale.read(value)[0] for value in condition.equals]
-        )
+        out["numbers"] = None if condition.equals is None else [scale.read(value)[0] for value in condition.equals]
         out |= {"above": condition.above, "below": condition.below}
     return {name: value for name, value in out.items() if value is not None and (name != "not" or value)}

@@ -78,11 +78,7 @@ class Pages:
         """The page of somebody who cannot continue, with the reason, and a code where there is one."""
         assert isinstance(notice, Notice)
         ending = notice.ending
-        end = (
-            asdict(ending)
-            if isinstance(ending, SessionEnd)
-            else {"ending": ending, "code": None, "url": None}
-        )
+        end = asdict(ending) if isinstance(ending, SessionEnd) else {"ending": ending, "code": None, "url": None}
         return self.page(request, {"kind": "end", **end}, status=notice.status)
 
     def page(self, request: Request, step: dict[str, Any], rater: str = "", status: int = 200) -> Response:

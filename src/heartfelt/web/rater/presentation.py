@@ -134,11 +134,7 @@ class Blinding:
     def words(self, words: str, language: str) -> str:
         """What an attention trial says, in the language the rater reads now."""
         for probe in self._study.probes:
-            if (
-                isinstance(probe, AttentionProbe)
-                and isinstance(probe.text, dict)
-                and words in probe.text.values()
-            ):
+            if isinstance(probe, AttentionProbe) and isinstance(probe.text, dict) and words in probe.text.values():
                 return say(probe.text, language)
         return words
 
@@ -159,15 +155,11 @@ class Blinding:
             return MissingAnswer(f"Not answered: {'; '.join(texts)}", error.fix, tuple(texts))
         if texts:
             return InvalidAnswer(f"{texts[0]}: {error.detail}", error.fix, tuple(texts[:1]))
-        return InvalidAnswer(
-            "An answer was given to a question that is not asked in this trial.", "Reload the page."
-        )
+        return InvalidAnswer("An answer was given to a question that is not asked in this trial.", "Reload the page.")
 
     def readable_page(self, error: InvalidAnswer, time: str, language: str) -> InvalidAnswer:
         """The same for an error on a page of a questionnaire."""
-        question_texts = {
-            question.id: say(question.text, language) for question in self._study.asked_in(time)
-        }
+        question_texts = {question.id: say(question.text, language) for question in self._study.asked_in(time)}
         texts = [question_texts[name] for name in error.questions if name in question_texts]
         if isinstance(error, MissingAnswer) and texts:
             return MissingAnswer(f"Not answered: {'; '.join(texts)}", error.fix, tuple(texts))
@@ -198,9 +190,7 @@ class Blinding:
             "time": step.time,
             "questions": list(step.questions),
             "forms": questionnaire_forms(self._study, page_questions, language),
-            "show_if": page_conditions(
-                self._study, page_questions, step.time, {name: name for name in step.questions}
-            ),
+            "show_if": page_conditions(self._study, page_questions, step.time, {name: name for name in step.questions}),
         }
 
 
@@ -244,9 +234,7 @@ def _trial_json(step: ShowTrial, blinding: Blinding, language: str) -> dict[str,
     names = blinding.names(step.trial, step.questions)
     members = [_member_json(step, position, blinding) for position in range(len(step.members))]
     conditions = blinding.conditions(step.trial, step.questions)
-    boxes = [
-        part for question, shown_boxes in step.boxes.items() if question in names for part in shown_boxes
-    ]
+    boxes = [part for question, shown_boxes in step.boxes.items() if question in names for part in shown_boxes]
     limits = list(dict.fromkeys(text for question, text in step.limits.items() if question in names))
     return {
         "kind": "trial",
@@ -271,9 +259,7 @@ def _trial_json(step: ShowTrial, blinding: Blinding, language: str) -> dict[str,
 def _member_json(step: ShowTrial, position: int, blinding: Blinding) -> dict[str, Any]:
     member = step.members[position]
     out: dict[str, Any] = {
-        "media": None
-        if member.media is None
-        else blinding.media(step.trial, member.media, position, step.unit),
+        "media": None if member.media is None else blinding.media(step.trial, member.media, position, step.unit),
         "kind": member.kind,
     }
     return out if member.prompt is None else {**out, "prompt": member.prompt}

@@ -14,15 +14,7 @@ from heartfelt.web.rater.texts import direction, texts_for
 from heartfelt.web.state import state_of
 
 _RATER_PATHS = ("/rate", "/media", "/i", "/r", "/adjudicate", "/a")
-_KEYS = {
-    401: "unknown",
-    404: "missing",
-    409: "moved_on",
-    413: "too_large",
-    429: "busy",
-    503: "busy",
-    507: "damaged",
-}
+_KEYS = {401: "unknown", 404: "missing", 409: "moved_on", 413: "too_large", 429: "busy", 503: "busy", 507: "damaged"}
 
 
 def rater_refusal(request: Request, status: int, questions: tuple[str, ...] = ()) -> LocalizedRefusal | None:

@@ -193,10 +193,7 @@ class AnswerRequest(TrialRequest):
 # --- routes -----------------------------------------------------------------------------------------------------------
 
 _STEPS: dict[str, tuple[type[RaterRequest], Callable[[str, Any, Blinding], Command[Step]]]] = {
-    "demographics": (
-        DemographicsRequest,
-        lambda rater, body, _: Demographics(rater, body.answers or {}),
-    ),
+    "demographics": (DemographicsRequest, lambda rater, body, _: Demographics(rater, body.answers or {})),
     "questionnaire": (
         QuestionnaireRequest,
         lambda rater, body, _: Questionnaire(rater, body.time, body.questions, body.answers or {}),
@@ -212,10 +209,7 @@ _STEPS: dict[str, tuple[type[RaterRequest], Callable[[str, Any, Blinding], Comma
             rater, body.trial, reason=body.reason, comment=body.comment or None, skip=body.skip
         ),
     ),
-    "media-problem": (
-        MediaProblemRequest,
-        lambda rater, body, _: MediaProblem(rater, body.trial, body.problem),
-    ),
+    "media-problem": (MediaProblemRequest, lambda rater, body, _: MediaProblem(rater, body.trial, body.problem)),
     "leave": (RaterRequest, lambda rater, _, __: Leave(rater)),
 }
 """Requests that lead to the next step."""
@@ -274,9 +268,7 @@ async def answer(request: Request) -> Response:
     except InvalidAnswer as error:
         raise blinding.readable(error, request_language(request)) from error
     following, status = receipt.next_step, str(receipt.status)
-    if status == "already" and not await run_in_threadpool(
-        state.collection.has_answer, receipt.trial, body.key
-    ):
+    if status == "already" and not await run_in_threadpool(state.collection.has_answer, receipt.trial, body.key):
         status = "elsewhere"
     then = None if following is None else step_json(following, blinding, request_language(request))
     add_return_link(request, rater, then or {})
@@ -324,9 +316,7 @@ async def tones(request: Request) -> Response:
     return Response(sound, media_type="audio/wav", headers=_NO_STORE)
 
 
-def _step_endpoint(
-    model: type[RaterRequest], command: Callable[[str, Any, Blinding], Command[Step]]
-) -> Endpoint:
+def _step_endpoint(model: type[RaterRequest], command: Callable[[str, Any, Blinding], Command[Step]]) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         state, rater = state_of(request), authenticated_rater(request)
         body = await model.of(request)

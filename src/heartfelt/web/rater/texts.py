@@ -17,9 +17,7 @@ from heartfelt.study.load import check_texts, untranslated_texts
 
 Texts: TypeAlias = Mapping[str, Any]
 BUILT_IN = ("en", "de", "fr", "es", "pt", "zh", "ja", "ko", "ar", "he")
-_RIGHT_TO_LEFT = frozenset(
-    {"ar", "arc", "ckb", "dv", "fa", "he", "iw", "ks", "ps", "sd", "syr", "ug", "ur", "yi"}
-)
+_RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "iw", "ks", "ps", "sd", "syr", "ug", "ur", "yi"})
 _RIGHT_TO_LEFT_SCRIPTS = frozenset({"adlm", "arab", "hebr", "nkoo", "rohg", "syrc", "thaa"})
 _LARGEST = 200_000
 _MOST_LISTED = 20
@@ -61,9 +59,7 @@ def check_languages(study: Study, folder: Path) -> list[str]:
     """Refuse a language the pages or the study have no texts in; say in sentences what stays in another language."""
     notes = []
     for language in study.languages:
-        overridden = [
-            tag for tag in (language, language.split("-")[0]) if (folder / "texts" / f"{tag}.yaml").is_file()
-        ]
+        overridden = [tag for tag in (language, language.split("-")[0]) if (folder / "texts" / f"{tag}.yaml").is_file()]
         if language.split("-")[0] not in BUILT_IN and not overridden:
             raise StudyError(
                 f"study.yaml, languages: the rating pages have no texts in '{language}'. They speak {', '.join(BUILT_IN)}.",
@@ -76,9 +72,7 @@ def check_languages(study: Study, folder: Path) -> list[str]:
                 f"texts/{overridden[0]}.yaml leaves {len(english)} of the pages' texts in English: {_listed(english)}."
             )
     for language, locations in check_texts(study).items():
-        notes.append(
-            f"{len(locations)} texts of study.yaml are missing in '{language}': {_listed(locations)}."
-        )
+        notes.append(f"{len(locations)} texts of study.yaml are missing in '{language}': {_listed(locations)}.")
     if same := untranslated_texts(study):
         notes.append(
             f"{len(same)} texts of study.yaml are the same in all languages ({', '.join(study.languages)}): {_listed(same)}."
@@ -126,17 +120,13 @@ def _over(below: dict[str, Any], above: Mapping[str, Any], where: str) -> dict[s
     texts = dict(below)
     for section, override in above.items():
         if section not in texts:
-            raise InputError(
-                f"{where}: no text is called '{section}'.", suggestion(str(section), texts, "Texts")
-            )
+            raise InputError(f"{where}: no text is called '{section}'.", suggestion(str(section), texts, "Texts"))
         built_in = texts[section]
         if not isinstance(built_in, dict):
             texts[section] = str(override)
             continue
         if not isinstance(override, Mapping):
-            raise InputError(
-                f"{where}: '{section}' is a section with texts in it.", "Indent its texts below it."
-            )
+            raise InputError(f"{where}: '{section}' is a section with texts in it.", "Indent its texts below it.")
         for key in override:
             if key not in built_in and section != "choices":
                 raise InputError(

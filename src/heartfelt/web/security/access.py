@@ -109,9 +109,7 @@ async def check_password(request: Request, password: str) -> None:
     limit, address = cast(RateLimit, request.app.state.login_limit), _address_of(request)
     _refuse_if_limited(limit, address, "Too many wrong passwords.", take=True)
     if not await run_in_threadpool(is_password, state_of(request).options.password, password):
-        raise RequestRefused(
-            401, "The password is wrong.", "Try again; it was shown when the study was first served."
-        )
+        raise RequestRefused(401, "The password is wrong.", "Try again; it was shown when the study was first served.")
     limit.give_back(address)
 
 
@@ -211,21 +209,13 @@ class Tokens:
     def make(self, name: str, days: int = TOKEN_DAYS) -> NewToken:
         """A new token under a name that people recognise."""
         if not name.strip() or len(name) > 100:
-            raise InputError(
-                "A token needs a name of 1 to 100 characters.", "Name the program that will use it."
-            )
+            raise InputError("A token needs a name of 1 to 100 characters.", "Name the program that will use it.")
         secret, now = secrets.token_urlsafe(32), self._clock()
         token = Token(
-            id=secrets.token_hex(4),
-            name=name.strip(),
-            hash=_token_hash(secret),
-            made=now,
-            expires=now + days * 86400,
+            id=secrets.token_hex(4), name=name.strip(), hash=_token_hash(secret), made=now, expires=now + days * 86400
         )
         self._collection.set_value(_token_key(token.id), json.dumps(asdict(token)))
-        self._collection.set_value(
-            _TOKEN_LIST, json.dumps([*(existing.id for existing in self.all()), token.id])
-        )
+        self._collection.set_value(_TOKEN_LIST, json.dumps([*(existing.id for existing in self.all()), token.id]))
         return NewToken(token, f"hf_{token.id}_{secret}")
 
     def all(self) -> list[Token]:

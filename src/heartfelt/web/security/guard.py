@@ -196,9 +196,7 @@ class Guard:
             local = host not in {"", _network_location(self._options.origin or "")}
             same = not origin or (local and _network_location(origin) == host)
         if not same and origin != self._options.origin:
-            raise RequestRefused(
-                403, "The request comes from another site.", "Reload the page and try again."
-            )
+            raise RequestRefused(403, "The request comes from another site.", "Reload the page and try again.")
 
     def _limited(self, receive: Receive) -> Receive:
         """Stop reading a body of unknown length where it exceeds the limit."""

@@ -101,10 +101,7 @@ def coverage_info(collection: Collection) -> CoverageInfo:
         change=change,
         of=("stimuli" if collection.study.sets is None else "sets") if whole else "items",
         adaptive=collection.study.design.adaptive,
-        **{
-            name: getattr(coverage, name)
-            for name in ("quota", "units", "wanted", "complete", "extra", "leased")
-        },
+        **{name: getattr(coverage, name) for name in ("quota", "units", "wanted", "complete", "extra", "leased")},
         full=int((coverage.counts["complete"] >= coverage.quota).sum()),
         histogram=_histogram(coverage.counts, coverage.quota),
         per_hour=coverage.forecast.per_hour,

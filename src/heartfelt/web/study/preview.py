@@ -69,9 +69,7 @@ class Preview:
         self._study = collection
         self._create_app = create_app
         self._secret = hmac.new(options.secret, b"preview", hashlib.sha256).digest()
-        self._options = preview_options(
-            self._secret, options.prefix + PATH, secure_cookies=options.secure_cookies
-        )
+        self._options = preview_options(self._secret, options.prefix + PATH, secure_cookies=options.secure_cookies)
         self._lock = asyncio.Lock()
         self._store = Path()
         self._opened: tuple[Collection, ASGIApp] | None = None

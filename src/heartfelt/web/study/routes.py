@@ -20,14 +20,7 @@ from heartfelt.collect.errors import StoreUnavailable
 from heartfelt.study import Study
 from heartfelt.study.model import say
 from heartfelt.web.errors import RequestRefused
-from heartfelt.web.security.access import (
-    check_form_token,
-    check_password,
-    form_token,
-    log_in,
-    log_out,
-    login_of,
-)
+from heartfelt.web.security.access import check_form_token, check_password, form_token, log_in, log_out, login_of
 from heartfelt.web.security.signing import STUDY_COOKIE, delete_cookie
 from heartfelt.web.state import state_of
 from heartfelt.web.templates import page_environment
@@ -98,9 +91,7 @@ async def _fields(request: Request) -> dict[str, str]:
     return {name: values[-1] for name, values in parse_qs(body, max_num_fields=10).items()} if body else {}
 
 
-def _form(
-    request: Request, status: int = 200, problem: str = "", fix: str = "", headers: Any = None
-) -> Response:
+def _form(request: Request, status: int = 200, problem: str = "", fix: str = "", headers: Any = None) -> Response:
     token = form_token(request, _BEFORE_LOGIN)
     response = _rendered(request, "login.html", status, page=token, problem=problem, fix=fix)
     response.headers.update(headers or {})

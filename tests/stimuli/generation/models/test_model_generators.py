@@ -85,16 +85,12 @@ def test_draws_follow_the_probabilities() -> None:
 
 def test_a_temperature_near_zero_is_the_models_greedy_choice_with_guidance(home: Path) -> None:
     torch = library("torch")
-    generator: Any = build(
-        home, "musicgen", settings={"temperature": 1e-6, "top_k": 0, "guidance_scale": 30.0}
-    )
+    generator: Any = build(home, "musicgen", settings={"temperature": 1e-6, "top_k": 0, "guidance_scale": 30.0})
     ours = generator.generate(prompts()[1], 5).samples
     tokens = generator._tokenizer([TEXTS[1]], return_tensors="pt")
     with torch.no_grad():
         guided, free = (
-            generator._model.generate(
-                **tokens, do_sample=False, guidance_scale=scale, max_new_tokens=generator.steps
-            )
+            generator._model.generate(**tokens, do_sample=False, guidance_scale=scale, max_new_tokens=generator.steps)
             for scale in (30.0, 1.0)
         )
     assert np.allclose(ours, numbers(clip_of(guided[0], 1_600)), atol=1e-6)
@@ -103,15 +99,11 @@ def test_a_temperature_near_zero_is_the_models_greedy_choice_with_guidance(home:
 
 def test_audioldm2s_language_model_works_under_both_of_its_class_names(home: Path) -> None:
     tiny.write_audioldm2(home / "with-head", tiny=True, language_model="GPT2LMHeadModel")
-    clips = [
-        build(home, "audioldm2", model=name).generate(prompts()[0], 1) for name in ("audioldm2", "with-head")
-    ]
+    clips = [build(home, "audioldm2", model=name).generate(prompts()[0], 1) for name in ("audioldm2", "with-head")]
     assert np.allclose(numbers(clips[0]), numbers(clips[1]), atol=1e-6)
 
 
-def test_the_scheduler_of_stable_audio_is_diffusers_own_with_other_noise(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_scheduler_of_stable_audio_is_diffusers_own_with_other_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = library("torch")
     with listening("diffusers"):
         assert cosine_scheduler({})  # loaded before the stand-in below can be seen
@@ -129,9 +121,7 @@ def test_the_scheduler_of_stable_audio_is_diffusers_own_with_other_noise(
             theirs.noise_sampler = partial(_first, noise)
             left = theirs.step(theirs.scale_model_input(left, step).sin(), step, left).prev_sample
             own = [generator_of(seed) for seed in seeds]
-            right = ours.step(
-                ours.scale_model_input(right, step).sin(), step, right, generator=own
-            ).prev_sample
+            right = ours.step(ours.scale_model_input(right, step).sin(), step, right, generator=own).prev_sample
         assert torch.equal(left, right)
 
 
@@ -205,9 +195,7 @@ def test_a_held_back_image_is_no_stimulus(home: Path, tmp_path: Path) -> None:
         made.save(tmp_path / "black.png")
 
 
-def test_a_prompt_that_would_be_cut_is_no_stimulus_and_spares_its_neighbours(
-    home: Path, tmp_path: Path
-) -> None:
+def test_a_prompt_that_would_be_cut_is_no_stimulus_and_spares_its_neighbours(home: Path, tmp_path: Path) -> None:
     long = StimulusPrompt(stimulus="S_9", system="S", intent="joy", text="sad " * 30)
     made = build(home, "sd").generate_many([long, prompts()[0]], [1, 1])
     with pytest.raises(InputError, match="tokens more than the model reads"):
@@ -215,16 +203,11 @@ def test_a_prompt_that_would_be_cut_is_no_stimulus_and_spares_its_neighbours(
     assert made[1].save(tmp_path / "short.png").exists()
 
 
-def test_samples_beyond_full_scale_are_turned_down_and_those_that_are_no_numbers_refused(
-    tmp_path: Path,
-) -> None:
+def test_samples_beyond_full_scale_are_turned_down_and_those_that_are_no_numbers_refused(tmp_path: Path) -> None:
     torch = library("torch")
     loud = clip_of(torch.tensor([[0.5, -2.0, 1.0]]), 8_000)
     assert numbers(loud)[:, 0].tolist() == [0.25, -1.0, 0.5]
-    for wrong, reason in (
-        (torch.tensor([0.1, math.nan]), "not finite"),
-        (torch.zeros(0), "without samples"),
-    ):
+    for wrong, reason in ((torch.tensor([0.1, math.nan]), "not finite"), (torch.zeros(0), "without samples")):
         with pytest.raises(InputError, match=reason):
             clip_of(wrong, 8_000).save(tmp_path / "clip.wav")
 

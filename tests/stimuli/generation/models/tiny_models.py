@@ -44,11 +44,7 @@ CASES = {
     "melody": _musicgen(melody=True),
     "vits": Case("text-to-speech", partial(tiny.write_vits, tiny=True), {}, (), 8_000),
     "speecht5": Case(
-        "text-to-speech",
-        tiny.write_speecht5,
-        {"settings": {"voice": "voice.npy", "vocoder": "vocoder"}},
-        (),
-        16_000,
+        "text-to-speech", tiny.write_speecht5, {"settings": {"voice": "voice.npy", "vocoder": "vocoder"}}, (), 16_000
     ),
     "bark": Case("text-to-speech", tiny.write_bark, {}, (), 24_000),
     "audioldm2": Case(
@@ -99,8 +95,7 @@ def build(home: Path, name: str, **changes: Any) -> BatchGenerator:
 
 def prompts() -> list[StimulusPrompt]:
     return [
-        StimulusPrompt(stimulus=f"S_{place}", system="S", intent="joy", text=text)
-        for place, text in enumerate(TEXTS)
+        StimulusPrompt(stimulus=f"S_{place}", system="S", intent="joy", text=text) for place, text in enumerate(TEXTS)
     ]
 
 

@@ -24,7 +24,6 @@ def sound(frames: int, rate: int = 16_000) -> npt.NDArray[np.float32]:
 def picture(height: int, width: int) -> npt.NDArray[np.uint8]:
     y, x = np.mgrid[0:height, 0:width]
     waves = [
-        np.sin(x / (7.0 + 3 * c)) * np.cos(y / (11.0 - 2 * c)) + 0.3 * np.sin((x + y) / 23.0 + c)
-        for c in range(3)
+        np.sin(x / (7.0 + 3 * c)) * np.cos(y / (11.0 - 2 * c)) + 0.3 * np.sin((x + y) / 23.0 + c) for c in range(3)
     ]
     return np.clip(127.5 + 90.0 * np.stack(waves, axis=-1), 0, 255).astype(np.uint8)

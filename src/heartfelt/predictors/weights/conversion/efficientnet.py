@@ -82,9 +82,7 @@ def _block(graph: Graph, tensors: Tensors, value: str, name: str, side: int, str
     inner, after = _convolved(
         graph, tensors, inner, (f"{name}_depthwise_conv", f"{name}_bn1"), side, stride=stride, depthwise=True
     )
-    inner, _ = _convolved(
-        graph, tensors, inner, (f"{name}_project_conv", f"{name}_bn2"), after, rectified=False
-    )
+    inner, _ = _convolved(graph, tensors, inner, (f"{name}_project_conv", f"{name}_bn2"), after, rectified=False)
     first = tensors.get(f"{name}_expand_conv.weight")
     channels = first.shape[1] if first is not None else tensors[f"{name}_depthwise_conv.weight"].shape[0]
     if stride == 1 and channels == tensors[f"{name}_project_conv.weight"].shape[0]:

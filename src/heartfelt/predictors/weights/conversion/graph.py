@@ -46,9 +46,7 @@ class Graph:
         self._nodes.append(helper.make_node("Identity", [value], [name]))
         self._outputs.append(_value(name, shape, kind))
 
-    def external(
-        self, name: str, shape: Sequence[int], kind: str, *, location: str, offset: int, length: int
-    ) -> str:
+    def external(self, name: str, shape: Sequence[int], kind: str, *, location: str, offset: int, length: int) -> str:
         """Declare an array that stands in another file next to the graph."""
         from onnx import StringStringEntryProto, TensorProto
 
@@ -57,9 +55,7 @@ class Graph:
         number = getattr(TensorProto, kind)
         external = TensorProto.EXTERNAL
         self._constants.append(
-            TensorProto(
-                name=name, dims=shape, data_type=number, data_location=external, external_data=entries
-            )
+            TensorProto(name=name, dims=shape, data_type=number, data_location=external, external_data=entries)
         )
         return name
 
@@ -92,9 +88,7 @@ class Graph:
         from onnx import helper
 
         graph = helper.make_graph(self._nodes, self.name, self._inputs, self._outputs, self._constants)
-        model = helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=_IR_VERSION
-        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=_IR_VERSION)
         model.producer_name = "heartfelt"
         if check:
             onnx.checker.check_model(model, full_check=True)
@@ -145,11 +139,7 @@ def _attention(graph: Graph, value: str, layer: Layer, bias: str | None) -> str:
         heads = graph("Reshape", linear(graph, value, layer.parts[part]), [0, 0, layer.heads, size])
         return graph("Transpose", heads, perm=order)
 
-    query, key, content = (
-        split("query", [0, 2, 1, 3]),
-        split("key", [0, 2, 3, 1]),
-        split("value", [0, 2, 1, 3]),
-    )
+    query, key, content = (split("query", [0, 2, 1, 3]), split("key", [0, 2, 3, 1]), split("value", [0, 2, 1, 3]))
     scores = graph("Mul", graph("MatMul", query, key), 1.0 / np.sqrt(size))
     if bias is not None:
         scores = graph("Add", scores, bias)
@@ -174,8 +164,7 @@ def weight_and_bias(tensors: Tensors, name: str) -> Weights:
 def batch_norm(tensors: Tensors, name: str, epsilon: float) -> Weights:
     """A batch normalisation with its running mean and variance as one scale and one shift, in float64."""
     weight, bias, mean, variance = (
-        tensors[f"{name}.{key}"].astype(np.float64)
-        for key in ("weight", "bias", "running_mean", "running_var")
+        tensors[f"{name}.{key}"].astype(np.float64) for key in ("weight", "bias", "running_mean", "running_var")
     )
     scale = weight / np.sqrt(variance + epsilon)
     return scale, bias - mean * scale

@@ -36,21 +36,9 @@ class _Network:
 
 
 _LAYERS = (
-    _Network(
-        name="pnet", side="side", pools=(2,), convolutions=3, dense="", faces="conv4_1", boxes="conv4_2"
-    ),
-    _Network(
-        name="rnet", side=REFINED, pools=(3, 3), convolutions=3, dense="4", faces="dense5_1", boxes="dense5_2"
-    ),
-    _Network(
-        name="onet",
-        side=SETTLED,
-        pools=(3, 3, 2),
-        convolutions=4,
-        dense="5",
-        faces="dense6_1",
-        boxes="dense6_2",
-    ),
+    _Network(name="pnet", side="side", pools=(2,), convolutions=3, dense="", faces="conv4_1", boxes="conv4_2"),
+    _Network(name="rnet", side=REFINED, pools=(3, 3), convolutions=3, dense="4", faces="dense5_1", boxes="dense5_2"),
+    _Network(name="onet", side=SETTLED, pools=(3, 3, 2), convolutions=4, dense="5", faces="dense6_1", boxes="dense6_2"),
 )
 
 
@@ -80,17 +68,13 @@ def _built(layers: _Network, tensors: Tensors) -> bytes:
             size = layers.pools[number - 1]
             value = graph("MaxPool", value, kernel_shape=[size, size], strides=[2, 2], ceil_mode=1)
     if any_size:
-        faces, boxes = (
-            graph("Conv", value, *weight_and_bias(tensors, name)) for name in (layers.faces, layers.boxes)
-        )
+        faces, boxes = (graph("Conv", value, *weight_and_bias(tensors, name)) for name in (layers.faces, layers.boxes))
     else:
         # The weights were made where columns come before rows.
         value = graph("Flatten", graph("Transpose", value, perm=[0, 3, 2, 1]))
         value = linear(graph, value, weight_and_bias(tensors, f"dense{layers.dense}"))
         value = graph("PRelu", value, tensors[f"prelu{layers.dense}.weight"])
-        faces, boxes = (
-            linear(graph, value, weight_and_bias(tensors, name)) for name in (layers.faces, layers.boxes)
-        )
+        faces, boxes = (linear(graph, value, weight_and_bias(tensors, name)) for name in (layers.faces, layers.boxes))
     grid: list[int | str] = ["rows", "columns"] if any_size else []
     graph.output(graph("Softmax", faces, axis=1), "faces", ["n", 2, *grid])
     graph.output(boxes, "boxes", ["n", 4, *grid])

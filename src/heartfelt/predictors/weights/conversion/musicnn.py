@@ -73,8 +73,7 @@ def _name(kind: str, number: int) -> str:
 def _normalisation(tensors: Tensors, number: int) -> tuple[Array, Array]:
     name = _name("batch_normalization", number)
     part = {
-        key: tensors[f"{name}/{key}"].astype(np.float64)
-        for key in ("gamma", "beta", "moving_mean", "moving_variance")
+        key: tensors[f"{name}/{key}"].astype(np.float64) for key in ("gamma", "beta", "moving_mean", "moving_variance")
     }
     scale = part["gamma"] / np.sqrt(part["moving_variance"] + _EPSILON)
     shift = part["beta"] - part["moving_mean"] * scale
@@ -88,9 +87,7 @@ def _front(graph: Graph, image: str, tensors: Tensors, number: int, time_pad: tu
     scale, shift = _normalisation(tensors, number + 1)
     sign = np.where(scale < 0, -1.0, 1.0).astype(np.float32)
     before, after = time_pad
-    convolved = graph(
-        "Conv", image, kernel * sign[:, None, None, None], bias * sign, pads=[before, 0, after, 0]
-    )
+    convolved = graph("Conv", image, kernel * sign[:, None, None, None], bias * sign, pads=[before, 0, after, 0])
     extreme = graph("ReduceMax", convolved, axes=[3], keepdims=0)
     rectified = graph("Relu", graph("Mul", extreme, sign[:, None]))
     return graph.affine(rectified, scale[:, None], shift[:, None])

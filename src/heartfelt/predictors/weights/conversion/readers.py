@@ -324,7 +324,5 @@ class _Reader(pickle.Unpickler):
         return self.storages.setdefault(str(key), _Storage(kind, str(key), int(count)))
 
 
-def _rebuilt(
-    storage: _Storage, offset: int, shape: tuple[int, ...], stride: tuple[int, ...], *_: Any
-) -> _Tensor:
+def _rebuilt(storage: _Storage, offset: int, shape: tuple[int, ...], stride: tuple[int, ...], *_: Any) -> _Tensor:
     return _Tensor(storage, offset, tuple(shape), tuple(stride))

@@ -35,9 +35,7 @@ _LIVES = (
     r"(?i:\b(?:live[sd]?|living|address|mail|send|sent|house|home|stay|based|door)\b[^.\n]{0,25}?(?:\bat|\bto|\bon|\bis|:|"
     r"in)\s+)"
 )
-_ARTICLES = (
-    r"(?!(?i:der|die|das|dem|den|ein|eine|einen|kein|kein[er]|auf|im|vom|zum|mein|dein|sein|ihr|unser)\b)"
-)
+_ARTICLES = r"(?!(?i:der|die|das|dem|den|ein|eine|einen|kein|kein[er]|auf|im|vom|zum|mein|dein|sein|ihr|unser)\b)"
 _GERMAN_ROADS = (
     r"straße|strasse|str\.|str(?=\s\d)|weg|gasse|platz|allee|ring|damm|ufer|steig|pfad|"
     r"chaussee|stieg|promenade|graben|wall"
@@ -56,9 +54,7 @@ _CHINESE_PROVINCES = words(
     " 甘肃 青海 台湾 内蒙古 广西 西藏 宁夏 新疆"
     " 香港 澳门 廣東 臺灣 廣西"
 )
-_CHINESE_END = (
-    rf"[{HAN}A-Za-z0-9-]{{1,14}}(?:路|街|道|巷|弄|胡同|里|村|镇|乡|小区|大厦|广场|号|座|室|楼|栋|幢|单元)"
-)
+_CHINESE_END = rf"[{HAN}A-Za-z0-9-]{{1,14}}(?:路|街|道|巷|弄|胡同|里|村|镇|乡|小区|大厦|广场|号|座|室|楼|栋|幢|单元)"
 _CHINESE_MORE = r"(?:[A-Za-z0-9-]{1,6}(?:号楼|号|座|室|楼|栋|幢|单元|层|弄))*(?:\s?\d{6}(?!\d))?"
 _KOREAN_PROVINCES = words(
     "서울특별시 서울시 서울 부산광역시 부산시 부산 대구광역시 대구 인천광역시 인천 광주광역시 광주 대전광역시 대전 울산광역시 울산"
@@ -120,10 +116,7 @@ ADDRESSES = (
         r"\s\([A-ZÄÖÜ][\wäöüß]+\))?",
         _is_postal_code,
     ),
-    rule(
-        "postal address",
-        rf"{BEFORE}(?:(?:A|AT|CH)-)?[1-9]\d{{3}}\s+(?:{_TOWNS_OF_FOUR_DIGITS})\b",
-    ),
+    rule("postal address", rf"{BEFORE}(?:(?:A|AT|CH)-)?[1-9]\d{{3}}\s+(?:{_TOWNS_OF_FOUR_DIGITS})\b"),
     rule(
         "postal address",
         rf"\b{_ARTICLES}(?:[{_CAPITAL}][\w'’.-]{{2,}}(?:{_GERMAN_ROADS})|[{_CAPITAL}][\w'’.-]+[\s-](?:Straße|Strasse|Str\.|Weg|"
@@ -156,25 +149,15 @@ EASTERN_ADDRESSES = (
         rf"镇){_CHINESE_END}?{_CHINESE_MORE})",
     ),
     rule(
-        "postal address",
-        rf"[{HAN}]{{2,6}}(?:路|街|大道|巷|弄|胡同)\s?\d{{1,5}}(?:号|弄|巷)(?:院|楼)?{_CHINESE_MORE}",
+        "postal address", rf"[{HAN}]{{2,6}}(?:路|街|大道|巷|弄|胡同)\s?\d{{1,5}}(?:号|弄|巷)(?:院|楼)?{_CHINESE_MORE}"
     ),
-    rule(
-        "postal address",
-        rf"(?:{_KOREAN_PROVINCES})\s?(?:[{HANGUL}]{{1,5}}(?:시|군|구)\s?){{1,2}}{_KOREAN_ROAD}",
-    ),
+    rule("postal address", rf"(?:{_KOREAN_PROVINCES})\s?(?:[{HANGUL}]{{1,5}}(?:시|군|구)\s?){{1,2}}{_KOREAN_ROAD}"),
     rule(
         "postal address",
         rf"[{HANGUL}]{{2,5}}(?:시|구|군)\s[{HANGUL}\d]{{1,8}}(?:로|길|동|읍|면)\s?\d{{1,4}}(?:-\d{{1,4}})?(?:\s?\d{{1,4}}호)?",
     ),
-    rule(
-        "postal address",
-        rf"(?:[{HANGUL}]{{2,10}}(?:아파트|빌라|오피스텔|맨션)\s?)?\d{{1,4}}동\s?\d{{1,4}}호",
-    ),
-    rule(
-        "postal address",
-        rf"〒?\s?\d{{3}}-\d{{4}}\s*[{HAN}]{{2,4}}[都道府県]|〒\s?\d{{3}}-\d{{4}}",
-    ),
+    rule("postal address", rf"(?:[{HANGUL}]{{2,10}}(?:아파트|빌라|오피스텔|맨션)\s?)?\d{{1,4}}동\s?\d{{1,4}}호"),
+    rule("postal address", rf"〒?\s?\d{{3}}-\d{{4}}\s*[{HAN}]{{2,4}}[都道府県]|〒\s?\d{{3}}-\d{{4}}"),
     rule(
         "postal address",
         rf"(?:東京都|北海道|(?:京都|大阪)府|[{HAN}]{{2,3}}県)[{HAN}ヶケノ]{{1,8}}[市区町村郡][{HAN}\u3040-\u30ff\d丁目番地号-]"

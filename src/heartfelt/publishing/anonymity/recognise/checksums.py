@@ -25,9 +25,7 @@ def has_luhn_digit(digits: str) -> bool:
 def is_card(text: str) -> bool:
     """Whether a text is the number of a payment card: 13 to 19 digits with a check digit."""
     digits = digits_of(text)
-    return (
-        13 <= len(digits) <= 19 and digits[0] in "23456" and len(set(digits)) > 1 and has_luhn_digit(digits)
-    )
+    return 13 <= len(digits) <= 19 and digits[0] in "23456" and len(set(digits)) > 1 and has_luhn_digit(digits)
 
 
 def is_iban(text: str) -> bool:

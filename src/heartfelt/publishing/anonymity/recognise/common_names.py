@@ -11,9 +11,7 @@ from importlib import resources
 from heartfelt.publishing.anonymity.recognise.rule import word_set
 
 _TEXTS = tomllib.loads(
-    resources.files("heartfelt.publishing.anonymity.recognise")
-    .joinpath("common_names.toml")
-    .read_text("utf-8")
+    resources.files("heartfelt.publishing.anonymity.recognise").joinpath("common_names.toml").read_text("utf-8")
 )
 GIVEN_NAMES = word_set(_TEXTS["given_names"])
 WORDS_TOO = word_set(_TEXTS["words_too"])

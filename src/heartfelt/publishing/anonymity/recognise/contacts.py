@@ -5,17 +5,7 @@ from __future__ import annotations
 import re
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
-from heartfelt.publishing.anonymity.recognise.rule import (
-    AFTER,
-    BEFORE,
-    HAN,
-    HANGUL,
-    KANA,
-    rule,
-    shown,
-    word_set,
-    words,
-)
+from heartfelt.publishing.anonymity.recognise.rule import AFTER, BEFORE, HAN, HANGUL, KANA, rule, shown, word_set, words
 
 _NOT_CJK = rf"(?![{HAN}{HANGUL}{KANA}])"
 """Words of these scripts are not parted by spaces: what follows a name in one does not belong to it."""
@@ -78,10 +68,7 @@ def _looks_made_up(match: re.Match[str]) -> bool:
 
 CONTACTS = (
     rule("e-mail", rf"{_LOCAL}\s?@\s?{_LABELS}\s?\.\s?[^\W\d{HAN}{HANGUL}{KANA}]{{2,}}"),
-    rule(
-        "e-mail",
-        rf"(?i){_LOCAL}\s?@\s?{_LABEL}(?:{_SAID_DOT}{_LABEL}){{0,5}}{_SAID_DOT}(?:{_SAID_TOP})\b",
-    ),
+    rule("e-mail", rf"(?i){_LOCAL}\s?@\s?{_LABEL}(?:{_SAID_DOT}{_LABEL}){{0,5}}{_SAID_DOT}(?:{_SAID_TOP})\b"),
     rule(
         "e-mail",
         rf"(?i){_LOCAL}(?:{_SAID_DOT}{_LOCAL}){{0,3}}\s+(?:at|ät)\s+{_LABEL}"
@@ -123,8 +110,5 @@ CONTACTS = (
         rf"(?i){BEFORE}(?:vx|v信|wx|weixin|wechat|kakao|katalk)(?=[\s:=号{HAN}{HANGUL}]){_FILLER}{{0,3}}\s*{_ID}",
         _is_not_ordinary,
     ),
-    rule(
-        "handle",
-        rf"(?i){BEFORE}(?:qq|扣扣|企鹅)号?码?{_FILLER}{{0,3}}\s*(?P<who>\d{{5,12}}){AFTER}",
-    ),
+    rule("handle", rf"(?i){BEFORE}(?:qq|扣扣|企鹅)号?码?{_FILLER}{{0,3}}\s*(?P<who>\d{{5,12}}){AFTER}"),
 )

@@ -107,7 +107,9 @@ def _is_person(match: re.Match[str]) -> bool:
 
 # --- Chinese, Korean and Japanese -------------------------------------------------------------------------------------
 
-_CHINESE_PARTICLES = "的了吗呢吧啊是也都在和跟与说很就不有会要把给对让从到想觉推告每一上下们这那个我你他她它，。！、来去做看听喜"
+_CHINESE_PARTICLES = (
+    "的了吗呢吧啊是也都在和跟与说很就不有会要把给对让从到想觉推告每一上下们这那个我你他她它，。！、来去做看听喜"
+)
 _CHINESE = rf"(?:欧阳|司马|上官|诸葛|[{CHINESE_FAMILY}])[{HAN}](?:[^\W{_CHINESE_PARTICLES}\dA-Za-z_])?"
 _CHINESE_RELATION = words(
     "朋友 同学 老师 同事 邻居 老婆 老公 妻子 丈夫 爸爸 妈妈 哥哥 姐姐 弟弟 妹妹 儿子 女儿 室友 女友 男友 女朋友 男朋友 老板"
@@ -120,7 +122,9 @@ _KOREAN_RELATION = words(
     "친구 선생님 동료 남편 아내 옆집 형 누나 언니 오빠 동생 엄마 아빠 아들 딸 이웃 교수님 사장님 선배 후배 삼촌 이모 고모"
     " 할머니 할아버지 여자친구 남자친구 직장동료 룸메이트 조카 사촌"
 )
-_KOREAN_PARTICLE = "이|가|은|는|도|을|를|와|과|랑|이랑|하고|에게|한테|께|의|씨|님|라고|이라고|입니다|이에요|예요|올림|드림|아|야"
+_KOREAN_PARTICLE = (
+    "이|가|은|는|도|을|를|와|과|랑|이랑|하고|에게|한테|께|의|씨|님|라고|이라고|입니다|이에요|예요|올림|드림|아|야"
+)
 _BOUNDARY = rf"(?<![{HANGUL}A-Za-z0-9])"
 
 
@@ -147,22 +151,14 @@ NAMES = (
     rule("name", rf"{_INTRODUCED}(?P<who>{_NAME})", _is_name),
     rule("name", rf"{_INTRODUCED}(?P<who>[^\W\d_]{{2,}}(?:\s+[^\W\d_]{{2,}})?)", _is_given),
     rule("name", rf"{_I_AM}(?P<who>{_NAME}){_THEN}", _is_name),
-    rule(
-        "name",
-        rf"{_I_AM}(?P<who>[a-z]{{2,}}){_THEN}",
-        lambda m: _is_given(m) and shown(m).title() not in AMBIGUOUS,
-    ),
+    rule("name", rf"{_I_AM}(?P<who>[a-z]{{2,}}){_THEN}", lambda m: _is_given(m) and shown(m).title() not in AMBIGUOUS),
     rule(
         "name",
         rf"{_THIS_IS}(?P<who>{_NAME})(?=\s*(?:[,.!;]|$|(?:here|speaking|und|and|from|aus)\b))",
         lambda m: _is_person(m) and (_is_given(m) or " " in shown(m)),
     ),
     rule("name", rf"(?:^|[.!?\n]\s{{0,3}})(?P<who>{_NAME})\s+here\b", _is_person),
-    rule(
-        "name",
-        rf"{_GREETING}\s*[,!.\n-]\s*(?:(?i:your|ihr|dein|euer)\s+)?(?P<who>{_NAME})\s*[.!]?\s*$",
-        _is_person,
-    ),
+    rule("name", rf"{_GREETING}\s*[,!.\n-]\s*(?:(?i:your|ihr|dein|euer)\s+)?(?P<who>{_NAME})\s*[.!]?\s*$", _is_person),
     rule(
         "name",
         rf"(?i:\bname\b)[^.!?\n]{{0,35}}?(?P<who>{_FULL})(?=\s*[.,!;?)]|\s*$|\s+(?:and|und|but|aber)\b)",
@@ -193,18 +189,12 @@ EASTERN_NAMES = (
         rf"(?:我叫|我的名字是|我名叫|名字叫|姓名[:：]?|我姓|叫做)\s*(?P<who>{_CHINESE}|[A-Za-z]{{2,20}})",
         _is_chinese,
     ),
-    rule(
-        "name",
-        rf"(?:^|[，。！,.!\s])(?:我是|这是|本人)\s*(?P<who>{_CHINESE})(?=[，。！,.!\s]|$)",
-        _is_chinese,
-    ),
+    rule("name", rf"(?:^|[，。！,.!\s])(?:我是|这是|本人)\s*(?P<who>{_CHINESE})(?=[，。！,.!\s]|$)", _is_chinese),
     rule("name", rf"(?:{_CHINESE_RELATION})(?:叫)?(?P<who>{_CHINESE})", _is_usual_chinese),
     rule("name", rf"(?P<who>{_CHINESE})(?=(?:{_CHINESE_TITLE}|{_CHINESE_VERB}))", _is_usual_chinese),
     rule("name", rf"(?:谢谢|此致|敬上)[，,。！!\s]*(?P<who>{_CHINESE})\s*[。.!]?\s*$", _is_usual_chinese),
     rule(
-        "name",
-        rf"(?P<who>[{CHINESE_FAMILY}][{CHINESE_GIVEN}]{{2}})(?=[{_CHINESE_PARTICLES}]|$|\W)",
-        _is_usual_chinese,
+        "name", rf"(?P<who>[{CHINESE_FAMILY}][{CHINESE_GIVEN}]{{2}})(?=[{_CHINESE_PARTICLES}]|$|\W)", _is_usual_chinese
     ),
     rule(
         "name",
@@ -217,8 +207,7 @@ EASTERN_NAMES = (
         "name",
         rf"{_BOUNDARY}(?P<who>[{KOREAN_FAMILY}][{HANGUL}]{{1,2}})\s?(?:씨|님|군|양)(?=[이가은는도을를와과랑의께에한\s.,!]|$)",
         lambda m: (
-            _is_korean(m)
-            and m["who"] not in {"선생", "손님", "고객", "주인", "하나", "부모", "기사", "원장", "사장"}
+            _is_korean(m) and m["who"] not in {"선생", "손님", "고객", "주인", "하나", "부모", "기사", "원장", "사장"}
         ),
     ),
     rule(
@@ -276,11 +265,7 @@ def _without_genitive(word: str) -> str:
 def _length(parts: list[str], first: int, start: int) -> int:
     """How many words from a place on are a person's name; none if it is not the beginning of one."""
     word, following = parts[first], parts[first + 1 :]
-    if (
-        (first and parts[first - 1] in _NOT_BEFORE)
-        or (following and following[0] in _NOT_AFTER)
-        or word in _NOT_NAMES
-    ):
+    if (first and parts[first - 1] in _NOT_BEFORE) or (following and following[0] in _NOT_AFTER) or word in _NOT_NAMES:
         return 0
     is_given = word in GIVEN_NAMES or ("-" in word and word.split("-")[0] in GIVEN_NAMES)
     family = [part for part in following if part not in _NOT_NAMES]

@@ -54,9 +54,7 @@ def _normalised_cluster(cluster: str) -> str:
     return "".join(" " if letter != "\n" and letter.isspace() else letter for letter in visible)
 
 
-def _replaced(
-    pattern: re.Pattern[str], text: str, spans: list[tuple[int, int]]
-) -> tuple[str, list[tuple[int, int]]]:
+def _replaced(pattern: re.Pattern[str], text: str, spans: list[tuple[int, int]]) -> tuple[str, list[tuple[int, int]]]:
     """The text with ``@`` or a dot for every match; the sign stands for all that it replaces."""
     parts: list[str] = []
     out: list[tuple[int, int]] = []

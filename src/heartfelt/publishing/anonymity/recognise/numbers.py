@@ -37,7 +37,9 @@ _NTH = (
     r"four|fif|six|"
     r"seven|eigh|nine)teenth|twentieth|thirtieth|[a-zäöü]{3,20}(?:ten|sten))"
 )
-_SAID_YEAR = r"(?:nineteen|twenty|two thousand)(?:[ -](?:and )?[a-z]+){1,3}|neunzehnhundert[a-zäöü]+|zweitausend[a-zäöü]*"
+_SAID_YEAR = (
+    r"(?:nineteen|twenty|two thousand)(?:[ -](?:and )?[a-z]+){1,3}|neunzehnhundert[a-zäöü]+|zweitausend[a-zäöü]*"
+)
 _YEAR = rf"(?:(?:19|20)\d\d|['’]?\d\d|{_SAID_YEAR})"
 _DAY = rf"(?:(?:the\s+)?\d{{1,2}}(?:st|nd|rd|th|\.)?|(?:the\s+)?{_NTH})"
 _HAN_NUMBER = "[\\d〇零一二三四五六七八九十]"
@@ -56,9 +58,7 @@ _BETWEEN_BIRTH = (
     r"[\s:：,=.?-]*(?:(?:it's|it is|mine is|is|was|ist|war|on|am|der|den|the|in|is on|是|为|は|은|는|on the)"
     r"[\s:]*){0,3}"
 )
-_BORN_AFTER = (
-    r"\s*(?:geboren|born|出生|生まれ|生的|에\s*태어|출생|에\s*출생|생(?=이|입|으로|인|[\s.,]|$)|일생)"
-)
+_BORN_AFTER = r"\s*(?:geboren|born|出生|生まれ|生的|에\s*태어|출생|에\s*출생|생(?=이|입|으로|인|[\s.,]|$)|일생)"
 
 # --- phones -----------------------------------------------------------------------------------------------------------
 
@@ -102,9 +102,7 @@ def _is_phone(text: str, regions: Sequence[str], *, introduced: bool) -> bool:
         return False
     if main.startswith(("+", "00")) or "(" in main or re.fullmatch(r"0\d(?:[ .-]\d\d){4}", main):
         return True
-    return _has_usual_groups(main, digits, groups) or _is_valid_somewhere(
-        main, regions, groups, introduced=introduced
-    )
+    return _has_usual_groups(main, digits, groups) or _is_valid_somewhere(main, regions, groups, introduced=introduced)
 
 
 def _has_usual_groups(text: str, digits: str, groups: Sequence[str]) -> bool:
@@ -114,16 +112,12 @@ def _has_usual_groups(text: str, digits: str, groups: Sequence[str]) -> bool:
         return False
     if set(groups[1:]) <= {"000", "00"}:
         return False
-    if (
-        len(digits) < 10 and digits[0] != "0"
-    ):  # a range, unless it is written as a local number of North America
+    if len(digits) < 10 and digits[0] != "0":  # a range, unless it is written as a local number of North America
         return re.fullmatch(r"[2-9]\d{2}-\d{4}", text) is not None
     return max(map(len, groups)) >= 3 and min(map(len, groups[1:])) >= 2 and len(groups) <= 6
 
 
-def _is_valid_somewhere(
-    text: str, regions: Sequence[str], groups: Sequence[str], *, introduced: bool
-) -> bool:
+def _is_valid_somewhere(text: str, regions: Sequence[str], groups: Sequence[str], *, introduced: bool) -> bool:
     """Whether a country's numbering plan has the number: any country's after a word for it, else a rater's own."""
     import phonenumbers
 
@@ -170,15 +164,9 @@ NUMBERS = (
         _has_four_digits,
     ),
     rule("card number", r"(?<![\d.])\d(?:[ -]?\d){12,18}(?![\d.]*\d)", lambda m: is_card(m[0])),
-    rule(
-        "card number",
-        rf"(?i)(?:\b(?:{_CARD})\b|卡号?|카드)[^\d\n]{{0,12}}(?P<who>\d(?:[ -]?\d){{11,18}})(?!\d)",
-    ),
+    rule("card number", rf"(?i)(?:\b(?:{_CARD})\b|卡号?|카드)[^\d\n]{{0,12}}(?P<who>\d(?:[ -]?\d){{11,18}})(?!\d)"),
     rule("participant id", rf"{BEFORE}(?:[0-9a-fA-F]{{24}}|[0-9a-fA-F]{{32}}){AFTER}", _has_digit),
-    rule(
-        "participant id",
-        rf"{BEFORE}[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}{AFTER}",
-    ),
+    rule("participant id", rf"{BEFORE}[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}{AFTER}"),
     rule("participant id", rf"{BEFORE}A[0-9A-Z]{{11,13}}{AFTER}", _has_digit),
     rule(
         "participant id",
@@ -189,10 +177,7 @@ NUMBERS = (
     rule("id number", rf"(?<!\d)[1-9]\d{{16}}[0-9Xx]{AFTER}", lambda m: is_chinese_id(m[0])),
     rule("id number", r"(?<!\d)\d{6}\s?-\s?[1-8]\d{6}(?!\d)", lambda m: is_korean_id(m[0])),
     rule("id number", r"(?<![\d-])(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\d-])"),
-    rule(
-        "id number",
-        rf"{BEFORE}[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]{AFTER}",
-    ),
+    rule("id number", rf"{BEFORE}[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]{AFTER}"),
     rule("id number", r"(?<![\d.,])\d{2} ?\d{3} ?\d{3} ?\d{3}(?![\d.,])", lambda m: is_german_tax_id(m[0])),
     rule("id number", rf"{BEFORE}[A-Z]\d{{8}}{AFTER}"),
     rule("id number", rf"{_PASS}\w*{_GAP}(?P<who>[A-Za-z0-9]{{6,12}}){AFTER}", _has_four_digits),
@@ -200,9 +185,6 @@ NUMBERS = (
     rule("id number", rf"{_CJK_ID}{_CJK_GAP}{_IDENTITY}", _has_four_digits),
 )
 BIRTHDAYS = (
-    rule(
-        "date of birth",
-        rf"(?i){_BORN}{_BETWEEN_BIRTH}(?P<who>{_DATE})",
-    ),
+    rule("date of birth", rf"(?i){_BORN}{_BETWEEN_BIRTH}(?P<who>{_DATE})"),
     rule("date of birth", rf"(?i)(?P<who>{_DATE}){_BORN_AFTER}"),
 )

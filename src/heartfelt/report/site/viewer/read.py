@@ -24,29 +24,12 @@ from heartfelt.scoring.bench.earlier import RUNS
 from heartfelt.scoring.bench.earlier import SCORES as FILE
 from heartfelt.scoring.scores import ModelInfo
 
-PREDICTIONS, CALLS, ITEMS, REPEATS = (
-    "predictions.parquet",
-    "calls.parquet",
-    "items.parquet",
-    "repeats.parquet",
-)
+PREDICTIONS, CALLS, ITEMS, REPEATS = ("predictions.parquet", "calls.parquet", "items.parquet", "repeats.parquet")
 N = TypeVar("N", int, float)
 KEY = ["model", "stimulus", "question"]
 _TEXTS = ("answer", "reason", "note", "problem", "flag", "shares", "members", "orders", "errors", "call")
 _COPIED = (
-    *(
-        "stimulus",
-        "question",
-        "system",
-        "intent",
-        "truth",
-        "value",
-        "score",
-        "answer",
-        "low",
-        "high",
-        "reason",
-    ),
+    *("stimulus", "question", "system", "intent", "truth", "value", "score", "answer", "low", "high", "reason"),
     *("note", "flag", "shares", "members", "orders", "seconds", "off", "spread", "agreement"),
 )
 """What a sample has as the table of answers has it."""
@@ -142,9 +125,7 @@ class RunView:
 def read_run_folder(folder: Path) -> RunView:
     """Read the folder of a bench, or of a single model's run."""
     if not folder.is_dir():
-        raise InputError(
-            f"There is no folder {folder}.", "Point to a bench, or to one folder below its runs/."
-        )
+        raise InputError(f"There is no folder {folder}.", "Point to a bench, or to one folder below its runs/.")
     scores = read_scores(folder / FILE) if (folder / FILE).is_file() else None
     predictions = _predictions(folder)
     rows = _scored(folder, scores)
@@ -221,14 +202,11 @@ def _exchanges(
     exchanges: dict[str, Exchange] = {}
     by_item: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for home in homes:
-        model = str(_summary(home).get("model") or "") or (
-            predictions["model"][0] if predictions.height else ""
-        )
+        model = str(_summary(home).get("model") or "") or (predictions["model"][0] if predictions.height else "")
         calls = pl.read_parquet(home / CALLS).sort("at")
         for row in calls.iter_rows(named=True):
             texts: dict[str, Any] = {
-                name: None if row.get(name) is None else without_secrets(str(row[name]))
-                for name in _CALL_TEXTS
+                name: None if row.get(name) is None else without_secrets(str(row[name])) for name in _CALL_TEXTS
             }
             exchanges[row["id"]] = Exchange(
                 **{name: row.get(name) for name in _CALL_FACTS},
@@ -267,9 +245,7 @@ def _repeats(folder: Path, about: Mapping[str, ModelInfo]) -> dict[tuple[str, st
             number = row["value"] if row["value"] is not None else row["score"]
             text = row["answer"] or ("–" if number is None else f"{number:.4g}")
             problem = None if row["problem"] is None else f"failed: {without_secrets(row['problem'])}"
-            answers_of[row["model"], row["stimulus"], row["question"]].append(
-                problem or row["members"] or text
-            )
+            answers_of[row["model"], row["stimulus"], row["question"]].append(problem or row["members"] or text)
     return {item: tuple(texts) for item, texts in answers_of.items()}
 
 

@@ -39,10 +39,7 @@ _HTML = Markup(
 
 
 def write_view(
-    run: Path | str,
-    out: Path | str | None = None,
-    options: ViewOptions | None = None,
-    progress: Progress | None = None,
+    run: Path | str, out: Path | str | None = None, options: ViewOptions | None = None, progress: Progress | None = None
 ) -> Path:
     """Make a viewer of a run, by default in its folder ``viewer``; return the folder, which is either complete or absent."""
     options = options or ViewOptions()
@@ -60,9 +57,7 @@ def write_view(
         shards = range(0, len(view.samples), SHARD)
         for shard, start in enumerate(shards):
             content = _shard(view, view.samples[start : start + SHARD])
-            (folder / "data" / f"{shard}.js").write_text(
-                f"heartfeltShard({shard},{content});\n", encoding="utf-8"
-            )
+            (folder / "data" / f"{shard}.js").write_text(f"heartfeltShard({shard},{content});\n", encoding="utf-8")
             if progress is not None and shard % 20 == 0:
                 progress("writing samples", start, len(view.samples))
     return target
@@ -76,10 +71,7 @@ def _page(view: RunView, published: PublicFacts, target: Path, site: Path | None
         ("samples", number(len(view.samples))),
         ("models", number(len(view.models))),
         ("failed", number(counts["failed"])),
-        (
-            "asked again",
-            number(sum(sample.attempts > max(1, len(sample.repeats)) for sample in view.samples)),
-        ),
+        ("asked again", number(sum(sample.attempts > max(1, len(sample.repeats)) for sample in view.samples))),
         ("requests recorded", number(len(view.exchanges))),
     ]
     usages = _usages(view)
@@ -89,9 +81,7 @@ def _page(view: RunView, published: PublicFacts, target: Path, site: Path | None
         facts.append(("tokens", number(tokens)))
     if costs:
         facts.append(("cost", money(sum(costs))))
-    names = dict.fromkeys(
-        part for sample in view.samples for part in (sample.stimulus, *sample.stimulus.split("|"))
-    )
+    names = dict.fromkeys(part for sample in view.samples for part in (sample.stimulus, *sample.stimulus.split("|")))
     media = {name: relative_address(path, target) for name, path in published.media.items() if name in names}
     prompts: dict[str, str] = {}
     if "prompt" in published.stimuli.columns:
@@ -127,9 +117,7 @@ def _page(view: RunView, published: PublicFacts, target: Path, site: Path | None
     sections = [Section(id="samples", title="Samples", lead=lead, html=_HTML)]
     sections += [Section(id="models", title="Which models answered", html=about)] if about else []
     sections += [part for part in (usage(infos), repeats(repeated)) if part.html]
-    return ReportPage(
-        title=f"Run: {view.title}", subtitle="", sections=sections, media=media, facts=facts, more=more
-    )
+    return ReportPage(title=f"Run: {view.title}", subtitle="", sections=sections, media=media, facts=facts, more=more)
 
 
 def _usages(view: RunView) -> dict[str, Usage]:
@@ -171,9 +159,7 @@ def _listed(
     columns: list[dict[str, object]] = [
         {"label": name, **_COLUMN_LOOKS.get(name, {"kind": "text"})} for name in _COLUMNS
     ]
-    used = [
-        column for column in range(len(columns)) if column < 8 or any(row[column] is not None for row in rows)
-    ]
+    used = [column for column in range(len(columns)) if column < 8 or any(row[column] is not None for row in rows)]
     return {
         "columns": [columns[column] for column in used],
         "rows": [[row[column] for column in used] for row in rows],
@@ -198,11 +184,7 @@ def _label(sample: ViewerSample, label: Mapping[str, object] | None) -> str | No
     if label is not None:
         words = label["answer"] or _figure(label["label"])
         low, high = label["low"], label["high"]
-        return (
-            f"{words} [{_figure(low)}, {_figure(high)}]"
-            if low is not None and not label["answer"]
-            else str(words)
-        )
+        return f"{words} [{_figure(low)}, {_figure(high)}]" if low is not None and not label["answer"] else str(words)
     if sample.truth is None:
         return None
     if sample.kind == "binary":
@@ -232,9 +214,7 @@ def _links(names: Mapping[str, None], site: Path | None, target: Path) -> dict[s
         return {}
     root = relative_address(site / "stimuli", target)
     files = file_names(names)
-    return {
-        name: f"{root}/{quote(file)}" for name, file in files.items() if (site / "stimuli" / file).is_file()
-    }
+    return {name: f"{root}/{quote(file)}" for name, file in files.items() if (site / "stimuli" / file).is_file()}
 
 
 def _shard(view: RunView, samples: Sequence[ViewerSample]) -> str:

@@ -58,16 +58,11 @@ def chat_questions(data: TrainingData, levels: int) -> tuple[ChatQuestion, ...]:
                 )
             values = _numbers(*output.bounds, levels, whole_numbers=ask.scale.whole)
         (name,) = entry_names((ask,))
-        words = [f"{value:.6g}" for value in values] or [
-            dumps(label, indent=None) for label in output.categories
-        ]
+        words = [f"{value:.6g}" for value in values] or [dumps(label, indent=None) for label in output.categories]
         answers = tuple(f'{{"{name}": {{"answer": {word}}}}}' for word in words)
         converted.append(
             ChatQuestion(
-                question=output.question,
-                text=questions((ask,), reasons=False),
-                answers=answers,
-                values=values,
+                question=output.question, text=questions((ask,), reasons=False), answers=answers, values=values
             )
         )
     return tuple(converted)

@@ -41,9 +41,7 @@ class Decisions:
         token_answers = tuple(tuple(answer) for answer in answers)
         beginnings = {answer[:at]: None for answer in token_answers for at in range(len(answer))}
         following = {
-            start: tuple(
-                sorted({answer[len(start)] for answer in token_answers if answer[: len(start)] == start})
-            )
+            start: tuple(sorted({answer[len(start)] for answer in token_answers if answer[: len(start)] == start}))
             for start in beginnings
             if any(len(answer) > len(start) for answer in token_answers)
         }
@@ -51,9 +49,7 @@ class Decisions:
         rows: list[int] = []
         for start in reversed(parting):
             if not any(token_answers[row][: len(start)] == start for row in rows):
-                rows.append(
-                    next(at for at, answer in enumerate(token_answers) if answer[: len(start)] == start)
-                )
+                rows.append(next(at for at, answer in enumerate(token_answers) if answer[: len(start)] == start))
         branches = []
         for start in parting:
             tokens, at = following[start], len(start)

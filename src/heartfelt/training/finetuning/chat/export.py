@@ -65,20 +65,14 @@ def export_chat_training(
     """Write the conversations into ``folder``, which is there and empty."""
     recipe = recipe_named(options.recipe)
     if not isinstance(recipe, ChatLoraRecipe):
-        raise InputError(
-            f"The recipe '{options.recipe}' has no conversations to export.", "Use --recipe chat-lora."
-        )
+        raise InputError(f"The recipe '{options.recipe}' has no conversations to export.", "Use --recipe chat-lora.")
     settings: Any = settings_of(recipe, options.settings)
     data = gather_for(recipe, settings, sources, options, progress)
     data.need_prompts([output.question for output in data.outputs if output.shows_prompt])
     medium, questions = medium_of(data), chat_questions(data, settings.levels)
     chosen = labelled_answers(questions, data.targets)
     parts: dict[str, ExportedPart] = {}
-    for part, indices in {
-        TRAIN: data.parts.train,
-        VALIDATION: data.parts.validation,
-        **data.parts.test,
-    }.items():
+    for part, indices in {TRAIN: data.parts.train, VALIDATION: data.parts.validation, **data.parts.test}.items():
         lines = []
         for at in indices:
             example = data.examples[at]

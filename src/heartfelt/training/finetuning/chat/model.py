@@ -37,9 +37,7 @@ def language_model(where: str, revision: str, medium: str) -> tuple[Any, Any]:
             f"'{where}' is a model of type '{config.model_type}', which does not read {_NOUNS[medium]}.",
             f"Give a language model that reads {_NOUNS[medium]} and text: --set model=NAME.",
         )
-    processor = loaded_from(
-        where, lambda source: library.AutoProcessor.from_pretrained(source, **more), revision
-    )
+    processor = loaded_from(where, lambda source: library.AutoProcessor.from_pretrained(source, **more), revision)
     if getattr(processor, _LIBRARY_PARTS[medium], None) is None or not hasattr(processor, "tokenizer"):
         raise InputError(
             f"'{where}' has no processor for {_NOUNS[medium]} and text.",
@@ -65,9 +63,7 @@ class Conversations:
     def __init__(self, processor: Any, medium: str) -> None:
         self.processor, self.medium = processor, medium
         self.tokenizer = processor.tokenizer
-        unmarked, marked = (
-            self.tokenizer("a", add_special_tokens=special)["input_ids"] for special in (False, True)
-        )
+        unmarked, marked = (self.tokenizer("a", add_special_tokens=special)["input_ids"] for special in (False, True))
         # A tokenizer that ends every text would put the end before the answer.
         self._adds_end = unmarked[-1] != marked[-1]
         written = self._written("question", "system", "answer")
@@ -109,9 +105,7 @@ class Conversations:
     def _rendered(self, messages: list[dict[str, Any]], *, answer: str | None) -> str:
         more = [] if answer is None else [self._message("assistant", answer)]
         return str(
-            self.processor.apply_chat_template(
-                [*messages, *more], tokenize=False, add_generation_prompt=answer is None
-            )
+            self.processor.apply_chat_template([*messages, *more], tokenize=False, add_generation_prompt=answer is None)
         )
 
     def prompt(self, question: str, system: str) -> str:
@@ -149,22 +143,14 @@ def with_adapters(
 
     language = model if everywhere else model.get_decoder()
     inside = {id(part) for part in language.modules()}
-    layers = [
-        name
-        for name, part in model.named_modules()
-        if isinstance(part, torch.nn.Linear) and id(part) in inside
-    ]
-    chosen = [
-        name for name in layers if any(name == module or name.endswith(f".{module}") for module in modules)
-    ]
+    layers = [name for name, part in model.named_modules() if isinstance(part, torch.nn.Linear) and id(part) in inside]
+    chosen = [name for name in layers if any(name == module or name.endswith(f".{module}") for module in modules)]
     if not chosen:
         layer_names = sorted({name.rpartition(".")[2] for name in layers})
         where = "the model" if everywhere else "the language part of the model"
         raise InputError(
             f"No linear layer of {where} is called {' or '.join(modules) or 'by an empty list of names'}.",
-            suggestion(
-                modules[0] if modules else "", layer_names, "Its layers (--set target_modules=NAME,NAME)"
-            ),
+            suggestion(modules[0] if modules else "", layer_names, "Its layers (--set target_modules=NAME,NAME)"),
         )
     config = LoraConfig(r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules=chosen, bias="none")
     return get_peft_model(model, config)

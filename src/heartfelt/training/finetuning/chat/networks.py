@@ -45,9 +45,7 @@ class ChatNetwork(nn.Module):  # type: ignore[misc]  # torch is not read by the 
         logits = (logits if self._selects else logits[:, positions]).float()
         outputs = {}
         if answered is not None:
-            losses = nn.functional.cross_entropy(
-                logits.transpose(1, 2), labels, ignore_index=IGNORED, reduction="none"
-            )
+            losses = nn.functional.cross_entropy(logits.transpose(1, 2), labels, ignore_index=IGNORED, reduction="none")
             means = losses.sum(1) / (labels != IGNORED).sum(1).clamp(min=1)
             outputs["loss"] = means[answered]
         if places is not None:
@@ -64,7 +62,5 @@ class ChatNetwork(nn.Module):  # type: ignore[misc]  # torch is not read by the 
         """Set the adapters' weights; none may be missing or unknown."""
         mismatched = sorted(set(self.state_dict()) ^ set(weights))
         if mismatched:
-            raise RuntimeError(
-                f"its adapters do not fit the model: {len(mismatched)} differ, such as {mismatched[0]}"
-            )
+            raise RuntimeError(f"its adapters do not fit the model: {len(mismatched)} differ, such as {mismatched[0]}")
         set_peft_model_state_dict(self.model, dict(weights))

@@ -48,14 +48,10 @@ class ChatLoraSettings(FineTuneSettings):
         "o_proj",
     )
     everywhere: Annotated[
-        bool,
-        Field(description="adapters also where images or sound are encoded, not only in the language part"),
+        bool, Field(description="adapters also where images or sound are encoded, not only in the language part")
     ] = False
     gradient_checkpointing: Annotated[
-        bool,
-        Field(
-            description="compute activations again for the gradients: less memory, about a third more time"
-        ),
+        bool, Field(description="compute activations again for the gradients: less memory, about a third more time")
     ] = False
     levels: Annotated[
         int, Field(ge=0, le=101, description="numbers of a scale that are answers; 0 for its own points")
@@ -108,10 +104,7 @@ class ChatLoraRecipe:
             seconds=settings.seconds,
             questions=questions,
         )
-        labels = {
-            (example.source, example.stimulus): row
-            for example, row in zip(data.examples, chosen, strict=True)
-        }
+        labels = {(example.source, example.stimulus): row for example, row in zip(data.examples, chosen, strict=True)}
         return ChatTask(data.outputs, adapted, conversations, config, labels)
 
     def load(self, folder: Path, outputs: tuple[QuestionOutput, ...]) -> ChatTask:
@@ -123,9 +116,7 @@ class ChatLoraRecipe:
                 f"The base model {config.base} is not the one it was trained on ({identity}, not {config.identity}).",
                 "Restore the base model, or train again.",
             )
-        return ChatTask(
-            outputs, adapters_from(folder, model), Conversations(processor, config.medium), config
-        )
+        return ChatTask(outputs, adapters_from(folder, model), Conversations(processor, config.medium), config)
 
 
 def medium_of(data: TrainingData) -> str:

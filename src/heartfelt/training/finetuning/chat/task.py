@@ -103,9 +103,7 @@ class ChatTask(FineTuneTask):
         labelled = any(bool((sample["labels"] != NO_LABEL).any()) for sample in samples)
         rows = []
         for stimulus, sample in enumerate(samples):
-            for question, (decisions, label) in enumerate(
-                zip(self.decisions, sample["labels"].tolist(), strict=True)
-            ):
+            for question, (decisions, label) in enumerate(zip(self.decisions, sample["labels"].tolist(), strict=True)):
                 if bool(sample["scored"]):
                     rows += [_Row(stimulus, question, answer, False) for answer in decisions.rows]
                 # The last row of a question is that of its label, also where there is none: it then carries no loss.
@@ -146,9 +144,7 @@ class ChatTask(FineTuneTask):
             for at, (tokens, answer) in enumerate(zip(value, answers, strict=True)):
                 end = lengths[at] + len(answer)
                 padded[at, : lengths[at]] = tokens[attended[at]]
-                padded[at, lengths[at] : end] = (
-                    answer if name == "input_ids" else int(name == "attention_mask")
-                )
+                padded[at, lengths[at] : end] = answer if name == "input_ids" else int(name == "attention_mask")
             inputs[name] = padded
         labels = torch.full((len(rows), last - first), IGNORED)
         for at, (row, answer) in enumerate(zip(rows, answers, strict=True)):

@@ -106,8 +106,7 @@ for _architecture in (
         about="a map of where the emotion is, coupled with the features",
         source="Yang, She, Lai, Rosin and Yang (2018), CVPR; She et al. (2020), IEEE Transactions on Multimedia "
         "22, 1358-1371",
-        details="needs a question with categories; any backbone and image size in place of ResNet-101 with 448 "
-        "pixels",
+        details="needs a question with categories; any backbone and image size in place of ResNet-101 with 448 pixels",
         trunk="CoupledTrunk",
         needs_categories=True,
     ),

@@ -58,14 +58,10 @@ class Attribute:
         return row
 
 
-def chosen_attributes(
-    study: Study, wanted: Sequence[str], labelled_questions: Sequence[str]
-) -> tuple[str, ...]:
+def chosen_attributes(study: Study, wanted: Sequence[str], labelled_questions: Sequence[str]) -> tuple[str, ...]:
     """The fields to use; those that are trained on cannot be inputs."""
     fields = [
-        question.id
-        for question in study.asked
-        if question.machine_first and question.id not in labelled_questions
+        question.id for question in study.asked if question.machine_first and question.id not in labelled_questions
     ]
     if tuple(wanted) == (ALL,):
         if not fields:

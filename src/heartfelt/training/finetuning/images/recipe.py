@@ -49,8 +49,7 @@ def polarity_of(
         for name in groups_by_name:
             if name not in categories:
                 raise InputError(
-                    f"There is no category '{name}' to have a polarity.",
-                    suggestion(name, categories, "Categories"),
+                    f"There is no category '{name}' to have a polarity.", suggestion(name, categories, "Categories")
                 )
         lacking = [name for name in categories if name not in groups_by_name]
         if lacking:
@@ -115,9 +114,7 @@ class ImageRecipe:
             polarity=dict(zip(names, groups, strict=True)) if groups else {},
             weights=weights,
         )
-        losses = LossOptions(
-            settings.number_loss, settings.number_weight, settings.smoothing, settings.penalty
-        )
+        losses = LossOptions(settings.number_loss, settings.number_weight, settings.smoothing, settings.penalty)
         task = ImageTask(network, config, outputs, losses, _scales(data))
         for number, source in enumerate(data.sources):
             source_name = next((data.examples[at].source for at in np.flatnonzero(data.origin == number)), "")
@@ -140,8 +137,7 @@ class ImageRecipe:
         for name in chosen_attributes(study, wanted, [output.question for output in data.outputs]):
             values_by_source = [attribute_values(source, name) for source in data.sources]
             trained = [
-                values_by_source[int(data.origin[at])].get(data.examples[at].stimulus, ())
-                for at in data.parts.train
+                values_by_source[int(data.origin[at])].get(data.examples[at].stimulus, ()) for at in data.parts.train
             ]
             out.append(fitted_attribute(name, study, trained))
         return tuple(out)
@@ -160,11 +156,7 @@ def _category(outputs: Sequence[QuestionOutput]) -> QuestionOutput | None:
 
 def _network(spec: NetworkSpec, settings: ImageRecipeSettings) -> tuple[EmotionNetwork, str]:
     """The network, and the weights it begins with."""
-    from heartfelt.training.finetuning.images.networks.backbones import (
-        BACKBONES,
-        check_config,
-        standardisation,
-    )
+    from heartfelt.training.finetuning.images.networks.backbones import BACKBONES, check_config, standardisation
     from heartfelt.training.finetuning.images.networks.network import build_network, check_spec
 
     check_spec(spec)
@@ -174,8 +166,7 @@ def _network(spec: NetworkSpec, settings: ImageRecipeSettings) -> tuple[EmotionN
         return build_network(spec), "" if settings.weights == RANDOM else "EfficientNet-Lite 2 (Apache-2.0)"
     if settings.config:
         raise InputError(
-            "Published weights come with their own configuration.",
-            "Leave out 'config', or use weights=random.",
+            "Published weights come with their own configuration.", "Leave out 'config', or use weights=random."
         )
     weights = kind.hub if settings.weights == PUBLISHED else settings.weights
     if not weights:
@@ -208,9 +199,7 @@ def _start_at_means(task: ImageTask) -> None:
 
 
 for _recipe in (
-    ImageRecipe(
-        "image-emotion", "emotion categories, valence and arousal of images, by published architectures"
-    ),
+    ImageRecipe("image-emotion", "emotion categories, valence and arousal of images, by published architectures"),
     ImageRecipe("attributes", "the same with annotation fields as further inputs", (ALL,)),
 ):
     FINE_TUNE_RECIPES.add(_recipe.name, _recipe)

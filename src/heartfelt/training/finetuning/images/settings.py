@@ -35,9 +35,9 @@ class ImageRecipeSettings(FineTuneSettings):
     epochs: Annotated[int, Field(ge=1, description="passes over the training part, at most")] = 20
     batch: Annotated[int, Field(ge=1, description="stimuli per step")] = 64
     learning_rate: Annotated[float, Field(gt=0, description="the optimiser's rate")] = 1e-4
-    architecture: Annotated[
-        str, Field(description="the name of an architecture, such as vgg16, vit-b16 or pdanet")
-    ] = "convnext-t"
+    architecture: Annotated[str, Field(description="the name of an architecture, such as vgg16, vit-b16 or pdanet")] = (
+        "convnext-t"
+    )
     backbone: Annotated[str, Field(description="what an emotion model stands on; by default resnet50")] = ""
     weights: Annotated[
         str, Field(description="published, random, a folder, a name on the hub, or a file of weights")
@@ -49,12 +49,8 @@ class ImageRecipeSettings(FineTuneSettings):
         Field(description="values of the backbone's configuration, with random weights"),
     ] = Field(default_factory=dict)
     frozen: Annotated[bool, Field(description="train the heads only")] = False
-    side: Annotated[
-        int, Field(ge=0, description="pixels of the network's square; 0 for the backbone's own")
-    ] = 0
-    crop: Annotated[
-        float, Field(gt=0, le=1, description="the smallest share of an image seen in training")
-    ] = 0.5
+    side: Annotated[int, Field(ge=0, description="pixels of the network's square; 0 for the backbone's own")] = 0
+    crop: Annotated[float, Field(gt=0, le=1, description="the smallest share of an image seen in training")] = 0.5
     mirror: Annotated[bool, Field(description="mirror half of the images in training")] = True
     attributes: Annotated[Names, Field(description="fields or columns that are further inputs, or all")] = ()
     stimuli: Annotated[Names, Field(description="what stimuli-aware looks at: faces, objects")] = STIMULI
@@ -64,23 +60,13 @@ class ImageRecipeSettings(FineTuneSettings):
         Field(description="the group of each category: joy=positive,fear=negative"),
     ] = Field(default_factory=dict)
     number_loss: Annotated[Literal["l1", "mse"], Field(description="of questions with numbers")] = "l1"
-    number_weight: Annotated[
-        float, Field(ge=0, description="of the numbers' loss next to the categories'")
-    ] = 1.0
-    smoothing: Annotated[
-        float, Field(ge=0, lt=1, description="share of a label spread over all categories")
-    ] = 0.0
-    penalty: Annotated[
-        float, Field(ge=0, description="for the wrong polarity (pdanet, mdan, stimuli-aware)")
-    ] = 0.5
+    number_weight: Annotated[float, Field(ge=0, description="of the numbers' loss next to the categories'")] = 1.0
+    smoothing: Annotated[float, Field(ge=0, lt=1, description="share of a label spread over all categories")] = 0.0
+    penalty: Annotated[float, Field(ge=0, description="for the wrong polarity (pdanet, mdan, stimuli-aware)")] = 0.5
     dropout: Annotated[float, Field(ge=0, lt=1, description="before the heads")] = 0.2
     weight_decay: Annotated[float, Field(ge=0, description="of AdamW")] = 0.05
-    head_rate: Annotated[
-        float, Field(gt=0, description="times the learning rate, for what starts untrained")
-    ] = 10.0
-    warmup: Annotated[
-        float, Field(ge=0, lt=1, description="share of the steps before the full learning rate")
-    ] = 0.05
+    head_rate: Annotated[float, Field(gt=0, description="times the learning rate, for what starts untrained")] = 10.0
+    warmup: Annotated[float, Field(ge=0, lt=1, description="share of the steps before the full learning rate")] = 0.05
 
     @field_validator("architecture", "backbone")
     @classmethod

@@ -30,14 +30,7 @@ from heartfelt.training.finetuning.images.attributes import Attribute, attribute
 from heartfelt.training.finetuning.images.pictures import ImagePreprocessing
 from heartfelt.training.finetuning.images.settings import ImageRecipeSettings
 from heartfelt.training.finetuning.recipe import FineTuneSettings
-from heartfelt.training.finetuning.task import (
-    Batch,
-    Example,
-    FineTuneTask,
-    OnnxExport,
-    QuestionOutput,
-    Tensors,
-)
+from heartfelt.training.finetuning.task import Batch, Example, FineTuneTask, OnnxExport, QuestionOutput, Tensors
 
 if TYPE_CHECKING:
     import torch
@@ -103,10 +96,7 @@ class ImageTask(FineTuneTask):
         elif not self._embedded:
             out["pixels"] = self.config.preparation.evaluation(example.path)
         if self.config.attributes:
-            rows = [
-                attribute.encode(self._attribute(example, attribute.name))
-                for attribute in self.config.attributes
-            ]
+            rows = [attribute.encode(self._attribute(example, attribute.name)) for attribute in self.config.attributes]
             out["attributes"] = np.concatenate(rows)
         return {name: torch.as_tensor(value) for name, value in out.items()}
 
@@ -213,11 +203,7 @@ class ImageTask(FineTuneTask):
                 ]
                 if parameters:
                     groups.append(
-                        {
-                            "params": parameters,
-                            "lr": rate,
-                            "weight_decay": 0.0 if flat else settings.weight_decay,
-                        }
+                        {"params": parameters, "lr": rate, "weight_decay": 0.0 if flat else settings.weight_decay}
                     )
         optimizer = torch.optim.AdamW(groups)
         first = max(1, round(settings.warmup * steps))
@@ -260,9 +246,7 @@ class ImageTask(FineTuneTask):
     @property
     def credit(self) -> tuple[str, ...]:
         architecture = ARCHITECTURES[self.config.network.architecture]
-        began = (
-            f"; began with {self.config.weights}" if self.config.weights else "; began with random weights"
-        )
+        began = f"; began with {self.config.weights}" if self.config.weights else "; began with random weights"
         return (f"{architecture.name}: {architecture.source}{began}",)
 
 

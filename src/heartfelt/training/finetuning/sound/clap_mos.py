@@ -20,21 +20,8 @@ from heartfelt.predictors.trained.folder import BaseModel
 from heartfelt.predictors.weights.hub import loaded_from, model_of, quiet, transformers_library
 from heartfelt.serialization import read_json, write_json
 from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, FineTuneSettings, Level, listed
-from heartfelt.training.finetuning.sound.sounds import (
-    Crops,
-    Words,
-    answers_on_scale,
-    check_tokenizer,
-    longest_text,
-)
-from heartfelt.training.finetuning.task import (
-    Batch,
-    Example,
-    FineTuneTask,
-    OnnxExport,
-    QuestionOutput,
-    Tensors,
-)
+from heartfelt.training.finetuning.sound.sounds import Crops, Words, answers_on_scale, check_tokenizer, longest_text
+from heartfelt.training.finetuning.task import Batch, Example, FineTuneTask, OnnxExport, QuestionOutput, Tensors
 
 if TYPE_CHECKING:
     import torch
@@ -46,9 +33,7 @@ if TYPE_CHECKING:
 class ClapMosSettings(FineTuneSettings):
     """Settings of ``clap-mos``."""
 
-    model: Annotated[str, Field(description="a CLAP model: a folder or a name on the hub")] = (
-        "laion/larger_clap_music"
-    )
+    model: Annotated[str, Field(description="a CLAP model: a folder or a name on the hub")] = "laion/larger_clap_music"
     epochs: Annotated[int, Field(ge=1, description="passes over the training part, at most")] = 60
     patience: Annotated[int, Field(ge=1, description="epochs without a better validation loss")] = 10
     learning_rate: Annotated[float, Field(gt=0, description="the optimiser's rate")] = 5e-4
@@ -64,12 +49,7 @@ class ClapMosTask(FineTuneTask):
     """CLAP and its heads."""
 
     def __init__(
-        self,
-        outputs: tuple[QuestionOutput, ...],
-        clap: Any,
-        processor: Any,
-        settings: ClapMosSettings,
-        credit: str,
+        self, outputs: tuple[QuestionOutput, ...], clap: Any, processor: Any, settings: ClapMosSettings, credit: str
     ) -> None:
         from heartfelt.training.finetuning.sound.networks import ClapMosNetwork
 
@@ -101,9 +81,7 @@ class ClapMosTask(FineTuneTask):
         return tensors | (self.words.of(example.prompt or "") if any(self.with_text.values()) else {})
 
     def sample(self, example: Example, *, training: bool, generator: np.random.Generator) -> Tensors:
-        samples = (
-            self.crops.random(example.path, generator) if training else self.crops.fixed(example.path)[0]
-        )
+        samples = self.crops.random(example.path, generator) if training else self.crops.fixed(example.path)[0]
         return self._inputs(samples, example)
 
     def views(self, example: Example) -> Sequence[Tensors]:
@@ -127,9 +105,7 @@ class ClapMosTask(FineTuneTask):
         return torch.stack(errors).mean()
 
     def _values(self, outputs: Tensors) -> list[Any]:
-        return [
-            output.mean + output.spread * outputs["values"][:, at] for at, output in enumerate(self.outputs)
-        ]
+        return [output.mean + output.spread * outputs["values"][:, at] for at, output in enumerate(self.outputs)]
 
     def optimizer(self, settings: FineTuneSettings, steps: int) -> tuple[Any, Any | None]:
         import torch
@@ -139,9 +115,7 @@ class ClapMosTask(FineTuneTask):
         return torch.optim.SGD(trained, lr=settings.learning_rate, momentum=self.settings.momentum), None
 
     def answers(self, outputs: Tensors) -> Tensors:
-        values = {
-            output.question: value for output, value in zip(self.outputs, self._values(outputs), strict=True)
-        }
+        values = {output.question: value for output, value in zip(self.outputs, self._values(outputs), strict=True)}
         return answers_on_scale(values, {output.question: output.bounds for output in self.outputs})
 
     def save(self, folder: Path) -> None:
@@ -172,9 +146,7 @@ class ClapMosTask(FineTuneTask):
         silence = torch.zeros(2, self.crops.length)
         inputs: Tensors = {"input_features": self.module.log_mel(silence).contiguous()}
         if any(self.with_text.values()):
-            inputs |= self.words.padded(
-                [self.words.of("a calm piano piece"), self.words.of("a calm piano piece")]
-            )
+            inputs |= self.words.padded([self.words.of("a calm piano piece"), self.words.of("a calm piano piece")])
         return OnnxExport(self.module, inputs, ("values",), tuple(inputs)[1:])
 
     @property
@@ -183,17 +155,16 @@ class ClapMosTask(FineTuneTask):
 
     @property
     def credit(self) -> tuple[str, ...]:
-        return (
-            self._credit,
-            "Recipe: Liu, Wang, Zhao, Zhao, Bu, Xu, Zhou, Sun and Qin (2025), ICASSP 2025.",
-        )
+        return (self._credit, "Recipe: Liu, Wang, Zhao, Zhao, Bu, Xu, Zhou, Sun and Qin (2025), ICASSP 2025.")
 
 
 class ClapMosRecipe:
     """The recipe ``clap-mos``."""
 
     name = "clap-mos"
-    about = "CLAP fine-tuned on opinion scores of music: impression from the sound, alignment from the sound and its prompt"
+    about = (
+        "CLAP fine-tuned on opinion scores of music: impression from the sound, alignment from the sound and its prompt"
+    )
     media = "audio"
     questions: tuple[str, ...] = ("impression", "alignment")
     levels: tuple[Level, ...] = ("interval",)

@@ -85,13 +85,9 @@ class SoundEncoder(_Encoder):
         self.model = _frozen(where, _SOUND, "audio")
         self.extractor = loaded_from(where, library.AutoFeatureExtractor.from_pretrained)
         self.rate = int(self.extractor.sampling_rate)
-        longest = getattr(self.extractor, "nb_max_samples", None) or getattr(
-            self.extractor, "n_samples", None
-        )
+        longest = getattr(self.extractor, "nb_max_samples", None) or getattr(self.extractor, "n_samples", None)
         self.window = int(longest) if longest else round(_WINDOW_SECONDS * self.rate)
-        self.identity = (
-            f"sound {identity_of(where, self.model)} seconds={seconds:g} steps={steps} window={self.window}"
-        )
+        self.identity = f"sound {identity_of(where, self.model)} seconds={seconds:g} steps={steps} window={self.window}"
 
     def of(self, path: Path, content: str, device: Any) -> States:
         """The states of a file, from the cache or computed and stored: ``(steps, size)``."""

@@ -70,16 +70,10 @@ class ClapMosNetwork(nn.Module):  # type: ignore[misc]  # torch is not read by t
         size = int(clap.config.projection_dim)
         self.clap, self.log_mel, self.size = clap, LogMel(extractor), size
         self.with_text = dict(heads)
-        self.heads = nn.ModuleList(
-            [head(size * (2 if text else 1), hidden, 1, dropout) for text in heads.values()]
-        )
+        self.heads = nn.ModuleList([head(size * (2 if text else 1), hidden, 1, dropout) for text in heads.values()])
 
     def forward(
-        self,
-        waveform: Any = None,
-        input_features: Any = None,
-        input_ids: Any = None,
-        attention_mask: Any = None,
+        self, waveform: Any = None, input_features: Any = None, input_ids: Any = None, attention_mask: Any = None
     ) -> dict[str, Any]:
         """From samples at the model's rate, or from the spectrogram its own extractor makes."""
         if input_features is None:
@@ -88,15 +82,12 @@ class ClapMosNetwork(nn.Module):  # type: ignore[misc]  # torch is not read by t
         sound = self.clap.get_audio_features(input_features, is_longer=longer).pooler_output
         vectors = {False: sound}
         if input_ids is not None:
-            words = self.clap.get_text_features(
-                input_ids=input_ids, attention_mask=attention_mask
-            ).pooler_output
+            words = self.clap.get_text_features(input_ids=input_ids, attention_mask=attention_mask).pooler_output
             vectors[True] = torch.cat([sound, words], dim=-1)
         # The vectors have length 1; the layers are made for numbers of about that size each.
         scale = float(self.size) ** 0.5
         answers = [
-            part(vectors[text] * scale)[:, 0]
-            for part, text in zip(self.heads, self.with_text.values(), strict=True)
+            part(vectors[text] * scale)[:, 0] for part, text in zip(self.heads, self.with_text.values(), strict=True)
         ]
         return {"values": torch.stack(answers, dim=1)}
 
@@ -122,17 +113,12 @@ class SoftMosNetwork(nn.Module):  # type: ignore[misc]  # torch is not read by t
         super().__init__()
         self.with_text = dict(heads)
         self.from_audio = nn.Sequential(nn.LayerNorm(audio), nn.Linear(audio, width))
-        self.from_text = (
-            nn.Sequential(nn.LayerNorm(text), nn.Linear(text, width)) if any(heads.values()) else None
-        )
+        self.from_text = nn.Sequential(nn.LayerNorm(text), nn.Linear(text, width)) if any(heads.values()) else None
         self.listen = nn.ModuleList([_Block(width, attention_heads, dropout) for _ in range(layers)])
         crosses = layers if any(heads.values()) else 0
         self.across = nn.ModuleList([_Cross(width, attention_heads, dropout) for _ in range(crosses)])
         self.heads = nn.ModuleList(
-            [
-                head(width * (2 if text_too else 1), (width, width // 2), bins, dropout)
-                for text_too in heads.values()
-            ]
+            [head(width * (2 if text_too else 1), (width, width // 2), bins, dropout) for text_too in heads.values()]
         )
 
     def forward(self, audio: Any, text: Any = None, text_mask: Any = None) -> dict[str, Any]:
@@ -147,9 +133,7 @@ class SoftMosNetwork(nn.Module):  # type: ignore[misc]  # torch is not read by t
                 sound, words = cross(sound, words, text_mask)
             share = text_mask / text_mask.sum(1, keepdim=True)
             pooled[True] = torch.cat([sound.mean(1), (words * share[..., None]).sum(1)], dim=-1)
-        logits = [
-            part(pooled[text_too]) for part, text_too in zip(self.heads, self.with_text.values(), strict=True)
-        ]
+        logits = [part(pooled[text_too]) for part, text_too in zip(self.heads, self.with_text.values(), strict=True)]
         return {"logits": torch.stack(logits, dim=1)}
 
 

@@ -20,14 +20,7 @@ from heartfelt.serialization import read_json, write_json
 from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, FineTuneSettings, Level
 from heartfelt.training.finetuning.sound.encoders import SoundEncoder, TextEncoder
 from heartfelt.training.finetuning.sound.sounds import answers_on_scale
-from heartfelt.training.finetuning.task import (
-    Batch,
-    Example,
-    FineTuneTask,
-    OnnxExport,
-    QuestionOutput,
-    Tensors,
-)
+from heartfelt.training.finetuning.task import Batch, Example, FineTuneTask, OnnxExport, QuestionOutput, Tensors
 
 if TYPE_CHECKING:
     import torch
@@ -54,9 +47,7 @@ class SoftMosSettings(FineTuneSettings):
     seconds: Annotated[float, Field(gt=0, description="of each clip that are listened to")] = 30.0
     steps: Annotated[int, Field(ge=1, le=4096, description="states per clip, averaged over time")] = 64
     bins: Annotated[int, Field(ge=3, le=200, description="bins of a scale")] = 20
-    kernel: Annotated[
-        float, Field(gt=0, le=0.5, description="width of the Gaussian, as a share of the scale")
-    ] = 0.05
+    kernel: Annotated[float, Field(gt=0, le=0.5, description="width of the Gaussian, as a share of the scale")] = 0.05
     width: Annotated[int, Field(ge=4, description="size of the network's states")] = 256
     layers: Annotated[int, Field(ge=1, le=12, description="of the network over the states")] = 2
     attention_heads: Annotated[int, Field(ge=1, description="of each layer")] = 4
@@ -65,9 +56,7 @@ class SoftMosSettings(FineTuneSettings):
     @model_validator(mode="after")
     def _divisible(self) -> SoftMosSettings:
         if self.width % self.attention_heads:
-            raise ValueError(
-                f"width {self.width} must be a multiple of attention_heads {self.attention_heads}"
-            )
+            raise ValueError(f"width {self.width} must be a multiple of attention_heads {self.attention_heads}")
         return self
 
 
@@ -117,8 +106,7 @@ class SoftMosTask(FineTuneTask):
         self.outputs, self.audio, self.text, self.settings = outputs, audio, text, settings
         self._credit = tuple(credit)
         self.labels = [
-            SoftLabels(*(output.bounds or _reach(output)), settings.bins, settings.kernel)
-            for output in outputs
+            SoftLabels(*(output.bounds or _reach(output)), settings.bins, settings.kernel) for output in outputs
         ]
         self.module = SoftMosNetwork(
             audio.size,
@@ -163,9 +151,7 @@ class SoftMosTask(FineTuneTask):
         if self.text is not None:
             pad = torch.nn.utils.rnn.pad_sequence
             tensors["text"] = pad([sample["text"] for sample in samples], batch_first=True)
-            tensors["text_mask"] = pad(
-                [torch.ones(len(sample["text"])) for sample in samples], batch_first=True
-            )
+            tensors["text_mask"] = pad([torch.ones(len(sample["text"])) for sample in samples], batch_first=True)
         return tensors
 
     def loss(self, outputs: Tensors, batch: Batch) -> torch.Tensor:

@@ -97,7 +97,4 @@ def check_tokenizer(name: str, tokenizer: Any, config: Any) -> None:
 
 
 def answers_on_scale(values: Mapping[str, Any], bounds: Mapping[str, tuple[float, float] | None]) -> Tensors:
-    return {
-        name: value if (ends := bounds[name]) is None else value.clamp(*ends)
-        for name, value in values.items()
-    }
+    return {name: value if (ends := bounds[name]) is None else value.clamp(*ends) for name, value in values.items()}

@@ -25,13 +25,7 @@ from heartfelt.predictors.networks.efficientnet import DIMENSIONS
 from heartfelt.predictors.weights.hub import loaded_from, transformers_library
 from heartfelt.predictors.weights.network import hub_access
 from heartfelt.training.finetuning.images.architectures import IMAGENET_MEAN, IMAGENET_SPREAD
-from heartfelt.training.finetuning.images.networks.densenet import (
-    BLOCKS,
-    FIRST,
-    GROWTH,
-    DenseNet121,
-    current_names,
-)
+from heartfelt.training.finetuning.images.networks.densenet import BLOCKS, FIRST, GROWTH, DenseNet121, current_names
 from heartfelt.training.finetuning.images.networks.vgg import VGG16, WIDTHS
 from heartfelt.wording import plural
 
@@ -106,8 +100,7 @@ class _ViT(Backbone):
         height, width = pixels.shape[-2] // patch, pixels.shape[-1] // patch
         layers = [out.hidden_states[max(1, depth * quarter // 4)] for quarter in (1, 2, 3)]
         maps = [
-            tokens[:, 1:].transpose(1, 2).unflatten(2, (height, width))
-            for tokens in (*layers, out.last_hidden_state)
+            tokens[:, 1:].transpose(1, 2).unflatten(2, (height, width)) for tokens in (*layers, out.last_hidden_state)
         ]
         return Seen(tuple(maps), vector)
 
@@ -177,11 +170,7 @@ BACKBONES: Mapping[str, BackboneKind] = {
     kind.name: kind
     for kind in (
         BackboneKind(
-            name="resnet50",
-            model="ResNetModel",
-            defaults={},
-            wrap=_convolutional(_ResNet),
-            hub="microsoft/resnet-50",
+            name="resnet50", model="ResNetModel", defaults={}, wrap=_convolutional(_ResNet), hub="microsoft/resnet-50"
         ),
         BackboneKind(
             name="convnext-t",
@@ -191,23 +180,12 @@ BACKBONES: Mapping[str, BackboneKind] = {
             hub="facebook/convnext-tiny-224",
         ),
         BackboneKind(
-            name="swin-t",
-            model="SwinModel",
-            defaults={},
-            wrap=_swin,
-            hub="microsoft/swin-tiny-patch4-window7-224",
+            name="swin-t", model="SwinModel", defaults={}, wrap=_swin, hub="microsoft/swin-tiny-patch4-window7-224"
         ),
+        BackboneKind(name="vit-b16", model="ViTModel", defaults={}, wrap=_vit, hub="google/vit-base-patch16-224-in21k"),
+        BackboneKind(name="vgg16", model="", defaults={"widths": WIDTHS, "linear": 4096, "dropout": 0.5}, wrap=_plain),
         BackboneKind(
-            name="vit-b16", model="ViTModel", defaults={}, wrap=_vit, hub="google/vit-base-patch16-224-in21k"
-        ),
-        BackboneKind(
-            name="vgg16", model="", defaults={"widths": WIDTHS, "linear": 4096, "dropout": 0.5}, wrap=_plain
-        ),
-        BackboneKind(
-            name="densenet121",
-            model="",
-            defaults={"blocks": BLOCKS, "growth": GROWTH, "first": FIRST},
-            wrap=_plain,
+            name="densenet121", model="", defaults={"blocks": BLOCKS, "growth": GROWTH, "first": FIRST}, wrap=_plain
         ),
         BackboneKind(
             name="efficientnet-lite2", model="", defaults={"width": DIMENSIONS, "hidden": 256}, wrap=_embedded
@@ -282,9 +260,7 @@ def check_config(name: str, config: Mapping[str, object]) -> None:
         defaults = getattr(transformers_library(), kind.model).config_class(**kind.defaults).to_dict()
     for key in config:
         if key not in defaults:
-            raise InputError(
-                f"The configuration of {name} has no '{key}'.", suggestion(key, defaults, "It has")
-            )
+            raise InputError(f"The configuration of {name} has no '{key}'.", suggestion(key, defaults, "It has"))
 
 
 def standardisation(weights: str, revision: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -322,9 +298,7 @@ def load_checkpoint(network: nn.Module, path: Path) -> None:
     """Read a checkpoint of VGG16 or DenseNet121 by its parameters' names; the layer of the 1,000 classes is not used."""
     state = current_names(read_tensors(path))
     expected = network.state_dict()
-    classes = {
-        name for name in state if name.startswith("classifier.") and name not in expected
-    }  # the 1,000 classes
+    classes = {name for name in state if name.startswith("classifier.") and name not in expected}  # the 1,000 classes
     missing = [name for name in expected if name not in state and not name.endswith("num_batches_tracked")]
     extra = [name for name in state if name not in expected and name not in classes]
     wrong = [name for name in expected if name in state and expected[name].shape != state[name].shape]
@@ -341,9 +315,7 @@ def load_checkpoint(network: nn.Module, path: Path) -> None:
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a .safetensors or PyTorch file; a pickle that would run code is refused."""
     if not path.is_file() or path.suffix not in CHECKPOINTS:
-        raise InputError(
-            f"{path} is not a file of weights.", f"Give a file that ends in {', '.join(CHECKPOINTS)}."
-        )
+        raise InputError(f"{path} is not a file of weights.", f"Give a file that ends in {', '.join(CHECKPOINTS)}.")
     try:
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file
@@ -352,6 +324,4 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         return dict(torch.load(path, map_location="cpu", weights_only=True))
     except Exception as error:  # the libraries raise errors of many kinds for a file they cannot read
         reason = str(error).strip().splitlines()[0][:200] or type(error).__name__
-        raise InputError(
-            f"{path} cannot be read as weights: {reason}.", "Fetch the checkpoint again."
-        ) from error
+        raise InputError(f"{path} cannot be read as weights: {reason}.", "Fetch the checkpoint again.") from error

@@ -79,6 +79,5 @@ class DenseNet121(nn.Module):
 def current_names(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """A checkpoint's tensors with the older names of a layer's parts brought up to date."""
     return {
-        "".join(match.groups()) if (match := _OLD.fullmatch(name)) else name: tensor
-        for name, tensor in state.items()
+        "".join(match.groups()) if (match := _OLD.fullmatch(name)) else name: tensor for name, tensor in state.items()
     }

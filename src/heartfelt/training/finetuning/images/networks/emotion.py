@@ -66,9 +66,7 @@ class StyleTrunk(Trunk):
         del inputs
         rows, columns = torch.triu_indices(self.reduced, self.reduced, device=features.maps[0].device)
         parts = [features.vector]
-        for values, reduce, norm, linear in zip(
-            features.maps[:-1], self.reduce, self.norm, self.linear, strict=True
-        ):
+        for values, reduce, norm, linear in zip(features.maps[:-1], self.reduce, self.norm, self.linear, strict=True):
             triangle = gram_matrix(reduce(values))[:, rows, columns]
             parts.append(functional.gelu(linear(norm(triangle))))
         return torch.cat(parts, dim=1), {}
@@ -119,9 +117,7 @@ class AttentionTrunk(Trunk):
         super().__init__(widths, size, categories, groups)
         width = widths[-1]
         narrow = max(8, width // 16)
-        self.places = nn.Sequential(
-            nn.Conv2d(width, narrow, 1), nn.Tanh(), nn.Conv2d(narrow, 1, 1, bias=False)
-        )
+        self.places = nn.Sequential(nn.Conv2d(width, narrow, 1), nn.Tanh(), nn.Conv2d(narrow, 1, 1, bias=False))
         self.channels = _squeeze(width, width)
         self.size = 2 * width
 

@@ -67,9 +67,7 @@ def group_matrix(groups: Sequence[int], like: Tensor) -> Tensor:
 def group_logits(logits: Tensor, groups: Sequence[int]) -> Tensor:
     """The log-probability of each group: that of any of its categories."""
     outside = group_matrix(groups, logits) == 0
-    group_members = functional.log_softmax(logits, dim=1)[:, :, None].masked_fill(
-        outside[None], float("-inf")
-    )
+    group_members = functional.log_softmax(logits, dim=1)[:, :, None].masked_fill(outside[None], float("-inf"))
     return torch.logsumexp(group_members, dim=1)
 
 
@@ -91,9 +89,7 @@ def sign_factor(values: Tensor, target: Tensor, penalty: float) -> Tensor:
     return 1 + penalty * ((values.detach() < 0) != (target < 0)).to(values.dtype)
 
 
-def loss_parts(
-    outputs: Outputs, targets: Targets, spec: NetworkSpec, options: LossOptions
-) -> dict[str, Tensor]:
+def loss_parts(outputs: Outputs, targets: Targets, spec: NetworkSpec, options: LossOptions) -> dict[str, Tensor]:
     """The parts of the loss by name; the loss is their sum."""
     parts: dict[str, Tensor] = {}
     if "logits" in outputs:
@@ -107,9 +103,7 @@ def loss_parts(
     return parts
 
 
-def _category_parts(
-    outputs: Outputs, targets: Targets, spec: NetworkSpec, options: LossOptions
-) -> dict[str, Tensor]:
+def _category_parts(outputs: Outputs, targets: Targets, spec: NetworkSpec, options: LossOptions) -> dict[str, Tensor]:
     # Half precision would round small probabilities away.
     logits, target, weight = outputs["logits"].float(), targets.categories, targets.category_weight
     errors = soft_cross_entropy(logits, target, options.smoothing)

@@ -32,9 +32,7 @@ class EmotionNetwork(nn.Module):
         self.spec, self.backbone = spec, backbone
         trunk = getattr(emotion, ARCHITECTURES[spec.architecture].trunk)
         self.trunk = trunk(backbone.widths, backbone.size, spec.categories, spec.group_count)
-        self.attributes = nn.ModuleList(
-            nn.Linear(columns, ATTRIBUTE_WIDTH, bias=False) for columns in spec.attributes
-        )
+        self.attributes = nn.ModuleList(nn.Linear(columns, ATTRIBUTE_WIDTH, bias=False) for columns in spec.attributes)
         size = self.trunk.size + ATTRIBUTE_WIDTH * len(self.attributes)
         self.dropout = nn.Dropout(spec.dropout)
         self.category_head = nn.Linear(size, spec.categories) if spec.categories else None
@@ -84,8 +82,7 @@ def build_network(spec: NetworkSpec, weights: str = "", revision: str = "main") 
     vector = bool(trunk.needs_vector)
     if weights and spec.config:
         raise InputError(
-            "Published weights come with their own configuration.",
-            "Leave out 'config', or use weights=random.",
+            "Published weights come with their own configuration.", "Leave out 'config', or use weights=random."
         )
     if weights:
         backbone = published_backbone(spec.backbone, weights, revision, vector=vector)
@@ -103,13 +100,10 @@ def check_spec(spec: NetworkSpec) -> None:
     architecture = ARCHITECTURES[spec.architecture]
     if not spec.categories and not spec.numbers:
         raise InputError(
-            "There is no question to learn from.",
-            "An image recipe needs a question with categories, or with numbers.",
+            "There is no question to learn from.", "An image recipe needs a question with categories, or with numbers."
         )
     if spec.categories == 1:
-        raise InputError(
-            "There is only one category, so there is nothing to tell apart.", "Add data of others."
-        )
+        raise InputError("There is only one category, so there is nothing to tell apart.", "Add data of others.")
     if architecture.needs_categories and not spec.categories:
         raise InputError(
             f"'{spec.architecture}' needs a question with categories.",
