@@ -1,4 +1,4 @@
-"""``heartfelt predict``: words for people, and former commands. What every model owes: tests/predictors/test_media_files.py."""
+"""``heartfelt predict``: words for people, and JSON. What every model owes: tests/predictors/test_media_files.py."""
 
 from __future__ import annotations
 
@@ -43,13 +43,12 @@ def test_words_for_people(clip: Path) -> None:
     assert "[" in out
 
 
-def test_former_commands_of_speech_quality_and_tags(clip: Path) -> None:
-    code, out = ask("tags", str(clip), "--json", "--most", "50")
+def test_tags_and_speech_quality_as_json(clip: Path) -> None:
+    code, out = ask(str(clip), "--model", "music-tags", "--json")
     assert code == 0
     (tags,) = json.loads(out)
-    assert len(tags["values"]) == 50
-    assert all(0 <= tag["value"] <= 1 for tag in tags["values"].values())
-    assert ask("tags", str(clip.parent / "gone.wav"))[0] == 2
-    (quality,) = json.loads(ask("speech-quality", str(clip), "--json")[1])
-    assert set(quality["values"]) == {"sig", "bak", "ovrl", "p808", "distillmos"}
-    assert quality["seconds"] == 4.0
+    assert tags["answer"].split(";") == list(tags["shares"])
+    assert all(0 <= share <= 1 for share in tags["shares"].values())
+    assert ask(str(clip.parent / "gone.wav"), "--model", "music-tags")[0] == 2
+    rows = json.loads(ask(str(clip), "--model", "speech-mos", "--json")[1])
+    assert {row["question"] for row in rows} == {"sig", "bak", "ovrl", "p808", "distillmos"}
