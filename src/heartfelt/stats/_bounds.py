@@ -154,9 +154,7 @@ def basic(value: float, replicates: Floats, confidence: float) -> Bounds:
 
 
 def bca(value: float, replicates: Floats, influence: Floats, confidence: float) -> Bounds | None:
-    """Bias-corrected and accelerated interval; the acceleration is a sixth of the influence values'
-    skewness.
-    """
+    """Bias-corrected and accelerated interval; the acceleration is a sixth of the influence values' skewness."""
     below = float(np.count_nonzero(replicates < value)) + 0.5 * float(np.count_nonzero(replicates == value))
     share = below / replicates.size
     squares = influence * influence

@@ -70,9 +70,8 @@ def grouped_duplicate(start, rater, raters):
 def loose_duplicate(item, low, width, rater, has_rated, rater_low):
     """Position of a rating whose (rater, item) occurs twice, or -1; marks the raters seen.
 
-    Each item keeps a 64-bit signature of its raters, two bits each. Both bits met before make a suspect;
-    suspects are few and are then looked up exactly. Returns -2 where items have so many ratings that suspects
-    stop being few.
+    Each item keeps a 64-bit signature of its raters, two bits each. Both bits met before make a suspect; suspects are
+    few and are then looked up exactly. Returns -2 where items have so many ratings that suspects stop being few.
     """
     n = item.size
     mask = np.zeros(width, np.uint64)

@@ -1,8 +1,7 @@
 """Compiled loops of permutation tests.
 
-Generators are SplitMix64, seeded from a named stream; shuffles are Fisher-Yates. Statistics that two
-arrangements share count as equal when they differ by less than ``slack``, so that rounding cannot decide a
-p-value.
+Generators are SplitMix64, seeded from a named stream; shuffles are Fisher-Yates. Statistics that two arrangements share
+count as equal when they differ by less than ``slack``, so that rounding cannot decide a p-value.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Compiled loops of the reliability statistics. Ratings come sorted by item or rater (``starts`` marks the
-groups)."""
+"""Compiled loops of the reliability statistics. Ratings come sorted by item or rater (``starts`` marks the groups)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Compiled loops of the bootstrap. Thirty-two resamples ("lanes") run side by side, so that every loop over
-rows does one contiguous addition per row and the memory held is 32 counts a row, whatever the number of
-resamples.
+"""Compiled loops of the bootstrap. Thirty-two resamples ("lanes") run side by side, so that every loop over rows does
+one contiguous addition per row and the memory held is 32 counts a row, whatever the number of resamples.
 
 ``counts[row, lane]`` is how often a row entered a resample, as a float: exact, and floats vectorise where
 small integers do not. Loops run to ``counts.shape[1]`` rather than a constant for the same reason. Chance
@@ -48,8 +47,7 @@ def below(state: Any, size: int) -> Any:
 def draw(state: Any, counts: Counts) -> Any:
     """Fill every lane with one bootstrap sample of the rows; return the generator's next state.
 
-    Random numbers are made a block at a time, counted in bytes (no row is drawn 256 times), then laid out
-    by row.
+    Random numbers are made a block at a time, counted in bytes (no row is drawn 256 times), then laid out by row.
     """
     rows, lanes = counts.shape
     size, words = np.uint64(rows), (rows + 1) // 2

@@ -53,8 +53,7 @@ _SCALE_NAMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JackknifeError:
-    """How uncertain a value is: its standard error on ``scale`` with degrees of freedom, or the reason none
-    is known.
+    """How uncertain a value is: its standard error on ``scale`` with degrees of freedom, or the reason none is known.
 
     ``effective`` is the effective sample size of a share, whose scale is ``logit``.
     """

@@ -1,21 +1,19 @@
 """The ceiling of labels: the best that anything, human or machine, can be expected to score against them.
 
-Labels carry noise, so that even somebody who knew every item's true value would not match them. The ceiling
-of mean labels (correlation, root mean square error, mean absolute error) comes from crossed variance
-components, see `heartfelt.stats.reliability.number_ceiling`; that of category labels (accuracy, balanced
-accuracy, macro F1) from a mixture of vote distributions without an assumed shape, see
-`heartfelt.stats.reliability.vote_ceiling`, and next to it from a smooth family of them, see
-`heartfelt.stats.reliability.vote_family`.
-*Within cells*, cell means are fixed effects: the ceiling for telling items of one cell apart. Two yardsticks
-come with it, see `heartfelt.stats.reliability.yardsticks`: what bare cell means reach against the labels, and
-what one more rater reaches against the others.
+Labels carry noise, so that even somebody who knew every item's true value would not match them. The ceiling of mean
+labels (correlation, root mean square error, mean absolute error) comes from crossed variance components, see
+`heartfelt.stats.reliability.number_ceiling`; that of category labels (accuracy, balanced accuracy, macro F1) from a
+mixture of vote distributions without an assumed shape, see `heartfelt.stats.reliability.vote_ceiling`, and next to it
+from a smooth family of them, see `heartfelt.stats.reliability.vote_family`. *Within cells*, cell means are fixed
+effects: the ceiling for telling items of one cell apart. Two yardsticks come with it, see
+`heartfelt.stats.reliability.yardsticks`: what bare cell means reach against the labels, and what one more rater reaches
+against the others.
 
 Correlations range to 1 and are 0 where items do not differ; errors are in points of the scale. Intervals:
 two-way jackknife over items and raters, on log F for correlations of ceilings; yardsticks leave out groups of
 items and raters, on Fisher's z, the log or the logit.
 
-Source: Spearman (1904) on attenuation; Nili et al. (2014) and Lage-Castellanos et al. (2019) on noise
-ceilings.
+Source: Spearman (1904) on attenuation; Nili et al. (2014) and Lage-Castellanos et al. (2019) on noise ceilings.
 """
 
 from __future__ import annotations
@@ -252,9 +250,7 @@ class _Work:
 
 
 def _of_items(column_or_mapping: Any, d: Ratings, used: Keep | None, column_name: str) -> IdCodes:
-    """Code the cell or group of each item, from a mapping, a column parallel to the ratings or a tuple of
-    them.
-    """
+    """Code the cell or group of each item, from a mapping, a column parallel to the ratings or a tuple of them."""
     if isinstance(column_or_mapping, Mapping):
         absent = [name for name in d.items if name not in column_or_mapping]
         if absent:

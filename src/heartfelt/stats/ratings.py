@@ -1,5 +1,4 @@
-"""Ratings as a design: who rated what, whether every rater rated every item, and how many ratings each item
-has.
+"""Ratings as a design: who rated what, whether every rater rated every item, and how many ratings each item has.
 
 Where a rater may rate an item once, repeats are refused: averaged in silently they would pass for further raters.
 Functions of ratings take the three columns, or a ``Ratings`` made of them once; what several figures share

@@ -1,9 +1,8 @@
 """The shrinkage slope: how much of an intended difference listeners perceive.
 
-The least-squares line of perceived on intended coordinates. Slope 1 with intercept 0 means that what was
-meant is what was felt; a slope below 1 means that differences shrink towards the point where the line meets
-perceived = intended (``neutral``); 0 means that the intent does not come through. Both columns are in one
-unit.
+The least-squares line of perceived on intended coordinates. Slope 1 with intercept 0 means that what was meant is what
+was felt; a slope below 1 means that differences shrink towards the point where the line meets perceived = intended
+(``neutral``); 0 means that the intent does not come through. Both columns are in one unit.
 
 Errors never assume equal variances. Without clusters: HC3 (MacKinnon and White 1985) with Student t. One
 clustering (the clips of one intent): CR2 with Satterthwaite degrees of freedom (Bell and McCaffrey 2002),

@@ -1,5 +1,4 @@
-"""Restricted maximum likelihood of ratings with crossed random effects: the one engine behind every such
-model.
+"""Restricted maximum likelihood of ratings with crossed random effects: the one engine behind every such model.
 
 Model: y = X b + Z_1 u_1 + ... + Z_k u_k + e. Each grouping (item, rater, session) adds a normal effect per
 level with a variance of its own; fixed effects are cell means or any columns. Variances enter as ratios to
@@ -13,10 +12,9 @@ diag(root of their ratios, 1). A Cholesky factor of S gives the restricted likel
 and products with it the average information. Cost per step: linear in the ratings for fixed group sizes,
 cubic in the order of S. No items x raters matrix is formed.
 
-Where S is too large to factor (``ProbedSystem``), systems are solved by preconditioned conjugate gradients
-and traces are estimated from random signs. A score based on m probes adds about 1/m of the score's own
-sampling variance, so 32 probes widen the standard errors by under 2%. There is no likelihood then, which
-would need a determinant.
+Where S is too large to factor (``ProbedSystem``), systems are solved by preconditioned conjugate gradients and traces
+are estimated from random signs. A score based on m probes adds about 1/m of the score's own sampling variance, so 32
+probes widen the standard errors by under 2%. There is no likelihood then, which would need a determinant.
 
 Source: Patterson & Thompson (1971); Henderson (1950) for the equations; Gilmour, Thompson & Cullis (1995) for
 the average information; Hutchinson (1990) and Stein, Chen & Anitescu (2013) for probes.
@@ -61,10 +59,9 @@ def inverse_by_rows(chol: Floats) -> Floats:
 class RemlStep:
     """The restricted likelihood at some ratios, with the residual variance at its best or as given.
 
-    ``deviance`` is -2 log likelihood without its constant; ``score`` its gradient and ``information`` half
-    its expected curvature, both in the variances (the groupings', then the residual's). ``explained`` is the
-    degrees of freedom each grouping takes up, ``squares`` what each and the residual contribute to the
-    weighted sum of squares.
+    ``deviance`` is -2 log likelihood without its constant; ``score`` its gradient and ``information`` half its expected
+    curvature, both in the variances (the groupings', then the residual's). ``explained`` is the degrees of freedom each
+    grouping takes up, ``squares`` what each and the residual contribute to the weighted sum of squares.
     """
 
     ratios: Floats
@@ -94,8 +91,7 @@ class Solved:
 
 
 class CrossedSystem:
-    """Ratings sorted by the first grouping, with what does not change from step to step; S is formed and
-    factored.
+    """Ratings sorted by the first grouping, with what does not change from step to step; S is formed and factored.
 
     ``groups`` are codes and number of levels, most levels first. Fixed effects are the means of ``cells``
     (one mean unless given), or the dense ``columns``.
@@ -141,8 +137,7 @@ class CrossedSystem:
         self._prepare()
 
     def _prepare(self) -> None:
-        """Z'Z, and for each distinct size of a first level the sum of m m' over its levels, where that fits
-        in memory.
+        """Z'Z, and for each distinct size of a first level the sum of m m' over its levels, where that fits in memory.
         """
         self._plain = np.zeros((self.order, self.order))
         self._k.add_ones(self.codes, self._plain)
@@ -283,9 +278,7 @@ class CrossedSystem:
 
 
 class ProbedSystem(CrossedSystem):
-    """The system as a product only; the same probes serve every step, so the fit is deterministic. No dense
-    columns.
-    """
+    """The system as a product only; the same probes serve every step, so the fit is deterministic. No dense columns."""
 
     least_ratio = 1e-8
 
@@ -437,9 +430,7 @@ def maximise(
 
 
 def _search(system: CrossedSystem, now: RemlStep, move: Floats, gain: float) -> RemlStep | None:
-    """The first of ever shorter steps that raises the likelihood; a gain too small to be seen in it is
-    trusted.
-    """
+    """The first of ever shorter steps that raises the likelihood; a gain too small to be seen in it is trusted."""
     for halving in range(30):
         try:
             ahead = system.step(_inside(now.ratios, move * 0.5**halving, 10.0))

@@ -5,9 +5,8 @@ moments that all of its raters cover; gaps of up to a second are bridged by a st
 of the longest trace is left out and named. Traces of one moment, or of one rater, say why they have no agreement.
 
 Raters follow the sound with a delay. Between raters only differences of delay can be seen: each rater's lag is the
-shift, in seconds, at which
-the trace correlates best with the mean of the others (positive: later than the others). Against something that is not
-delayed, such as a predicted trace, the same search gives the delay of the people.
+shift, in seconds, at which the trace correlates best with the mean of the others (positive: later than the others).
+Against something that is not delayed, such as a predicted trace, the same search gives the delay of the people.
 
 With x_rt = m_t + b_r + e_rt (the shared course, each rater's level, the rest) and their variances s2_m, s2_b, s2_e over moments and
 raters, a perfect predictor of m_t can expect this concordance with the mean of R raters:

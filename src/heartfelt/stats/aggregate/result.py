@@ -1,9 +1,7 @@
-"""What an aggregation returns: one number or category per item with its uncertainty, and what was learnt of
-raters.
+"""What an aggregation returns: one number or category per item with its uncertainty, and what was learnt of raters.
 
-Arrays are parallel to ``items`` or ``raters``. In a float array NaN marks what could not be given; the
-reason stands in ``why_missing`` or ``why_no_error``, and ``estimate(item)`` and ``to_json()`` say it per
-item.
+Arrays are parallel to ``items`` or ``raters``. In a float array NaN marks what could not be given; the reason stands in
+``why_missing`` or ``why_no_error``, and ``estimate(item)`` and ``to_json()`` say it per item.
 """
 
 from __future__ import annotations
@@ -31,8 +29,7 @@ ALL_EQUAL = "the ratings are all equal, so there is no spread to measure"
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Aggregate(ShortRepr):
-    """A number per item. ``rejected``, ``bias`` and ``inconsistency`` are per rater, where the method has
-    them.
+    """A number per item. ``rejected``, ``bias`` and ``inconsistency`` are per rater, where the method has them.
 
     Intervals are Student's t around the value, with ``degrees`` of freedom (the item's ratings less one unless
     given), or what ``order_bounds`` says. ``why_no_interval`` refuses them for all items.
@@ -131,8 +128,7 @@ class Aggregate(ShortRepr):
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class CategoryConsensus(ShortRepr):
-    """A category per item (None where there is none). ``shares`` is the support of it, ``standard_errors``
-    its error.
+    """A category per item (None where there is none). ``shares`` is the support of it, ``standard_errors`` its error.
 
     ``support[i, c]`` weighs category ``categories[c]`` for item i and sums to one over c, or to zero where
     the item has no category. ``confusion[r, t, c]`` is the chance that rater r answers c when t is true.

@@ -1,8 +1,7 @@
 """Bootstrap intervals of strengths: raters, stimuli or single comparisons drawn with replacement, the model fitted anew each time.
 
 A resample in which some contestant wins or loses everything has no finite maximum. Such resamples are counted, and
-beyond the share that the
-interval leaves out at one end there is no interval.
+beyond the share that the interval leaves out at one end there is no interval.
 """
 
 from __future__ import annotations

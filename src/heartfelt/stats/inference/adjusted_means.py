@@ -1,10 +1,9 @@
 """Estimated marginal means: what a linear model expects of each level of a factor, the rest held equal.
 
-The mean of a level is the model's expectation averaged over all levels of the other factors with equal
-weight, at the mean of every covariate (least-squares means; Searle, Speed and Milliken 1980). Pairs use the
-model's own residual mean square and degrees of freedom, and the studentized range over all levels
-(Tukey-Kramer). Where empty cells leave a mean or a difference without a single least-squares answer, it is
-missing with the reason. Differences are ``a`` minus ``b``.
+The mean of a level is the model's expectation averaged over all levels of the other factors with equal weight, at the
+mean of every covariate (least-squares means; Searle, Speed and Milliken 1980). Pairs use the model's own residual mean
+square and degrees of freedom, and the studentized range over all levels (Tukey-Kramer). Where empty cells leave a mean
+or a difference without a single least-squares answer, it is missing with the reason. Differences are ``a`` minus ``b``.
 """
 
 from __future__ import annotations

@@ -10,11 +10,10 @@ information, as ``clm`` and ``clmm`` of R's ordinal (Christensen 2019). Without 
 exact. Categories are the distinct outcomes in increasing order. Text and yes/no columns are factors; numbers are
 covariates, centred at their mean, so thresholds hold there.
 
-Tests of terms are each given all others, under sum-to-zero coding. ``p`` is from the chi-square distribution
-(Wald, or twice the difference of log likelihoods), which assumes many levels of every grouping; with few raters
-it is too small. ``p_f`` takes the Wald statistic over its degrees of freedom for an F with Satterthwaite's
-denominator, whose gradient is that of the coefficients' covariance at the mode; so do the ``differences`` between
-levels, with Tukey's correction.
+Tests of terms are each given all others, under sum-to-zero coding. ``p`` is from the chi-square distribution (Wald, or
+twice the difference of log likelihoods), which assumes many levels of every grouping; with few raters it is too small.
+``p_f`` takes the Wald statistic over its degrees of freedom for an F with Satterthwaite's denominator, whose gradient
+is that of the coefficients' covariance at the mode; so do the ``differences`` between levels, with Tukey's correction.
 """
 
 from __future__ import annotations

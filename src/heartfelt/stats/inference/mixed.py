@@ -5,12 +5,11 @@ one more grouping, if wanted) each add a normal intercept per level, so fixed ef
 right variation. Where raters prefer some systems to others, that third grouping is rater x system: without it
 the preferences of the raters who happened to take part count as evidence about the systems.
 
-Fitted by restricted maximum likelihood (``stats.reml``). Coefficients have t tests and intervals, effects
-have F tests (each given all others, under sum-to-zero coding: type III), both with Satterthwaite degrees of
-freedom from the observed information, as in lmerTest (Kuznetsova et al. 2017), never below 1: ``2 v² / (g' A
-g)`` for a contrast of variance v, g that variance's gradient in the variance parameters, A their covariance
-(Giesbrecht and Burns 1985). An F test on several contrasts pools the degrees of freedom of its independent
-ones (Fai and Cornelius 1996).
+Fitted by restricted maximum likelihood (``stats.reml``). Coefficients have t tests and intervals, effects have F tests
+(each given all others, under sum-to-zero coding: type III), both with Satterthwaite degrees of freedom from the
+observed information, as in lmerTest (Kuznetsova et al. 2017), never below 1: ``2 v² / (g' A g)`` for a contrast of
+variance v, g that variance's gradient in the variance parameters, A their covariance (Giesbrecht and Burns 1985). An F
+test on several contrasts pools the degrees of freedom of its independent ones (Fai and Cornelius 1996).
 
 ``means_of`` names a factor whose estimated marginal means are wanted: the other factors' levels weigh the same, covariates are
 at their mean. All pairs have their own standard error and degrees of freedom and are corrected by the studentized range
@@ -278,8 +277,7 @@ def _report(
 
 
 def _inference(system: CrossedSystem, fit: RemlFit, fewest: float) -> tuple[ContrastInference, dict[int, float]]:
-    """Covariance of the coefficients with its derivatives, and the variance of each log variance by its
-    place.
+    """Covariance of the coefficients with its derivatives, and the variance of each log variance by its place.
 
     Parameters are the logarithms of the variances that are not 0, the residual's last. All derivatives of the
     score and the covariance come from central differences over the ratios, the residual variance held.

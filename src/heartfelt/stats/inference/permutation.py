@@ -1,14 +1,12 @@
 """Permutation tests: is this difference or correlation more than shuffling gives?
 
-All arrangements are enumerated when there are at most 200,000 of them (the p-value is then exact);
-otherwise ``resamples`` random ones are drawn and the data's own arrangement counts as one more, so that no
-p-value is 0 and the test keeps its level (Phipson and Smyth 2010). A drawn p-value carries a
-Clopper-Pearson interval for what more resamples would give. Two-sided means at least as far from 0, either
-way; arrangements within rounding count as equal.
+All arrangements are enumerated when there are at most 200,000 of them (the p-value is then exact); otherwise
+``resamples`` random ones are drawn and the data's own arrangement counts as one more, so that no p-value is 0 and the
+test keeps its level (Phipson and Smyth 2010). A drawn p-value carries a Clopper-Pearson interval for what more
+resamples would give. Two-sided means at least as far from 0, either way; arrangements within rounding count as equal.
 
-The two-sample and correlation tests assume that rows can be exchanged under the null hypothesis. With
-unequal spreads use ``statistic="welch"`` (Janssen 1997); where rows come in blocks, ``within`` shuffles
-inside each.
+The two-sample and correlation tests assume that rows can be exchanged under the null hypothesis. With unequal spreads
+use ``statistic="welch"`` (Janssen 1997); where rows come in blocks, ``within`` shuffles inside each.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
 """Which groups differ: all pairs at once, with the chance of any false alarm controlled.
 
-``tukey`` pools the variance (Tukey-Kramer for unequal sizes; Hayter 1984 shows that it keeps its level), or
-takes it from a larger model. ``games_howell`` gives every pair its own variance and Welch degrees of freedom
-(Games and Howell 1976), for groups that differ in spread. ``holm`` corrects any list of p-values (Holm
-1979). Differences are ``a`` minus ``b`` in the outcome's unit; p-values and intervals are simultaneous.
-Groups are in sorted order.
+``tukey`` pools the variance (Tukey-Kramer for unequal sizes; Hayter 1984 shows that it keeps its level), or takes it
+from a larger model. ``games_howell`` gives every pair its own variance and Welch degrees of freedom (Games and Howell
+1976), for groups that differ in spread. ``holm`` corrects any list of p-values (Holm 1979). Differences are ``a`` minus
+``b`` in the outcome's unit; p-values and intervals are simultaneous. Groups are in sorted order.
 
-The studentized range is the span of k normal means over an independent standard deviation. Both integrals of
-its distribution are trapezoid sums, which converge exponentially here: over the smallest of the k values (the
-integrand is as smooth and as thin-tailed as a normal density), and over the logarithm of the standard
-deviation. They are written for the upper tail, so that small p-values keep their digits. Lund and Lund (1983)
-give the integrals.
+The studentized range is the span of k normal means over an independent standard deviation. Both integrals of its
+distribution are trapezoid sums, which converge exponentially here: over the smallest of the k values (the integrand is
+as smooth and as thin-tailed as a normal density), and over the logarithm of the standard deviation. They are written
+for the upper tail, so that small p-values keep their digits. Lund and Lund (1983) give the integrals.
 """
 
 from __future__ import annotations

@@ -32,11 +32,9 @@ from heartfelt.stats.triples import Floats, Ints, as_floats, code
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionPowered:
-    """An estimate from ratings and predictions, next to what the ratings alone and the predictions alone
-    give.
+    """An estimate from ratings and predictions, next to what the ratings alone and the predictions alone give.
 
-    ``tuning`` is the weight of the predictions; ``offset`` is by how much they are off (predicted minus
-    rated).
+    ``tuning`` is the weight of the predictions; ``offset`` is by how much they are off (predicted minus rated).
     """
 
     estimate: Estimate

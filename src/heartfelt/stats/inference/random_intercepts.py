@@ -42,8 +42,7 @@ class FixedColumns:
 
 @dataclass(frozen=True, slots=True)
 class ContrastInference:
-    """Covariance of the coefficients, its derivatives in the variance parameters, and those parameters'
-    covariance.
+    """Covariance of the coefficients, its derivatives in the variance parameters, and those parameters' covariance.
 
     ``fallback`` degrees of freedom serve where that covariance is not known or a contrast does not depend on
     the variance parameters.

@@ -5,13 +5,12 @@ several ratings are selected by their answers, and so is every figure of agreeme
 *answers* (do items with more ratings have higher or lower answers) and *disagreement* (do raters disagree
 more, or less, on items with more ratings).
 
-Each regresses a quantity of the single rating (its value; its mean squared distance from the item's other
-ratings, or the share of them that differ) on how many ratings the item has, with every rater's own mean and
-every cell's own mean taken out, so that neither a lenient rater nor a system that was rated more often by
-design counts as evidence. Errors are clustered by item: CR3 (each item's score over one less its leverage),
-Student's t with as many degrees of freedom as there are effective items, less one. Answers without an order
-get one test per category, with Bonferroni's correction. A test needs 10 effective items, and is missing where
-no rater saw items with different numbers of ratings.
+Each regresses a quantity of the single rating (its value; its mean squared distance from the item's other ratings, or
+the share of them that differ) on how many ratings the item has, with every rater's own mean and every cell's own mean
+taken out, so that neither a lenient rater nor a system that was rated more often by design counts as evidence. Errors
+are clustered by item: CR3 (each item's score over one less its leverage), Student's t with as many degrees of freedom
+as there are effective items, less one. Answers without an order get one test per category, with Bonferroni's
+correction. A test needs 10 effective items, and is missing where no rater saw items with different numbers of ratings.
 """
 
 from __future__ import annotations

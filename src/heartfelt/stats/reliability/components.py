@@ -1,9 +1,8 @@
 """Variance components of ratings: how much of the spread is the items, the raters, and the rest.
 
 Model: rating = mean + item + rater + residual, items and raters random and crossed, any rating missing
-(``reliability.crossed``), fitted by restricted maximum likelihood, which on complete data equals the analysis
-of variance whenever that is not negative. A component may be estimated as zero; its interval then starts at
-zero.
+(``reliability.crossed``), fitted by restricted maximum likelihood, which on complete data equals the analysis of
+variance whenever that is not negative. A component may be estimated as zero; its interval then starts at zero.
 
 Units: squared points of the scale; shares are fractions of the sum. The ``error`` is rater + residual, the
 variance of one rating about its item. A (rater, item) pair may occur once. Above 3,000 levels on both sides

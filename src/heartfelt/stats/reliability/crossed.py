@@ -74,8 +74,7 @@ class Quantity:
 class CrossedFit:
     """A fitted model: its variances (item, rater, residual), their covariance and intervals of quantities.
 
-    ``order`` gives the positions of the system's variances; those not in it are not in the model and stay
-    zero.
+    ``order`` gives the positions of the system's variances; those not in it are not in the model and stay zero.
     """
 
     system: CrossedSystem

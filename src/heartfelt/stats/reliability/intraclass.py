@@ -8,23 +8,20 @@
 
 The first of each pair is the reliability of one rating, the second that of the mean of k.
 
-Range: 1 at best. On complete data values come from mean squares and may be negative, down to -1/(k-1). On
-incomplete data the one-way forms use n0 in place of k, the effective number of ratings per item (N - sum
-n_i^2 / N) / (items - 1), and the two-way forms come from crossed variance components by REML (never
-negative). Sums of squares are taken about the grand mean, so large offsets lose no digits (Searle, Casella &
-McCulloch, 1992, chapter 3).
+Range: 1 at best. On complete data values come from mean squares and may be negative, down to -1/(k-1). On incomplete
+data the one-way forms use n0 in place of k, the effective number of ratings per item (N - sum n_i^2 / N) / (items - 1),
+and the two-way forms come from crossed variance components by REML (never negative). Sums of squares are taken about
+the grand mean, so large offsets lose no digits (Searle, Casella & McCulloch, 1992, chapter 3).
 
-Intervals are two-way jackknives on the log F scale, the same on complete and incomplete data, for raters like
-these, who may differ in level and gain; ``bound_if_careless`` is how low the value may be if some future raters
-are careless, and ``future_raters="careless"`` widens the interval to it (``reliability.icc_jackknife``).
-``interval="f"`` asks for what R's
-psych and most textbooks give on complete data: the F intervals of Shrout & Fleiss (1979) and McGraw & Wong
-(1996), with Satterthwaite's degrees of freedom for icc2; for icc1 with unequal counts Wald's exact F (Wald
-1940; Searle, Casella & McCulloch 1992, 3.8). ``interval="model"`` adds profile likelihood (above 600 raters
-or items, whichever are fewer, delta) for the two-way forms on incomplete data. Both assume raters alike.
+Intervals are two-way jackknives on the log F scale, the same on complete and incomplete data, for raters like these,
+who may differ in level and gain; ``bound_if_careless`` is how low the value may be if some future raters are careless,
+and ``future_raters="careless"`` widens the interval to it (``reliability.icc_jackknife``). ``interval="f"`` asks for
+what R's psych and most textbooks give on complete data: the F intervals of Shrout & Fleiss (1979) and McGraw & Wong
+(1996), with Satterthwaite's degrees of freedom for icc2; for icc1 with unequal counts Wald's exact F (Wald 1940;
+Searle, Casella & McCulloch 1992, 3.8). ``interval="model"`` adds profile likelihood (above 600 raters or items,
+whichever are fewer, delta) for the two-way forms on incomplete data. Both assume raters alike.
 
-The averaged forms refer to the mean of ``k`` ratings: k raters on complete data, n0 otherwise, or the number
-passed.
+The averaged forms refer to the mean of ``k`` ratings: k raters on complete data, n0 otherwise, or the number passed.
 """
 
 from __future__ import annotations

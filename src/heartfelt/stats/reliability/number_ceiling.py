@@ -1,5 +1,4 @@
-"""The ceiling of mean labels: how well a predictor that knew every item's true value would score against
-them.
+"""The ceiling of mean labels: how well a predictor that knew every item's true value would score against them.
 
 A label is the mean of n_i ratings, each off its item by its rater's level (variance r) and a residual
 (variance e). What all labels share does not count, since a constant changes no correlation and can be learnt:
@@ -9,15 +8,13 @@ of its own for every item it is mean(1/n_i). Within cells the spread is about th
 gains (how strongly they respond to differences between items) are treated the same way: with the same raters
 everywhere they stretch all labels alike and are no noise, although the crossed model counts them as residual.
 
-With v the items' variance and that noise, the expected correlation is at most sqrt(v / (v + noise)), the root
-mean square error at least sqrt(noise) and, for normal noise, the mean absolute error at least sqrt(2 / pi)
-times the mean standard error. Intervals are for the labels of these items by these raters: only the noise of the ratings is
-random.
+With v the items' variance and that noise, the expected correlation is at most sqrt(v / (v + noise)), the root mean
+square error at least sqrt(noise) and, for normal noise, the mean absolute error at least sqrt(2 / pi) times the mean
+standard error. Intervals are for the labels of these items by these raters: only the noise of the ratings is random.
 
-*From published means*: with every item's mean, spread s_i and count, single ratings are not needed; a mean is
-off by a variance of s_i^2 / n_i. What raters' levels add to all labels alike cannot be seen in means and is
-counted as noise, so this ceiling errs on the low side. Intervals leave out one item at a time and take items
-as a sample.
+*From published means*: with every item's mean, spread s_i and count, single ratings are not needed; a mean is off by a
+variance of s_i^2 / n_i. What raters' levels add to all labels alike cannot be seen in means and is counted as noise, so
+this ceiling errs on the low side. Intervals leave out one item at a time and take items as a sample.
 
 Where no two ratings of an item differ the ceiling is 1 and the error 0. The bound is then one-sided, by the
 rule of three: if of m ratings that could have differed from the first of their item none did, at most 1 -

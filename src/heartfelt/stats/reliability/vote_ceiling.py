@@ -29,9 +29,8 @@ outvote the guessers every time, while five votes drawn from such a crowd someti
 gain of a fixed panel is the difference between the two, with every rater's skill (the chance to answer with
 the item's category rather than at random) found from their agreement with the others on the items they share.
 
-*Half panels*: votes of each item are dealt into two halves, and the agreement of the halves' winners is
-compared with what the mixture predicts. A mixture that misses it does not describe the votes; its interval is
-refused.
+*Half panels*: votes of each item are dealt into two halves, and the agreement of the halves' winners is compared with
+what the mixture predicts. A mixture that misses it does not describe the votes; its interval is refused.
 """
 
 from __future__ import annotations

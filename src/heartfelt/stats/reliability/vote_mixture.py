@@ -1,25 +1,23 @@
 """How items' votes are distributed: mixtures of category distributions, with no shape assumed for them.
 
-Every item has long-run shares of votes p, one number per category; its n votes are drawn from p. The items'
-shares follow a mixing distribution that is estimated by nonparametric maximum likelihood: weights on a dense
-set of candidate distributions, so that items that all look alike, a few classes, a mixture of clear and
-ambiguous items, and a smooth spread of clearness are all members of the family and no number of classes has
-to be chosen. The weights maximise a concave likelihood and are found by Newton steps on the active
-candidates, candidates entering by their directional derivative (Wang, 2007), with a certificate that none
-outside would raise it further.
+Every item has long-run shares of votes p, one number per category; its n votes are drawn from p. The items' shares
+follow a mixing distribution that is estimated by nonparametric maximum likelihood: weights on a dense set of candidate
+distributions, so that items that all look alike, a few classes, a mixture of clear and ambiguous items, and a smooth
+spread of clearness are all members of the family and no number of classes has to be chosen. The weights maximise a
+concave likelihood and are found by Newton steps on the active candidates, candidates entering by their directional
+derivative (Wang, 2007), with a certificate that none outside would raise it further.
 
 Few votes leave much of the mixing distribution undetermined: with three votes per item, items that are all
 rather clear and a mixture of clear and hopeless items can give the same votes. ``Mixture.bound`` therefore
 profiles the likelihood: the smallest and largest value of a quantity over all mixtures whose log likelihood
 is within ``drop`` of the best. That interval covers what the votes leave open as well as sampling error.
 
-Two fits. ``fit_votes`` describes whole rows of votes; candidates are one-sided, two-sided and flat
-distributions, those the votes themselves suggest, and the centres of the classes found. ``fit_clearness``
-describes the two largest counts of each item: which category leads does not matter there, only by how much,
-so an item's long-run shares are given by the largest, the second and the shape of the rest. That leaves far
-less for a nonparametric fit to take for real differences between items, and whether the leader of a panel is
-the long-run leader depends on little else. Items with more than ``MOST_VOTES`` votes enter it with that many
-of them.
+Two fits. ``fit_votes`` describes whole rows of votes; candidates are one-sided, two-sided and flat distributions, those
+the votes themselves suggest, and the centres of the classes found. ``fit_clearness`` describes the two largest counts
+of each item: which category leads does not matter there, only by how much, so an item's long-run shares are given by
+the largest, the second and the shape of the rest. That leaves far less for a nonparametric fit to take for real
+differences between items, and whether the leader of a panel is the long-run leader depends on little else. Items with
+more than ``MOST_VOTES`` votes enter it with that many of them.
 
 Source: Lindsay (1995), Mixture Models: Theory, Geometry and Applications; Wang (2007), JRSS B 69, 185-198.
 """
