@@ -23,17 +23,6 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @compiled(interpret_below=SMALL)
-def span(ids):
-    low = high = ids[0]
-    for x in ids:
-        if x < low:
-            low = x
-        if x > high:
-            high = x
-    return low, high
-
-
-@compiled(interpret_below=SMALL)
 def group(item, width, rater, value):
     """Order ratings by item, keeping their order within an item; ``rater`` may be empty."""
     start = np.zeros(width + 2, np.int64)

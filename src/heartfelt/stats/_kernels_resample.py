@@ -75,15 +75,6 @@ def draw(state: Any, counts: Counts) -> Any:
 
 
 @compiled
-def spread(unit_counts: Counts, unit: Ints, counts: Counts) -> None:
-    """Give every row the count of its cluster."""
-    for row in range(unit.size):
-        u = unit[row]
-        for lane in range(counts.shape[1]):
-            counts[row, lane] = unit_counts[u, lane]
-
-
-@compiled
 def moments(counts: Counts, x: Floats, y: Floats) -> Floats:
     """Per lane: total weight, then weighted sums of x, y, x², y² and xy."""
     lanes = counts.shape[1]

@@ -86,8 +86,6 @@ class JackknifeError:
         """
         if self.why_none:
             return None
-        from scipy.special import stdtr
-
         if self.scale == "logit":
             spread = math.sqrt(max(at * (1 - at), 0.0) / self.effective)
             gap = abs(self.value - at)
@@ -95,7 +93,7 @@ class JackknifeError:
             spread, gap = self.error, abs(_place(self.scale, self.value) - _place(self.scale, at))
         if spread == 0:
             return 0.0 if gap > 0 else 1.0
-        return 2 * float(stdtr(self.df, -gap / spread))
+        return _bounds.p_of_t(gap / spread, self.df)
 
     def estimate(self, point_estimate: Estimate, confidence: float) -> Estimate:
         """The estimate with this spread's interval, or the reason it has none."""

@@ -137,8 +137,7 @@ class CrossedSystem:
         self._prepare()
 
     def _prepare(self) -> None:
-        """Z'Z, and for each distinct size of a first level the sum of m m' over its levels, where that fits in memory.
-        """
+        """Z'Z, and for each distinct size of a first level the sum of m m' over its levels, where that fits in memory."""
         self._plain = np.zeros((self.order, self.order))
         self._k.add_ones(self.codes, self._plain)
         for index in range(self.columns.shape[1]):

@@ -174,7 +174,7 @@ def bleu(
     counts = {"items": table.shape[0]}
     point_estimate = Estimate(value=float(bleu_value(table.sum(axis=0)[None])[0]), method=name, counts=counts)
     if table.shape[0] < 2:
-        return _bounds.bounded(point_estimate, None, "", confidence, "one item: nothing to resample")
+        return point_estimate.without_interval("one item: nothing to resample")
     replicates = _resampled(table, resamples, seed)
     point_estimate = replace(point_estimate, counts=counts | {"resamples": resamples})
     bounds = _bounds.percentile(replicates, confidence) if float(np.ptp(replicates)) > 0 else None
@@ -278,13 +278,13 @@ class Lexical:
     """Figures of one set of texts; None where there are no words."""
 
     texts: int
-    words: int
-    kinds: int
-    words_per_text: float | None
-    type_token_ratio: float | None
-    mtld: float | None
-    distinct_1: float | None
-    distinct_2: float | None
+    words: int = 0
+    kinds: int = 0
+    words_per_text: float | None = None
+    type_token_ratio: float | None = None
+    mtld: float | None = None
+    distinct_1: float | None = None
+    distinct_2: float | None = None
 
 
 def mtld(sentences: Sequence[str], threshold: float = THRESHOLD) -> Floats:
@@ -308,16 +308,7 @@ def lexical(sentences: Sequence[str]) -> Lexical:
     coded, kinds = texts(sentences)
     total = int(coded.tokens.size)
     if not total:
-        return Lexical(
-            texts=len(sentences),
-            words=0,
-            kinds=0,
-            words_per_text=None,
-            type_token_ratio=None,
-            mtld=None,
-            distinct_1=None,
-            distinct_2=None,
-        )
+        return Lexical(texts=len(sentences))
     one_text = TokenizedTexts(coded.tokens, np.array([0, total]), np.zeros(1, np.int64))
     return Lexical(
         texts=len(sentences),

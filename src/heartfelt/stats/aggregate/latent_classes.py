@@ -64,15 +64,13 @@ def dawid_skene(
     if s.value.size == 0:
         none = np.zeros(0)
         return CategoryConsensus(
-            items=s.items,
+            **s.facts,
             values=(),
             shares=none,
             standard_errors=none,
-            counts=s.counts,
             categories=s.categories,
             support=np.zeros((0, k)),
             method=METHOD,
-            left_out=s.left_out,
         )
     if raters * k * k > TABLE_CELLS:
         raise InputError(
@@ -93,21 +91,18 @@ def dawid_skene(
     best = posterior.argmax(axis=1)
     p = posterior[np.arange(best.size), best]
     return CategoryConsensus(
-        items=s.items,
+        **s.facts,
         values=[s.categories[c] for c in best],
         shares=p,
         standard_errors=np.sqrt(np.maximum(p * (1.0 - p), 0.0)),
-        counts=s.counts,
         categories=s.categories,
         support=posterior,
         method=METHOD + (f", smoothing {smoothing:g}" if smoothing else ""),
-        raters=s.raters,
         confusion=np.ascontiguousarray(em.table.transpose(0, 2, 1)),
         priors=em.shares,
         log_likelihoods=tuple(em.trace),
         iterations=len(em.trace),
         converged=em.converged,
-        left_out=s.left_out,
         notes=tuple(notes),
     )
 

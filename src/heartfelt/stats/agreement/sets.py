@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
+from heartfelt.stats.agreement.distance import RatingDistances
 from heartfelt.stats.agreement.grouped import Grouped, Prior, read_prior
 from heartfelt.stats.categories import absent
 from heartfelt.stats.triples import Floats, Ints
@@ -34,12 +35,9 @@ FEWEST_SAMPLED = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SetDistances:
-    """Distances as in ``distance.Distances``; ``sampled`` is how many of the ``kinds`` of sets stand for all, 0 if all do."""
+class SetDistances(RatingDistances):
+    """``sampled`` is how many of the ``kinds`` of sets stand for all, 0 if all do."""
 
-    inside: Floats
-    across: Floats
-    own: Floats
     sampled: int
     kinds: int
 

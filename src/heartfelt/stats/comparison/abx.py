@@ -118,9 +118,7 @@ def _exact_share(successes: int, trials: int, method: str, confidence: float, co
 
 
 def exact_bounds(successes: int, trials: int, confidence: float) -> tuple[float, float]:
-    low, high = clopper_pearson(
-        np.array(float(successes)), np.array(float(trials)), (1 - check_confidence(confidence)) / 2
-    )
+    low, high = clopper_pearson(successes, trials, (1 - check_confidence(confidence)) / 2)
     return float(low), float(high)
 
 

@@ -141,12 +141,10 @@ def _code_texts(first: Ids, second: Ids) -> tuple[list[Any], Ints, Ints] | None:
 
 def check_choices(value: Floats) -> None:
     """Refuse values other than 1, 0 and 0.5."""
-    from heartfelt.stats._kernels_comparison import first_odd
-
-    odd = first_odd(value)
-    if odd >= 0:
+    odd = value[(value != 1.0) & (value != 0.0) & (value != 0.5)]
+    if odd.size:
         raise InputError(
-            f"{value[odd]:g} is not an outcome of a comparison.",
+            f"{odd[0]:g} is not an outcome of a comparison.",
             "Code 1 where the first was chosen, 0 where the second was, 0.5 for a tie; use `cmos` for graded comparisons.",
         )
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -36,7 +36,7 @@ from heartfelt.stats.inference._ordinal_fit import Information, LaplaceStep, Ord
 from heartfelt.stats.inference._ordinal_links import LINKS, Link
 from heartfelt.stats.inference.linear_model import Coding, Interactions, ModelData, holes, why_no_columns
 from heartfelt.stats.inference.mixed import chi_square_interval
-from heartfelt.stats.inference.posthoc import Pair, Pairwise, PairwiseComparison
+from heartfelt.stats.inference.posthoc import Difference, Pairwise, PairwiseComparison
 from heartfelt.stats.inference.random_intercepts import (
     NO_ERROR,
     TOO_LARGE,
@@ -146,18 +146,16 @@ class _Fitted:
                 rows[index, column_of[name]] = 1.0
             elif self.coding == "sum" and index == len(levels) - 1:
                 rows[index, [column_of[f"{factor}[{level}]"] for level in levels[:-1]]] = -1.0
-        compare = PairwiseComparison(TUKEY, len(levels), confidence)
-        pairs = []
-        for a, b in combinations(range(len(levels)), 2):
+
+        def difference(a: int, b: int) -> Difference:
             row = rows[a] - rows[b]
             variance = float(row @ self.inference.covariance @ row)
             point_estimate = Estimate(value=float(row @ self.beta), method=method, counts=self.data.counts)
-            if variance > 0:
-                scale, df = math.sqrt(variance / 2), self.inference.df(row)
-                pairs.append(compare.pair(levels[a], levels[b], point_estimate, scale, df))
-            else:
-                pairs.append(Pair(a=levels[a], b=levels[b], estimate=point_estimate.without_interval(NO_ERROR)))
-        return Pairwise(pairs=tuple(pairs), method=TUKEY, confidence=confidence, counts=self.data.counts)
+            if not variance > 0:
+                return point_estimate.without_interval(NO_ERROR)
+            return point_estimate, math.sqrt(variance / 2), self.inference.df(row)
+
+        return PairwiseComparison(TUKEY, len(levels), confidence).all_pairs(levels, difference, self.data.counts)
 
 
 @one_blas_thread()

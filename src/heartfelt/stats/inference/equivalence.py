@@ -98,7 +98,7 @@ def welch(a: Floats, b: Floats, left_out: int = 0) -> MeanDifference:
     total = shares[0] + shares[1]
     if total <= 1e-28 * max(float(a.mean() ** 2), float(b.mean() ** 2)):
         return replace(difference, why_no_error="neither group varies")
-    df = total**2 / (shares[0] ** 2 / (a.size - 1) + shares[1] ** 2 / (b.size - 1))
+    df = _bounds.satterthwaite((shares[0], a.size - 1), (shares[1], b.size - 1))
     return replace(difference, error=math.sqrt(total), df=df)
 
 

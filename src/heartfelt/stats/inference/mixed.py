@@ -29,7 +29,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,7 @@ from heartfelt.stats.inference.linear_model import (
     term_columns,
     why_no_columns,
 )
-from heartfelt.stats.inference.posthoc import Pair, Pairwise, PairwiseComparison
+from heartfelt.stats.inference.posthoc import Difference, Pairwise, PairwiseComparison
 from heartfelt.stats.inference.random_intercepts import (
     NO_ERROR,
     TOO_LARGE,
@@ -211,16 +210,14 @@ def _marginal_means(
             error = math.sqrt(float(row @ inference.covariance @ row))
             point_estimate = _bounds.with_t(point_estimate, error, inference.df(row), "Satterthwaite t", confidence)
         means[level] = point_estimate
-    compare = PairwiseComparison(TUKEY, len(levels), confidence)
-    pairs = []
-    for i, j in combinations(range(len(levels)), 2):
+
+    def difference(i: int, j: int) -> Difference:
         point_estimate, row = combination(weights(i, 0.0) - weights(j, 0.0), DIFFERENCE)
         if row is None:
-            pairs.append(Pair(a=levels[i], b=levels[j], estimate=point_estimate))
-            continue
-        scale = math.sqrt(float(row @ inference.covariance @ row) / 2)
-        pairs.append(compare.pair(levels[i], levels[j], point_estimate, scale, inference.df(row)))
-    return means, Pairwise(pairs=tuple(pairs), method=TUKEY, confidence=confidence, counts=data.counts)
+            return point_estimate
+        return point_estimate, math.sqrt(float(row @ inference.covariance @ row) / 2), inference.df(row)
+
+    return means, PairwiseComparison(TUKEY, len(levels), confidence).all_pairs(levels, difference, data.counts)
 
 
 def _report(
@@ -312,8 +309,6 @@ def _inference(system: CrossedSystem, fit: RemlFit, fewest: float) -> tuple[Cont
 def _coefficient(
     name: str, index: int, beta: Floats, inference: ContrastInference, data: ModelData, confidence: float
 ) -> Coefficient:
-    from scipy.special import stdtr
-
     row = np.eye(beta.size)[index]
     value, variance = float(beta[index]), float(inference.covariance[index, index])
     point_estimate = Estimate(value=value, method=f"coefficient ({_METHOD})", confidence=confidence, counts=data.counts)
@@ -322,12 +317,7 @@ def _coefficient(
     error, df = math.sqrt(variance), inference.df(row)
     bounded = _bounds.with_t(point_estimate, error, df, "Satterthwaite t", confidence)
     return Coefficient(
-        name=name,
-        estimate=bounded,
-        standard_error=error,
-        df=df,
-        t=value / error,
-        p=float(2 * stdtr(df, -abs(value / error))),
+        name=name, estimate=bounded, standard_error=error, df=df, t=value / error, p=_bounds.p_of_t(value / error, df)
     )
 
 

@@ -12,7 +12,7 @@ use ``statistic="welch"`` (Janssen 1997); where rows come in blocks, ``within`` 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, permutations
 from typing import Any, Literal, get_args
 
@@ -242,15 +242,18 @@ def _result(
         observed, values = -observed, -values
     hits, total = int(np.count_nonzero(values >= observed - slack)), int(values.size)
     name = f"p-value, {method}"
+    test = PermutationTest(
+        estimate=estimate,
+        p=Estimate(value=hits / total, method=name, counts=estimate.counts, why_no_interval="exact"),
+        alternative=alternative,
+        arrangements=total,
+        exact=True,
+        method=method,
+    )
     if exact:
-        p = Estimate(value=hits / total, method=name, counts=estimate.counts, why_no_interval="exact")
-        return PermutationTest(
-            estimate=estimate, p=p, alternative=alternative, arrangements=total, exact=True, method=method
-        )
-    low, high = (float(end[0]) for end in clopper_pearson(np.array([hits * 1.0]), np.array([total * 1.0]), 0.025))
+        return test
+    low, high = map(float, clopper_pearson(hits, total, 0.025))
     value = (hits + 1) / (total + 1)
     p = Estimate(value=value, method=name, counts={**estimate.counts, "resamples": total})
     p = p.with_interval(min(low, value), max(high, value), "Clopper-Pearson over resamples")
-    return PermutationTest(
-        estimate=estimate, p=p, alternative=alternative, arrangements=total + 1, exact=False, method=method
-    )
+    return replace(test, p=p, arrangements=total + 1, exact=False)

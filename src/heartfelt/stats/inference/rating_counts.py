@@ -147,10 +147,8 @@ def _tested(layout: _Layout, column: Floats, quantity: str, confidence: float) -
     error = math.sqrt(float(score @ score)) / total
     if abs(slope) <= 1e-12 and error <= 1e-12:
         return gone("the answers do not vary")
-    from scipy.special import stdtr
-
     free = effective - 1.0
     # Counts that follow from the answers without exception leave no error to divide by.
-    p = float(2 * stdtr(free, -abs(slope) / error)) if error > 1e-12 * abs(slope) else 0.0
+    p = _bounds.p_of_t(slope / error, free) if error > 1e-12 * abs(slope) else 0.0
     change = Estimate(value=slope, method=method, counts=counts)
     return CountTest(_bounds.with_t(change, error, free, "CR3 by item, Student's t", confidence), p)

@@ -46,10 +46,10 @@ class AnovaRow:
 
     effect: str
     df: int
-    sum_sq: float | None
-    mean_sq: float | None = field(metadata={"skip": True})
-    f: float | None = field(metadata={"formerly": "F"})
-    p: float | None
+    sum_sq: float | None = None
+    mean_sq: float | None = field(default=None, metadata={"skip": True})
+    f: float | None = field(default=None, metadata={"formerly": "F"})
+    p: float | None = None
     eta_squared: Estimate
     eta_squared_of_total: Estimate
     partial_eta_squared: Estimate
@@ -180,10 +180,6 @@ def _row(effect: str, square: float | None, df: int, why_missing: str | None, fr
         return AnovaRow(
             effect=effect,
             df=df,
-            sum_sq=None,
-            mean_sq=None,
-            f=None,
-            p=None,
             eta_squared=a,
             eta_squared_of_total=b,
             partial_eta_squared=c,

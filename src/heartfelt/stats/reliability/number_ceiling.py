@@ -29,6 +29,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from heartfelt.stats._bounds import satterthwaite
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.rater_differences import gain_variance, gain_variance_with_doubt
 from heartfelt.stats.ratings import Ratings
@@ -116,7 +117,7 @@ def _log_reach(
     of_noise = max(kurtosis, 2.0) / free + shared**2 * error / other_noise**2 + 2.0 * in_levels**2 / items
     of_labels = 2.0 * (1.0 - value**2) / items if metric == "correlation" else 0.0
     variance = of_noise + of_labels
-    df = variance**2 / (of_noise**2 / free + of_labels**2 / items)
+    df = satterthwaite((of_noise, free), (of_labels, items))
     return math.hypot(half_width(variance, df, confidence), min(shared * unseen / other_noise, 1.0))
 
 

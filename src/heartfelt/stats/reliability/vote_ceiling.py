@@ -40,6 +40,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from heartfelt.stats._bounds import satterthwaite
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.ratings import Ratings
 from heartfelt.stats.reliability.vote_mixture import (
@@ -334,7 +335,7 @@ def critical_value(d: Ratings, counts: Matrix, confidence: float) -> float:
     inflation, freedom = 1.0, float(free_items)
     if of_items > 0.0:
         inflation = (of_items + of_raters) / of_items
-        freedom = (of_items + of_raters) ** 2 / (of_items**2 / free_items + of_raters**2 / free_raters)
+        freedom = satterthwaite((of_items, free_items), (of_raters, free_raters))
     return float(stdtrit(max(freedom, 1.0), 0.5 + confidence / 2) ** 2 * inflation)
 
 
