@@ -107,9 +107,9 @@ class Estimate:
         low, high = (min(self.low, bound), self.high) if bound <= value else (self.low, max(self.high, bound))
         return replace(self, low=low, high=high, interval=f"{self.interval}, {IF_CARELESS}")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain object for strict JSON: ``null`` and a reason where there is no number."""
-        out: dict[str, Any] = {"value": self.value}
+        out: dict[str, object] = {"value": self.value}
         if self.value is None:
             out["why_missing"] = self.why_missing
         else:

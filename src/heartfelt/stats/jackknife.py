@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -197,8 +197,9 @@ def metric_spread(basis: Basis, units: ResampledUnits) -> JackknifeError:
     on = SCALES["identity" if scale == "logit" else scale]
     end = scale == "logit" and not 0 < value < 1
     reason = _why_no_spread(metric, data, units) or _at_its_end(scale, value)
+    spread = JackknifeError(value=value, scale=scale, units=count, why_none=reason)
     if reason:
-        return JackknifeError(value=value, scale=scale, units=count, why_none=reason)
+        return spread
     moved, error, how = movement(
         units,
         data.n,
@@ -206,19 +207,17 @@ def metric_spread(basis: Basis, units: ResampledUnits) -> JackknifeError:
         lambda: basis.influence * on.slope(value),
     )
     if not math.isfinite(error):
-        reason = f"without one of the {units.name}s it is perfect or undefined"
-    elif not end and not error > 1e-13 * max(abs(value), 1e-300):
-        reason = f"leaving out any one {units.name} changes nothing"
-    if reason:
-        return JackknifeError(value=value, scale=scale, units=count, why_none=reason)
+        return replace(spread, why_none=f"without one of the {units.name}s it is perfect or undefined")
+    if not end and not error > 1e-13 * max(abs(value), 1e-300):
+        return replace(spread, why_none=f"leaving out any one {units.name} changes nothing")
     df = degrees(units) if units.codes is None else min(degrees(units), count / 2)
     df = max(min(df, df_of_spread(moved), max((count - 1) / 2, 1.5) if scale == "log" else math.inf), 1.0)
+    spread = replace(spread, error=error, df=df, how=how)
     if scale != "logit":
-        return JackknifeError(value=value, scale=scale, units=count, error=error, df=df, how=how)
-    size = _size_at_the_end(metric, data) * count / data.n if end else value * (1 - value) / error**2
-    return JackknifeError(
-        value=value, scale=scale, units=count, error=error, df=count - 1.0 if end else df, effective=size, how=how
-    )
+        return spread
+    if end:
+        return replace(spread, df=count - 1.0, effective=_size_at_the_end(metric, data) * count / data.n)
+    return replace(spread, effective=value * (1 - value) / error**2)
 
 
 def jackknife_metric(

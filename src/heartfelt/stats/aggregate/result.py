@@ -101,7 +101,7 @@ class Aggregate(ShortRepr):
             return point_estimate.without_interval(self.why_unbounded(i))
         return point_estimate.with_interval(low, high, self.interval, confidence)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain objects for strict JSON: one row per item and per rater."""
         per_rater = {
             "bias": self.bias,
@@ -180,7 +180,7 @@ class CategoryConsensus(ShortRepr):
         low, high = clopper_pearson(np.rint(self.shares * n), n, tail)
         return np.where(n > 0, low, np.nan), np.where(n > 0, high, np.nan)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain objects for strict JSON: one row per item and per rater."""
         items = _rows(self, self.values)
         for row, share in zip(items, self.shares, strict=True):
@@ -198,7 +198,7 @@ class CategoryConsensus(ShortRepr):
         }
 
 
-def _rows(result: Aggregate | CategoryConsensus, values: Iterable[Any]) -> list[dict[str, Any]]:
+def _rows(result: Aggregate | CategoryConsensus, values: Iterable[Any]) -> list[dict[str, object]]:
     columns = zip(result.items, values, result.standard_errors, result.counts, strict=True)
     return [
         {"item": _plain(name), "value": _plain(value), "standard_error": _number(error), "n_ratings": int(count)}
@@ -207,8 +207,8 @@ def _rows(result: Aggregate | CategoryConsensus, values: Iterable[Any]) -> list[
 
 
 def _summary(
-    result: Aggregate | CategoryConsensus, items: list[dict[str, Any]], raters: list[dict[str, Any]]
-) -> dict[str, Any]:
+    result: Aggregate | CategoryConsensus, items: list[dict[str, object]], raters: list[dict[str, object]]
+) -> dict[str, object]:
     return {
         "method": result.method,
         "iterations": result.iterations,

@@ -86,18 +86,17 @@ def abx(rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: 
     equivalence = 1.0 - binomial_upper(right + 1, trials, GUESSING + margin)
     if several and raters.count > 1:
         equivalence = max(equivalence, _below(GUESSING + margin, np.asarray(rights, np.float64), per_rater))
-    names = {} if alone else {name: number for number, name in enumerate(raters.names)}
-    single = {}
-    for name, number in names.items():
-        answers = int(per_rater[number])
-        single[name] = _exact_share(int(rights[number]), answers, _METHOD, confidence, {"answers": answers})
+    single = {
+        name: _exact_share(int(hits), int(answers), _METHOD, confidence, {"answers": int(answers)})
+        for name, hits, answers in zip(raters.names, rights, per_rater, strict=True)
+    }
     return Abx(
         share=share,
         d_prime=_d_prime(share),
         p_value=binomial_upper(right, trials, GUESSING),
         margin=margin,
         equivalence_p_value=equivalence,
-        raters=single,
+        raters={} if alone else single,
     )
 
 

@@ -23,7 +23,7 @@ gets wrong in all its pairs, so pairs that share one are not taken as independen
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -113,12 +113,10 @@ def choice_scores(
         "outcome_brier": "Brier score of three outcomes",
     }
     if not predicted.data.size:
-        return ChoiceScores(
-            **{
-                score: Estimate.missing("there are no comparisons", method, predicted.counts)
-                for score, method in names.items()
-            }
-        )
+        missing = {
+            score: Estimate.missing("there are no comparisons", names[score], predicted.counts) for score in names
+        }
+        return ChoiceScores(**missing)
     v, everything = predicted.data.value, np.ones(predicted.data.size)
     right = hits(predicted.lean, v)
     scores = {
@@ -177,11 +175,10 @@ def predictions(
     data = as_comparisons(rater, first, second, np.where(complete, values, np.nan), stimulus)
     check_choices(data.value)
     columns = {name: column[complete] for name, column in columns.items()}
+    sets = judged_sets(data)
     if difference is not None:
         none = np.full(data.size, np.nan)
-        return Predicted(
-            data=data, sets=judged_sets(data), lean=columns["difference"], first=none, tie=None, confidence=confidence
-        )
+        return Predicted(data=data, sets=sets, lean=columns["difference"], first=none, tie=None, confidence=confidence)
     chance, ties = columns["probability"], columns.get("tie")
     second_chance = 1.0 - chance - (0.0 if ties is None else ties)
     parts = [chance, second_chance] if ties is None else [chance, second_chance, ties]
@@ -192,7 +189,7 @@ def predictions(
         )
     # 0.4, 0.2 and what is left of 1 are two sides as likely as each other, but for rounding.
     lean = np.where(np.abs(chance - second_chance) > 1e-12, chance - second_chance, 0.0)
-    return Predicted(data=data, sets=judged_sets(data), lean=lean, first=chance, tie=ties, confidence=confidence)
+    return Predicted(data=data, sets=sets, lean=lean, first=chance, tie=ties, confidence=confidence)
 
 
 def _outcomes(predicted: Predicted, with_ties: bool) -> tuple[Floats, Floats]:
@@ -247,20 +244,12 @@ def with_spread(point_estimate: Estimate, spread: TwoWaySpread, scale: Transform
         return point_estimate.without_interval("nothing varies")
     error = math.sqrt(spread.variance)
     how = "jackknife over pairs and raters" if raters else "jackknife over pairs"
+    result = JackknifeError(value=value, scale=scale, units=int(units), error=error, df=spread.df, how=how)
     if scale == "logit":
         size = units if at_end else value * (1 - value) / error**2
-        result = JackknifeError(
-            value=value,
-            scale=scale,
-            units=int(units),
-            error=error,
-            df=units - 1.0 if at_end else spread.df,
-            effective=size,
-            how=how,
-        )
-    else:
-        on_scale = error / value if scale == "log" else error
-        result = JackknifeError(value=value, scale=scale, units=int(units), error=on_scale, df=spread.df, how=how)
+        result = replace(result, df=units - 1.0 if at_end else spread.df, effective=size)
+    elif scale == "log":
+        result = replace(result, error=error / value)
     return result.estimate(point_estimate, predicted.confidence)
 
 

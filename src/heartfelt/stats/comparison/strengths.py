@@ -209,8 +209,9 @@ def _estimate(
     if core.size < len(data.names):
         inner = _within(data, core)
         cells = add_up(inner, graded=link is GRADED, ordered=with_order)
-    with_tie = link.ties and bool((inner.value == 0.5).any())
-    if with_tie and not penalty and bool((inner.value == 0.5).all()):
+    tied = inner.value == 0.5
+    with_tie = link.ties and bool(tied.any())
+    if with_tie and not penalty and bool(tied.all()):
         return report.nothing(
             "", [why or "every comparison within its connected group was a tie" for why in linked.why]
         )
@@ -219,19 +220,25 @@ def _estimate(
     problem = StrengthProblem(
         cells=cells, link=used, size=core.size, with_order=with_order, with_tie=with_tie, penalty=penalty
     )
-    if with_order and not penalty and _order_is_fixed(problem):
-        return report.nothing(
-            "the order of presentation and the strengths explain the same answers: "
-            "some line of contestants accounts for it fully"
-        )
-    result = fit(problem)
-    if not result.converged:
-        return report.nothing(_divergence(result, [data.names[i] for i in core.tolist()], with_order))
+    result = _fitted(problem, [data.names[i] for i in core.tolist()])
+    if isinstance(result, str):
+        return report.nothing(result)
     spread = _covariance(problem, result, inner) if intervals and core.size <= COVARIANCE_AT_MOST else None
     reasons = (None,) * len(data.names) if penalty else linked.why
     report = replace(report, counts=inner.counts)
     out = report.gathered(result.strengths, core, reasons, spread, result.likelihood)
     return replace(out, **_borders(link, problem, result, report, spread))
+
+
+def _fitted(problem: StrengthProblem, names: Sequence[Any]) -> StrengthFit | str:
+    """The fit, or why there is no finite one."""
+    if problem.with_order and not problem.penalty and _order_is_fixed(problem):
+        return (
+            "the order of presentation and the strengths explain the same answers: "
+            "some line of contestants accounts for it fully"
+        )
+    result = fit(problem)
+    return result if result.converged else _divergence(result, names, problem.with_order)
 
 
 def _order_is_fixed(problem: StrengthProblem) -> bool:

@@ -34,21 +34,21 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference._ordinal_effects import NoMaximumError
 from heartfelt.stats.inference._ordinal_fit import Information, LaplaceStep, OrdinalFit, OrdinalLikelihood
 from heartfelt.stats.inference._ordinal_links import LINKS, Link
-from heartfelt.stats.inference.linear_model import Coding, Interactions, ModelData, holes, why_no_columns
+from heartfelt.stats.inference.linear_model import Coding, Interactions, ModelData, holes
 from heartfelt.stats.inference.mixed import chi_square_interval
 from heartfelt.stats.inference.posthoc import Difference, Pairwise, PairwiseComparison
 from heartfelt.stats.inference.random_intercepts import (
     NO_ERROR,
-    TOO_LARGE,
     ContrastInference,
     FixedColumns,
     fixed_columns,
     grouped_columns,
+    too_large,
     why_unfit,
+    why_untested,
 )
 from heartfelt.stats.reml_blocks import Groups
 from heartfelt.stats.triples import Floats, Ints
-from heartfelt.wording import listed
 
 OrdinalTest = Literal["wald", "likelihood-ratio"]
 TUKEY = "Tukey, cumulative link model"
@@ -288,8 +288,7 @@ def _maximum(task: _Task, columns: Floats) -> tuple[OrdinalLikelihood, LaplaceSt
     while True:
         likelihood = OrdinalLikelihood(task.category, len(task.categories), columns, groups, task.link)
         if likelihood.effects.work > task.most_work:
-            sizes = listed([f"{size:,} levels of {name}" for name, (_, size) in groups.items()])
-            raise NoMaximumError(f"{TOO_LARGE}: {sizes}")
+            raise NoMaximumError(too_large(groups))
         start = likelihood.start() if before is None else likelihood.start_after(*before)
         best = likelihood.maximise(start)
         vanished = likelihood.vanished(best)
@@ -382,12 +381,8 @@ def _effects(
     empty = holes(task.data)
     for term in task.data.terms:
         rows = columns.hypotheses[term.name][:, 1:]
-        over = [larger.name for larger in empty if larger.contains(term) and larger != term]
-        if not len(rows):
-            yield OrdinalEffect(effect=term.name, why_missing=why_no_columns(term, task.data))
-            continue
-        if over:
-            reason = f"{over[0]} has empty cells, where the test has no clear hypothesis"
+        reason = why_untested(term, rows, task.data, empty)
+        if reason:
             yield OrdinalEffect(effect=term.name, why_missing=reason)
             continue
         df = len(rows)

@@ -39,31 +39,23 @@ from heartfelt.stats._paired import Column
 from heartfelt.stats.blas_threads import one_blas_thread
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.adjusted_means import DIFFERENCE, MEAN, NOT_ESTIMABLE
-from heartfelt.stats.inference.linear_model import (
-    Coding,
-    Interactions,
-    ModelData,
-    contrast_rows,
-    holes,
-    term_columns,
-    why_no_columns,
-)
+from heartfelt.stats.inference.linear_model import Coding, Interactions, ModelData, contrast_rows, holes, term_columns
 from heartfelt.stats.inference.posthoc import Difference, Pairwise, PairwiseComparison
 from heartfelt.stats.inference.random_intercepts import (
     NO_ERROR,
-    TOO_LARGE,
     ContrastInference,
     FixedColumns,
     fixed_columns,
     grouped_columns,
+    too_large,
     why_unfit,
+    why_untested,
 )
 from heartfelt.stats.ratings import Ratings
 from heartfelt.stats.reliability.components import bounded_components, component_bounds
 from heartfelt.stats.reml import CrossedSystem, RemlFit, maximise
 from heartfelt.stats.reml_blocks import Groups, arranged
 from heartfelt.stats.triples import Floats
-from heartfelt.wording import listed
 
 MOST_WORK = 7e10
 """Multiplications a step of the fit may take: those of 6,000 levels that cannot be eliminated."""
@@ -159,8 +151,7 @@ def mixed_model(
         return _nothing(data, random, "as many fixed coefficients as rows")
     order = arranged(groups, columns.matrix.shape[1])
     if order.work > most_work:
-        sizes = listed([f"{size:,} levels of {name}" for name, (_, size) in groups.items()])
-        return _nothing(data, random, f"{TOO_LARGE}: {sizes}")
+        return _nothing(data, random, too_large(groups))
     groups, system = order.groups, order.system(data.outcome, columns.matrix)
     try:
         fit = maximise(system, [0.3] * len(groups), precision=PRECISION)
@@ -362,17 +353,10 @@ def _effects(
     empty = holes(data)
     for term in data.terms:
         rows = columns.hypotheses[term.name]
-        over = [larger.name for larger in empty if larger.contains(term) and larger != term]
-        tested = None
-        reason = NO_ERROR
-        if rows.shape[0] == 0:
-            reason = why_no_columns(term, data)
-        elif over:
-            reason = f"{over[0]} has empty cells, where the test has no clear hypothesis"
-        else:
-            tested = inference.f_test(rows, beta)
+        reason = why_untested(term, rows, data, empty)
+        tested = None if reason else inference.f_test(rows, beta)
         if tested is None:
-            out.append(MixedEffect(effect=term.name, df=0, why_missing=reason))
+            out.append(MixedEffect(effect=term.name, df=0, why_missing=reason or NO_ERROR))
             continue
         f, df = tested
         out.append(
