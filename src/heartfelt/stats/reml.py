@@ -22,6 +22,7 @@ the average information; Hutchinson (1990) and Stein, Chen & Anitescu (2013) for
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -400,20 +401,7 @@ def maximise(
     for iteration in range(1, MOST_STEPS + 1):
         if now.residual <= system.no_residual:
             return RemlFit(now, iteration, False, free)
-        gradient, curvature = _in_ratios(now)
-        live = np.array(free) & ~((now.ratios <= TINY) & (gradient >= 0))
-        if not live.any():
-            return RemlFit(now, iteration, True, free)
-        move = np.zeros(gradient.size)
-        inside = curvature[np.ix_(live, live)]
-        ridge = 1e-10 * float(np.trace(inside)) + 1e-300
-        move[live] = -np.linalg.solve(inside + ridge * np.eye(len(inside)), gradient[live])
-        gain = -float(gradient @ move)
-        scale = np.where(live, np.maximum(now.ratios, 0.01), 0.0)
-        if gain <= 0 and float(np.abs(gradient * scale).max()) > 1e-6:
-            # Without curvature, as where the outcome is fitted exactly, only the direction is known.
-            move = -10.0 * np.sign(gradient) * scale
-            gain = -float(gradient @ move)
+        move, gain = _newton_step(now, free)
         if gain < precision:
             return RemlFit(now, iteration, True, free)
         if now.ratios.max() >= HIGHEST_RATIO:
@@ -426,6 +414,25 @@ def maximise(
             return RemlFit(now, iteration, gain < 1e-6, free)
         now = ahead
     return RemlFit(now, MOST_STEPS, gain < 1e-9 and not probed, free)
+
+
+def _newton_step(now: RemlStep, free: tuple[bool, ...]) -> tuple[Floats, float]:
+    """The move of the free ratios, and how much the deviance can fall by it; nothing where all of them are at their edge."""
+    gradient, curvature = _in_ratios(now)
+    live = np.array(free) & ~((now.ratios <= TINY) & (gradient >= 0))
+    move = np.zeros(gradient.size)
+    if not live.any():
+        return move, -math.inf
+    inside = curvature[np.ix_(live, live)]
+    ridge = 1e-10 * float(np.trace(inside)) + 1e-300
+    move[live] = -np.linalg.solve(inside + ridge * np.eye(len(inside)), gradient[live])
+    gain = -float(gradient @ move)
+    scale = np.where(live, np.maximum(now.ratios, 0.01), 0.0)
+    if gain <= 0 and float(np.abs(gradient * scale).max()) > 1e-6:
+        # Without curvature, as where the outcome is fitted exactly, only the direction is known.
+        move = -10.0 * np.sign(gradient) * scale
+        gain = -float(gradient @ move)
+    return move, gain
 
 
 def _search(system: CrossedSystem, now: RemlStep, move: Floats, gain: float) -> RemlStep | None:

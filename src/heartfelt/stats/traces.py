@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, require
 from heartfelt.stats._bounds import check_confidence, t_quantile
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats
@@ -64,12 +64,13 @@ class Traces:
 
 def traces(raters: Sequence[Hashable], samples: Sequence[Any], rate: float) -> Traces:
     """Bring the traces of one stimulus to their common moments."""
-    if len(raters) != len(samples):
-        raise InputError(f"{len(raters)} raters but {len(samples)} traces.", "Pass one trace per rater.")
-    if not (math.isfinite(rate) and rate > 0):
-        raise InputError(f"rate must be above 0; got {rate}.", "Pass samples per second, such as 10.")
-    if len(set(raters)) < len(raters):
-        raise InputError("A rater has two traces of the same stimulus.", "Keep one trace per rater and stimulus.")
+    fix = "Keep one trace per rater and stimulus."
+    require(
+        len(raters) == len(samples), f"{len(raters)} raters but {len(samples)} traces.", "Pass one trace per rater."
+    )
+    positive = math.isfinite(rate) and rate > 0
+    require(positive, f"rate must be above 0; got {rate}.", "Pass samples per second, such as 10.")
+    require(len(set(raters)) == len(raters), "A rater has two traces of the same stimulus.", fix)
     arrays = [np.asarray([math.nan if v is None else v for v in trace], np.float64) for trace in samples]
     longest = max((array.size for array in arrays), default=0)
     retained: list[Any] = []

@@ -153,18 +153,26 @@ def mixed_model(
     if order.work > most_work:
         return _nothing(data, random, too_large(groups))
     groups, system = order.groups, order.system(data.outcome, columns.matrix)
+    fit = _fitted(system, groups, data)
+    if isinstance(fit, str):
+        return _nothing(data, random, fit)
+    return _report(data, columns, system, fit, groups, means_of, confidence)
+
+
+def _fitted(system: CrossedSystem, groups: Groups, data: ModelData) -> RemlFit | str:
+    """The fit, or why there is none."""
     try:
         fit = maximise(system, [0.3] * len(groups), precision=PRECISION)
     except np.linalg.LinAlgError:
-        fit = None
-    if fit is None or fit.exact or fit.step.residual <= 1e-12 * float(data.outcome.var()):
-        return _nothing(data, random, "no residual variation: the model fits perfectly")
+        return "no residual variation: the model fits perfectly"
+    if fit.exact or fit.step.residual <= 1e-12 * float(data.outcome.var()):
+        return "no residual variation: the model fits perfectly"
     if not fit.converged:
-        return _nothing(data, random, "no maximum of the likelihood was found")
+        return "no maximum of the likelihood was found"
     for name, ratio, explained in zip(groups, fit.step.ratios, fit.step.explained, strict=True):
         if ratio > 0 and explained < 1e-9:
-            return _nothing(data, random, f"the fixed effects leave nothing of {name}")
-    return _report(data, columns, system, fit, groups, means_of, confidence)
+            return f"the fixed effects leave nothing of {name}"
+    return fit
 
 
 def _marginal_means(

@@ -69,11 +69,7 @@ def number_ceiling(d: Ratings, cells: Ints | None, metric: NumberMetric, confide
         return Estimate.missing(fit, method, d.counts)
     noise = float(np.mean(1.0 / d.per_item))
     levels = noise if fit.merged == 1 else level_noise(d, cells)
-    if metric == "correlation":
-        quantity = Quantity((1.0, 0.0, 0.0), (0.0, levels, noise))
-    else:
-        scale = 1.0 if metric == "rmse" else 2.0 / np.pi * float(np.mean(d.per_item**-0.5)) ** 2 / noise
-        quantity = Quantity((0.0, scale * levels, scale * noise))
+    quantity = _quantity(d, metric, levels, noise)
     reason = fit.missing_reason(quantity)
     if reason is not None:
         return Estimate.missing(reason, method, d.counts)
@@ -92,6 +88,14 @@ def number_ceiling(d: Ratings, cells: Ints | None, metric: NumberMetric, confide
     low, high = np.sqrt(ends).tolist()
     bounded = point_estimate.with_interval(low, high, FOR_THESE, confidence)
     return bounded.informative(0.0) if metric == "correlation" else bounded
+
+
+def _quantity(d: Ratings, metric: NumberMetric, levels: float, noise: float) -> Quantity:
+    """The square of the metric, from what levels and residuals add to the noise of labels."""
+    if metric == "correlation":
+        return Quantity((1.0, 0.0, 0.0), (0.0, levels, noise))
+    scale = 1.0 if metric == "rmse" else 2.0 / np.pi * float(np.mean(d.per_item**-0.5)) ** 2 / noise
+    return Quantity((0.0, scale * levels, scale * noise))
 
 
 def _log_reach(
