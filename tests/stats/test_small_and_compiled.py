@@ -30,7 +30,7 @@ from heartfelt.stats._compiled import SMALL, Kernel, compiled
 from heartfelt.stats._kernels_resample import below
 from heartfelt.stats._shuffles import numbers_below, successive_shuffles
 from heartfelt.stats.agreement import _kernels_resampling
-from heartfelt.stats.reliability._splits import split_at_once, split_compiled
+from heartfelt.stats.reliability.halves import split_at_once, split_compiled
 from heartfelt.stats.reml import inverse_by_rows
 from heartfelt.stats.triples import Floats, Ints
 

@@ -206,9 +206,9 @@ def ratio(top: Estimate, bottom: Estimate, method: str = "ratio") -> Estimate:
     21). The denominator's interval must stay above 0.
     """
     counts = dict(top.counts)
-    for side in (top, bottom):
-        if side.value is None:
-            return Estimate.missing(side.why_missing or "one side is missing", method, counts)
+    missing = [side.why_missing or "one side is missing" for side in (top, bottom) if side.value is None]
+    if missing:
+        return Estimate.missing(missing[0], method, counts)
     a, b = float(top), float(bottom)
     if b <= 0:
         return Estimate.missing("the denominator is not above 0", method, counts)
@@ -220,8 +220,11 @@ def ratio(top: Estimate, bottom: Estimate, method: str = "ratio") -> Estimate:
         return point_estimate.without_interval("the two intervals have different confidences")
     low = _end(a, b, top.low, bottom.high, -1)
     high = _end(a, b, top.high, bottom.low, 1)
-    ends = None if low is None or high is None else (min(low, a / b), max(high, a / b))
-    return bounded(point_estimate, ends, "MOVER from the two intervals", top.confidence, "the denominator may be 0")
+    if low is None or high is None:
+        return point_estimate.without_interval("the denominator may be 0")
+    return point_estimate.with_interval(
+        min(low, a / b), max(high, a / b), "MOVER from the two intervals", top.confidence
+    )
 
 
 def _end(a: float, b: float, top: float, bottom: float, sign: int) -> float | None:

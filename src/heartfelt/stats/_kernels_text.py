@@ -66,7 +66,7 @@ def factors(tokens: Ints, starts: Ints, kinds: int, threshold: float, backward: 
 
 
 @compiled
-def _slot(keys: Ints, key: int, mask: int) -> int:
+def _slot(keys: Ints, key: Any, mask: Any) -> Any:
     """Where a key stands in a hash table with open addressing, or the free place (-1) where it belongs."""
     slot = np.int64(mix(np.uint64(key)) >> _SHIFT) & mask
     while keys[slot] >= 0 and keys[slot] != key:

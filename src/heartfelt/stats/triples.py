@@ -146,9 +146,8 @@ def text_series(column: Any) -> Any:
             column = pl.Series(column, dtype=pl.String)
         except TypeError:
             return None
-    if not isinstance(column, pl.Series) or column.null_count() or not column.len():
-        return None
-    return column if column.dtype in (pl.String, pl.Categorical, pl.Enum) else None
+    textual = isinstance(column, pl.Series) and column.dtype in (pl.String, pl.Categorical, pl.Enum)
+    return column if textual and column.len() and not column.null_count() else None
 
 
 def _text_codes(texts: list[str]) -> IdCodes:

@@ -251,11 +251,17 @@ class MomentJackknife:
         """
         item_count, rater_count = effective(self._d.per_item), effective(self._d.per_rater)
         of_items = [jackknife_variance(values) for values in statistics(self.items)]
-        if len(self._d.raters) < 3:
-            return [
-                TwoWaySpread(items=variance, raters=0.0, ratings=0.0, item_count=item_count, rater_count=rater_count)
-                for variance in of_items
-            ]
+        of_raters = of_ratings = [0.0] * len(of_items)
+        if len(self._d.raters) >= 3:
+            of_raters = [jackknife_variance(values) for values in statistics(self.raters)]
+            of_ratings = self._over_ratings(statistics)
+        return [
+            TwoWaySpread(items=items, raters=raters, ratings=ratings, item_count=item_count, rater_count=rater_count)
+            for items, raters, ratings in zip(of_items, of_raters, of_ratings, strict=True)
+        ]
+
+    def _over_ratings(self, statistics: Statistics) -> list[float]:
+        """Jackknife variances over single ratings, a block of them at a time."""
         moments: list[list[float]] = []
         for start in range(0, self._d.size, BLOCK):
             block = statistics(self.ratings(start, min(start + BLOCK, self._d.size)))
@@ -264,12 +270,7 @@ class MomentJackknife:
             for row, values in zip(moments, block, strict=True):
                 about = values - row[3]
                 row[:3] = row[0] + values.size, row[1] + float(about.sum()), row[2] + float(about @ about)
-        of_ratings = [max((n - 1) / n * (squares - total**2 / n), 0.0) for n, total, squares, _ in moments]
-        of_raters = [jackknife_variance(values) for values in statistics(self.raters)]
-        return [
-            TwoWaySpread(items=items, raters=raters, ratings=ratings, item_count=item_count, rater_count=rater_count)
-            for items, raters, ratings in zip(of_items, of_raters, of_ratings, strict=True)
-        ]
+        return [max((n - 1) / n * (squares - total**2 / n), 0.0) for n, total, squares, _ in moments]
 
     def why_unsteady(self, fewest_raters: int = 3) -> str | None:
         """Why nothing is left to compute from without some item or rater, or None; two raters are not left out."""

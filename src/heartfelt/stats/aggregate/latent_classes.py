@@ -53,7 +53,6 @@ def dawid_skene(
     limit: int = 3000,
 ) -> CategoryConsensus:
     """Most probable true category per item, with raters' confusion matrices and class shares."""
-
     if smoothing < 0 or tolerance < 0 or limit < 1:
         raise InputError(
             f"EM cannot run with smoothing={smoothing}, tolerance={tolerance}, limit={limit}.",
@@ -146,7 +145,6 @@ class _Em:
 
     def _nudged(self) -> bool:
         """Whether steps from slightly disturbed posteriors get higher than here: then this was a saddle."""
-
         if self.posterior.shape[1] < 2:
             return False
         start = (1.0 - NUDGE) * self.posterior + NUDGE * _vote_shares(self.s, self.posterior.shape[1])

@@ -179,7 +179,7 @@ def _quick(rater: Any, item: Any, value: Any, level: str) -> tuple[dict[str, int
         return None
     ids = {name: plain(as_array(column)) for name, column in columns.items()}
     items, raters, values = ids["item"], ids.get("rater"), plain(as_array(value))
-    same_length({"value": values, **ids})
+    same_length({"item": items, "value": values, **ids})
     if not items.size or values.dtype.kind not in "iuf" or any(column.dtype != np.int64 for column in ids.values()):
         return None
     if values.dtype not in (np.int64, np.float64):

@@ -258,7 +258,7 @@ def _reasons(
 ) -> list[str | None]:
     from scipy.sparse.csgraph import breadth_first_order
 
-    linked, members = (listed([names[i] for i in np.flatnonzero(mask)]) for mask in (inside, core))
+    linked, members = (listed([names[i] for i in np.flatnonzero(mask).tolist()]) for mask in (inside, core))
     unlinked = f"no chain of comparisons links it with {linked}"
     if not core.any():
         split = "the comparisons can be split so that one side always won; no strength has a finite estimate"

@@ -349,6 +349,11 @@ class StrengthReport:
         return estimate.with_interval(*bounds, spread.interval, self.confidence)
 
 
+def no_strengths(model: str, names: Sequence[Any], counts: dict[str, int], reason: str) -> Strengths:
+    """The result where no contestant has a strength."""
+    return StrengthReport.of(model, 0.0, names, counts, 0.95).nothing(reason)
+
+
 class _Borders(TypedDict, total=False):
     order_effect: TestedEffect
     tie: Estimate

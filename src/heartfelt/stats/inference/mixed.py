@@ -27,7 +27,7 @@ Source: Bates et al. (2015); Patterson and Thompson (1971).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,7 +35,7 @@ import numpy as np
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats import _bounds
-from heartfelt.stats._paired import Column
+from heartfelt.stats._paired import Column, coded
 from heartfelt.stats.blas_threads import one_blas_thread
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.adjusted_means import DIFFERENCE, MEAN, NOT_ESTIMABLE
@@ -43,8 +43,10 @@ from heartfelt.stats.inference.linear_model import Coding, Interactions, ModelDa
 from heartfelt.stats.inference.posthoc import Difference, Pairwise, PairwiseComparison
 from heartfelt.stats.inference.random_intercepts import (
     NO_ERROR,
+    TOO_LARGE,
     ContrastInference,
     FixedColumns,
+    first_independent,
     fixed_columns,
     grouped_columns,
     too_large,
@@ -55,7 +57,7 @@ from heartfelt.stats.ratings import Ratings
 from heartfelt.stats.reliability.components import bounded_components, component_bounds
 from heartfelt.stats.reml import CrossedSystem, RemlFit, maximise
 from heartfelt.stats.reml_blocks import Groups, arranged
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.triples import Floats, Ints, as_floats, id_array
 
 MOST_WORK = 7e10
 """Multiplications a step of the fit may take: those of 6,000 levels that cannot be eliminated."""
@@ -386,3 +388,31 @@ def _nothing(data: ModelData, random: Iterable[str], reason: str) -> MixedResult
         counts=data.counts,
         why_missing=reason,
     )
+
+
+def random_variances(
+    outcome: Column, cells: Sequence[Ints], random: Mapping[str, Column], *, precision: float = 1e-6
+) -> dict[str, float] | str:
+    """Variances of random intercepts and of the residual, the means of cells held constant; or why they cannot be estimated.
+
+    ``cells`` are codes of each row under one or more factors without interaction.
+    """
+    values = as_floats(outcome, "outcome")
+    groups: Groups = {}
+    for name, column in random.items():
+        names, codes, _ = coded(id_array(column), name)
+        groups[name] = (codes, len(names))
+    parts = [np.ones((values.size, 1))]
+    parts += [(codes[:, None] == np.arange(1, int(codes.max()) + 1)).astype(np.float64) for codes in cells]
+    matrix = np.hstack(parts)
+    matrix = np.ascontiguousarray(matrix[:, first_independent(matrix)])
+    order = arranged(groups, matrix.shape[1])
+    if order.work > MOST_WORK:
+        return TOO_LARGE
+    try:
+        fit = maximise(order.system(values, matrix), [0.3] * len(groups), precision=precision)
+    except np.linalg.LinAlgError:
+        return "the ratings do not determine the variances"
+    if fit.exact or not fit.converged:
+        return "no maximum of the likelihood was found"
+    return dict(zip([*order.groups, "residual"], fit.step.variances.tolist(), strict=True))

@@ -289,14 +289,11 @@ def _fitted(d: Ratings, cells: Ints | None, seed: int) -> CrossedFit | str:
     if reason is not None:
         return reason
     # Where raters gave one rating each they cannot be told from the residual, nor can items with one rating each.
-    singles = d.per_item.max() == 1, d.per_rater.max() == 1
-    merged = 1 if singles[1] else 0 if singles[0] else None
+    merged = 1 if d.per_rater.max() == 1 else 0 if d.per_item.max() == 1 else None
     sides = ((d.item, len(d.items), 0), (d.rater, len(d.raters), 1))
     retained = sorted((side for side in sides if side[2] != merged), key=lambda side: -side[1])
     order = tuple(position for _, _, position in retained)
-    groups = [(codes, size) for codes, size, _ in retained]
-    probed = len(groups) == 2 and groups[1][1] > DIRECT_LIMIT
-    system = ProbedSystem(d.value, groups, cells, seed=seed) if probed else CrossedSystem(d.value, groups, cells)
+    system = _system(d, [(codes, size) for codes, size, _ in retained], cells, seed)
     try:
         fit = maximise(system, _starting_ratios(d)[list(order)])
     except np.linalg.LinAlgError:
@@ -305,6 +302,12 @@ def _fitted(d: Ratings, cells: Ints | None, seed: int) -> CrossedFit | str:
         return EXACT
     reason = _undetermined(fit) if len(order) == 2 else None
     return CrossedFit(system=system, fit=fit, order=(*order, 2), counts=d.counts) if reason is None else reason
+
+
+def _system(d: Ratings, groups: list[tuple[Ints, int]], cells: Ints | None, seed: int) -> CrossedSystem:
+    if len(groups) == 2 and groups[1][1] > DIRECT_LIMIT:
+        return ProbedSystem(d.value, groups, cells, seed=seed)
+    return CrossedSystem(d.value, groups, cells)
 
 
 def _starting_ratios(d: Ratings) -> Floats:
