@@ -173,6 +173,7 @@ def bca(value: float, replicates: Floats, influence: Floats, confidence: float) 
     share = below / replicates.size
     squares = influence * influence
     spread = float(np.sum(squares))
+    # All replicates on one side of the value leave its bias without an estimate.
     if not 0 < share < 1 or spread <= 0:
         return None
     bias = _NORMAL.inv_cdf(share)
@@ -181,6 +182,7 @@ def bca(value: float, replicates: Floats, influence: Floats, confidence: float) 
     points = []
     for quantile in (_NORMAL.inv_cdf(tail), _NORMAL.inv_cdf(1 - tail)):
         shifted = bias + quantile
+        # Beyond this point the corrected quantile would turn back.
         if 1 - acceleration * shifted <= 0:
             return None
         points.append(_NORMAL.cdf(bias + shifted / (1 - acceleration * shifted)))

@@ -97,6 +97,7 @@ def _earlier(item, low, width, rater, rater_low, suspects, people):
     for k in suspects:
         i = uint64(item[k] - low)
         flagged[i] = 1
+        # Fibonacci hashing: the golden ratio spreads neighbouring keys, and its high bits are the mixed ones.
         key = int64(i * people + uint64(rater[k] - rater_low))
         at = (uint64(key) * _GOLDEN) >> shift
         while slots[at] >= 0 and slots[at] != key:
@@ -174,6 +175,7 @@ def moments(item, low, width, value, shift, table):
         x = float(value[k]) - shift
         if scored:
             x = table[uint64(x)]
+        # NaN and infinities less themselves are NaN: one comparison finds both.
         if x - x != 0.0:
             return False, 0, 0.0, 0.0, 0.0, 0, 0
         b = uint64(3) * uint64(item[k] - low)

@@ -223,6 +223,7 @@ def _maximise(first: Any, second: Any, sums: Any, ties: bool, at: Any, size: int
     matrix = np.empty((width, width))
     for _ in range(60):
         _add_pairs(first, second, sums, ties, at, slope, matrix)
+        # Only differences are known: a constant makes the information invertible and moves none of them.
         constant = np.trace(matrix[:size, :size]) / (size * size)
         matrix[:size, :size] += constant
         if not _solve(matrix, slope, step):

@@ -50,6 +50,7 @@ def flip_sums(values: Floats, resamples: int, state: Any) -> Floats:
         for i in range(values.size):
             if i % 64 == 0:
                 state += _GOLDEN
+                # One random word serves 64 signs.
                 bits = mix(state)
             total += values[i] if bits & np.uint64(1) else -values[i]
             bits >>= np.uint64(1)

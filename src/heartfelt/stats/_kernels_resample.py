@@ -59,6 +59,7 @@ def draw(state: Any, counts: Counts) -> Any:
         while done < words:
             block = min(_BLOCK, words - done)
             for k in range(block):
+                # Both halves of a random word choose a row, by multiplication in place of a slower remainder.
                 z = mix(state + np.uint64(k + 1) * _GOLDEN)
                 picked[k] = np.uint32(((z & _MASK) * size) >> _HALF)
                 picked[_BLOCK + k] = np.uint32(((z >> _HALF) * size) >> _HALF)

@@ -9,7 +9,7 @@ The usual intervals are analytic where that is exact or well studied: Fisher's z
 Spearman; Wilson (1927) for proportions; Zou and Donner (2008) for their mean (MOVER); F1 as ``2J / (1 + J)`` of the binomial
 proportion ``J = TP / (TP + FP + FN)``; the delta method for macro F1 (Takahashi et al. 2022); DeLong et al. (1988) for the ROC
 area; Student's t for the Brier score. The others, Kendall's tau-b, the concordance and the errors among them, have the
-jackknife (``heartfelt.stats.jackknife``), which holds with 15 items where Lin's variance and Student's t on the errors do not.
+``jackknife``, which holds with 15 items where Lin's variance and Student's t on the errors do not.
 Where pairs come in clusters (several clips of one system), use ``jackknife_metric`` or ``bootstrap_metric`` with ``group``.
 
 Interval and p-value of a difference come from one spread: rows, or whole clusters where ``group`` is given, are left out one

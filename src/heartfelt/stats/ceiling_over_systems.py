@@ -62,6 +62,7 @@ def system_ceiling(
     total = of_noise + of_means
     df = satterthwaite((of_noise, raters - 1), (of_means, systems - 1))
     draw = stream(seed, "system ceiling", "interval")
+    # On the log scale no variance is negative; with few degrees of freedom tails are heavy, and the clip keeps it finite.
     noises = noise * np.exp(np.clip(draw.standard_t(max(df, 1.0), OUTER), -30, 30) * math.sqrt(total))
     true = _true_means(means, np.minimum(noises, 1.0)[:, None], draw.standard_normal((OUTER, systems)))
     again = true[:, None] + np.sqrt(noises)[:, None, None] * draw.standard_normal((OUTER, INNER, systems))

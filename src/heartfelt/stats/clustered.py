@@ -5,9 +5,9 @@ contributions of each stimulus, each rater and each rater's answers about one st
 
     V = V(stimuli) + (1 + 4 / R) max(V(raters) - V(cells), 0)
 
-for R raters, with Student's t and Satterthwaite's degrees of freedom (:func:`heartfelt.stats.two_way_jackknife.two_way_variance`;
-Cameron, Gelbach & Miller 2011). Where there is a single rater only
-stimuli count, where there is a single stimulus only raters; the interval's name says so.
+for R raters, with Student's t and Satterthwaite's degrees of freedom (``two_way_jackknife.two_way_variance``; Cameron,
+Gelbach & Miller 2011). Where there is a single rater only stimuli count, where there is a single stimulus only raters;
+the interval's name says so.
 
 The interval of a share is that of Korn & Graubard (1998): Clopper and Pearson's at the effective sample size
 ``p (1 - p) / V``, made smaller by ``(z / t)^2``. Where all answers agree there is no variance, and the number of raters is the
@@ -59,6 +59,7 @@ class Crossed:
     @cached_property
     def _clusters(self) -> tuple[tuple[Ints, int], tuple[Ints, int], tuple[Ints, int]]:
         """Raters, stimuli, and each rater's answers about one stimulus: a code from 0 for every answer, and how many."""
+        # One number for each pair of rater and stimulus.
         cell = self.rater * (int(self.stimulus.max(initial=0)) + 1) + self.stimulus
         return _dense(self.rater), _dense(self.stimulus), _dense(cell)
 

@@ -112,6 +112,7 @@ def cluster_df(sizes: npt.NDArray[Any]) -> float:
 
     One less than the number of clusters where all are of one size.
     """
+    # The trace of the variance's quadratic form, squared, over that of its square (Bell and McCaffrey 2002).
     w = np.asarray(sizes, np.float64) / float(np.sum(sizes))
     c = (w / (1 - w)) ** 2
     ww, cw, s = float(w @ w), float(c @ w), float(c.sum())
@@ -127,6 +128,7 @@ def leave_out(metric: Metric, data: PairedValues, units: ResampledUnits) -> Floa
     """The metric without each unit in turn; NaN where it is then undefined."""
     kernel = metric.kernel(data)
     unit = np.arange(data.n) if units.codes is None else units.codes
+    # Counts of 0 and 1 are exact in single precision, and twice as many fit into the cache.
     kind = np.float32 if data.n < 2_000_000 else np.float64
     step = min(units.count, 32 if data.n > 50_000 else 512)
     out = np.empty(units.count)

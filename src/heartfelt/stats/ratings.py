@@ -108,6 +108,7 @@ def as_ratings(rater: Ids | Ratings, item: Ids = None, value: Values = None) -> 
 def refuse_repeats(t: Ratings) -> None:
     """Raise an InputError that names the first repeated (rater, item) pair."""
     cells = len(t.items) * len(t.raters)
+    # A table of all pairs is quicker than grouping where it is hardly larger than the ratings.
     if t.value.size <= cells <= 4 * t.value.size:
         key = t.item * len(t.raters) + t.rater
         times = np.bincount(key, minlength=cells)

@@ -186,6 +186,7 @@ def _cr2(line: _Line, codes: Ints) -> tuple[Floats, list[float]]:
     squares = _sums(np.column_stack([np.ones(x.size), x, x * x]), codes)
     within = squares[:, [0, 1, 1, 2]].reshape(-1, 2, 2)
     root = np.sqrt(line.inverse)
+    # Eigenvalues are the clusters' leverages; where one is 1 nothing is left of the residuals, and its direction drops out.
     share, turn = np.linalg.eigh(root @ within @ root)
     share = np.clip(share, 0.0, 1.0)
     free = np.where(share < 1 - 1e-10, 1 - share, np.inf)

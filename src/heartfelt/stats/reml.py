@@ -178,6 +178,7 @@ class CrossedSystem:
         right = root * (self._zy - np.bincount(self.levels, shrunk, minlength=self.order))
         solved = self._solved(at, root, shares, right)
         weighted_yy = self._yy - float(factor @ self._first_sums**2)
+        # Where everything is explained rounding may make the rest negative.
         quadratic = max(weighted_yy - solved.explained, 1e-15 * self._yy)
         variance = quadratic / self.df if residual is None else residual
         unexplained = self.y - self._fitted(root * solved.solution)
@@ -307,6 +308,7 @@ class ProbedSystem(CrossedSystem):
         z = residual / diagonal[:, None]
         direction = z.copy()
         rho = (residual * z).sum(0)
+        # The square of a relative residual of 1e-8.
         limit = 1e-16 * np.maximum((right * right).sum(0), 1e-300)
         for _ in range(500):
             if ((residual * residual).sum(0) <= limit).all():

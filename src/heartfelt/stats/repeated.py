@@ -68,6 +68,7 @@ class Repeats:
 
     def draws(self, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
         """The mean over repeats in each resample; two sets of repeats on the same rows get the same resamples."""
+        # The same seed draws the same rows for every repeat, which pairs them.
         parts = [replicates(self.metric, SamplingUnits(side, self.units), resamples, seed) for side in self._sides]
         return np.asarray(np.mean(parts, axis=0))
 

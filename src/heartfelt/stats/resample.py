@@ -143,6 +143,7 @@ def _draws(once: Resample, resampled_kinds: list[str], resamples: int, seed: int
         for kind in resampled_kinds:
             size = times[kind].size
             picks = generators[kind].integers(0, size, size)
+            # A resample is a weight for each level, so memory does not grow with how often one is drawn.
             times[kind] = np.bincount(picks, minlength=size).astype(np.float64)
         yield replace(once, rater_times=times["raters"], item_times=times["items"])
 

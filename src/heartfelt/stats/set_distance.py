@@ -211,6 +211,7 @@ def _in_span(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     centre = y.mean(axis=0, dtype=np.float64)
     pooled = np.vstack([x - centre, y - centre])
     if pooled.shape[1] > len(pooled):
+        # Fewer rows than dimensions span fewer: a rotation keeps all distances in as many columns as there are rows.
         pooled = np.asarray(np.linalg.qr(pooled.T, mode="r")).T
     return pooled[: len(x)], pooled[len(x) :]
 

@@ -149,6 +149,7 @@ def _cross_fitted(label: Floats, predicted: npt.NDArray[np.float64], codes: Ints
             fitted = _non_negative(gram, products)
             if not fitted.any():
                 fitted[top] = 1.0
+            # Folds are put side by side, so their combinations must have the same scale.
             fitted /= max(float(np.sqrt(fitted @ gram_of_all @ fitted)), 1e-12)
             once[0, inside], once[1, inside] = z[inside] @ fitted, z[inside, top]
             weights.append(fitted)

@@ -101,6 +101,7 @@ def no_concordance(
     name = "p-value, predictions turned upside down"
     codes = np.arange(len(courses)) if group is None else np.unique(group, return_inverse=True)[1]
     units = int(codes.max()) + 1 if codes.size else 0
+    # Every way to turn them is compared where there are few, which makes the p-value exact.
     exact = 2**units <= TURNS
     if exact:
         upright = (np.arange(2**units)[:, None] >> np.arange(units)) & 1 == 0

@@ -367,6 +367,7 @@ def _best_lags(rows: Floats, references: Floats, rate: float, longest: float) ->
     moments = rows.shape[1]
     most = min(round(longest * rate), moments // 2)
     best, where = np.zeros(rows.shape[0]), np.full(rows.shape[0], math.nan)
+    # From the shortest shift outwards, so that a longer one has to be better.
     for shift in sorted(range(-most, most + 1), key=abs):
         if moments - abs(shift) <= 2:
             continue

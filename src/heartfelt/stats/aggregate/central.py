@@ -118,6 +118,7 @@ def _weights(n: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     if n > EXACT_LIMIT:
         both = (lower + upper) / 2
         return both, both, zero, zero, zero
+    # The binomial coefficient as a product of two roots: neither factor overflows.
     half = np.exp(0.5 * (gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)))
     lower_weight = half * np.diff(grid**m)
     survival = half * (1.0 - grid) ** (n - m)

@@ -231,6 +231,7 @@ def _shrunk(squares: Floats, free: Floats, several: Bools, bias: Floats) -> tupl
     usable = several & (free > 0.5) & (squares > 0)
     if np.count_nonzero(usable) < 3 or float(free[several].mean()) < LEAST_FREEDOM:
         return np.where(several, pooled, lone), float("inf")
+    # Raters whose ratings leave no freedom say nothing of how inconsistencies vary.
     prior_freedom, scale = variance_prior(squares[usable] / free[usable], free[usable])
     if not np.isfinite(prior_freedom):
         return np.where(several, pooled, lone), prior_freedom

@@ -215,6 +215,7 @@ class _Em:
         factor = length / curve if curve > 0 else 1.0
         if factor <= 1.0:
             return
+        # SQUAREM: a leap along the two last steps, kept above a tenth of where they led, so that no share turns negative.
         leapt = [
             np.maximum(a + 2.0 * factor * r + factor**2 * v, 0.1 * c)
             for a, r, v, c in zip(start, first, bend, end, strict=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NotRequired, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,38 @@ OrderBounds: TypeAlias = Callable[[float], tuple[Floats, Floats]]
 EQUAL = 1e-12
 """Below this standard error, ratings are all equal."""
 ALL_EQUAL = "the ratings are all equal, so there is no spread to measure"
+
+
+class ItemJson(TypedDict):
+    """The number or category of an item as plain objects."""
+
+    item: object
+    value: object
+    standard_error: float | None
+    n_ratings: int
+    share: NotRequired[float | None]
+    why_missing: NotRequired[str]
+    why_no_interval: NotRequired[str]
+
+
+class ResultJson(TypedDict):
+    """An aggregation as plain objects."""
+
+    method: str
+    iterations: int
+    converged: bool
+    left_out: int
+    notes: list[str]
+    items: list[ItemJson]
+    raters: list[dict[str, object]]
+
+
+class CategoriesJson(ResultJson):
+    """An aggregation of categories as plain objects."""
+
+    categories: list[object]
+    priors: list[float] | None
+    log_likelihood: float | None
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -101,7 +133,7 @@ class Aggregate(ShortRepr):
             return point_estimate.without_interval(self.why_unbounded(i))
         return point_estimate.with_interval(low, high, self.interval, confidence)
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> ResultJson:
         """Plain objects for strict JSON: one row per item and per rater."""
         per_rater = {
             "bias": self.bias,
@@ -180,7 +212,7 @@ class CategoryConsensus(ShortRepr):
         low, high = clopper_pearson(np.rint(self.shares * n), n, tail)
         return np.where(n > 0, low, np.nan), np.where(n > 0, high, np.nan)
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> CategoriesJson:
         """Plain objects for strict JSON: one row per item and per rater."""
         items = _rows(self, self.values)
         for row, share in zip(items, self.shares, strict=True):
@@ -191,14 +223,15 @@ class CategoryConsensus(ShortRepr):
         raters = [
             {"rater": _plain(name), "confusion": table} for name, table in zip(self.raters, confusion, strict=False)
         ]
-        return _summary(self, items, raters) | {
+        return {
+            **_summary(self, items, raters),
             "categories": [_plain(c) for c in self.categories],
             "priors": None if self.priors is None else self.priors.tolist(),
             "log_likelihood": self.log_likelihood,
         }
 
 
-def _rows(result: Aggregate | CategoryConsensus, values: Iterable[Any]) -> list[dict[str, object]]:
+def _rows(result: Aggregate | CategoryConsensus, values: Iterable[Any]) -> list[ItemJson]:
     columns = zip(result.items, values, result.standard_errors, result.counts, strict=True)
     return [
         {"item": _plain(name), "value": _plain(value), "standard_error": _number(error), "n_ratings": int(count)}
@@ -207,8 +240,8 @@ def _rows(result: Aggregate | CategoryConsensus, values: Iterable[Any]) -> list[
 
 
 def _summary(
-    result: Aggregate | CategoryConsensus, items: list[dict[str, object]], raters: list[dict[str, object]]
-) -> dict[str, object]:
+    result: Aggregate | CategoryConsensus, items: list[ItemJson], raters: list[dict[str, object]]
+) -> ResultJson:
     return {
         "method": result.method,
         "iterations": result.iterations,

@@ -134,6 +134,7 @@ def _wave_axes(values: Floats) -> Iterator[Floats]:
     zero = int(values[0] == 0)
     s = np.log(values[zero:])
     s -= 0.5 * (s[0] + s[-1])
+    # The sum repeats itself with this period: the values' own span and room in which the kernel has died away.
     step = 2 * np.pi / (s[-1] - s[0] + _TAIL)
     w = step * np.arange(1, int(np.ceil(_TAIL / np.pi / step)) + 1)
     weight = 4 * step * w / np.sinh(np.pi * w)

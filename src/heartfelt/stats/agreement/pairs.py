@@ -66,7 +66,7 @@ class PairTable(ShortRepr):
         """Why a pair has no value, None where it has one."""
         return [_REASONS.get(at) for at in self.why.tolist()]
 
-    def to_json(self) -> list[dict[str, object]]:
+    def to_json(self) -> list[dict[str, Any]]:
         """Rows for strict JSON: ``null`` and a reason where there is no value."""
         shared, values = self.n_shared.tolist(), self.value.tolist()
         return [

@@ -90,6 +90,7 @@ def set_distances(ratings: Grouped, distance: str, raters: bool, seed: int) -> S
 
     def likeness(sets: Ints, weights: Floats, most: float) -> tuple[Floats, int]:
         chosen = _chosen(sets, start, members, width, rng, most)
+        # The sample stands for all, so that its likeness is scaled to their total weight.
         scale = weights.sum() / weights[chosen].sum()
         out = kernels.likeness_sums(sets, sets[chosen], weights[chosen] * scale, start, members, width, masi)
         return out, 0 if chosen.size == sets.size else chosen.size

@@ -2,7 +2,7 @@
 
 *Choices.* People answer the same pair differently. With q the long-run shares of first, tie and second among the answers to
 a pair, the best prediction of one more person's answer knows q and nothing about the person. Its expected scores, averaged
-over pairs, are the ceilings (m = q_first + q_tie / 2; the scores are those of :mod:`heartfelt.stats.comparison.prediction`):
+over pairs, are the ceilings (m = q_first + q_tie / 2; the scores are those of ``comparison.prediction``):
 
 | score | of one pair |
 |---|---|

@@ -51,6 +51,7 @@ def rank_concordance(rater: Ids, trial: Ids, item: Ids, rank: Values, *, confide
     for members, ranks in sets:
         centred = ranks - ranks.mean(axis=1, keepdims=True)
         total, size = centred.sum(axis=0), np.sqrt((centred**2).sum(axis=1))
+        # What the spread of the rank sums would be if all raters agreed.
         most_here = len(members) * float((size**2).sum())
         if most_here <= 0:
             continue

@@ -133,6 +133,7 @@ def count_triads(data: Comparisons, rows: Ints) -> Triads | None:
     above: dict[int, dict[int, int]] = {}
     for number, key in enumerate(keys.tolist()):
         above.setdefault(key // size, {})[key % size] = number
+    # A bound of the triads that costs no more than the pairs, before any is listed.
     least = sum(min(len(of), len(above.get(j, ()))) for of in above.values() for j in of)
     if least > TRIADS_AT_MOST:
         return None

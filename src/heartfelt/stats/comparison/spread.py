@@ -156,6 +156,7 @@ def covariance(
         alone = inverse @ answers.squares() @ inverse * (count / max(count - 1.0, 1.0))
     model = dispersion * _centred(inverse, answers)
     for part in (model, raters, stimuli, alone):
+        # Moves that are rounding would make intervals of no width look like knowledge.
         if part is not None and np.diag(part).max() < ROUNDING * np.diag(inverse).max():
             part[:] = 0.0
     return Covariance(

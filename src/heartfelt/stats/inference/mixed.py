@@ -194,6 +194,7 @@ def _marginal_means(
 
     def combination(weights: Floats, method: str) -> tuple[Estimate, Floats | None]:
         inside = inverse @ weights
+        # Outside the span of the rows a combination has no single least-squares answer.
         if float(np.abs(gram @ inside - weights).max()) > 1e-6:
             return Estimate.missing(NOT_ESTIMABLE, method, data.counts), None
         row = inside @ onto

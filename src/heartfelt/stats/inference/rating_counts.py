@@ -61,6 +61,7 @@ class _Layout:
         out = column - column.mean()
         for _ in range(_ROUNDS if len(self.groups) > 1 else 1):
             before = out
+            # Means of two groupings are taken out in turn until neither changes (alternating projections).
             for group in self.groups:
                 sizes = np.bincount(group)
                 out = out - (np.bincount(group, out) / np.maximum(sizes, 1))[group]

@@ -318,6 +318,7 @@ def _ratio(part: Part, remainder: Part) -> Bounds:
 def _rest_bounds(remainder: float, noise: float, spread: TwoWaySpread, confidence: float) -> Bounds:
     """Bounds of 1 / (1 + rest) by the jackknife on log(rest + noise)."""
     low, high = spread.bounds(math.log(remainder + noise), confidence)
+    # Beyond e^700 there is no number.
     ends = [max(math.exp(min(z, 700.0)) - noise, 0.0) for z in (high, low)]
     return 1.0 / (1.0 + ends[0]), 1.0 / (1.0 + ends[1])
 

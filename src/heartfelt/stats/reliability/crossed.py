@@ -246,6 +246,7 @@ class CrossedFit:
                     return None
                 remaining = max(2.0 * (limit - deviance) + float(slope @ solved[:, 1]), 0.0)
                 move = side * np.sqrt(remaining / reach) * solved[:, 0] - solved[:, 1]
+                # In logs a step of more than 1.5 leaves the region in which the quadratic model holds.
                 logs[free] += move * min(1.0, 1.5 / max(float(np.abs(move).max()), 1e-300))
                 if (logs[free] < logs[free].max() - 18.0).any() or not np.isfinite(logs).all():
                     return None

@@ -58,6 +58,7 @@ PANEL_DRAWS = 1_000
 
 def distinct_rows(counts: Matrix, seed: int) -> tuple[Matrix, Floats]:
     """Distinct rows of votes per category and how many items have each; of a sample where there are too many."""
+    # Random weights make one number of a row, which sorts much faster than rows do; equal rows stay equal.
     weights = np.random.Generator(np.random.PCG64(7)).integers(1, 2**62, counts.shape[1], dtype=np.int64)
     with np.errstate(over="ignore"):
         key = counts.astype(np.int64) @ weights
@@ -273,6 +274,7 @@ def _quadratic(likelihood: Matrix, items: Floats, mixed: Floats, slope: Floats, 
     towards = slope + curve @ weights
     root = cholesky(curve)
     aim = solve_triangular(root, towards, trans="T")
+    # A heavy row makes the weights add up to 1 without a constraint, which NNLS does not have.
     strong = 1e3 * np.sqrt(size)
     solved, _ = nnls(np.vstack([root, np.full(slope.size, strong)]), np.append(aim, strong), maxiter=50 * slope.size)
     total = float(solved.sum())
