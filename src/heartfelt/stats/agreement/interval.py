@@ -156,9 +156,8 @@ def with_bounds(
     if isinstance(bounds, str):
         return estimate.without_interval(bounds)
     low, high, careless = bounds
-    bounded = estimate.with_interval(
-        low, high, f"{name}, Student's t{f', {FOR_ALIKE}' if both else ''}", plan.confidence
-    )
+    for_whom = f", {FOR_ALIKE}" if both else ""
+    bounded = estimate.with_interval(low, high, f"{name}, Student's t{for_whom}", plan.confidence)
     bounded_estimate = replace(bounded, bound_if_careless=careless).for_future_raters(plan.future_raters)
     return bounded_estimate.informative(-1.0) if scale == "coefficient" else bounded_estimate
 

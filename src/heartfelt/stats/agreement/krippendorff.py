@@ -62,8 +62,8 @@ def alpha(
     is a list or set of members; the interval is a jackknife. ``future_raters="careless"`` widens the jackknife to
     ``bound_if_careless``.
     """
-    if level not in (*LEVELS, *SET_DISTANCES):
-        levels = (*LEVELS, *SET_DISTANCES)
+    levels = (*LEVELS, *SET_DISTANCES)
+    if level not in levels:
         raise InputError(f"No level of measurement is called {level!r}.", suggestion(str(level), levels))
     from heartfelt.stats.agreement import _kernels_resampling as kernels
 

@@ -97,8 +97,9 @@ def _rankings(
         )
     raters, trials, items = (code(column) for column in columns)
     answers: dict[tuple[int, int], dict[int, float]] = defaultdict(dict)
-    for rater_code, when, item_code, value in zip(raters.codes, trials.codes, items.codes, values, strict=True):
-        answers[int(rater_code), int(when)][int(item_code)] = float(value)
+    rows = zip(*(ids.codes.tolist() for ids in (raters, trials, items)), values.tolist(), strict=True)
+    for rater_code, when, item_code, value in rows:
+        answers[rater_code, when][item_code] = value
     by_set: dict[tuple[int, ...], dict[int, list[float]]] = defaultdict(dict)
     for (rater_code, _), ranked in answers.items():
         members = tuple(sorted(ranked))

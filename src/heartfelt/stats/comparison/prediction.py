@@ -23,6 +23,7 @@ gets wrong in all its pairs, so pairs that share one are not taken as independen
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -163,14 +164,7 @@ def predictions(
     if tie is not None and probability is None:
         raise InputError("A probability of a tie needs that of the first.", "Pass probability= as well.")
     values = as_floats(value)
-    names = {"difference": difference, "probability": probability, "tie": tie}
-    columns = {name: as_floats(column, name) for name, column in names.items() if column is not None}
-    for name, column in columns.items():
-        if column.size != values.size:
-            raise InputError(
-                f"The columns differ in length: {name} {column.size}, value {values.size}.",
-                "Pass one prediction per comparison.",
-            )
+    columns = _columns({"difference": difference, "probability": probability, "tie": tie}, values.size)
     complete = np.isfinite(np.vstack([values, *columns.values()])).all(axis=0)
     data = as_comparisons(rater, first, second, np.where(complete, values, np.nan), stimulus)
     check_choices(data.value)
@@ -190,6 +184,18 @@ def predictions(
     # 0.4, 0.2 and what is left of 1 are two sides as likely as each other, but for rounding.
     lean = np.where(np.abs(chance - second_chance) > 1e-12, chance - second_chance, 0.0)
     return Predicted(data=data, sets=sets, lean=lean, first=chance, tie=ties, confidence=confidence)
+
+
+def _columns(given: Mapping[str, Values], size: int) -> dict[str, Floats]:
+    """The predictions that were given, one for each comparison."""
+    columns = {name: as_floats(column, name) for name, column in given.items() if column is not None}
+    for name, column in columns.items():
+        if column.size != size:
+            raise InputError(
+                f"The columns differ in length: {name} {column.size}, value {size}.",
+                "Pass one prediction per comparison.",
+            )
+    return columns
 
 
 def _outcomes(predicted: Predicted, with_ties: bool) -> tuple[Floats, Floats]:
