@@ -335,7 +335,7 @@ def add_categories(start, code, width, inside, across):
 
 
 @compiled(interpret_below=SMALL)
-def taken(start, rater, code):
+def votes_leaving(start, rater, code):
     """Rater and category of everything that leaves with a rater (see ``add_scores``)."""
     taken_rater, taken_code = np.empty(2 * code.size, np.int64), np.empty(2 * code.size, np.int64)
     n = 0

@@ -215,15 +215,15 @@ def is_constant(column: Floats) -> bool:
 class Sorted:
     """Rows in the order of a column: ``order[starts[g]:starts[g + 1]]`` are the rows of its g-th distinct value.
 
-    ``place`` is each row's rank among the distinct values, from 0.
+    ``rank`` is each row's rank among the distinct values, from 0.
     """
 
     order: Ints
     starts: Ints
-    place: Ints
+    rank: Ints
 
     @property
-    def places(self) -> int:
+    def distinct(self) -> int:
         return int(self.starts.size - 1)
 
     @property
@@ -252,4 +252,4 @@ def correlation(x: Floats, y: Floats) -> float | None:
 def mid_ranks(column: Floats) -> Floats:
     """Ranks from 1, ties sharing their mean rank."""
     by = sort_rows(column)
-    return np.asarray((by.starts[1:] + by.starts[:-1] + 1)[by.place] / 2)
+    return np.asarray((by.starts[1:] + by.starts[:-1] + 1)[by.rank] / 2)

@@ -78,7 +78,7 @@ class JackknifeError:
         quantile = _bounds.t_quantile(confidence, self.df)
         if self.scale == "logit":
             return _bounds.score_interval(self.value, self.effective, quantile)
-        return SCALES[self.scale].interval(_place(self.scale, self.value), quantile * self.error)
+        return SCALES[self.scale].interval(_on_scale(self.scale, self.value), quantile * self.error)
 
     def p(self, at: float) -> float | None:
         """Two-sided p-value of the hypothesis that the true value is ``at``: below 1 - confidence where
@@ -90,7 +90,7 @@ class JackknifeError:
             spread = math.sqrt(max(at * (1 - at), 0.0) / self.effective)
             gap = abs(self.value - at)
         else:
-            spread, gap = self.error, abs(_place(self.scale, self.value) - _place(self.scale, at))
+            spread, gap = self.error, abs(_on_scale(self.scale, self.value) - _on_scale(self.scale, at))
         if spread == 0:
             return 0.0 if gap > 0 else 1.0
         return _bounds.p_of_t(gap / spread, self.df)
@@ -100,7 +100,7 @@ class JackknifeError:
         return _bounds.bounded(point_estimate, self.bounds(confidence), self.name, confidence, self.why_none or "")
 
 
-def _place(scale: Transform, value: float) -> float:
+def _on_scale(scale: Transform, value: float) -> float:
     """A value's place on its scale, a hair inside the ends."""
     inside = {"fisher": (-1 + 1e-15, 1 - 1e-15), "log": (1e-300, math.inf)}.get(scale, (-math.inf, math.inf))
     return float(SCALES[scale].to(min(max(value, inside[0]), inside[1])))

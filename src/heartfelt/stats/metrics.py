@@ -208,13 +208,13 @@ def _sorted_kernel(name: str, columns: Callable[[PairedValues], tuple[Any, ...]]
 
 
 def _ranks(data: PairedValues) -> tuple[Any, ...]:
-    return data.by_x.order, data.by_x.starts, data.by_y.place, data.by_y.places
+    return data.by_x.order, data.by_x.starts, data.by_y.rank, data.by_y.distinct
 
 
 def _spearman_influence(data: PairedValues) -> Floats:
     """With mid-ranks, including the ranks' own dependence on the sample."""
     x, y = data.by_x, data.by_y
-    u, v = ((np.cumsum(by.sizes) - 0.5 * by.sizes)[by.place] / data.n - 0.5 for by in (x, y))
+    u, v = ((np.cumsum(by.sizes) - 0.5 * by.sizes)[by.rank] / data.n - 0.5 for by in (x, y))
     xx, yy, xy = float(np.mean(u * u)), float(np.mean(v * v)), float(np.mean(u * v))
     value = xy / np.sqrt(xx * yy)
     cross = u * v + _mean_above(x, v) + _mean_above(y, u) - 3 * xy
@@ -225,17 +225,17 @@ def _spearman_influence(data: PairedValues) -> Floats:
 
 def _mean_above(column: Sorted, values: Floats) -> Floats:
     """Per row: mean of ``values`` over rows above it in ``column``, ties counting half."""
-    per_place = np.bincount(column.place, weights=values, minlength=column.places)
+    per_place = np.bincount(column.rank, weights=values, minlength=column.distinct)
     above = per_place.sum() - np.cumsum(per_place)
-    return np.asarray((above + 0.5 * per_place)[column.place] / values.size)
+    return np.asarray((above + 0.5 * per_place)[column.rank] / values.size)
 
 
 def _kendall_influence(data: PairedValues) -> Floats:
     from heartfelt.stats._kernels_resample import kendall_scores
 
     x, y = data.by_x, data.by_y
-    scores = kendall_scores(x.order, x.starts, y.place, y.places) / data.n
-    free_x, free_y = 1 - x.sizes[x.place] / data.n, 1 - y.sizes[y.place] / data.n
+    scores = kendall_scores(x.order, x.starts, y.rank, y.distinct) / data.n
+    free_x, free_y = 1 - x.sizes[x.rank] / data.n, 1 - y.sizes[y.rank] / data.n
     net, mean_x, mean_y = float(scores.mean()), float(free_x.mean()), float(free_y.mean())
     root = np.sqrt(mean_x * mean_y)
     lean = (free_x - mean_x) / mean_x + (free_y - mean_y) / mean_y
@@ -350,29 +350,29 @@ def _scores(data: PairedValues) -> tuple[Any, ...]:
 def _auroc_influence(data: PairedValues) -> Floats:
     """DeLong's placement values."""
     by = data.by_y
-    yes = np.bincount(by.place, weights=data.x, minlength=by.places)
+    yes = np.bincount(by.rank, weights=data.x, minlength=by.distinct)
     no = by.sizes - yes
     positives, negatives = float(yes.sum()), float(no.sum())
     won = (np.cumsum(no) - 0.5 * no) / negatives
     lost_to = (positives - np.cumsum(yes) + 0.5 * yes) / positives
     value = float(np.sum(yes * won)) / positives
-    up = (won[by.place] - value) * data.n / positives
-    down = (lost_to[by.place] - value) * data.n / negatives
+    up = (won[by.rank] - value) * data.n / positives
+    down = (lost_to[by.rank] - value) * data.n / negatives
     return np.where(data.x, up, down)
 
 
 def _average_precision_influence(data: PairedValues) -> Floats:
     by = data.by_y
-    yes = np.bincount(by.place, weights=data.x, minlength=by.places)
+    yes = np.bincount(by.rank, weights=data.x, minlength=by.distinct)
     no = by.sizes - yes
     true, false = (side[::-1].cumsum()[::-1] for side in (yes, no))
     called = true + false
     precision = true / called
     positives = float(yes.sum())
     value = float(np.sum(yes * precision)) / positives
-    gained = np.cumsum(yes * false / called**2)[by.place]
-    lost = np.cumsum(yes * true / called**2)[by.place]
-    pull = np.where(data.x, precision[by.place] - value + gained, -lost)
+    gained = np.cumsum(yes * false / called**2)[by.rank]
+    lost = np.cumsum(yes * true / called**2)[by.rank]
+    pull = np.where(data.x, precision[by.rank] - value + gained, -lost)
     return np.asarray(pull * data.n / positives)
 
 

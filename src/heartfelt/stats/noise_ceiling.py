@@ -151,7 +151,7 @@ class _Work:
     confidence: float
     seed: int
 
-    def _plain(self, value: float, method: str) -> Estimate:
+    def _point_estimate(self, value: float, method: str) -> Estimate:
         return Estimate(value=value, method=method, confidence=self.confidence, counts=self.d.counts)
 
     def overall(self) -> tuple[Estimate, HalfPanels | None]:
@@ -221,7 +221,7 @@ class _Work:
 
     def _at_limit(self, value: float, method: str) -> Estimate:
         """A value of 1, or an error of 0, with the one-sided bound that perfect agreement gives."""
-        point_estimate = self._plain(value, method)
+        point_estimate = self._point_estimate(value, method)
         if self.metric in CATEGORY_METRICS:
             if value != 1.0:
                 return point_estimate.without_interval("the value is at its limit")
@@ -255,7 +255,7 @@ class _Work:
             moved = math.nan if without is None else scale.to(without)
             return moved if math.isfinite(moved) else None
 
-        point_estimate = self._plain(value, method)
+        point_estimate = self._point_estimate(value, method)
         spread = group_variance(self.d, scaled, GROUPS, self.seed)
         if spread is None:
             return point_estimate.without_interval("too few items or raters to leave groups of them out")

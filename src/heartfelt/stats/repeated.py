@@ -131,10 +131,10 @@ def _bounded(
     seed: int,
     other_repeats: Repeats | None = None,
 ) -> Estimate:
-    def drawn() -> Floats:
+    def replicated() -> Floats:
         draws = repeats.draws(resamples, seed)
         return draws if other_repeats is None else np.asarray(draws - other_repeats.draws(resamples, seed))
 
     point_estimate = Estimate(value=value, method=name, counts=repeats.counts)
     how = chosen_interval("auto", repeats.sample, resamples)
-    return bounded_metric(point_estimate, repeats.sample, how, pull, confidence, transform, drawn)
+    return bounded_metric(point_estimate, repeats.sample, how, pull, confidence, transform, replicated)

@@ -215,11 +215,11 @@ def bootstrap_difference(
     how = chosen_interval("auto", samples[0], resamples)
     pull = units.sums(chosen.influence(data) - chosen.influence(second_data))
 
-    def drawn() -> Floats:
+    def replicated() -> Floats:
         first_values, right = (replicates(chosen, sample, resamples, seed) for sample in samples)
         return np.asarray(first_values - right)
 
-    return bounded_metric(point_estimate, samples[0], how, pull, confidence, "identity", drawn)
+    return bounded_metric(point_estimate, samples[0], how, pull, confidence, "identity", replicated)
 
 
 def bounded_metric(

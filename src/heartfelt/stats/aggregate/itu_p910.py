@@ -109,9 +109,9 @@ def p910(
         values=quality + centre,
         standard_errors=standard_errors,
         method=METHOD + (", leverage-corrected" if leverage else "") + ON_LEVEL,
-        bias=_own(bias, several),
-        bias_standard_errors=_own(1.0 / np.sqrt(per_rater * weight), several),
-        inconsistency=_own(spread, several),
+        bias=_of_several(bias, several),
+        bias_standard_errors=_of_several(1.0 / np.sqrt(per_rater * weight), several),
+        inconsistency=_of_several(spread, several),
         iterations=iterations,
         converged=bool(change < tolerance),
         notes=_notes(s, several, np.maximum(spread, floor), bool(change < tolerance), limit),
@@ -162,9 +162,9 @@ def _shrunken(s: SortedRatings, centre: float) -> Aggregate:
         values=quality + shift + centre,
         standard_errors=np.sqrt(errors),
         method=method,
-        bias=_own(bias - shift, several),
-        bias_standard_errors=_own(np.sqrt(np.maximum(spread, 0.0)), several),
-        inconsistency=_own(np.sqrt(variance), several),
+        bias=_of_several(bias - shift, several),
+        bias_standard_errors=_of_several(np.sqrt(np.maximum(spread, 0.0)), several),
+        inconsistency=_of_several(np.sqrt(variance), several),
         iterations=rounds,
         converged=converged,
         notes=_notes(s, several, np.sqrt(variance), converged, rounds),
@@ -174,7 +174,7 @@ def _shrunken(s: SortedRatings, centre: float) -> Aggregate:
     )
 
 
-def _own(parameter: Floats, several: Bools) -> Floats:
+def _of_several(parameter: Floats, several: Bools) -> Floats:
     """A rater parameter, NaN for raters with one rating."""
     return np.where(several, parameter, np.nan)
 

@@ -143,7 +143,7 @@ class Aggregate(ShortRepr):
             "balance": self.balance,
         }
         raters = [
-            {"rater": _plain(name)}
+            {"rater": _json_value(name)}
             | {key: _number(column[r]) for key, column in per_rater.items() if column is not None}
             | ({"rejected": bool(self.rejected[r])} if self.rejected is not None else {})
             for r, name in enumerate(self.raters)
@@ -221,11 +221,12 @@ class CategoryConsensus(ShortRepr):
                 row["why_missing"] = self.why_missing
         confusion = () if self.confusion is None else self.confusion.tolist()
         raters = [
-            {"rater": _plain(name), "confusion": table} for name, table in zip(self.raters, confusion, strict=False)
+            {"rater": _json_value(name), "confusion": table}
+            for name, table in zip(self.raters, confusion, strict=False)
         ]
         return {
             **_summary(self, items, raters),
-            "categories": [_plain(c) for c in self.categories],
+            "categories": [_json_value(c) for c in self.categories],
             "priors": None if self.priors is None else self.priors.tolist(),
             "log_likelihood": self.log_likelihood,
         }
@@ -234,7 +235,12 @@ class CategoryConsensus(ShortRepr):
 def _rows(result: Aggregate | CategoryConsensus, values: Iterable[Any]) -> list[ItemJson]:
     columns = zip(result.items, values, result.standard_errors, result.counts, strict=True)
     return [
-        {"item": _plain(name), "value": _plain(value), "standard_error": _number(error), "n_ratings": int(count)}
+        {
+            "item": _json_value(name),
+            "value": _json_value(value),
+            "standard_error": _number(error),
+            "n_ratings": int(count),
+        }
         for name, value, error, count in columns
     ]
 
@@ -257,7 +263,7 @@ def _number(x: Any) -> float | None:
     return float(x) if np.isfinite(x) else None
 
 
-def _plain(x: Any) -> Any:
+def _json_value(x: Any) -> Any:
     if isinstance(x, np.generic):
         x = x.item()
     if isinstance(x, float) and not np.isfinite(x):

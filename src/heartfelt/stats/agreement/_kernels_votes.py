@@ -138,7 +138,7 @@ def chance_influence(cast, credit, slope, level, facts, people, fixed):
 
 
 @compiled
-def _others(n, top, tops, runner_up, leader, c):
+def _majority_of_others(n, top, tops, runner_up, leader, c):
     """The single most frequent category among the votes other than one for ``c`` (``n`` of them), or -1."""
     if n == top:
         if tops == 1:
@@ -201,7 +201,7 @@ def _contributions(kind, count, cats, d, m, prior, space):
         n = count[c]
         if n == 0:
             continue
-        truth = _others(n, top, tops, runner_up, leader, c)
+        truth = _majority_of_others(n, top, tops, runner_up, leader, c)
         if truth == -2:
             truth = second_leader if c == leader else leader
         if truth == -1:

@@ -98,7 +98,7 @@ def grouped(
     from heartfelt.stats import _kernels_agreement as kernels
     from heartfelt.stats._kernels_reliability import group
 
-    value_column = plain(as_floats(value)) if numbers else as_array(value)
+    value_column = contiguous(as_floats(value)) if numbers else as_array(value)
     items = ids(item, "item")
     raters = IdCodes(np.empty(0, np.int64), ()) if rater is None else ids(rater, "rater")
     rater_column = {} if rater is None else {"rater": raters.codes}
@@ -182,7 +182,7 @@ def ids(column: Any, kind: str) -> IdCodes:
     """Code ids; whole numbers of a small span keep their gaps, which costs nothing."""
     array = as_array(column) if is_whole(column) else np.empty(0)
     if array.size and array.dtype.kind in "iu" and array.dtype != np.uint64:
-        integers = plain(array.astype(np.int64, copy=False))
+        integers = contiguous(array.astype(np.int64, copy=False))
         low, high = int(integers.min()), int(integers.max())
         if high - low < max(4 * integers.size, 1024):
             return IdCodes(integers - low if low else integers, range(low, high + 1))
@@ -199,7 +199,7 @@ def is_whole(column: Any) -> bool:
     return kind is not None and getattr(kind, "kind", str(kind)[:1].lower()) in ("i", "u")
 
 
-def plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def contiguous(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The array laid out as compiled loops expect it, copied only when it is strided or read-only."""
     return np.require(array, requirements=["C", "W"])
 

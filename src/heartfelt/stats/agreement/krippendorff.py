@@ -27,8 +27,8 @@ import numpy.typing as npt
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats._bounds import percentile
 from heartfelt.stats._paired import same_length
-from heartfelt.stats.agreement.distance import LEVELS, RatingDistances, distances, midranks, place
-from heartfelt.stats.agreement.grouped import Grouped, Prior, differences_in, duplicate, grouped, is_whole, plain
+from heartfelt.stats.agreement.distance import LEVELS, RatingDistances, distances, midranks, placed
+from heartfelt.stats.agreement.grouped import Grouped, Prior, contiguous, differences_in, duplicate, grouped, is_whole
 from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
 from heartfelt.stats.agreement.sets import SET_DISTANCES, SetDistances, as_sets, prior_sets, set_distances
 from heartfelt.stats.estimate import Estimate, FutureRaters
@@ -108,7 +108,7 @@ def _jackknife(estimate: Estimate, ratings: Grouped, parts: RatingDistances, pla
     from heartfelt.stats.agreement import _kernels_resampling as kernels
 
     by_item, by_rater, taken_away, cells, first, second = kernels.deletions(
-        ratings.start, ratings.rater, parts.inside, parts.across, parts.own, ratings.prior
+        ratings.start, ratings.rater, parts.inside, parts.across, parts.by_rater, ratings.prior
     )
     used = ratings.sizes >= 2
     present = taken_away > 0
@@ -149,7 +149,7 @@ def _resampled(
     from heartfelt.stats import _kernels_agreement as shared
     from heartfelt.stats.agreement import _kernels_resampling as kernels
 
-    codes, scores = place(ratings, level)
+    codes, scores = placed(ratings, level)
     kind = {"nominal": 0, "ordinal": 2}.get(level, 1)
     scores = scores - scores.mean(axis=0)
     tiny = 1e-12 * (float(np.square(scores).max()) if kind == 1 else 1.0)
@@ -177,8 +177,8 @@ def _quick(rater: Any, item: Any, value: Any, level: str) -> tuple[dict[str, int
     columns = {"item": item} | ({} if rater is None else {"rater": rater})
     if level == "ratio" or not all(map(is_whole, columns.values())):
         return None
-    ids = {name: plain(as_array(column)) for name, column in columns.items()}
-    items, raters, values = ids["item"], ids.get("rater"), plain(as_array(value))
+    ids = {name: contiguous(as_array(column)) for name, column in columns.items()}
+    items, raters, values = ids["item"], ids.get("rater"), contiguous(as_array(value))
     same_length({"item": items, "value": values, **ids})
     if not items.size or values.dtype.kind not in "iuf" or any(column.dtype != np.int64 for column in ids.values()):
         return None

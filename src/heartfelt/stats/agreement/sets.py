@@ -100,7 +100,7 @@ def set_distances(ratings: Grouped, distance: str, raters: bool, seed: int) -> S
     by_set[every] = count.sum() - alike
     across[used] = by_set[code[used]]
     if raters:
-        taken_rater, taken_code = shared.taken(ratings.start, ratings.rater, code)
+        taken_rater, taken_code = shared.votes_leaving(ratings.start, ratings.rater, code)
         pairs, times = np.unique(taken_rater * kinds + taken_code, return_counts=True)
         ends = np.searchsorted(pairs, np.arange(people + 1) * kinds)
         for rater in range(people):
@@ -109,7 +109,7 @@ def set_distances(ratings: Grouped, distance: str, raters: bool, seed: int) -> S
                 weights = times[own_pairs].astype(np.float64)
                 alike, _ = likeness(pairs[own_pairs] - rater * kinds, weights, MOST_PAIRS / people)
                 rater_sums[rater, 3] = weights.sum() ** 2 - weights @ alike
-    return SetDistances(inside=inside, across=across, own=rater_sums, sampled=sampled, kinds=every.size)
+    return SetDistances(inside=inside, across=across, by_rater=rater_sums, sampled=sampled, kinds=every.size)
 
 
 def _coded(sets: list[frozenset[Any]]) -> tuple[Ints, Ints, int]:

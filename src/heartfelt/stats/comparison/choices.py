@@ -60,10 +60,9 @@ class Choices:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Answers:
-    """The rows of a long table of sets, grouped by answer: where each begins, and its rows in the order given by a key."""
+    """The rows of a long table of sets, grouped by answer: where each begins, and its rows in the order of their values."""
 
     starts: Ints
-    order: Ints
     item: Ints
     value: Floats
     names: Sequence[Any]
@@ -126,7 +125,6 @@ def _answers(rater: Ids, trial: Ids, item: Ids, value: Values, name: str, stimul
         )
     return _Answers(
         starts=np.append(starts, values.size).astype(np.int64),
-        order=order,
         item=items.codes[order],
         value=values[order],
         names=items.names,

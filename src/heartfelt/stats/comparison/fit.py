@@ -207,7 +207,7 @@ class _Point:
     slope: Floats
     matrix: Floats
     crosses: Floats
-    own: Floats
+    border: Floats
 
 
 def fit(problem: StrengthProblem) -> StrengthFit:
@@ -265,7 +265,7 @@ def _point(problem: StrengthProblem, at: Floats) -> _Point:
         slope, matrix = scatter(problem, parts.slope), laplacian(cells, parts.curvature, size)
         slopes, crosses, border = border_columns(problem, parts)
     slope, matrix = regularised(problem.penalty, strengths, slope, matrix)
-    return _Point(at=at, slope=np.concatenate([slope, slopes]), matrix=matrix, crosses=crosses, own=border)
+    return _Point(at=at, slope=np.concatenate([slope, slopes]), matrix=matrix, crosses=crosses, border=border)
 
 
 def _start(problem: StrengthProblem) -> Floats:
@@ -291,8 +291,8 @@ def _step(problem: StrengthProblem, point: _Point) -> Floats:
     solved = solve(point.matrix, np.column_stack([slope, point.crosses.T]))
     if not problem.borders:
         return solved[:, 0]
-    reduced = point.own - point.crosses @ solved[:, 1:]
-    if np.linalg.eigvalsh(reduced)[0] <= FLAT * np.diag(point.own).max():
+    reduced = point.border - point.crosses @ solved[:, 1:]
+    if np.linalg.eigvalsh(reduced)[0] <= FLAT * np.diag(point.border).max():
         # As where one side never lost but for ties: strengths and the tie parameter grow together.
         raise np.linalg.LinAlgError("the strengths explain what the order effect or the tie parameter explains")
     border = np.linalg.solve(reduced, slopes - point.crosses @ solved[:, 0])

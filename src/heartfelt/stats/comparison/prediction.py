@@ -186,9 +186,9 @@ def predictions(
     return Predicted(data=data, sets=sets, lean=lean, first=chance, tie=ties, confidence=confidence)
 
 
-def _columns(given: Mapping[str, Values], size: int) -> dict[str, Floats]:
+def _columns(predictions: Mapping[str, Values], size: int) -> dict[str, Floats]:
     """The predictions that were given, one for each comparison."""
-    columns = {name: as_floats(column, name) for name, column in given.items() if column is not None}
+    columns = {name: as_floats(column, name) for name, column in predictions.items() if column is not None}
     for name, column in columns.items():
         if column.size != size:
             raise InputError(

@@ -43,6 +43,7 @@ from heartfelt.stats.triples import Floats, Ids, Ints, Values
 from heartfelt.streams import stream
 
 COVARIANCE_AT_MOST = 3_000
+_ALL_TIES = "every comparison within its connected group was a tie"
 BLOCK = 1_000_000
 
 
@@ -73,9 +74,9 @@ class Strengths:
     """The places in ``names`` that the covariance is about."""
 
     def strength(self, name: Any) -> Estimate:
-        return self.strengths[self._place(name)]
+        return self.strengths[self._index(name)]
 
-    def _place(self, name: Any) -> int:
+    def _index(self, name: Any) -> int:
         if name not in self.names:
             raise InputError(
                 f"No contestant is called {name!r}.", suggestion(str(name), [str(n) for n in self.names], "Names")
@@ -84,7 +85,7 @@ class Strengths:
 
     def difference(self, first: Any, second: Any, confidence: float = 0.95) -> TestedEffect:
         """How much stronger one contestant is than another, with a test of equality."""
-        a, b = self._place(first), self._place(second)
+        a, b = self._index(first), self._index(second)
         for contestant in (a, b):
             if self.strengths[contestant].is_missing:
                 reason = self.strengths[contestant].why_missing or ""
@@ -212,9 +213,7 @@ def _estimate(
     tied = inner.value == 0.5
     with_tie = link.ties and bool(tied.any())
     if with_tie and not penalty and bool(tied.all()):
-        return report.nothing(
-            "", [why or "every comparison within its connected group was a tie" for why in linked.why]
-        )
+        return report.nothing("", [reason or _ALL_TIES for reason in linked.why])
     # Without ties both models of ties are Bradley and Terry's.
     used = BRADLEY_TERRY if link.ties and not with_tie else link
     problem = StrengthProblem(

@@ -200,16 +200,16 @@ def _concordances(x: Floats, y: Floats, exact: bool, resamples: int, seed: int) 
     first, second = sort_rows(x), sort_rows(y)
     if exact:
         lower, upper = np.triu_indices(x.size, 1)
-        signs = np.sign(first.place[lower] - first.place[upper])
-        shuffled = second.place[np.array(list(permutations(range(x.size))))]
+        signs = np.sign(first.rank[lower] - first.rank[upper])
+        shuffled = second.rank[np.array(list(permutations(range(x.size))))]
         values = (np.sign(shuffled[:, lower] - shuffled[:, upper]) @ signs).astype(np.float64)
-        return float(np.sign(second.place[lower] - second.place[upper]) @ signs), values
+        return float(np.sign(second.rank[lower] - second.rank[upper]) @ signs), values
     from heartfelt.stats._kernels_permutation import shuffle_concordance
     from heartfelt.stats._kernels_resample import kendall_scores
 
-    observed = kendall_scores(first.order, first.starts, second.place, second.places).sum() / 2
+    observed = kendall_scores(first.order, first.starts, second.rank, second.distinct).sum() / 2
     state = _state(seed, "concordance")
-    return float(observed), shuffle_concordance(second.place, first.order, first.starts, resamples, state)
+    return float(observed), shuffle_concordance(second.rank, first.order, first.starts, resamples, state)
 
 
 def _state(seed: int, name: str) -> Any:

@@ -230,8 +230,8 @@ def _bounded(
     if rated and df < columns:
         return point_estimate.without_interval(f"a {ask.what} needs ratings of at least {columns + 1} raters and items")
     if rated:
-        others = [(many, freedom)] if many else []
-        freedom = _bounds.satterthwaite((rated, df - columns + 1), *others)
+        of_unrated = [(many, freedom)] if many else []
+        freedom = _bounds.satterthwaite((rated, df - columns + 1), *of_unrated)
     return _bounds.with_t(point_estimate, math.sqrt(total), freedom, interval, ask.confidence)
 
 

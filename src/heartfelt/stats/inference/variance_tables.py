@@ -151,7 +151,7 @@ def _squares(model: linear_model.Reduced, data: ModelData, type: SquaresType) ->
         if type == 3 and over:
             out.append((None, 0, f"{over[0]} has empty cells, where type III tests no clear hypothesis"))
             continue
-        names = ["", *(base.name for base in _given(data.terms, index, type))]
+        names = ["", *(base.name for base in _base_terms(data.terms, index, type))]
         square, df = linear_model.added(model, names, term.name)
         columns = linear_model.width(term, data)
         if df == 0:
@@ -164,12 +164,12 @@ def _squares(model: linear_model.Reduced, data: ModelData, type: SquaresType) ->
     return out, notes
 
 
-def _given(terms: tuple[Term, ...], index: int, type: SquaresType) -> Iterator[Term]:
+def _base_terms(terms: tuple[Term, ...], index: int, type: SquaresType) -> Iterator[Term]:
     """The terms that the one at ``index`` is added to."""
     term = terms[index]
-    for place, other in enumerate(terms):
-        if {1: place < index, 2: not other.contains(term), 3: other != term}[type]:
-            yield other
+    for position, base in enumerate(terms):
+        if {1: position < index, 2: not base.contains(term), 3: base != term}[type]:
+            yield base
 
 
 def _row(effect: str, square: float | None, df: int, why_missing: str | None, frame: _Frame) -> AnovaRow:

@@ -44,34 +44,36 @@ UNDETERMINED = "the design does not determine the components"
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """``top . v``, or its share ``top . v / (top . v + rest . v)`` where ``rest`` is given."""
+    """``top . v``, or its share ``top . v / (top . v + rest . v)`` where ``remainder`` is given."""
 
     top: tuple[float, float, float]
-    rest: tuple[float, float, float] | None = None
+    remainder: tuple[float, float, float] | None = None
 
     @property
     def positions(self) -> tuple[list[int], list[int] | None]:
         """Which variances count above the line, and below it besides."""
-        above, *below = ([j for j in range(3) if part[j] > 0] for part in (self.top, self.rest) if part is not None)
+        above, *below = (
+            [j for j in range(3) if part[j] > 0] for part in (self.top, self.remainder) if part is not None
+        )
         return above, below[0] if below else None
 
     def value(self, variances: Floats) -> float:
         top = float(np.dot(self.top, variances))
-        if self.rest is None:
+        if self.remainder is None:
             return top
-        total = top + float(np.dot(self.rest, variances))
+        total = top + float(np.dot(self.remainder, variances))
         return top / total if total > 0 else 0.0
 
     def gradient(self, variances: Floats) -> Floats:
         """Derivative of the log of the quantity (of its odds for a share) in the variances."""
         out: Floats = np.array(self.top) / float(np.dot(self.top, variances))
-        if self.rest is not None:
-            out = out - np.array(self.rest) / float(np.dot(self.rest, variances))
+        if self.remainder is not None:
+            out = out - np.array(self.remainder) / float(np.dot(self.remainder, variances))
         return out
 
     def shifted(self, value: float, by: float) -> float:
         """The value moved by ``by`` on the log (odds) scale."""
-        if self.rest is None:
+        if self.remainder is None:
             return value * float(np.exp(by))
         return 1.0 / (1.0 + (1.0 - value) / value * float(np.exp(-by)))
 
@@ -118,7 +120,7 @@ class CrossedFit:
     def missing_reason(self, quantity: Quantity) -> str | None:
         """Why the quantity cannot be read off, or None."""
         if self.merged is not None:
-            for weights in (quantity.top, quantity.rest):
+            for weights in (quantity.top, quantity.remainder):
                 if weights is not None and weights[self.merged] != weights[2]:
                     return self.why_merged
         return None
@@ -153,7 +155,7 @@ class CrossedFit:
         from scipy.special import ndtri
 
         value = quantity.value(self.variances)
-        if value <= 0.0 or (quantity.rest is not None and value >= 1.0):
+        if value <= 0.0 or (quantity.remainder is not None and value >= 1.0):
             return None
         covariance = np.zeros((3, 3))
         covariance[np.ix_(self.order, self.order)] = self.fit.covariance
@@ -187,13 +189,13 @@ class CrossedFit:
         self, quantity: Quantity, limit: float, side: float, zero: int, present: npt.NDArray[np.bool_]
     ) -> float | None:
         """The end on the edge where the variance at a position is zero; None where the edge is not within the limit."""
-        edge = self._held(zero) if self._reaches(limit, zero) else None
+        edge = self._edge_fit(zero) if self._reaches(limit, zero) else None
         free = present & (np.arange(3) != zero)
         if edge is None or not all(free[part].any() for part in quantity.positions if part is not None):
             return None
         return self._follow(quantity, limit, side, self._start(self._placed(edge), free), free)
 
-    def _held(self, *zero: int) -> RemlFit | None:
+    def _edge_fit(self, *zero: int) -> RemlFit | None:
         """The best fit with the variances at these positions held at zero; None where there is none."""
         key = frozenset(zero)
         if key not in self._edges:
@@ -208,7 +210,7 @@ class CrossedFit:
         """Whether these variances may all be zero within the limit of the deviance."""
         if not set(zero) <= set(self.order[:-1]):
             return False
-        edge = self._held(*zero)
+        edge = self._edge_fit(*zero)
         return edge is not None and edge.step.deviance - self.fit.step.deviance <= limit
 
     def _at(self, variances: Floats) -> tuple[float, Floats, Floats]:
