@@ -141,7 +141,7 @@ EQUIVALENT: dict[str, str] = {
     "stats/reliability/vote_mixture.py: 1.0 / likelihood.shape[1] -> 1.0 * likelihood.shape[1]": (
         "the weights are divided by their sum"
     ),
-    "stats/reliability/_splits.py: of_x > 1e-12 * xx -> of_x >= 1e-12 * xx": "what counts as rounding",
+    "stats/reliability/halves.py: of_x > 1e-12 * xx -> of_x >= 1e-12 * xx": "what counts as rounding",
     "stats/reliability/crossed.py: logs[free] < logs[free].max() - 18.0 -> logs[free] <= logs[free].max() - 18.0": (
         "how far a search looks, only"
     ),
@@ -165,7 +165,7 @@ EQUIVALENT: dict[str, str] = {
     " -> split_at_once": "two ways to the same numbers; one is quicker",
     "stats/reliability/vote_family.py: of == check -> of != check": "the smaller of two p-values, in either order",
     "stats/inference/linear_model.py: 8 * code.size -> 8 / code.size": "two ways to the same codes; one is quicker",
-    "stats/inference/random_variances.py: 0.3 -> 0.34": "where a search starts",
+    "stats/inference/mixed.py: 0.3 -> 0.34": "where a search starts",
     "stats/inference/variance_tables.py: 0.5 * step -> 0.5 / step": "where a search starts",
     "stats/inference/rating_counts.py: _ROUNDS if len(self.groups) > 1 else 1 -> _ROUNDS": (
         "the means of a single grouping are gone after one round"
@@ -189,10 +189,10 @@ EQUIVALENT: dict[str, str] = {
     "stats/inference/posthoc.py: value <= cut -> value < cut": "the cut is moved by more than rounding",
     "stats/inference/posthoc.py: df > 100000000.0 -> df >= 100000000.0": "both ways give the same digits there",
     "stats/inference/posthoc.py: 32 -> 33": "how far a sum goes beyond what counts",
-    "stats/inference/random_variances.py: fit.exact or not fit.converged -> not fit.converged": (
+    "stats/inference/mixed.py: fit.exact or not fit.converged -> not fit.converged": (
         "an exact fit has not converged either"
     ),
-    "stats/inference/random_variances.py: order.work > MOST_WORK -> order.work >= MOST_WORK": (
+    "stats/inference/mixed.py: order.work > MOST_WORK -> order.work >= MOST_WORK": (
         "a limit of memory that no count of multiplications meets exactly"
     ),
     "collect/assign/state.py: event.trial or 0 -> event.trial": "for stores of earlier versions; today's rows have it",

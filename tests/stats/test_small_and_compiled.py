@@ -30,7 +30,7 @@ from heartfelt.stats._compiled import SMALL, Kernel, compiled
 from heartfelt.stats._kernels_resample import below
 from heartfelt.stats._shuffles import numbers_below, successive_shuffles
 from heartfelt.stats.agreement import _kernels_resampling
-from heartfelt.stats.reliability._splits import split_at_once, split_compiled
+from heartfelt.stats.reliability.halves import split_at_once, split_compiled
 from heartfelt.stats.reml import inverse_by_rows
 from heartfelt.stats.triples import Floats, Ints
 
@@ -251,7 +251,7 @@ def interpretable() -> dict[str, tuple[Callable[..., Any], Callable[[], tuple[An
             lambda: (starts, rater, value, zeros(value), zeros(value), np.zeros((7, 4))),
         ),
         "add_categories": (_kernels_agreement.add_categories, lambda: (starts, rater, 7, zeros(value), zeros(value))),
-        "taken": (_kernels_agreement.taken, lambda: (starts, rater, rater)),
+        "taken": (_kernels_agreement.votes_leaving, lambda: (starts, rater, rater)),
         "totals": (_kernels_resampling.totals, lambda: (starts, value, value + 1.0)),
         "deletions": (_kernels_resampling.deletions, lambda: (starts, rater, value, 30.0 * value, np.ones((7, 4)), -1)),
         "plurality": (_kernels_aggregate.plurality, lambda: (starts, rater, 7)),

@@ -113,7 +113,7 @@ def contest(snapshot: Snapshot, question: str, of: Of, confidence: float = 0.95)
     elif 2 * len(result.core) < len(result.names) and len({strength.why_missing for strength in result.strengths}) > 1:
         linked = f"at most {len(result.core)}" if result.core else "none"
         reason = f"wins and losses connect {linked} of the {len(result.names):,} stimuli both ways"
-        result = no_strengths(result.model, result.model, result.names, result.counts, reason)
+        result = no_strengths(result.model, result.names, result.counts, reason)
     if snapshot.study.design.adaptive and len(result.core) > MANY_ADAPTIVE:
         notes = (*notes, ADAPTIVE_NOTE)
     return Contest(question=question, of=of, scale=scale, pairs=pairs, rows=rows, result=result, notes=notes)
@@ -144,7 +144,7 @@ def _groups(pairs: pl.DataFrame) -> Strengths | None:
         " compared"
     )
     counts = {"comparisons": pairs.height, "contestants": size}
-    return no_strengths(NO_MODEL, NO_MODEL, names, counts, reason)
+    return no_strengths(NO_MODEL, names, counts, reason)
 
 
 def first_presentations(snapshot: Snapshot) -> pl.DataFrame:

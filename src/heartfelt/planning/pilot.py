@@ -29,7 +29,7 @@ from heartfelt.planning.uncertainty import (
 )
 from heartfelt.screening.panel import screen
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.inference.random_variances import random_variances
+from heartfelt.stats.inference.mixed import random_variances
 from heartfelt.stats.triples import IdCodes, Ints, code
 from heartfelt.study.model import Question
 from heartfelt.wording import plural

@@ -74,18 +74,32 @@ def t_quantile(confidence: float, df: float) -> float:
     return float(stdtrit(df, 0.5 + check_confidence(confidence) / 2))
 
 
+def satterthwaite(*parts: tuple[float, float]) -> float:
+    """Degrees of freedom of a sum of independent variances, each with its own (Satterthwaite 1946)."""
+    return sum(variance for variance, _ in parts) ** 2 / sum(variance**2 / df for variance, df in parts)
+
+
+def p_of_t(ratio: float, df: float) -> float:
+    """Two-sided p-value of a ratio with Student's t distribution."""
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(df, -abs(ratio)))
+
+
 def with_t(point_estimate: Estimate, error: float, df: float, interval: str, confidence: float) -> Estimate:
     """The estimate with Student's t interval about its value."""
     value, half = float(point_estimate), t_quantile(confidence, df) * error
     return point_estimate.with_interval(value - half, value + half, interval, confidence)
 
 
-def clopper_pearson(hits: Floats, trials: Floats, tail: float) -> tuple[Floats, Floats]:
-    """Exact bounds of shares, with a chance of ``tail`` beyond each."""
+def clopper_pearson(hits: Floats | float, trials: Floats | float, tail: float) -> tuple[Floats, Floats]:
+    """Exact bounds of shares, with a chance of ``tail`` beyond each, also for sizes that are no whole numbers."""
     from scipy.special import betaincinv
 
-    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), trials - hits + 1, tail), 0.0)
-    high = np.where(hits < trials, betaincinv(hits + 1, np.maximum(trials - hits, 1), 1 - tail), 1.0)
+    # What lies this near the end is there but for rounding; the least number only keeps the function defined.
+    missed, least = np.subtract(trials, hits), 1e-9
+    low = np.where(np.greater(hits, least), betaincinv(np.maximum(hits, least), missed + 1, tail), 0.0)
+    high = np.where(missed > least, betaincinv(np.add(hits, 1), np.maximum(missed, least), 1 - tail), 1.0)
     return low, high
 
 
@@ -154,13 +168,12 @@ def basic(value: float, replicates: Floats, confidence: float) -> Bounds:
 
 
 def bca(value: float, replicates: Floats, influence: Floats, confidence: float) -> Bounds | None:
-    """Bias-corrected and accelerated interval; the acceleration is a sixth of the influence values'
-    skewness.
-    """
+    """Bias-corrected and accelerated interval; the acceleration is a sixth of the influence values' skewness."""
     below = float(np.count_nonzero(replicates < value)) + 0.5 * float(np.count_nonzero(replicates == value))
     share = below / replicates.size
     squares = influence * influence
     spread = float(np.sum(squares))
+    # All replicates on one side of the value leave its bias without an estimate.
     if not 0 < share < 1 or spread <= 0:
         return None
     bias = _NORMAL.inv_cdf(share)
@@ -169,6 +182,7 @@ def bca(value: float, replicates: Floats, influence: Floats, confidence: float) 
     points = []
     for quantile in (_NORMAL.inv_cdf(tail), _NORMAL.inv_cdf(1 - tail)):
         shifted = bias + quantile
+        # Beyond this point the corrected quantile would turn back.
         if 1 - acceleration * shifted <= 0:
             return None
         points.append(_NORMAL.cdf(bias + shifted / (1 - acceleration * shifted)))
@@ -194,22 +208,25 @@ def ratio(top: Estimate, bottom: Estimate, method: str = "ratio") -> Estimate:
     21). The denominator's interval must stay above 0.
     """
     counts = dict(top.counts)
-    for side in (top, bottom):
-        if side.value is None:
-            return Estimate.missing(side.why_missing or "one side is missing", method, counts)
+    missing = [side.why_missing or "one side is missing" for side in (top, bottom) if side.value is None]
+    if missing:
+        return Estimate.missing(missing[0], method, counts)
     a, b = float(top), float(bottom)
     if b <= 0:
         return Estimate.missing("the denominator is not above 0", method, counts)
     point_estimate = Estimate(value=a / b, method=method, counts=counts)
     if top.low is None or top.high is None or bottom.low is None or bottom.high is None:
         reason = top.why_no_interval or bottom.why_no_interval or "one side has no interval"
-        return bounded(point_estimate, None, "", top.confidence, reason)
+        return point_estimate.without_interval(reason)
     if top.confidence != bottom.confidence:
-        return bounded(point_estimate, None, "", top.confidence, "the two intervals have different confidences")
+        return point_estimate.without_interval("the two intervals have different confidences")
     low = _end(a, b, top.low, bottom.high, -1)
     high = _end(a, b, top.high, bottom.low, 1)
-    ends = None if low is None or high is None else (min(low, a / b), max(high, a / b))
-    return bounded(point_estimate, ends, "MOVER from the two intervals", top.confidence, "the denominator may be 0")
+    if low is None or high is None:
+        return point_estimate.without_interval("the denominator may be 0")
+    return point_estimate.with_interval(
+        min(low, a / b), max(high, a / b), "MOVER from the two intervals", top.confidence
+    )
 
 
 def _end(a: float, b: float, top: float, bottom: float, sign: int) -> float | None:

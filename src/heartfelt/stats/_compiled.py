@@ -77,6 +77,7 @@ class Kernel:
         """Run as Python code, with the arithmetic of compiled code: integers wrap, division by zero gives infinity."""
         _INTERPRETING.active = True
         try:
+            # Compiled code never warns of overflow or division by zero.
             with np.errstate(all="ignore"):
                 return self.function(*args)
         finally:

@@ -156,6 +156,7 @@ def alternate(
         count[r] += 1.0
     quality = np.zeros(starts.size - 1)
     spread = np.zeros(raters)
+    # Half the memory traffic: the loop reads the raters twice in every iteration.
     rater = rater.astype(np.int32)
     sums = np.zeros((raters, 4))
     state = np.zeros((raters, 2))
@@ -223,6 +224,7 @@ def expect(starts: Array, rater: Array, category: Array, shares: Array, table: A
             r, c = rater[i], category[i]
             for t in range(k):
                 line[t] += logs[r, c, t]
+        # The largest exponent is taken out, so that posteriors of items with many answers do not all round to 0.
         top = line[0]
         for t in range(1, k):
             top = max(top, line[t])

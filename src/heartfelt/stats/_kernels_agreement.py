@@ -23,17 +23,6 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @compiled(interpret_below=SMALL)
-def span(ids):
-    low = high = ids[0]
-    for x in ids:
-        if x < low:
-            low = x
-        if x > high:
-            high = x
-    return low, high
-
-
-@compiled(interpret_below=SMALL)
 def group(item, width, rater, value):
     """Order ratings by item, keeping their order within an item; ``rater`` may be empty."""
     start = np.zeros(width + 2, np.int64)
@@ -70,9 +59,8 @@ def grouped_duplicate(start, rater, raters):
 def loose_duplicate(item, low, width, rater, has_rated, rater_low):
     """Position of a rating whose (rater, item) occurs twice, or -1; marks the raters seen.
 
-    Each item keeps a 64-bit signature of its raters, two bits each. Both bits met before make a suspect;
-    suspects are few and are then looked up exactly. Returns -2 where items have so many ratings that suspects
-    stop being few.
+    Each item keeps a 64-bit signature of its raters, two bits each. Both bits met before make a suspect; suspects are
+    few and are then looked up exactly. Returns -2 where items have so many ratings that suspects stop being few.
     """
     n = item.size
     mask = np.zeros(width, np.uint64)
@@ -109,6 +97,7 @@ def _earlier(item, low, width, rater, rater_low, suspects, people):
     for k in suspects:
         i = uint64(item[k] - low)
         flagged[i] = 1
+        # Fibonacci hashing: the golden ratio spreads neighbouring keys, and its high bits are the mixed ones.
         key = int64(i * people + uint64(rater[k] - rater_low))
         at = (uint64(key) * _GOLDEN) >> shift
         while slots[at] >= 0 and slots[at] != key:
@@ -186,6 +175,7 @@ def moments(item, low, width, value, shift, table):
         x = float(value[k]) - shift
         if scored:
             x = table[uint64(x)]
+        # NaN and infinities less themselves are NaN: one comparison finds both.
         if x - x != 0.0:
             return False, 0, 0.0, 0.0, 0.0, 0, 0
         b = uint64(3) * uint64(item[k] - low)
@@ -345,7 +335,7 @@ def add_categories(start, code, width, inside, across):
 
 
 @compiled(interpret_below=SMALL)
-def taken(start, rater, code):
+def votes_leaving(start, rater, code):
     """Rater and category of everything that leaves with a rater (see ``add_scores``)."""
     taken_rater, taken_code = np.empty(2 * code.size, np.int64), np.empty(2 * code.size, np.int64)
     n = 0

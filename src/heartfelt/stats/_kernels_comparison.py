@@ -14,15 +14,6 @@ _FEW = 200
 
 
 @compiled(interpret_below=SMALL)
-def first_odd(value: Any) -> int:
-    """The place of the first value other than 1, 0 and 0.5; -1 where there is none."""
-    for k in range(value.size):
-        if value[k] != 1.0 and value[k] != 0.0 and value[k] != 0.5:
-            return k
-    return -1
-
-
-@compiled(interpret_below=SMALL)
 def count_pairs(first: Any, second: Any, value: Any, size: int, ordered: bool) -> Any:
     """The pairs that occur, in order, and how often the first won, tied and lost; both orders together unless ``ordered``."""
     table = np.zeros((size * size, 3), np.int32)
@@ -48,66 +39,54 @@ def count_pairs(first: Any, second: Any, value: Any, size: int, ordered: bool) -
     return first_codes, right, sums
 
 
-@compiled(interpret_below=_FEW)
-def davidson_pass(first: Any, second: Any, sums: Any, strengths: Any, tie: float) -> Any:
-    """Slope by each strength and the Laplacian of the information of Davidson's model without order effect, then slope, cross terms
-    and information of its log nu.
+@compiled
+def _add_pairs(first: Any, second: Any, sums: Any, ties: bool, at: Any, slope: Any, matrix: Any) -> None:
+    """Slope and information of strengths (and, with ``ties``, of Davidson's log nu, the last parameter) at a point.
+
+    Without ``ties`` a tie is half a win each. The cross terms of log nu are in the last row alone.
     """
-    size = strengths.size
-    slope, crosses = np.zeros(size), np.zeros(size)
-    matrix = np.zeros((size, size))
-    tie_slope, tie_own = 0.0, 0.0
-    nu = math.exp(tie)
+    slope[:] = 0.0
+    matrix[:] = 0.0
+    last = at.size - 1
+    nu = math.exp(at[last]) if ties else 0.0
     for k in range(first.size):
-        i, j = first[k], second[k]
         won, tied, lost = sums[k, 0], sums[k, 1], sums[k, 2]
         total = won + tied + lost
-        d = strengths[i] - strengths[j]
+        if total == 0.0:
+            continue
+        i, j = first[k], second[k]
+        d = at[i] - at[j]
         # The larger of win and loss is scaled to 1, so that nothing overflows.
         e = math.exp(-abs(d))
-        draw = nu * math.sqrt(e)
-        z = 1.0 + e + draw
-        draw /= z
-        lead = (1.0 - e) / z if d >= 0 else (e - 1.0) / z
-        g = (won - lost - total * lead) / 2
-        h = total * ((1.0 + e) / z - lead * lead) / 4
-        cross = -total * lead * draw / 2
+        if ties:
+            draw = nu * math.sqrt(e)
+            z = 1.0 + e + draw
+            draw /= z
+            lead = (1.0 - e) / z if d >= 0 else (e - 1.0) / z
+            g = (won - lost - total * lead) / 2
+            h = total * ((1.0 + e) / z - lead * lead) / 4
+            cross = -total * lead * draw / 2
+            slope[last] += tied - total * draw
+            matrix[last, last] += total * draw * (1 - draw)
+            matrix[last, i] += cross
+            matrix[last, j] -= cross
+        else:
+            q = 1.0 / (1.0 + e)
+            g = won + tied / 2 - total * (q if d >= 0 else e * q)
+            h = total * e * q * q
         slope[i] += g
         slope[j] -= g
-        crosses[i] += cross
-        crosses[j] -= cross
         matrix[i, i] += h
         matrix[j, j] += h
         matrix[i, j] -= h
         matrix[j, i] -= h
-        tie_slope += tied - total * draw
-        tie_own += total * draw * (1 - draw)
-    return slope, matrix, tie_slope, crosses, tie_own
 
 
 @compiled(interpret_below=_FEW)
-def logistic_pass(first: Any, second: Any, sums: Any, strengths: Any) -> Any:
-    """Slope by each strength and the Laplacian of the information of pairs, ties as half a win each."""
-    size = strengths.size
-    slope = np.zeros(size)
-    diagonal = np.zeros(size)
-    matrix = np.zeros((size, size))
-    for k in range(first.size):
-        i, j = first[k], second[k]
-        total = sums[k, 0] + sums[k, 1] + sums[k, 2]
-        d = strengths[i] - strengths[j]
-        e = math.exp(-abs(d))
-        q = 1.0 / (1.0 + e)
-        h = total * e * q * q
-        g = sums[k, 0] + sums[k, 1] / 2 - total * (q if d >= 0 else e * q)
-        slope[i] += g
-        slope[j] -= g
-        diagonal[i] += h
-        diagonal[j] += h
-        matrix[i, j] -= h
-        matrix[j, i] -= h
-    for i in range(size):
-        matrix[i, i] = diagonal[i]
+def pair_pass(first: Any, second: Any, sums: Any, ties: bool, at: Any) -> Any:
+    """Slope and information at a point, as ``_add_pairs`` writes them."""
+    slope, matrix = np.empty(at.size), np.empty((at.size, at.size))
+    _add_pairs(first, second, sums, ties, at, slope, matrix)
     return slope, matrix
 
 
@@ -141,6 +120,19 @@ def pair_totals(first: Any, second: Any, sums: Any, size: int) -> Any:
 
 
 @compiled
+def _odds(items: Any, begin: int, end: int, sign: float, strengths: Any, p: Any) -> Any:
+    """Write the odds of each item of a set to be chosen, the largest 1; returns the log of that scale and the sum of the odds."""
+    top = -np.inf
+    for k in range(begin, end):
+        top = max(top, sign * strengths[items[k]])
+    total = 0.0
+    for k in range(begin, end):
+        p[k - begin] = math.exp(sign * strengths[items[k]] - top)
+        total += p[k - begin]
+    return top, total
+
+
+@compiled
 def choice_pass(starts: Any, items: Any, sign: Any, weight: Any, stages: Any, strengths: Any, size: int) -> Any:
     """Log-likelihood, slope and information of choices from sets; the chosen item stands first in its set.
 
@@ -150,19 +142,10 @@ def choice_pass(starts: Any, items: Any, sign: Any, weight: Any, stages: Any, st
     slope = np.zeros(size)
     matrix = np.zeros((size, size))
     likelihood = 0.0
-    longest = 0
-    for s in stages:
-        longest = max(longest, starts[s + 1] - starts[s])
-    p = np.empty(longest)
+    p = np.empty(size)
     for s in stages:
         begin, end = starts[s], starts[s + 1]
-        top = -np.inf
-        for k in range(begin, end):
-            top = max(top, sign[s] * strengths[items[k]])
-        total = 0.0
-        for k in range(begin, end):
-            p[k - begin] = math.exp(sign[s] * strengths[items[k]] - top)
-            total += p[k - begin]
+        top, total = _odds(items, begin, end, sign[s], strengths, p)
         likelihood += weight[s] * (sign[s] * strengths[items[begin]] - top - math.log(total))
         slope[items[begin]] += weight[s] * sign[s]
         for k in range(begin, end):
@@ -179,57 +162,14 @@ def choice_pass(starts: Any, items: Any, sign: Any, weight: Any, stages: Any, st
 def choice_slopes(starts: Any, items: Any, sign: Any, weight: Any, unit: Any, units: int, strengths: Any) -> Any:
     """The slope of the choices of each unit."""
     out = np.zeros((units, strengths.size))
+    p = np.empty(strengths.size)
     for s in range(sign.size):
         begin, end = starts[s], starts[s + 1]
-        top = -np.inf
-        for k in range(begin, end):
-            top = max(top, sign[s] * strengths[items[k]])
-        total = 0.0
-        for k in range(begin, end):
-            total += math.exp(sign[s] * strengths[items[k]] - top)
+        _, total = _odds(items, begin, end, sign[s], strengths, p)
         out[unit[s], items[begin]] += weight[s] * sign[s]
         for k in range(begin, end):
-            share = math.exp(sign[s] * strengths[items[k]] - top) / total
-            out[unit[s], items[k]] -= weight[s] * sign[s] * share
+            out[unit[s], items[k]] -= weight[s] * sign[s] * (p[k - begin] / total)
     return out
-
-
-@compiled
-def _pair_slopes(first: Any, second: Any, sums: Any, ties: bool, at: Any, size: int, slope: Any, matrix: Any) -> None:
-    """Slope and information of strengths (and, with ``ties``, of Davidson's log nu in the last place) at a point."""
-    slope[:] = 0.0
-    matrix[:] = 0.0
-    last = size
-    for k in range(first.size):
-        won, tied, lost = sums[k, 0], sums[k, 1], sums[k, 2]
-        total = won + tied + lost
-        if total == 0.0:
-            continue
-        i, j = first[k], second[k]
-        d = at[i] - at[j]
-        if ties:
-            top = max(abs(d) / 2, at[last])
-            win, loss, draw = math.exp(d / 2 - top), math.exp(-d / 2 - top), math.exp(at[last] - top)
-            z = win + loss + draw
-            win, loss, draw = win / z, loss / z, draw / z
-            lead = win - loss
-            g = (won - lost - total * lead) / 2
-            h = total * (win + loss - lead * lead) / 4
-            cross = -total * lead * draw / 2
-            slope[last] += tied - total * draw
-            matrix[last, last] += total * draw * (1 - draw)
-            matrix[last, i] += cross
-            matrix[last, j] -= cross
-        else:
-            e = math.exp(-abs(d))
-            p = 1.0 / (1.0 + e) if d >= 0 else e / (1.0 + e)
-            g = won + tied / 2 - total * p
-            h = total * e / ((1.0 + e) * (1.0 + e))
-        slope[i] += g
-        slope[j] -= g
-        matrix[i, i] += h
-        matrix[j, j] += h
-        matrix[max(i, j), min(i, j)] -= h
 
 
 @compiled
@@ -263,49 +203,53 @@ def _solve(matrix: Any, rhs: Any, out: Any) -> bool:
 
 
 @compiled
-def fit_each(first: Any, second: Any, sums: Any, ties: bool, start: Any, size: int, far: float) -> Any:
-    """Fit every resample (``sums`` has one table of pairs per resample) from ``start``; NaN where no finite maximum exists."""
-    width = size + 1 if ties else size
-    out = np.full((sums.shape[0], width), np.nan)
+def _reach(first: Any, second: Any, sums: Any, ties: bool, at: Any) -> float:
+    """The largest difference of strengths that were compared, or log nu if that is larger.
+
+    Strengths have mean zero, so that two that are worlds apart need not be far from it themselves.
+    """
+    reach = abs(at[at.size - 1]) if ties else 0.0
+    for k in range(first.size):
+        if sums[k].sum() > 0.0:
+            reach = max(reach, abs(at[first[k]] - at[second[k]]))
+    return reach
+
+
+@compiled
+def _maximise(first: Any, second: Any, sums: Any, ties: bool, at: Any, size: int, far: float) -> bool:
+    """Newton's method from ``at``, in place; False where there is no finite maximum."""
+    width = at.size
     slope, step, after = np.empty(width), np.empty(width), np.empty(width)
     matrix = np.empty((width, width))
+    for _ in range(60):
+        _add_pairs(first, second, sums, ties, at, slope, matrix)
+        # Only differences are known: a constant makes the information invertible and moves none of them.
+        constant = np.trace(matrix[:size, :size]) / (size * size)
+        matrix[:size, :size] += constant
+        if not _solve(matrix, slope, step):
+            return False
+        rise = np.sum(slope * step)
+        length = 1.0
+        while length > 1e-9:
+            _add_pairs(first, second, sums, ties, at + length * step, after, matrix)
+            if np.sum(after * step) >= -0.9 * rise:
+                break
+            length /= 2
+        at += length * step
+        if _reach(first, second, sums, ties, at) > far:
+            return False
+        if length * np.max(np.abs(step)) < 1e-7:
+            return True
+    return False
+
+
+@compiled
+def fit_each(first: Any, second: Any, sums: Any, ties: bool, start: Any, size: int, far: float) -> Any:
+    """Fit every resample (``sums`` has one table of pairs per resample) from ``start``; NaN where no finite maximum exists."""
+    out = np.full((sums.shape[0], start.size), np.nan)
     for b in range(sums.shape[0]):
         at = start.copy()
-        for _ in range(60):
-            _pair_slopes(first, second, sums[b], ties, at, size, slope, matrix)
-            constant = 0.0
-            for i in range(size):
-                constant += matrix[i, i]
-            constant /= size * size
-            for i in range(size):
-                for j in range(i + 1):
-                    matrix[i, j] += constant
-            if not _solve(matrix, slope, step):
-                break
-            rise = 0.0
-            for i in range(width):
-                rise += slope[i] * step[i]
-            length = 1.0
-            while length > 1e-9:
-                _pair_slopes(first, second, sums[b], ties, at + length * step, size, after, matrix)
-                slope_after = 0.0
-                for i in range(width):
-                    slope_after += after[i] * step[i]
-                if slope_after >= -0.9 * rise:
-                    break
-                length /= 2
-            at += length * step
-            change = length * np.max(np.abs(step))
-            # Strengths have mean zero, so that two that are worlds apart need not be far from it themselves.
-            reach = abs(at[size]) if ties else 0.0
-            for k in range(first.size):
-                if sums[b, k].sum() > 0.0:
-                    reach = max(reach, abs(at[first[k]] - at[second[k]]))
-            if reach > far:
-                break
-            if change < 1e-7:
-                mean = np.mean(at[:size])
-                out[b] = at
-                out[b, :size] -= mean
-                break
+        if _maximise(first, second, sums[b], ties, at, size, far):
+            out[b] = at
+            out[b, :size] -= np.mean(at[:size])
     return out

@@ -1,8 +1,7 @@
 """Compiled loops of permutation tests.
 
-Generators are SplitMix64, seeded from a named stream; shuffles are Fisher-Yates. Statistics that two
-arrangements share count as equal when they differ by less than ``slack``, so that rounding cannot decide a
-p-value.
+Generators are SplitMix64, seeded from a named stream; shuffles are Fisher-Yates. Statistics that two arrangements share
+count as equal when they differ by less than ``slack``, so that rounding cannot decide a p-value.
 """
 
 from __future__ import annotations
@@ -51,6 +50,7 @@ def flip_sums(values: Floats, resamples: int, state: Any) -> Floats:
         for i in range(values.size):
             if i % 64 == 0:
                 state += _GOLDEN
+                # One random word serves 64 signs.
                 bits = mix(state)
             total += values[i] if bits & np.uint64(1) else -values[i]
             bits >>= np.uint64(1)

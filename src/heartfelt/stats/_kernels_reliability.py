@@ -1,5 +1,4 @@
-"""Compiled loops of the reliability statistics. Ratings come sorted by item or rater (``starts`` marks the
-groups)."""
+"""Compiled loops of the reliability statistics. Ratings come sorted by item or rater (``starts`` marks the groups)."""
 
 from __future__ import annotations
 
@@ -61,6 +60,7 @@ def level_lists(starts: Array, codes: Array, columns: Array, marked: int) -> tup
         for k in range(kinds):
             for i in range(starts[g], starts[g + 1]):
                 c = codes[i, k]
+                # Slots of earlier groups lie below this one, so the table needs no clearing between groups.
                 if slot[c] < head:
                     slot[c] = at
                     levels[at] = c
@@ -237,6 +237,7 @@ def inverse_of_factor(chol: Array) -> Array:
             f = chol[i, k]
             for j in range(k + 1):
                 x[i, j] -= f * x[k, j]
+        # Rows of L^-1 in order: each needs only those above it, and the inner loops run along memory.
         d = 1.0 / chol[i, i]
         for j in range(i + 1):
             x[i, j] *= d

@@ -1,6 +1,5 @@
-"""Compiled loops of the bootstrap. Thirty-two resamples ("lanes") run side by side, so that every loop over
-rows does one contiguous addition per row and the memory held is 32 counts a row, whatever the number of
-resamples.
+"""Compiled loops of the bootstrap. Thirty-two resamples ("lanes") run side by side, so that every loop over rows does
+one contiguous addition per row and the memory held is 32 counts a row, whatever the number of resamples.
 
 ``counts[row, lane]`` is how often a row entered a resample, as a float: exact, and floats vectorise where
 small integers do not. Loops run to ``counts.shape[1]`` rather than a constant for the same reason. Chance
@@ -48,8 +47,7 @@ def below(state: Any, size: int) -> Any:
 def draw(state: Any, counts: Counts) -> Any:
     """Fill every lane with one bootstrap sample of the rows; return the generator's next state.
 
-    Random numbers are made a block at a time, counted in bytes (no row is drawn 256 times), then laid out
-    by row.
+    Random numbers are made a block at a time, counted in bytes (no row is drawn 256 times), then laid out by row.
     """
     rows, lanes = counts.shape
     size, words = np.uint64(rows), (rows + 1) // 2
@@ -61,6 +59,7 @@ def draw(state: Any, counts: Counts) -> Any:
         while done < words:
             block = min(_BLOCK, words - done)
             for k in range(block):
+                # Both halves of a random word choose a row, by multiplication in place of a slower remainder.
                 z = mix(state + np.uint64(k + 1) * _GOLDEN)
                 picked[k] = np.uint32(((z & _MASK) * size) >> _HALF)
                 picked[_BLOCK + k] = np.uint32(((z >> _HALF) * size) >> _HALF)
@@ -74,15 +73,6 @@ def draw(state: Any, counts: Counts) -> Any:
         for lane in range(lanes):
             counts[row, lane] = times[lane, row]
     return state
-
-
-@compiled
-def spread(unit_counts: Counts, unit: Ints, counts: Counts) -> None:
-    """Give every row the count of its cluster."""
-    for row in range(unit.size):
-        u = unit[row]
-        for lane in range(counts.shape[1]):
-            counts[row, lane] = unit_counts[u, lane]
 
 
 @compiled

@@ -66,6 +66,15 @@ def factors(tokens: Ints, starts: Ints, kinds: int, threshold: float, backward: 
 
 
 @compiled
+def _slot(keys: Ints, key: Any, mask: Any) -> Any:
+    """Where a key stands in a hash table with open addressing, or the free place (-1) where it belongs."""
+    slot = np.int64(mix(np.uint64(key)) >> _SHIFT) & mask
+    while keys[slot] >= 0 and keys[slot] != key:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@compiled
 def number_pairs(first: Ints, right: Ints, kinds: int) -> Any:
     """A number for every different pair, in the order they first come, and how many there are; ``right`` is below ``kinds``."""
     size = 16
@@ -77,9 +86,7 @@ def number_pairs(first: Ints, right: Ints, kinds: int) -> Any:
     key_count, mask = 0, np.int64(size - 1)
     for i in range(first.size):
         key = first[i] * kinds + right[i]
-        slot = np.int64(mix(np.uint64(key)) >> _SHIFT) & mask
-        while keys[slot] >= 0 and keys[slot] != key:
-            slot = (slot + 1) & mask
+        slot = _slot(keys, key, mask)
         if keys[slot] < 0:
             keys[slot], numbers[slot] = key, key_count
             key_count += 1
@@ -146,9 +153,7 @@ def clipped_matches(
             gram_count = 0
             for k in range(a1 - a0 - order + 1):
                 key = candidate_tokens[a0 + k + order - 1] + (gram_numbers[k] * kinds if order > 1 else 0)
-                slot = np.int64(mix(np.uint64(key)) >> _SHIFT) & mask
-                while keys[slot] >= 0 and keys[slot] != key:
-                    slot = (slot + 1) & mask
+                slot = _slot(keys, key, mask)
                 if keys[slot] < 0:
                     keys[slot], numbers[slot] = key, gram_count
                     times[gram_count], most[gram_count], stamp[gram_count] = 0, 0, -1
@@ -162,9 +167,7 @@ def clipped_matches(
                     if before < 0:
                         continue
                     key = reference_tokens[k + order - 1] + before * kinds
-                    slot = np.int64(mix(np.uint64(key)) >> _SHIFT) & mask
-                    while keys[slot] >= 0 and keys[slot] != key:
-                        slot = (slot + 1) & mask
+                    slot = _slot(keys, key, mask)
                     if keys[slot] < 0:
                         theirs[k - b0] = -1
                         continue

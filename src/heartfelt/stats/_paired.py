@@ -143,14 +143,19 @@ def categories(label: Column, predicted: Column) -> PairedValues:
 def _coded_in_order(column: npt.NDArray[Any]) -> tuple[list[Any], Ints]:
     """Names in sorted order, where they can be sorted, and the code of each entry."""
     ids = code(column)
-    names = list(ids.names)
+    names, rank = in_order(list(ids.names))
+    return names, rank[ids.codes]
+
+
+def in_order(names: list[Any]) -> tuple[list[Any], Ints]:
+    """Names in sorted order, or as they are where they cannot be sorted, and the new place of each."""
     try:
         order = sorted(range(len(names)), key=names.__getitem__)
     except TypeError:
-        return names, ids.codes
+        return names, np.arange(len(names))
     rank = np.empty(len(names), np.int64)
     rank[order] = np.arange(len(names))
-    return [names[i] for i in order], rank[ids.codes]
+    return [names[i] for i in order], rank
 
 
 def coded(column: Column, column_name: str) -> tuple[list[Any], Ints, Flags]:
@@ -210,15 +215,15 @@ def is_constant(column: Floats) -> bool:
 class Sorted:
     """Rows in the order of a column: ``order[starts[g]:starts[g + 1]]`` are the rows of its g-th distinct value.
 
-    ``place`` is each row's rank among the distinct values, from 0.
+    ``rank`` is each row's rank among the distinct values, from 0.
     """
 
     order: Ints
     starts: Ints
-    place: Ints
+    rank: Ints
 
     @property
-    def places(self) -> int:
+    def distinct(self) -> int:
         return int(self.starts.size - 1)
 
     @property
@@ -237,7 +242,14 @@ def sort_rows(column: Floats) -> Sorted:
     return Sorted(order, starts, rank)
 
 
+def correlation(x: Floats, y: Floats) -> float | None:
+    """Pearson's correlation; None where a column does not vary, up to rounding."""
+    a, b = x - x.mean(), y - y.mean()
+    below = float(np.sqrt((a @ a) * (b @ b)))
+    return float(np.clip((a @ b) / below, -1.0, 1.0)) if below > 1e-12 * x.size else None
+
+
 def mid_ranks(column: Floats) -> Floats:
     """Ranks from 1, ties sharing their mean rank."""
     by = sort_rows(column)
-    return np.asarray((by.starts[1:] + by.starts[:-1] + 1)[by.place] / 2)
+    return np.asarray((by.starts[1:] + by.starts[:-1] + 1)[by.rank] / 2)

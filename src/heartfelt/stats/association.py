@@ -9,7 +9,7 @@ The usual intervals are analytic where that is exact or well studied: Fisher's z
 Spearman; Wilson (1927) for proportions; Zou and Donner (2008) for their mean (MOVER); F1 as ``2J / (1 + J)`` of the binomial
 proportion ``J = TP / (TP + FP + FN)``; the delta method for macro F1 (Takahashi et al. 2022); DeLong et al. (1988) for the ROC
 area; Student's t for the Brier score. The others, Kendall's tau-b, the concordance and the errors among them, have the
-jackknife (``heartfelt.stats.jackknife``), which holds with 15 items where Lin's variance and Student's t on the errors do not.
+``jackknife``, which holds with 15 items where Lin's variance and Student's t on the errors do not.
 Where pairs come in clusters (several clips of one system), use ``jackknife_metric`` or ``bootstrap_metric`` with ``group``.
 
 Interval and p-value of a difference come from one spread: rows, or whole clusters where ``group`` is given, are left out one
@@ -274,8 +274,8 @@ class MetricDifference:
 
     estimate: Estimate
     p: Estimate
-    standard_error: float | None
-    units: int
+    standard_error: float | None = None
+    units: int = 0
     """Pairs, or clusters: what was left out in turn."""
     df: float | None = None
     spread: JackknifeError | None = None
@@ -313,25 +313,18 @@ def metric_difference(
     data, second_data, units, counts = common_rows(chosen, x, first, second, group)
     reason = chosen.undefined(data) or chosen.undefined(second_data)
     if reason:
-        return MetricDifference(
-            estimate=Estimate.missing(reason, name, counts),
-            p=Estimate.missing(reason, test, counts),
-            standard_error=None,
-            units=0,
-        )
+        missing, untested = (Estimate.missing(reason, method, counts) for method in (name, test))
+        return MetricDifference(estimate=missing, p=untested)
     value = full_value(chosen, data) - full_value(chosen, second_data)
     spread = _spread(chosen, value, data, second_data, units)
     estimate = _in_range(spread.estimate(Estimate(value=value, method=name, counts=counts), confidence), chosen)
     p = spread.p(0.0)
     if p is None:
-        missing = Estimate.missing(spread.why_none or "", test, counts)
-        return MetricDifference(
-            estimate=estimate, p=missing, standard_error=None, units=units.count, df=None, spread=spread, metric=chosen
-        )
-    tested = Estimate(value=p, method=f"{test}, {spread.name}", counts=counts, why_no_interval="a p-value")
+        untested = Estimate.missing(spread.why_none or "", test, counts)
+        return MetricDifference(estimate=estimate, p=untested, units=units.count, spread=spread, metric=chosen)
     return MetricDifference(
         estimate=estimate,
-        p=tested,
+        p=Estimate(value=p, method=f"{test}, {spread.name}", counts=counts, why_no_interval="a p-value"),
         standard_error=spread.error,
         units=units.count,
         df=spread.df,
@@ -362,9 +355,9 @@ def _in_range(estimate: Estimate, metric: Metric) -> Estimate:
 def _spread(
     metric: Metric, value: float, data: PairedValues, second_data: PairedValues, units: ResampledUnits
 ) -> JackknifeError:
-    reason = too_few(units)
-    if reason:
-        return JackknifeError(value=value, scale="identity", units=units.count, why_none=reason)
+    spread = JackknifeError(value=value, scale="identity", units=units.count, why_none=too_few(units))
+    if spread.why_none:
+        return spread
     _, error, how = movement(
         units,
         data.n,
@@ -372,10 +365,9 @@ def _spread(
         lambda: metric.influence(data) - metric.influence(second_data),
     )
     if not math.isfinite(error):
-        reason = f"without one of the {units.name}s the metric is undefined"
-    elif not error > 1e-12 * max(1.0, abs(value)):
+        return replace(spread, why_none=f"without one of the {units.name}s the metric is undefined")
+    if not error > 1e-12 * max(1.0, abs(value)):
         same = abs(value) < 1e-12
         reason = "the two predictions do not differ" if same else f"every {units.name} shows the same difference"
-    if reason:
-        return JackknifeError(value=value, scale="identity", units=units.count, why_none=reason)
-    return JackknifeError(value=value, scale="identity", units=units.count, error=error, df=degrees(units), how=how)
+        return replace(spread, why_none=reason)
+    return replace(spread, error=error, df=degrees(units), how=how)

@@ -69,6 +69,7 @@ def calibration_line(
         slope, intercept = (Estimate.missing(reason, name, counts) for name in _METHODS[:2])
         bias = _bias_alone(label, predicted, codes, counts, confidence, raters.bias)
         return CalibrationLine(slope, intercept, bias)
+    # About the means, or sums of squares would lose the digits of values far from 0.
     x, y = predicted - predicted.mean(), label - label.mean()
     rows = np.column_stack([np.ones(x.size), x, y, x * x, x * y])
     sums = np.zeros((count, 5))

@@ -21,11 +21,11 @@ from heartfelt.stats.triples import Floats, Ints, code
 
 @dataclass(frozen=True, slots=True)
 class CodedCategories:
-    """``codes`` index ``names``, -1 for a missing answer; ``given`` when the caller fixed the list."""
+    """``codes`` index ``names``, -1 for a missing answer; ``listed`` when the caller gave their list."""
 
     codes: Ints
     names: list[Any]
-    given: bool
+    listed: bool
 
     @property
     def count(self) -> int:
@@ -35,7 +35,7 @@ class CodedCategories:
         """Where each category lies: numbers at their value, words at their place in the list given."""
         if all(isinstance(name, (int, float, np.number, np.bool_)) for name in self.names):
             return np.array([float(name) for name in self.names], dtype=np.float64)
-        if not self.given:
+        if not self.listed:
             raise InputError(
                 "Weights need an order, and these categories are words.",
                 "Pass categories=[...] from lowest to highest, or code the categories as numbers.",

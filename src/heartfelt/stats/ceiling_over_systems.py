@@ -21,6 +21,7 @@ import math
 
 import numpy as np
 
+from heartfelt.stats._bounds import satterthwaite
 from heartfelt.stats.association import Correlation
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats
@@ -59,8 +60,9 @@ def system_ceiling(
     of_noise = max(spread, 2 / (systems - 1)) / raters
     of_means = 2 * (1 - max(1 - noise, 0.0) ** 2) / (systems - 1)
     total = of_noise + of_means
-    df = total**2 / (of_noise**2 / (raters - 1) + of_means**2 / (systems - 1))
+    df = satterthwaite((of_noise, raters - 1), (of_means, systems - 1))
     draw = stream(seed, "system ceiling", "interval")
+    # On the log scale no variance is negative; with few degrees of freedom tails are heavy, and the clip keeps it finite.
     noises = noise * np.exp(np.clip(draw.standard_t(max(df, 1.0), OUTER), -30, 30) * math.sqrt(total))
     true = _true_means(means, np.minimum(noises, 1.0)[:, None], draw.standard_normal((OUTER, systems)))
     again = true[:, None] + np.sqrt(noises)[:, None, None] * draw.standard_normal((OUTER, INNER, systems))

@@ -5,9 +5,9 @@ contributions of each stimulus, each rater and each rater's answers about one st
 
     V = V(stimuli) + (1 + 4 / R) max(V(raters) - V(cells), 0)
 
-for R raters, with Student's t and Satterthwaite's degrees of freedom (:func:`heartfelt.stats.two_way_jackknife.two_way_variance`;
-Cameron, Gelbach & Miller 2011). Where there is a single rater only
-stimuli count, where there is a single stimulus only raters; the interval's name says so.
+for R raters, with Student's t and Satterthwaite's degrees of freedom (``two_way_jackknife.two_way_variance``; Cameron,
+Gelbach & Miller 2011). Where there is a single rater only stimuli count, where there is a single stimulus only raters;
+the interval's name says so.
 
 The interval of a share is that of Korn & Graubard (1998): Clopper and Pearson's at the effective sample size
 ``p (1 - p) / V``, made smaller by ``(z / t)^2``. Where all answers agree there is no variance, and the number of raters is the
@@ -20,12 +20,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.stats._bounds import clopper_pearson, normal_quantile, p_of_t, t_quantile, with_t
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.stats.two_way_jackknife import two_way_variance
@@ -33,7 +33,6 @@ from heartfelt.stats.two_way_jackknife import two_way_variance
 LEAST_EACH = 5
 """Answers that each side of a difference needs."""
 NO_WIDTH = "the answers do not differ, which would make an interval without width"
-_Z = NormalDist().inv_cdf(0.975)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +59,7 @@ class Crossed:
     @cached_property
     def _clusters(self) -> tuple[tuple[Ints, int], tuple[Ints, int], tuple[Ints, int]]:
         """Raters, stimuli, and each rater's answers about one stimulus: a code from 0 for every answer, and how many."""
+        # One number for each pair of rater and stimulus.
         cell = self.rater * (int(self.stimulus.max(initial=0)) + 1) + self.stimulus
         return _dense(self.rater), _dense(self.stimulus), _dense(cell)
 
@@ -111,26 +111,11 @@ def share(hit: npt.ArrayLike, crossed: Crossed, method: str) -> Estimate:
             return Estimate(value=value, method=method, counts=counts, why_no_interval=spread)
     else:
         size = min(max(value * (1 - value) / spread.variance, 1.0), float(hits.size))
-        size *= (_Z / t_quantile(spread.df)) ** 2
+        size *= (normal_quantile(0.95) / t_quantile(0.95, max(spread.df, 1.0))) ** 2
         over = spread.over
-    low, high = clopper_pearson(value * size, size)
+    low, high = map(float, clopper_pearson(value * size, size, 0.025))
     name = f"Korn and Graubard, effective sample size over {over}"
     return Estimate(value=value, method=method, counts=counts).with_interval(low, high, name)
-
-
-def clopper_pearson(hits: float, size: float) -> tuple[float, float]:
-    """Clopper and Pearson's 95% bounds of a share, also for sizes that are no whole numbers."""
-    from scipy.special import betaincinv
-
-    low = 0.0 if hits <= 1e-9 else float(betaincinv(hits, size - hits + 1, 0.025))
-    high = 1.0 if size - hits <= 1e-9 else float(betaincinv(hits + 1, size - hits, 0.975))
-    return low, high
-
-
-def t_quantile(df: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(max(df, 1.0), 0.975))
 
 
 def mean(value: npt.ArrayLike, crossed: Crossed, method: str) -> Estimate:
@@ -182,12 +167,7 @@ def _less_means(values: Floats, codes: Ints) -> Floats:
 def _with_bounds(point_estimate: Estimate, spread: ClusteredSpread | str) -> tuple[Estimate, float | None]:
     if isinstance(spread, str):
         return point_estimate.without_interval(spread), None
-    from scipy.special import stdtr
-
-    error, value = math.sqrt(spread.variance), float(point_estimate)
-    reach = t_quantile(spread.df) * error
+    error = math.sqrt(spread.variance)
     name = f"clustered over {spread.over}, Student's t"
-    return (
-        point_estimate.with_interval(value - reach, value + reach, name),
-        float(2 * stdtr(spread.df, -abs(value) / error)),
-    )
+    bounded = with_t(point_estimate, error, max(spread.df, 1.0), name, 0.95)
+    return bounded, p_of_t(float(point_estimate) / error, spread.df)

@@ -70,6 +70,7 @@ def evenness(counts: Sequence[int]) -> Estimate:
     without = np.array([_entropy(count - (np.arange(count.size) == at)) / scale for at in used])
     weight = count[used]
     mean = float(weight @ without) / n
+    # Leaving out any item of a category gives the same figure, so one for each category is enough.
     variance = (n - 1) / n * float(weight @ np.square(without - mean))
     if variance <= 1e-24:
         return point_estimate.without_interval(

@@ -133,6 +133,7 @@ def expected_types(counts: Ints, sample_size: int) -> float:
     often, words = np.unique(counts[counts > 0], return_counts=True)
     other_words = total - often
     with np.errstate(invalid="ignore"):
+        # The chance that a word is not drawn is hypergeometric; on the log scale no factorial overflows.
         none = gammaln(other_words + 1.0) - gammaln(other_words - sample_size + 1.0)
     none = none - (math.lgamma(total + 1.0) - math.lgamma(total - sample_size + 1.0))
     return float(

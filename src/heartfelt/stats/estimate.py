@@ -37,7 +37,7 @@ def check_future_raters(future_raters: str) -> None:
         raise InputError(f"Future raters are alike or careless; got {future_raters!r}.", words)
 
 
-def _plain(number: float | None) -> float | None:
+def _finite(number: float | None) -> float | None:
     if number is None:
         return None
     number = float(number)
@@ -64,13 +64,13 @@ class Estimate:
     bound_if_careless: float | None = None
 
     def __post_init__(self) -> None:
-        value = _plain(self.value)
+        value = _finite(self.value)
         if value is None and not self.why_missing:
             raise ValueError(f"an estimate without a value needs a reason (method: {self.method or 'unnamed'})")
         object.__setattr__(self, "value", value)
-        object.__setattr__(self, "low", None if value is None else _plain(self.low))
-        object.__setattr__(self, "high", None if value is None else _plain(self.high))
-        bound = None if value is None else _plain(self.bound_if_careless)
+        object.__setattr__(self, "low", None if value is None else _finite(self.low))
+        object.__setattr__(self, "high", None if value is None else _finite(self.high))
+        bound = None if value is None else _finite(self.bound_if_careless)
         object.__setattr__(self, "bound_if_careless", bound)
         object.__setattr__(self, "counts", MappingProxyType({k: int(v) for k, v in self.counts.items()}))
 
@@ -107,9 +107,9 @@ class Estimate:
         low, high = (min(self.low, bound), self.high) if bound <= value else (self.low, max(self.high, bound))
         return replace(self, low=low, high=high, interval=f"{self.interval}, {IF_CARELESS}")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain object for strict JSON: ``null`` and a reason where there is no number."""
-        out: dict[str, Any] = {"value": self.value}
+        out: dict[str, object] = {"value": self.value}
         if self.value is None:
             out["why_missing"] = self.why_missing
         else:

@@ -12,8 +12,7 @@ integral over the arcs each ellipse has inside the other. Its interval resamples
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,9 +33,9 @@ class Ellipse:
     """
 
     centre: tuple[float, float]
-    semi_axes: tuple[float, float]
-    angle: float
-    covariance: tuple[tuple[float, float], tuple[float, float]]
+    semi_axes: tuple[float, float] = (0.0, 0.0)
+    angle: float = 0.0
+    covariance: tuple[tuple[float, float], tuple[float, float]] = ((0.0, 0.0), (0.0, 0.0))
     confidence: float
     points: int
     left_out: int = 0
@@ -56,7 +55,7 @@ class Ellipse:
         turn = np.linspace(0, 2 * math.pi, steps)
         return np.asarray(np.column_stack([np.cos(turn), np.sin(turn)]) @ _axes(self).T + self.centre)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A plain object; no axes where there is no ellipse."""
         return {
             "centre": list(self.centre) if self.points else None,
@@ -73,43 +72,21 @@ class Ellipse:
 def ellipse(x: Column, y: Column, *, confidence: float = 0.95) -> Ellipse:
     _bounds.check_confidence(confidence)
     data = pairs(x, y)
+    x, y = data.x, data.y
+    centre = (float(x.mean()), float(y.mean())) if data.n else (0.0, 0.0)
+    shape = Ellipse(centre=centre, confidence=confidence, points=data.n, left_out=data.left_out)
     if data.n < 3:
-        centre = (float(data.x.mean()), float(data.y.mean())) if data.n else (0.0, 0.0)
-        return _no_ellipse(centre, confidence, data.n, data.left_out, f"{data.n} points; at least 3 are needed")
-    x, y, left_out = data.x, data.y, data.left_out
-    centre = (float(x.mean()), float(y.mean()))
+        return replace(shape, why_missing=f"{data.n} points; at least 3 are needed")
     a, b = x - centre[0], y - centre[1]
     xx, yy, xy = (float(u @ v) / (x.size - 1) for u, v in ((a, a), (b, b), (a, b)))
     values, vectors = np.linalg.eigh(np.array([[xx, xy], [xy, yy]]))
     if values[1] <= 0 or values[0] <= 1e-12 * values[1]:
-        return _no_ellipse(centre, confidence, x.size, left_out, "the points lie on a line")
+        return replace(shape, why_missing="the points lie on a line")
     radii = np.sqrt(-2 * math.log1p(-confidence) * values[::-1])
     angle = math.atan2(vectors[1, 1], vectors[0, 1])
     angle = angle - math.pi if angle > math.pi / 2 else angle + math.pi if angle <= -math.pi / 2 else angle
     axes = (float(radii[0]), float(radii[1]))
-    return Ellipse(
-        centre=centre,
-        semi_axes=axes,
-        angle=angle,
-        covariance=((xx, xy), (xy, yy)),
-        confidence=confidence,
-        points=x.size,
-        left_out=left_out,
-    )
-
-
-def _no_ellipse(centre: tuple[float, float], confidence: float, points: int, left_out: int, reason: str) -> Ellipse:
-    nothing = (0.0, 0.0)
-    return Ellipse(
-        centre=centre,
-        semi_axes=nothing,
-        angle=0.0,
-        covariance=(nothing, nothing),
-        confidence=confidence,
-        points=points,
-        left_out=left_out,
-        why_missing=reason,
-    )
+    return replace(shape, semi_axes=axes, angle=angle, covariance=((xx, xy), (xy, yy)))
 
 
 def _axes(shape: Ellipse) -> Floats:

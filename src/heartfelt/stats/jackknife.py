@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -53,8 +53,7 @@ _SCALE_NAMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JackknifeError:
-    """How uncertain a value is: its standard error on ``scale`` with degrees of freedom, or the reason none
-    is known.
+    """How uncertain a value is: its standard error on ``scale`` with degrees of freedom, or the reason none is known.
 
     ``effective`` is the effective sample size of a share, whose scale is ``logit``.
     """
@@ -79,7 +78,7 @@ class JackknifeError:
         quantile = _bounds.t_quantile(confidence, self.df)
         if self.scale == "logit":
             return _bounds.score_interval(self.value, self.effective, quantile)
-        return SCALES[self.scale].interval(_place(self.scale, self.value), quantile * self.error)
+        return SCALES[self.scale].interval(_on_scale(self.scale, self.value), quantile * self.error)
 
     def p(self, at: float) -> float | None:
         """Two-sided p-value of the hypothesis that the true value is ``at``: below 1 - confidence where
@@ -87,23 +86,21 @@ class JackknifeError:
         """
         if self.why_none:
             return None
-        from scipy.special import stdtr
-
         if self.scale == "logit":
             spread = math.sqrt(max(at * (1 - at), 0.0) / self.effective)
             gap = abs(self.value - at)
         else:
-            spread, gap = self.error, abs(_place(self.scale, self.value) - _place(self.scale, at))
+            spread, gap = self.error, abs(_on_scale(self.scale, self.value) - _on_scale(self.scale, at))
         if spread == 0:
             return 0.0 if gap > 0 else 1.0
-        return 2 * float(stdtr(self.df, -gap / spread))
+        return _bounds.p_of_t(gap / spread, self.df)
 
     def estimate(self, point_estimate: Estimate, confidence: float) -> Estimate:
         """The estimate with this spread's interval, or the reason it has none."""
         return _bounds.bounded(point_estimate, self.bounds(confidence), self.name, confidence, self.why_none or "")
 
 
-def _place(scale: Transform, value: float) -> float:
+def _on_scale(scale: Transform, value: float) -> float:
     """A value's place on its scale, a hair inside the ends."""
     inside = {"fisher": (-1 + 1e-15, 1 - 1e-15), "log": (1e-300, math.inf)}.get(scale, (-math.inf, math.inf))
     return float(SCALES[scale].to(min(max(value, inside[0]), inside[1])))
@@ -115,6 +112,7 @@ def cluster_df(sizes: npt.NDArray[Any]) -> float:
 
     One less than the number of clusters where all are of one size.
     """
+    # The trace of the variance's quadratic form, squared, over that of its square (Bell and McCaffrey 2002).
     w = np.asarray(sizes, np.float64) / float(np.sum(sizes))
     c = (w / (1 - w)) ** 2
     ww, cw, s = float(w @ w), float(c @ w), float(c.sum())
@@ -130,6 +128,7 @@ def leave_out(metric: Metric, data: PairedValues, units: ResampledUnits) -> Floa
     """The metric without each unit in turn; NaN where it is then undefined."""
     kernel = metric.kernel(data)
     unit = np.arange(data.n) if units.codes is None else units.codes
+    # Counts of 0 and 1 are exact in single precision, and twice as many fit into the cache.
     kind = np.float32 if data.n < 2_000_000 else np.float64
     step = min(units.count, 32 if data.n > 50_000 else 512)
     out = np.empty(units.count)
@@ -200,8 +199,9 @@ def metric_spread(basis: Basis, units: ResampledUnits) -> JackknifeError:
     on = SCALES["identity" if scale == "logit" else scale]
     end = scale == "logit" and not 0 < value < 1
     reason = _why_no_spread(metric, data, units) or _at_its_end(scale, value)
+    spread = JackknifeError(value=value, scale=scale, units=count, why_none=reason)
     if reason:
-        return JackknifeError(value=value, scale=scale, units=count, why_none=reason)
+        return spread
     moved, error, how = movement(
         units,
         data.n,
@@ -209,19 +209,17 @@ def metric_spread(basis: Basis, units: ResampledUnits) -> JackknifeError:
         lambda: basis.influence * on.slope(value),
     )
     if not math.isfinite(error):
-        reason = f"without one of the {units.name}s it is perfect or undefined"
-    elif not end and not error > 1e-13 * max(abs(value), 1e-300):
-        reason = f"leaving out any one {units.name} changes nothing"
-    if reason:
-        return JackknifeError(value=value, scale=scale, units=count, why_none=reason)
+        return replace(spread, why_none=f"without one of the {units.name}s it is perfect or undefined")
+    if not end and not error > 1e-13 * max(abs(value), 1e-300):
+        return replace(spread, why_none=f"leaving out any one {units.name} changes nothing")
     df = degrees(units) if units.codes is None else min(degrees(units), count / 2)
     df = max(min(df, df_of_spread(moved), max((count - 1) / 2, 1.5) if scale == "log" else math.inf), 1.0)
+    spread = replace(spread, error=error, df=df, how=how)
     if scale != "logit":
-        return JackknifeError(value=value, scale=scale, units=count, error=error, df=df, how=how)
-    size = _size_at_the_end(metric, data) * count / data.n if end else value * (1 - value) / error**2
-    return JackknifeError(
-        value=value, scale=scale, units=count, error=error, df=count - 1.0 if end else df, effective=size, how=how
-    )
+        return spread
+    if end:
+        return replace(spread, df=count - 1.0, effective=_size_at_the_end(metric, data) * count / data.n)
+    return replace(spread, effective=value * (1 - value) / error**2)
 
 
 def jackknife_metric(

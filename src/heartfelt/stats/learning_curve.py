@@ -68,6 +68,7 @@ def fit_power_law(
     centre = scores @ share
     best = np.full(len(scores), np.inf)
     limit, scale, power = centre.copy(), np.zeros(len(scores)), np.ones(len(scores))
+    # Given c the curve is linear in a and b, so all rows are solved together at every c of the grid.
     for c in _POWERS:
         t = n**-c
         middle = float(t @ share)

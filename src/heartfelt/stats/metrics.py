@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -209,13 +208,13 @@ def _sorted_kernel(name: str, columns: Callable[[PairedValues], tuple[Any, ...]]
 
 
 def _ranks(data: PairedValues) -> tuple[Any, ...]:
-    return data.by_x.order, data.by_x.starts, data.by_y.place, data.by_y.places
+    return data.by_x.order, data.by_x.starts, data.by_y.rank, data.by_y.distinct
 
 
 def _spearman_influence(data: PairedValues) -> Floats:
     """With mid-ranks, including the ranks' own dependence on the sample."""
     x, y = data.by_x, data.by_y
-    u, v = ((np.cumsum(by.sizes) - 0.5 * by.sizes)[by.place] / data.n - 0.5 for by in (x, y))
+    u, v = ((np.cumsum(by.sizes) - 0.5 * by.sizes)[by.rank] / data.n - 0.5 for by in (x, y))
     xx, yy, xy = float(np.mean(u * u)), float(np.mean(v * v)), float(np.mean(u * v))
     value = xy / np.sqrt(xx * yy)
     cross = u * v + _mean_above(x, v) + _mean_above(y, u) - 3 * xy
@@ -226,17 +225,17 @@ def _spearman_influence(data: PairedValues) -> Floats:
 
 def _mean_above(column: Sorted, values: Floats) -> Floats:
     """Per row: mean of ``values`` over rows above it in ``column``, ties counting half."""
-    per_place = np.bincount(column.place, weights=values, minlength=column.places)
+    per_place = np.bincount(column.rank, weights=values, minlength=column.distinct)
     above = per_place.sum() - np.cumsum(per_place)
-    return np.asarray((above + 0.5 * per_place)[column.place] / values.size)
+    return np.asarray((above + 0.5 * per_place)[column.rank] / values.size)
 
 
 def _kendall_influence(data: PairedValues) -> Floats:
     from heartfelt.stats._kernels_resample import kendall_scores
 
     x, y = data.by_x, data.by_y
-    scores = kendall_scores(x.order, x.starts, y.place, y.places) / data.n
-    free_x, free_y = 1 - x.sizes[x.place] / data.n, 1 - y.sizes[y.place] / data.n
+    scores = kendall_scores(x.order, x.starts, y.rank, y.distinct) / data.n
+    free_x, free_y = 1 - x.sizes[x.rank] / data.n, 1 - y.sizes[y.rank] / data.n
     net, mean_x, mean_y = float(scores.mean()), float(free_x.mean()), float(free_y.mean())
     root = np.sqrt(mean_x * mean_y)
     lean = (free_x - mean_x) / mean_x + (free_y - mean_y) / mean_y
@@ -351,148 +350,108 @@ def _scores(data: PairedValues) -> tuple[Any, ...]:
 def _auroc_influence(data: PairedValues) -> Floats:
     """DeLong's placement values."""
     by = data.by_y
-    yes = np.bincount(by.place, weights=data.x, minlength=by.places)
+    yes = np.bincount(by.rank, weights=data.x, minlength=by.distinct)
     no = by.sizes - yes
     positives, negatives = float(yes.sum()), float(no.sum())
     won = (np.cumsum(no) - 0.5 * no) / negatives
     lost_to = (positives - np.cumsum(yes) + 0.5 * yes) / positives
     value = float(np.sum(yes * won)) / positives
-    up = (won[by.place] - value) * data.n / positives
-    down = (lost_to[by.place] - value) * data.n / negatives
+    up = (won[by.rank] - value) * data.n / positives
+    down = (lost_to[by.rank] - value) * data.n / negatives
     return np.where(data.x, up, down)
 
 
 def _average_precision_influence(data: PairedValues) -> Floats:
     by = data.by_y
-    yes = np.bincount(by.place, weights=data.x, minlength=by.places)
+    yes = np.bincount(by.rank, weights=data.x, minlength=by.distinct)
     no = by.sizes - yes
     true, false = (side[::-1].cumsum()[::-1] for side in (yes, no))
     called = true + false
     precision = true / called
     positives = float(yes.sum())
     value = float(np.sum(yes * precision)) / positives
-    gained = np.cumsum(yes * false / called**2)[by.place]
-    lost = np.cumsum(yes * true / called**2)[by.place]
-    pull = np.where(data.x, precision[by.place] - value + gained, -lost)
+    gained = np.cumsum(yes * false / called**2)[by.rank]
+    lost = np.cumsum(yes * true / called**2)[by.rank]
+    pull = np.where(data.x, precision[by.rank] - value + gained, -lost)
     return np.asarray(pull * data.n / positives)
 
 
-_correlation = partial(Metric, kind="numbers", transform="fisher")
-_error = partial(Metric, transform="log", undefined=_at_least(2))
-_of_categories = partial(Metric, kind="categories", transform="logit", undefined=_at_least(1))
-_of_flags = partial(Metric, kind="flags", transform="logit")
-_of_scores = partial(Metric, kind="scores", transform="logit", undefined=_one_class)
+_Definition = tuple[
+    str, str, Callable[[PairedValues], Kernel], Callable[[PairedValues], Floats], Callable[[PairedValues], str | None]
+]
+"""Name, title, kernel, influence, and why it is undefined."""
+_few = _at_least(2)
+_DEFINITIONS: dict[tuple[Kind, Transform], tuple[_Definition, ...]] = {
+    ("numbers", "fisher"): (
+        ("pearson", "Pearson r", _pearson_kernel, _pearson_influence, _no_variation),
+        ("spearman", "Spearman rho", _sorted_kernel("spearman", _ranks), _spearman_influence, _no_variation),
+        ("kendall", "Kendall tau-b", _sorted_kernel("kendall", _ranks), _kendall_influence, _no_variation),
+        ("ccc", "Lin's concordance correlation", _ccc_kernel, _ccc_influence, _both_constant),
+        ("quadratic_kappa", "quadratic-weighted kappa", _ccc_kernel, _ccc_influence, _both_constant),
+    ),
+    ("numbers", "log"): (
+        ("mse", "mean squared error", _loss_kernel(squared_error), _loss_influence(squared_error), _few),
+        ("rmse", "root mean squared error", _loss_kernel(squared_error, root=True), _rmse_influence, _few),
+        ("mae", "mean absolute error", _loss_kernel(_absolute), _loss_influence(_absolute), _few),
+    ),
+    ("categories", "logit"): (
+        ("accuracy", "accuracy", _loss_kernel(_hit), _loss_influence(_hit), _at_least(1)),
+        (
+            "balanced_accuracy",
+            "balanced accuracy",
+            _class_kernel(lambda totals: _mean_share(totals[2], totals[0])),
+            _balanced_influence,
+            _at_least(1),
+        ),
+        (
+            "macro_f1",
+            "macro F1",
+            _class_kernel(lambda totals: _mean_share(2 * totals[2], totals[0] + totals[1])),
+            _macro_f1_influence,
+            _at_least(1),
+        ),
+    ),
+    ("flags", "logit"): (
+        (
+            "precision",
+            "precision",
+            _class_kernel(lambda totals: _share(totals[2, 1], totals[1, 1])),
+            _ratio_influence(lambda data: data.y, 1.0),
+            _none_positive(lambda data: data.y, "nothing was predicted positive"),
+        ),
+        (
+            "recall",
+            "recall",
+            _class_kernel(lambda totals: _share(totals[2, 1], totals[0, 1])),
+            _ratio_influence(lambda data: data.x, 1.0),
+            _none_positive(lambda data: data.x, "no label is positive"),
+        ),
+        (
+            "f1",
+            "F1",
+            _class_kernel(lambda totals: _share(2 * totals[2, 1], totals[0, 1] + totals[1, 1])),
+            _ratio_influence(lambda data: data.x + data.y, 2.0),
+            _none_positive(lambda data: data.x | data.y, "nothing is positive"),
+        ),
+    ),
+    ("scores", "logit"): (
+        ("auroc", "area under the ROC curve", _sorted_kernel("auroc", _scores), _auroc_influence, _one_class),
+        (
+            "average_precision",
+            "average precision",
+            _sorted_kernel("average_precision", _scores),
+            _average_precision_influence,
+            _one_class,
+        ),
+    ),
+    ("probabilities", "log"): (
+        ("brier", "Brier score", _loss_kernel(squared_error), _loss_influence(squared_error), _few),
+    ),
+}
 METRICS: dict[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        _correlation(
-            name="pearson",
-            title="Pearson r",
-            kernel=_pearson_kernel,
-            influence=_pearson_influence,
-            undefined=_no_variation,
-        ),
-        _correlation(
-            name="spearman",
-            title="Spearman rho",
-            kernel=_sorted_kernel("spearman", _ranks),
-            influence=_spearman_influence,
-            undefined=_no_variation,
-        ),
-        _correlation(
-            name="kendall",
-            title="Kendall tau-b",
-            kernel=_sorted_kernel("kendall", _ranks),
-            influence=_kendall_influence,
-            undefined=_no_variation,
-        ),
-        _correlation(
-            name="ccc",
-            title="Lin's concordance correlation",
-            kernel=_ccc_kernel,
-            influence=_ccc_influence,
-            undefined=_both_constant,
-        ),
-        _correlation(
-            name="quadratic_kappa",
-            title="quadratic-weighted kappa",
-            kernel=_ccc_kernel,
-            influence=_ccc_influence,
-            undefined=_both_constant,
-        ),
-        _error(
-            name="mse",
-            title="mean squared error",
-            kind="numbers",
-            kernel=_loss_kernel(squared_error),
-            influence=_loss_influence(squared_error),
-        ),
-        _error(
-            name="rmse",
-            title="root mean squared error",
-            kind="numbers",
-            kernel=_loss_kernel(squared_error, root=True),
-            influence=_rmse_influence,
-        ),
-        _error(
-            name="mae",
-            title="mean absolute error",
-            kind="numbers",
-            kernel=_loss_kernel(_absolute),
-            influence=_loss_influence(_absolute),
-        ),
-        _of_categories(name="accuracy", title="accuracy", kernel=_loss_kernel(_hit), influence=_loss_influence(_hit)),
-        _of_categories(
-            name="balanced_accuracy",
-            title="balanced accuracy",
-            kernel=_class_kernel(lambda totals: _mean_share(totals[2], totals[0])),
-            influence=_balanced_influence,
-        ),
-        _of_categories(
-            name="macro_f1",
-            title="macro F1",
-            kernel=_class_kernel(lambda totals: _mean_share(2 * totals[2], totals[0] + totals[1])),
-            influence=_macro_f1_influence,
-        ),
-        _of_flags(
-            name="precision",
-            title="precision",
-            kernel=_class_kernel(lambda totals: _share(totals[2, 1], totals[1, 1])),
-            influence=_ratio_influence(lambda data: data.y, 1.0),
-            undefined=_none_positive(lambda data: data.y, "nothing was predicted positive"),
-        ),
-        _of_flags(
-            name="recall",
-            title="recall",
-            kernel=_class_kernel(lambda totals: _share(totals[2, 1], totals[0, 1])),
-            influence=_ratio_influence(lambda data: data.x, 1.0),
-            undefined=_none_positive(lambda data: data.x, "no label is positive"),
-        ),
-        _of_flags(
-            name="f1",
-            title="F1",
-            kernel=_class_kernel(lambda totals: _share(2 * totals[2, 1], totals[0, 1] + totals[1, 1])),
-            influence=_ratio_influence(lambda data: data.x + data.y, 2.0),
-            undefined=_none_positive(lambda data: data.x | data.y, "nothing is positive"),
-        ),
-        _of_scores(
-            name="auroc",
-            title="area under the ROC curve",
-            kernel=_sorted_kernel("auroc", _scores),
-            influence=_auroc_influence,
-        ),
-        _of_scores(
-            name="average_precision",
-            title="average precision",
-            kernel=_sorted_kernel("average_precision", _scores),
-            influence=_average_precision_influence,
-        ),
-        _error(
-            name="brier",
-            title="Brier score",
-            kind="probabilities",
-            kernel=_loss_kernel(squared_error),
-            influence=_loss_influence(squared_error),
-        ),
+    name: Metric(
+        name=name, title=title, kind=kind, transform=transform, kernel=kernel, influence=influence, undefined=undefined
     )
+    for (kind, transform), definitions in _DEFINITIONS.items()
+    for name, title, kernel, influence, undefined in definitions
 }

@@ -1,21 +1,19 @@
 """The ceiling of labels: the best that anything, human or machine, can be expected to score against them.
 
-Labels carry noise, so that even somebody who knew every item's true value would not match them. The ceiling
-of mean labels (correlation, root mean square error, mean absolute error) comes from crossed variance
-components, see `heartfelt.stats.reliability.number_ceiling`; that of category labels (accuracy, balanced
-accuracy, macro F1) from a mixture of vote distributions without an assumed shape, see
-`heartfelt.stats.reliability.vote_ceiling`, and next to it from a smooth family of them, see
-`heartfelt.stats.reliability.vote_family`.
-*Within cells*, cell means are fixed effects: the ceiling for telling items of one cell apart. Two yardsticks
-come with it, see `heartfelt.stats.reliability.yardsticks`: what bare cell means reach against the labels, and
-what one more rater reaches against the others.
+Labels carry noise, so that even somebody who knew every item's true value would not match them. The ceiling of mean
+labels (correlation, root mean square error, mean absolute error) comes from crossed variance components, see
+`heartfelt.stats.reliability.number_ceiling`; that of category labels (accuracy, balanced accuracy, macro F1) from a
+mixture of vote distributions without an assumed shape, see `heartfelt.stats.reliability.vote_ceiling`, and next to it
+from a smooth family of them, see `heartfelt.stats.reliability.vote_family`. *Within cells*, cell means are fixed
+effects: the ceiling for telling items of one cell apart. Two yardsticks come with it, see
+`heartfelt.stats.reliability.yardsticks`: what bare cell means reach against the labels, and what one more rater reaches
+against the others.
 
 Correlations range to 1 and are 0 where items do not differ; errors are in points of the scale. Intervals:
 two-way jackknife over items and raters, on log F for correlations of ceilings; yardsticks leave out groups of
 items and raters, on Fisher's z, the log or the logit.
 
-Source: Spearman (1904) on attenuation; Nili et al. (2014) and Lage-Castellanos et al. (2019) on noise
-ceilings.
+Source: Spearman (1904) on attenuation; Nili et al. (2014) and Lage-Castellanos et al. (2019) on noise ceilings.
 """
 
 from __future__ import annotations
@@ -23,9 +21,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast, get_args
+from typing import Any, TypedDict, cast, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats import _bounds
@@ -37,6 +36,7 @@ from heartfelt.stats.reliability.number_ceiling import NumberMetric, number_ceil
 from heartfelt.stats.reliability.vote_ceiling import HalfPanels, critical_value, fixed_panel_gain, vote_ceiling
 from heartfelt.stats.reliability.vote_family import METHOD as SMOOTH
 from heartfelt.stats.reliability.vote_family import smooth_ceiling
+from heartfelt.stats.reliability.vote_mixture import Matrix
 from heartfelt.stats.reliability.yardsticks import CATEGORY_METRICS, CategoryMetric, Keep, Metric, Statistic
 from heartfelt.stats.triples import IdCodes, Ids, Ints, Values, as_array, code
 from heartfelt.stats.two_way_jackknife import NAME, group_variance, half_width
@@ -131,6 +131,16 @@ def _ratings(rater: Ids | Ratings, item: Ids, value: Values, metric: Metric) -> 
     return d, np.isfinite(np.asarray(numbers, dtype=np.float64)) if d.left_out else None
 
 
+class _Votes(TypedDict):
+    """What the ceilings of categories are computed from."""
+
+    counts: Matrix
+    critical: float
+    confidence: float
+    seed: int
+    gain: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Work:
     """Ratings, and how their ceilings are computed."""
@@ -141,7 +151,7 @@ class _Work:
     confidence: float
     seed: int
 
-    def _plain(self, value: float, method: str) -> Estimate:
+    def _point_estimate(self, value: float, method: str) -> Estimate:
         return Estimate(value=value, method=method, confidence=self.confidence, counts=self.d.counts)
 
     def overall(self) -> tuple[Estimate, HalfPanels | None]:
@@ -176,10 +186,7 @@ class _Work:
         method = f"{metric} of the long-run category on untied items, nonparametric mixture of vote distributions"
         if self.d.per_item.max() < 2:
             return Estimate.missing("no item has two ratings", method, self.d.counts), None
-        counts = yardsticks.category_counts(self.d)
-        critical = critical_value(self.d, counts, self.confidence)
-        gain = fixed_panel_gain(self.d, counts, self.seed)
-        solved = vote_ceiling(counts, metric, critical, self.confidence, self.seed, gain)
+        solved = vote_ceiling(**self._votes(), metric=metric)
         counted = self.d.counts | {"labels": solved.labels}
         if solved.labels == 0:
             return Estimate.missing("every item is tied, so there are no labels", method, counted), None
@@ -199,16 +206,22 @@ class _Work:
             return None
         if self.d.per_item.max() < 2:
             return Estimate.missing("no item has two ratings", SMOOTH, self.d.counts)
-        counts = yardsticks.category_counts(self.d)
-        critical = critical_value(self.d, counts, self.confidence)
-        gain = fixed_panel_gain(self.d, counts, self.seed)
-        metric = cast("CategoryMetric", self.metric)
-        smoothed = smooth_ceiling(counts, metric, critical, self.confidence, self.seed, gain)
+        smoothed = smooth_ceiling(**self._votes(), metric=cast("CategoryMetric", self.metric))
         return replace(smoothed, counts=dict(self.d.counts))
+
+    def _votes(self) -> _Votes:
+        counts = yardsticks.category_counts(self.d)
+        return {
+            "counts": counts,
+            "critical": critical_value(self.d, counts, self.confidence),
+            "confidence": self.confidence,
+            "seed": self.seed,
+            "gain": fixed_panel_gain(self.d, counts, self.seed),
+        }
 
     def _at_limit(self, value: float, method: str) -> Estimate:
         """A value of 1, or an error of 0, with the one-sided bound that perfect agreement gives."""
-        point_estimate = self._plain(value, method)
+        point_estimate = self._point_estimate(value, method)
         if self.metric in CATEGORY_METRICS:
             if value != 1.0:
                 return point_estimate.without_interval("the value is at its limit")
@@ -242,7 +255,7 @@ class _Work:
             moved = math.nan if without is None else scale.to(without)
             return moved if math.isfinite(moved) else None
 
-        point_estimate = self._plain(value, method)
+        point_estimate = self._point_estimate(value, method)
         spread = group_variance(self.d, scaled, GROUPS, self.seed)
         if spread is None:
             return point_estimate.without_interval("too few items or raters to leave groups of them out")
@@ -252,9 +265,7 @@ class _Work:
 
 
 def _of_items(column_or_mapping: Any, d: Ratings, used: Keep | None, column_name: str) -> IdCodes:
-    """Code the cell or group of each item, from a mapping, a column parallel to the ratings or a tuple of
-    them.
-    """
+    """Code the cell or group of each item, from a mapping, a column parallel to the ratings or a tuple of them."""
     if isinstance(column_or_mapping, Mapping):
         absent = [name for name in d.items if name not in column_or_mapping]
         if absent:
@@ -263,26 +274,26 @@ def _of_items(column_or_mapping: Any, d: Ratings, used: Keep | None, column_name
                 f"Give every rated item a {column_name}.",
             )
         return code([column_or_mapping[name] for name in d.items])
-    columns = [
-        as_array(column)
-        for column in (column_or_mapping if isinstance(column_or_mapping, tuple) else (column_or_mapping,))
-    ]
-    size = d.size if used is None else used.size
-    for column in columns:
-        if column.size != size:
-            raise InputError(
-                f"The {column_name} column has {column.size} entries for {size} ratings.", "Pass one entry per rating."
-            )
-    parts = [code(column if used is None else column[used]) for column in columns]
+    columns = column_or_mapping if isinstance(column_or_mapping, tuple) else (column_or_mapping,)
     first = np.zeros(len(d.items), np.int64)
     first[d.item[::-1]] = np.arange(d.size)[::-1]
-    for part in parts:
-        differs = np.flatnonzero(part.codes != part.codes[first[d.item]])
-        if differs.size:
-            raise InputError(
-                f"Item {d.items[d.item[differs[0]]]!r} has more than one {column_name}.",
-                f"An item belongs to one {column_name}; make the {column_name} column agree with the items.",
-            )
-    if len(parts) == 1:
-        return code([parts[0].names[c] for c in parts[0].codes[first]])
-    return code([tuple(part.names[part.codes[i]] for part in parts) for i in first])
+    parts = [_checked(as_array(column), d, used, first, column_name) for column in columns]
+    names = [[part.names[c] for c in part.codes[first]] for part in parts]
+    return code(names[0] if len(parts) == 1 else list(zip(*names, strict=True)))
+
+
+def _checked(column: npt.NDArray[Any], d: Ratings, used: Keep | None, first: Ints, column_name: str) -> IdCodes:
+    """The codes of a column of the ratings in use, the same for all ratings of an item, whose ``first`` is given."""
+    size = d.size if used is None else used.size
+    if column.size != size:
+        raise InputError(
+            f"The {column_name} column has {column.size} entries for {size} ratings.", "Pass one entry per rating."
+        )
+    part = code(column if used is None else column[used])
+    differs = np.flatnonzero(part.codes != part.codes[first[d.item]])
+    if differs.size:
+        raise InputError(
+            f"Item {d.items[d.item[differs[0]]]!r} has more than one {column_name}.",
+            f"An item belongs to one {column_name}; make the {column_name} column agree with the items.",
+        )
+    return part

@@ -136,6 +136,7 @@ class _Compared:
         """Standard error and skewness of the difference, were the true one ``true``."""
         of_part = np.where(self.inside, true, 0.0)
         rest_mean = float(np.mean(self.values - of_part))
+        # Weights depend on the mean and the mean on the weights; two rounds settle them to far below the error.
         for _ in range(2):
             mean = np.maximum(rest_mean + of_part, self._floor)
             spread = self.spread(mean)

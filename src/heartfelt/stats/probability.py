@@ -89,6 +89,7 @@ def calibration(
     value = float(np.abs(np.bincount(which, weights=gap, minlength=bins)).sum()) / data.n
     replicates = _resampled(data, gap, which, edges.size - 1, resamples, seed)
     null = _calibrated(data, which, edges.size - 1, resamples, seed)
+    # The observed arrangement counts as one more draw, so that no p-value is 0 (Phipson and Smyth 2010).
     p = float(1 + np.count_nonzero(null >= value - 1e-12)) / (1 + resamples)
     point_estimate = Estimate(value=value, method=name, counts=data.counts | {"resamples": resamples})
     low, high = _bounds.basic(value, replicates, confidence)

@@ -206,6 +206,7 @@ def _covariance_of_ratings(model: _ModelSums, sums: MomentJackknife) -> Floats:
         stop = min(start + BLOCK, n)
         values = _quantities(model.ratings(start, stop), sums.ratings(start, stop))
         about = values[0] if about is None else about
+        # Sums about the first value: their squares would lose the small moves that single ratings make.
         values = values - about
         total, squares = total + values.sum(axis=0), squares + values.T @ values
     return np.asarray((n - 1) / n * (squares - np.outer(total, total) / n))

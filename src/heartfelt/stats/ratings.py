@@ -1,5 +1,4 @@
-"""Ratings as a design: who rated what, whether every rater rated every item, and how many ratings each item
-has.
+"""Ratings as a design: who rated what, whether every rater rated every item, and how many ratings each item has.
 
 Where a rater may rate an item once, repeats are refused: averaged in silently they would pass for further raters.
 Functions of ratings take the three columns, or a ``Ratings`` made of them once; what several figures share
@@ -109,6 +108,7 @@ def as_ratings(rater: Ids | Ratings, item: Ids = None, value: Values = None) -> 
 def refuse_repeats(t: Ratings) -> None:
     """Raise an InputError that names the first repeated (rater, item) pair."""
     cells = len(t.items) * len(t.raters)
+    # A table of all pairs is quicker than grouping where it is hardly larger than the ratings.
     if t.value.size <= cells <= 4 * t.value.size:
         key = t.item * len(t.raters) + t.rater
         times = np.bincount(key, minlength=cells)

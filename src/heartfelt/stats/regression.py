@@ -1,9 +1,8 @@
 """The shrinkage slope: how much of an intended difference listeners perceive.
 
-The least-squares line of perceived on intended coordinates. Slope 1 with intercept 0 means that what was
-meant is what was felt; a slope below 1 means that differences shrink towards the point where the line meets
-perceived = intended (``neutral``); 0 means that the intent does not come through. Both columns are in one
-unit.
+The least-squares line of perceived on intended coordinates. Slope 1 with intercept 0 means that what was meant is what
+was felt; a slope below 1 means that differences shrink towards the point where the line meets perceived = intended
+(``neutral``); 0 means that the intent does not come through. Both columns are in one unit.
 
 Errors never assume equal variances. Without clusters: HC3 (MacKinnon and White 1985) with Student t. One
 clustering (the clips of one intent): CR2 with Satterthwaite degrees of freedom (Bell and McCaffrey 2002),
@@ -35,12 +34,12 @@ class ShrinkageSlope:
 
     slope: Estimate
     intercept: Estimate
-    neutral: float | None
-    r_squared: float | None
-    standard_error: float | None
-    df: float | None
-    p_no_relation: float | None
-    p_no_shrinkage: float | None
+    neutral: float | None = None
+    r_squared: float | None = None
+    standard_error: float | None = None
+    df: float | None = None
+    p_no_relation: float | None = None
+    p_no_shrinkage: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,17 +76,8 @@ def shrinkage_slope(
     if reason is None and is_constant(data.x):
         reason = "the intended coordinate does not vary"
     if reason:
-        nothing = Estimate.missing(reason, name, counts)
-        return ShrinkageSlope(
-            slope=nothing,
-            intercept=Estimate.missing(reason, "intercept", counts),
-            neutral=None,
-            r_squared=None,
-            standard_error=None,
-            df=None,
-            p_no_relation=None,
-            p_no_shrinkage=None,
-        )
+        slope, intercept = (Estimate.missing(reason, method, counts) for method in (name, "intercept"))
+        return ShrinkageSlope(slope=slope, intercept=intercept)
     line = _fit(data)
     total = float(np.sum((data.y - data.y.mean()) ** 2))
     r_squared = 1 - float(line.residual @ line.residual) / total if total > 0 else None
@@ -150,7 +140,7 @@ def _estimates(
         variances = [float(row @ covariance @ row) for row in line.contrasts]
         reason = "the two-way clustered variance is not positive" if min(variances) <= 0 else None
     if reason:
-        return ([_bounds.bounded(estimate, None, "", confidence, reason) for estimate in point_estimates], None, None)
+        return [estimate.without_interval(reason) for estimate in point_estimates], None, None
     out = [
         _bounds.with_t(estimate, math.sqrt(variance), df, interval, confidence)
         for estimate, variance, df in zip(point_estimates, variances, dfs, strict=True)
@@ -196,6 +186,7 @@ def _cr2(line: _Line, codes: Ints) -> tuple[Floats, list[float]]:
     squares = _sums(np.column_stack([np.ones(x.size), x, x * x]), codes)
     within = squares[:, [0, 1, 1, 2]].reshape(-1, 2, 2)
     root = np.sqrt(line.inverse)
+    # Eigenvalues are the clusters' leverages; where one is 1 nothing is left of the residuals, and its direction drops out.
     share, turn = np.linalg.eigh(root @ within @ root)
     share = np.clip(share, 0.0, 1.0)
     free = np.where(share < 1 - 1e-10, 1 - share, np.inf)
@@ -218,8 +209,4 @@ def _cr2(line: _Line, codes: Ints) -> tuple[Floats, list[float]]:
 
 
 def _p_value(gap: float, error: float | None, df: float | None) -> float | None:
-    if error is None or df is None or error == 0:
-        return None
-    from scipy.special import stdtr
-
-    return float(2 * stdtr(df, -abs(gap) / error))
+    return None if error is None or df is None or error == 0 else _bounds.p_of_t(gap / error, df)

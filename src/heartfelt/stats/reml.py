@@ -1,5 +1,4 @@
-"""Restricted maximum likelihood of ratings with crossed random effects: the one engine behind every such
-model.
+"""Restricted maximum likelihood of ratings with crossed random effects: the one engine behind every such model.
 
 Model: y = X b + Z_1 u_1 + ... + Z_k u_k + e. Each grouping (item, rater, session) adds a normal effect per
 level with a variance of its own; fixed effects are cell means or any columns. Variances enter as ratios to
@@ -13,10 +12,9 @@ diag(root of their ratios, 1). A Cholesky factor of S gives the restricted likel
 and products with it the average information. Cost per step: linear in the ratings for fixed group sizes,
 cubic in the order of S. No items x raters matrix is formed.
 
-Where S is too large to factor (``ProbedSystem``), systems are solved by preconditioned conjugate gradients
-and traces are estimated from random signs. A score based on m probes adds about 1/m of the score's own
-sampling variance, so 32 probes widen the standard errors by under 2%. There is no likelihood then, which
-would need a determinant.
+Where S is too large to factor (``ProbedSystem``), systems are solved by preconditioned conjugate gradients and traces
+are estimated from random signs. A score based on m probes adds about 1/m of the score's own sampling variance, so 32
+probes widen the standard errors by under 2%. There is no likelihood then, which would need a determinant.
 
 Source: Patterson & Thompson (1971); Henderson (1950) for the equations; Gilmour, Thompson & Cullis (1995) for
 the average information; Hutchinson (1990) and Stein, Chen & Anitescu (2013) for probes.
@@ -24,6 +22,7 @@ the average information; Hutchinson (1990) and Stein, Chen & Anitescu (2013) for
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -61,10 +60,9 @@ def inverse_by_rows(chol: Floats) -> Floats:
 class RemlStep:
     """The restricted likelihood at some ratios, with the residual variance at its best or as given.
 
-    ``deviance`` is -2 log likelihood without its constant; ``score`` its gradient and ``information`` half
-    its expected curvature, both in the variances (the groupings', then the residual's). ``explained`` is the
-    degrees of freedom each grouping takes up, ``squares`` what each and the residual contribute to the
-    weighted sum of squares.
+    ``deviance`` is -2 log likelihood without its constant; ``score`` its gradient and ``information`` half its expected
+    curvature, both in the variances (the groupings', then the residual's). ``explained`` is the degrees of freedom each
+    grouping takes up, ``squares`` what each and the residual contribute to the weighted sum of squares.
     """
 
     ratios: Floats
@@ -94,8 +92,7 @@ class Solved:
 
 
 class CrossedSystem:
-    """Ratings sorted by the first grouping, with what does not change from step to step; S is formed and
-    factored.
+    """Ratings sorted by the first grouping, with what does not change from step to step; S is formed and factored.
 
     ``groups`` are codes and number of levels, most levels first. Fixed effects are the means of ``cells``
     (one mean unless given), or the dense ``columns``.
@@ -141,9 +138,7 @@ class CrossedSystem:
         self._prepare()
 
     def _prepare(self) -> None:
-        """Z'Z, and for each distinct size of a first level the sum of m m' over its levels, where that fits
-        in memory.
-        """
+        """Z'Z, and for each distinct size of a first level the sum of m m' over its levels, where that fits in memory."""
         self._plain = np.zeros((self.order, self.order))
         self._k.add_ones(self.codes, self._plain)
         for index in range(self.columns.shape[1]):
@@ -183,6 +178,7 @@ class CrossedSystem:
         right = root * (self._zy - np.bincount(self.levels, shrunk, minlength=self.order))
         solved = self._solved(at, root, shares, right)
         weighted_yy = self._yy - float(factor @ self._first_sums**2)
+        # Where everything is explained rounding may make the rest negative.
         quadratic = max(weighted_yy - solved.explained, 1e-15 * self._yy)
         variance = quadratic / self.df if residual is None else residual
         unexplained = self.y - self._fitted(root * solved.solution)
@@ -283,9 +279,7 @@ class CrossedSystem:
 
 
 class ProbedSystem(CrossedSystem):
-    """The system as a product only; the same probes serve every step, so the fit is deterministic. No dense
-    columns.
-    """
+    """The system as a product only; the same probes serve every step, so the fit is deterministic. No dense columns."""
 
     least_ratio = 1e-8
 
@@ -314,6 +308,7 @@ class ProbedSystem(CrossedSystem):
         z = residual / diagonal[:, None]
         direction = z.copy()
         rho = (residual * z).sum(0)
+        # The square of a relative residual of 1e-8.
         limit = 1e-16 * np.maximum((right * right).sum(0), 1e-300)
         for _ in range(500):
             if ((residual * residual).sum(0) <= limit).all():
@@ -408,20 +403,7 @@ def maximise(
     for iteration in range(1, MOST_STEPS + 1):
         if now.residual <= system.no_residual:
             return RemlFit(now, iteration, False, free)
-        gradient, curvature = _in_ratios(now)
-        live = np.array(free) & ~((now.ratios <= TINY) & (gradient >= 0))
-        if not live.any():
-            return RemlFit(now, iteration, True, free)
-        move = np.zeros(gradient.size)
-        inside = curvature[np.ix_(live, live)]
-        ridge = 1e-10 * float(np.trace(inside)) + 1e-300
-        move[live] = -np.linalg.solve(inside + ridge * np.eye(len(inside)), gradient[live])
-        gain = -float(gradient @ move)
-        scale = np.where(live, np.maximum(now.ratios, 0.01), 0.0)
-        if gain <= 0 and float(np.abs(gradient * scale).max()) > 1e-6:
-            # Without curvature, as where the outcome is fitted exactly, only the direction is known.
-            move = -10.0 * np.sign(gradient) * scale
-            gain = -float(gradient @ move)
+        move, gain = _newton_step(now, free)
         if gain < precision:
             return RemlFit(now, iteration, True, free)
         if now.ratios.max() >= HIGHEST_RATIO:
@@ -436,10 +418,27 @@ def maximise(
     return RemlFit(now, MOST_STEPS, gain < 1e-9 and not probed, free)
 
 
+def _newton_step(now: RemlStep, free: tuple[bool, ...]) -> tuple[Floats, float]:
+    """The move of the free ratios, and how much the deviance can fall by it; nothing where all of them are at their edge."""
+    gradient, curvature = _in_ratios(now)
+    live = np.array(free) & ~((now.ratios <= TINY) & (gradient >= 0))
+    move = np.zeros(gradient.size)
+    if not live.any():
+        return move, -math.inf
+    inside = curvature[np.ix_(live, live)]
+    ridge = 1e-10 * float(np.trace(inside)) + 1e-300
+    move[live] = -np.linalg.solve(inside + ridge * np.eye(len(inside)), gradient[live])
+    gain = -float(gradient @ move)
+    scale = np.where(live, np.maximum(now.ratios, 0.01), 0.0)
+    if gain <= 0 and float(np.abs(gradient * scale).max()) > 1e-6:
+        # Without curvature, as where the outcome is fitted exactly, only the direction is known.
+        move = -10.0 * np.sign(gradient) * scale
+        gain = -float(gradient @ move)
+    return move, gain
+
+
 def _search(system: CrossedSystem, now: RemlStep, move: Floats, gain: float) -> RemlStep | None:
-    """The first of ever shorter steps that raises the likelihood; a gain too small to be seen in it is
-    trusted.
-    """
+    """The first of ever shorter steps that raises the likelihood; a gain too small to be seen in it is trusted."""
     for halving in range(30):
         try:
             ahead = system.step(_inside(now.ratios, move * 0.5**halving, 10.0))

@@ -61,6 +61,7 @@ def _blocks(first: tuple[Ints, int], second: tuple[Ints, int]) -> tuple[Ints, In
 
     (a, n_a), (b, n_b) = first, second
     size = n_a + n_b
+    # Levels of both groupings are the nodes of one graph, linked by ratings: its components are the blocks.
     links = csr_array((np.ones(a.size), (a, b + n_a)), (size, size))
     count, block = connected_components(links, directed=False)
     block = block[n_a:]

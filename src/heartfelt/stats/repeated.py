@@ -68,6 +68,7 @@ class Repeats:
 
     def draws(self, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
         """The mean over repeats in each resample; two sets of repeats on the same rows get the same resamples."""
+        # The same seed draws the same rows for every repeat, which pairs them.
         parts = [replicates(self.metric, SamplingUnits(side, self.units), resamples, seed) for side in self._sides]
         return np.asarray(np.mean(parts, axis=0))
 
@@ -130,10 +131,10 @@ def _bounded(
     seed: int,
     other_repeats: Repeats | None = None,
 ) -> Estimate:
-    def drawn() -> Floats:
+    def replicated() -> Floats:
         draws = repeats.draws(resamples, seed)
         return draws if other_repeats is None else np.asarray(draws - other_repeats.draws(resamples, seed))
 
     point_estimate = Estimate(value=value, method=name, counts=repeats.counts)
     how = chosen_interval("auto", repeats.sample, resamples)
-    return bounded_metric(point_estimate, repeats.sample, how, pull, confidence, transform, drawn)
+    return bounded_metric(point_estimate, repeats.sample, how, pull, confidence, transform, replicated)

@@ -115,8 +115,7 @@ def bootstrap(
     resampled_kinds = [kind for kind in ("raters", "items") if resample in (kind, "both")]
     for kind in resampled_kinds:
         if sizes[kind] < 2:
-            reason = f"{sizes[kind]} {kind}: nothing to resample"
-            return _bounds.bounded(point_estimate, None, "", confidence, reason)
+            return point_estimate.without_interval(f"{sizes[kind]} {kind}: nothing to resample")
     values = np.full(resamples, np.nan)
     for index, sample in enumerate(_draws(once, resampled_kinds, resamples, seed)):
         weight = sample.rater_times[sample.rater] * sample.item_times[sample.item]
@@ -144,6 +143,7 @@ def _draws(once: Resample, resampled_kinds: list[str], resamples: int, seed: int
         for kind in resampled_kinds:
             size = times[kind].size
             picks = generators[kind].integers(0, size, size)
+            # A resample is a weight for each level, so memory does not grow with how often one is drawn.
             times[kind] = np.bincount(picks, minlength=size).astype(np.float64)
         yield replace(once, rater_times=times["raters"], item_times=times["items"])
 
@@ -215,11 +215,11 @@ def bootstrap_difference(
     how = chosen_interval("auto", samples[0], resamples)
     pull = units.sums(chosen.influence(data) - chosen.influence(second_data))
 
-    def drawn() -> Floats:
+    def replicated() -> Floats:
         first_values, right = (replicates(chosen, sample, resamples, seed) for sample in samples)
         return np.asarray(first_values - right)
 
-    return bounded_metric(point_estimate, samples[0], how, pull, confidence, "identity", drawn)
+    return bounded_metric(point_estimate, samples[0], how, pull, confidence, "identity", replicated)
 
 
 def bounded_metric(
@@ -234,7 +234,7 @@ def bounded_metric(
     """Bounds by the delta method from influence values, or from replicates."""
     value, units = float(point_estimate), sample.units
     if units.codes is not None and units.count < 2:
-        return _bounds.bounded(point_estimate, None, "", confidence, "one cluster: nothing to resample")
+        return point_estimate.without_interval("one cluster: nothing to resample")
     label = _NAMES[how] + units.over
     if how == "delta":
         bounds = _bounds.delta(value, _bounds.influence_error(pull), confidence, transform)
@@ -273,9 +273,9 @@ def _from_replicates(
     counts = {**point_estimate.counts, "resamples": int(values.size), **({"undefined_resamples": lost} if lost else {})}
     point_estimate = replace(point_estimate, counts=counts)
     if usable.size < 0.9 * values.size:
-        return _bounds.bounded(point_estimate, None, how, confidence, f"undefined in {lost} of {values.size} resamples")
+        return point_estimate.without_interval(f"undefined in {lost} of {values.size} resamples")
     if float(usable.max() - usable.min()) <= 1e-14 * float(np.abs(usable).max()):
-        return _bounds.bounded(point_estimate, None, how, confidence, "every resample gives the same value")
+        return point_estimate.without_interval("every resample gives the same value")
     reason = "all resamples fall on one side of the value"
     return _bounds.bounded(point_estimate, bounds(usable, confidence), how, confidence, reason)
 
@@ -321,7 +321,7 @@ def _distinct(column: npt.NDArray[Any]) -> tuple[Ints, npt.NDArray[Any]]:
 
 def weight_batches(sample: SamplingUnits, batches: int, seed: int) -> Iterator[npt.NDArray[np.floating[Any]]]:
     """Yield ``counts[row, lane]`` for each batch; the array is reused from one batch to the next."""
-    from heartfelt.stats._kernels_resample import LANES, draw, spread
+    from heartfelt.stats._kernels_resample import LANES, draw
 
     if sample.copies is not None:
         generator, total = stream(seed, "bootstrap", "cells"), int(sample.copies.sum())
@@ -337,7 +337,7 @@ def weight_batches(sample: SamplingUnits, batches: int, seed: int) -> Iterator[n
     for _ in range(batches):
         state = np.uint64(draw(state, unit_counts))
         if units.codes is not None:
-            spread(unit_counts, units.codes, counts)
+            np.take(unit_counts, units.codes, axis=0, out=counts, mode="clip")
         yield counts
 
 

@@ -93,11 +93,8 @@ def frechet_distance(
         errors.append(group_error(value, np.array(values_without), np.array(sizes)))
         units.append(len(sizes))
     corrected = value - bias if correction == "jackknife" else _extrapolated(x, y, sets, value, seed)
-    point_estimate, fewest, size = (
-        Estimate(value=corrected, method=method, counts=sets.counts),
-        sets.fewest,
-        sets.counts["dimensions"],
-    )
+    point_estimate = Estimate(value=corrected, method=method, counts=sets.counts)
+    fewest, size = sets.fewest, sets.counts["dimensions"]
     if fewest <= size * PER_DIMENSION[correction]:
         unit_name = "groups of stimuli" if groups is not None else "stimuli"
         return point_estimate.without_interval(
@@ -214,6 +211,7 @@ def _in_span(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     centre = y.mean(axis=0, dtype=np.float64)
     pooled = np.vstack([x - centre, y - centre])
     if pooled.shape[1] > len(pooled):
+        # Fewer rows than dimensions span fewer: a rotation keeps all distances in as many columns as there are rows.
         pooled = np.asarray(np.linalg.qr(pooled.T, mode="r")).T
     return pooled[: len(x)], pooled[len(x) :]
 
@@ -282,6 +280,6 @@ def _with_interval(
     variance = sum(error**2 for error in errors)
     if variance <= 0:
         return point_estimate.without_interval("leaving out stimuli does not change it")
-    df = variance**2 / sum(error**4 / (count - 1) for error, count in zip(errors, units, strict=True))
+    df = _bounds.satterthwaite(*((error**2, count - 1) for error, count in zip(errors, units, strict=True)))
     name = f"jackknife over the {unit_name} of both sets, Student's t"
     return _bounds.with_t(point_estimate, math.sqrt(variance), df, name, confidence)

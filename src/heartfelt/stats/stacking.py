@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.stats._paired import correlation
 from heartfelt.stats.association import metric_difference
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import jackknife_metric
@@ -75,13 +76,7 @@ def stacked(
     codes = np.unique(group, return_inverse=True)[1].astype(np.int64)
     groups = int(codes.max()) + 1 if codes.size else 0
     counts = {"items": int(label.size), "groups": groups, "models": len(names)}
-    reason = None
-    if len(names) < 2:
-        reason = "there is only one model to combine" if names else "there is no model to combine"
-    elif groups < 3 or label.size < max(LEAST_GROUPS, 3 * len(names)):
-        reason = f"{label.size} items in {groups} groups are too few to fit weights for {len(names)} models"
-    elif float(np.ptp(label)) <= 0:
-        reason = "the labels do not vary"
+    reason = _why_none(label, groups, len(names))
     if reason:
         missing = Estimate.missing(reason, METHOD, counts)
         return StackResult(stack=missing, best=missing, difference=missing, p=missing)
@@ -100,6 +95,14 @@ def stacked(
     picked = np.bincount(fits.chosen, minlength=len(names)) / fits.chosen.size
     chosen = {name: float(share) for name, share in zip(names, picked, strict=True) if share > 0}
     return StackResult(stack=of_stack, best=of_best, difference=difference, p=p, weights=weights, chosen=chosen)
+
+
+def _why_none(label: Floats, groups: int, models: int) -> str | None:
+    if models < 2:
+        return f"there is {'only one' if models else 'no'} model to combine"
+    if groups < 3 or label.size < max(LEAST_GROUPS, 3 * models):
+        return f"{label.size} items in {groups} groups are too few to fit weights for {models} models"
+    return "the labels do not vary" if float(np.ptp(label)) <= 0 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,12 +149,14 @@ def _cross_fitted(label: Floats, predicted: npt.NDArray[np.float64], codes: Ints
             fitted = _non_negative(gram, products)
             if not fitted.any():
                 fitted[top] = 1.0
+            # Folds are put side by side, so their combinations must have the same scale.
             fitted /= max(float(np.sqrt(fitted @ gram_of_all @ fitted)), 1e-12)
             once[0, inside], once[1, inside] = z[inside] @ fitted, z[inside, top]
             weights.append(fitted)
             chosen.append(top)
         stack, best = stack + once[0] / repeats, best + once[1] / repeats
-        repeated.append(_correlation(label, once[0]) - _correlation(label, once[1]))
+        of_stack, of_best = (correlation(label, side) or 0.0 for side in once)
+        repeated.append(of_stack - of_best)
     return _Fits(
         stack=stack,
         best=best,
@@ -159,12 +164,6 @@ def _cross_fitted(label: Floats, predicted: npt.NDArray[np.float64], codes: Ints
         chosen=np.array(chosen, np.int64),
         repeated=np.array(repeated),
     )
-
-
-def _correlation(x: Floats, y: Floats) -> float:
-    a, b = x - x.mean(), y - y.mean()
-    below = float(np.sqrt((a @ a) * (b @ b)))
-    return float(a @ b) / below if below > 0 else 0.0
 
 
 def _non_negative(gram: npt.NDArray[np.float64], products: Floats) -> Floats:

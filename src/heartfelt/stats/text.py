@@ -56,6 +56,11 @@ class TokenizedTexts:
     item: Ints
 
     @property
+    def columns(self) -> tuple[Ints, Ints]:
+        """As compiled loops take them."""
+        return self.tokens, self.starts
+
+    @property
     def lengths(self) -> Ints:
         return np.diff(self.starts)
 
@@ -109,6 +114,11 @@ class Grams:
     times: Ints
     starts: Ints
     kinds: int
+
+    @property
+    def columns(self) -> tuple[Ints, Ints, Ints]:
+        """As compiled loops take them."""
+        return self.gram, self.times, self.starts
 
 
 def corpus(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Corpus:
@@ -174,7 +184,7 @@ def bleu(
     counts = {"items": table.shape[0]}
     point_estimate = Estimate(value=float(bleu_value(table.sum(axis=0)[None])[0]), method=name, counts=counts)
     if table.shape[0] < 2:
-        return _bounds.bounded(point_estimate, None, "", confidence, "one item: nothing to resample")
+        return point_estimate.without_interval("one item: nothing to resample")
     replicates = _resampled(table, resamples, seed)
     point_estimate = replace(point_estimate, counts=counts | {"resamples": resamples})
     bounds = _bounds.percentile(replicates, confidence) if float(np.ptp(replicates)) > 0 else None
@@ -196,15 +206,7 @@ def bleu_counts(texts: Corpus, order: int = 4) -> Floats:
     from heartfelt.stats._kernels_text import clipped_matches
 
     candidates, references = texts.candidates, texts.references
-    matches = clipped_matches(
-        candidates.tokens,
-        candidates.starts,
-        references.tokens,
-        references.starts,
-        texts.reference_starts,
-        texts.vocabulary,
-        order,
-    )
+    matches = clipped_matches(*candidates.columns, *references.columns, texts.reference_starts, texts.vocabulary, order)
     totals = np.maximum(candidates.lengths[:, None] - np.arange(order), 0)
     return np.column_stack([matches, totals, candidates.lengths, _nearest(texts)]).astype(np.float64)
 
@@ -235,19 +237,11 @@ def rouge_l(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> F
     from heartfelt.stats._kernels_text import common_lengths
 
     texts = corpus(candidates, references)
-    candidate_texts, reference_texts = texts.candidates, texts.references
-    shared = common_lengths(
-        candidate_texts.tokens,
-        candidate_texts.starts,
-        reference_texts.tokens,
-        reference_texts.starts,
-        reference_texts.item,
-    )
+    item = texts.references.item
+    shared = common_lengths(*texts.candidates.columns, *texts.references.columns, item)
     precision, recall = np.zeros(texts.items), np.zeros(texts.items)
-    np.maximum.at(
-        precision, reference_texts.item, shared / np.maximum(candidate_texts.lengths[reference_texts.item], 1)
-    )
-    np.maximum.at(recall, reference_texts.item, shared / np.maximum(reference_texts.lengths, 1))
+    np.maximum.at(precision, item, shared / np.maximum(texts.candidates.lengths[item], 1))
+    np.maximum.at(recall, item, shared / np.maximum(texts.references.lengths, 1))
     below = recall + BETA**2 * precision
     return np.asarray((1 + BETA**2) * precision * recall / np.where(below > 0, below, 1.0))
 
@@ -265,10 +259,8 @@ def cider(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Flo
     total = np.zeros(texts.references.size)
     for candidate_grams, reference_grams in texts.grams(ORDERS):
         total += penalty * weighted_cosines(
-            candidate_grams.gram, candidate_grams.times, candidate_grams.starts,
-            reference_grams.gram, reference_grams.times, reference_grams.starts,
-            texts.reference_starts, candidate_grams.kinds,
-        )  # fmt: skip
+            *candidate_grams.columns, *reference_grams.columns, texts.reference_starts, candidate_grams.kinds
+        )
     per_item = np.bincount(item, weights=total, minlength=texts.items)
     return np.asarray(per_item / np.bincount(item, minlength=texts.items) / ORDERS * 10.0)
 
@@ -278,13 +270,13 @@ class Lexical:
     """Figures of one set of texts; None where there are no words."""
 
     texts: int
-    words: int
-    kinds: int
-    words_per_text: float | None
-    type_token_ratio: float | None
-    mtld: float | None
-    distinct_1: float | None
-    distinct_2: float | None
+    words: int = 0
+    kinds: int = 0
+    words_per_text: float | None = None
+    type_token_ratio: float | None = None
+    mtld: float | None = None
+    distinct_1: float | None = None
+    distinct_2: float | None = None
 
 
 def mtld(sentences: Sequence[str], threshold: float = THRESHOLD) -> Floats:
@@ -308,16 +300,7 @@ def lexical(sentences: Sequence[str]) -> Lexical:
     coded, kinds = texts(sentences)
     total = int(coded.tokens.size)
     if not total:
-        return Lexical(
-            texts=len(sentences),
-            words=0,
-            kinds=0,
-            words_per_text=None,
-            type_token_ratio=None,
-            mtld=None,
-            distinct_1=None,
-            distinct_2=None,
-        )
+        return Lexical(texts=len(sentences))
     one_text = TokenizedTexts(coded.tokens, np.array([0, total]), np.zeros(1, np.int64))
     return Lexical(
         texts=len(sentences),

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import LEAST_UNITS, JackknifeError, df_of_spread
@@ -98,17 +99,27 @@ def no_concordance(
 ) -> Estimate:
     """The two-sided p-value of a mean concordance of 0; ``group`` has the courses that are turned over together."""
     name = "p-value, predictions turned upside down"
-    turned = [replace(course, predicted=_upside_down(course.predicted)) for course in courses]
-    both = (courses, turned)
     codes = np.arange(len(courses)) if group is None else np.unique(group, return_inverse=True)[1]
     units = int(codes.max()) + 1 if codes.size else 0
+    # Every way to turn them is compared where there are few, which makes the p-value exact.
     exact = 2**units <= TURNS
     if exact:
         upright = (np.arange(2**units)[:, None] >> np.arange(units)) & 1 == 0
     else:
         upright = stream(seed, "no concordance").random((TURNS, units)) < 0.5
         upright[0] = True
-    upright = upright[:, codes]
+    means = _turned_means(courses, upright[:, codes], lagged)
+    counts = {"pairs": len(courses), **({} if exact else {"resamples": TURNS - 1})}
+    if not units or float(np.ptp(means)) <= _CONSTANT:
+        return Estimate.missing("no prediction varies", name, counts)
+    above = means >= means[0] - _CONSTANT if means[0] > 0 else means <= means[0] + _CONSTANT
+    p = min(2 * float(above.mean()), 1.0)
+    return Estimate(value=p, method=name, counts=counts, why_no_interval="exact" if exact else "a p-value")
+
+
+def _turned_means(courses: Sequence[PredictedCourse], upright: npt.NDArray[np.bool_], lagged: bool) -> Floats:
+    """The mean concordance for each row of ``upright``, which says whose predictions stay as they are."""
+    both = courses, [replace(course, predicted=_upside_down(course.predicted)) for course in courses]
     lags = np.zeros(upright.shape[0])
     if lagged:
         of_upright, of_turned = (np.array([_lag(course) for course in side], np.float64) for side in both)
@@ -120,12 +131,7 @@ def no_concordance(
         rows = lags == lag
         of_upright, of_turned = (np.array([course.concordance(lag) for course in side]) for side in both)
         means[rows] = np.where(upright[rows], of_upright, of_turned).mean(axis=1)
-    counts = {"pairs": len(courses), **({} if exact else {"resamples": TURNS - 1})}
-    if not units or float(np.ptp(means)) <= _CONSTANT:
-        return Estimate.missing("no prediction varies", name, counts)
-    above = means >= means[0] - _CONSTANT if means[0] > 0 else means <= means[0] + _CONSTANT
-    p = min(2 * float(above.mean()), 1.0)
-    return Estimate(value=p, method=name, counts=counts, why_no_interval="exact" if exact else "a p-value")
+    return means
 
 
 def _upside_down(predicted: Floats | None) -> Floats | None:

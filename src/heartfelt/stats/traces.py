@@ -5,9 +5,8 @@ moments that all of its raters cover; gaps of up to a second are bridged by a st
 of the longest trace is left out and named. Traces of one moment, or of one rater, say why they have no agreement.
 
 Raters follow the sound with a delay. Between raters only differences of delay can be seen: each rater's lag is the
-shift, in seconds, at which
-the trace correlates best with the mean of the others (positive: later than the others). Against something that is not
-delayed, such as a predicted trace, the same search gives the delay of the people.
+shift, in seconds, at which the trace correlates best with the mean of the others (positive: later than the others).
+Against something that is not delayed, such as a predicted trace, the same search gives the delay of the people.
 
 With x_rt = m_t + b_r + e_rt (the shared course, each rater's level, the rest) and their variances s2_m, s2_b, s2_e over moments and
 raters, a perfect predictor of m_t can expect this concordance with the mean of R raters:
@@ -28,7 +27,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, require
 from heartfelt.stats._bounds import check_confidence, t_quantile
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats
@@ -65,12 +64,13 @@ class Traces:
 
 def traces(raters: Sequence[Hashable], samples: Sequence[Any], rate: float) -> Traces:
     """Bring the traces of one stimulus to their common moments."""
-    if len(raters) != len(samples):
-        raise InputError(f"{len(raters)} raters but {len(samples)} traces.", "Pass one trace per rater.")
-    if not (math.isfinite(rate) and rate > 0):
-        raise InputError(f"rate must be above 0; got {rate}.", "Pass samples per second, such as 10.")
-    if len(set(raters)) < len(raters):
-        raise InputError("A rater has two traces of the same stimulus.", "Keep one trace per rater and stimulus.")
+    fix = "Keep one trace per rater and stimulus."
+    require(
+        len(raters) == len(samples), f"{len(raters)} raters but {len(samples)} traces.", "Pass one trace per rater."
+    )
+    positive = math.isfinite(rate) and rate > 0
+    require(positive, f"rate must be above 0; got {rate}.", "Pass samples per second, such as 10.")
+    require(len(set(raters)) == len(raters), "A rater has two traces of the same stimulus.", fix)
     arrays = [np.asarray([math.nan if v is None else v for v in trace], np.float64) for trace in samples]
     longest = max((array.size for array in arrays), default=0)
     retained: list[Any] = []
@@ -367,6 +367,7 @@ def _best_lags(rows: Floats, references: Floats, rate: float, longest: float) ->
     moments = rows.shape[1]
     most = min(round(longest * rate), moments // 2)
     best, where = np.zeros(rows.shape[0]), np.full(rows.shape[0], math.nan)
+    # From the shortest shift outwards, so that a longer one has to be better.
     for shift in sorted(range(-most, most + 1), key=abs):
         if moments - abs(shift) <= 2:
             continue

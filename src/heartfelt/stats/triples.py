@@ -41,19 +41,22 @@ def as_array(column: Any) -> npt.NDArray[Any]:
     elif hasattr(column, "to_numpy"):
         array = column.to_numpy()
     else:
-        items = list(column)
-        if items and all(isinstance(item, str) for item in items):
-            array = np.asarray(items)
-        elif items and not all(np.isscalar(item) or item is None for item in items):
-            array = np.empty(len(items), dtype=object)
-            array[:] = items
-        else:
-            array = np.asarray(items, dtype=object if len({type(item) for item in items}) > 1 else None)
+        array = _array_of(list(column))
     if array.ndim != 1:
         raise InputError(
             f"A column of ratings must have one dimension; this one has {array.ndim}.",
             "Pass parallel one-dimensional arrays: one entry per rating.",
         )
+    return array
+
+
+def _array_of(items: list[Any]) -> npt.NDArray[Any]:
+    if items and all(isinstance(item, str) for item in items):
+        return np.asarray(items)
+    if all(np.isscalar(item) or item is None for item in items):
+        return np.asarray(items, dtype=object if len({type(item) for item in items}) > 1 else None)
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
     return array
 
 
@@ -77,26 +80,40 @@ def code(column: Any) -> IdCodes:
     if quick is not None:
         return _series_codes(quick)
     array = as_array(column)
-    if array.dtype.kind in "iub" and array.size and not _beyond_int64(array):
-        array = array.astype(np.int64, copy=False)
-        low, high = int(array.min()), int(array.max())
-        if high - low < max(4 * array.size, 1024):
-            shifted = array - low if low else array
-            present = np.bincount(shifted, minlength=high - low + 1) > 0
-            if present.all():
-                return IdCodes(shifted, range(low, high + 1))
-            rank = np.cumsum(present) - 1
-            return IdCodes(rank[shifted], (np.flatnonzero(present) + low).tolist())
+    near = _near_codes(array) if array.dtype.kind in "iub" and array.size else None
+    if near is not None:
+        return near
     if array.dtype.kind in "UST" and array.size > 256:
         return _text_codes(array.astype(str).tolist())
     if array.dtype == object:
-        if array.size > 256 and type(array[0]) is str and all(type(item) is str for item in array):
-            return _text_codes(array.tolist())
-        code_of: dict[Any, int] = {}
-        codes = np.fromiter((code_of.setdefault(item, len(code_of)) for item in array), np.int64, array.size)
-        return IdCodes(codes, list(code_of))
+        return _object_codes(array)
     names_array, codes = np.unique(array, return_inverse=True)
     return IdCodes(codes.astype(np.int64, copy=False), names_array.tolist())
+
+
+def _near_codes(array: npt.NDArray[Any]) -> IdCodes | None:
+    """Codes of whole numbers that lie near one another, without sorting them; None for others."""
+    if array.dtype == np.uint64 and int(array.max()) > np.iinfo(np.int64).max:
+        return None
+    array = array.astype(np.int64, copy=False)
+    low, high = int(array.min()), int(array.max())
+    if high - low >= max(4 * array.size, 1024):
+        return None
+    shifted = array - low if low else array
+    present = np.bincount(shifted, minlength=high - low + 1) > 0
+    if present.all():
+        return IdCodes(shifted, range(low, high + 1))
+    rank = np.cumsum(present) - 1
+    return IdCodes(rank[shifted], (np.flatnonzero(present) + low).tolist())
+
+
+def _object_codes(array: npt.NDArray[Any]) -> IdCodes:
+    """Codes of anything hashable, in order of first appearance."""
+    if array.size > 256 and type(array[0]) is str and all(type(item) is str for item in array):
+        return _text_codes(array.tolist())
+    code_of: dict[Any, int] = {}
+    codes = np.fromiter((code_of.setdefault(item, len(code_of)) for item in array), np.int64, array.size)
+    return IdCodes(codes, list(code_of))
 
 
 def id_array(column: Any) -> npt.NDArray[Any]:
@@ -109,10 +126,6 @@ def text_array(column: Any) -> npt.NDArray[Any]:
     """The same as ``as_array``, but a Polars column of text without gaps comes as fixed-width text."""
     quick = _polars_text(column)
     return as_array(column) if quick is None else np.asarray(quick.names)[quick.codes]
-
-
-def _beyond_int64(array: npt.NDArray[Any]) -> bool:
-    return array.dtype == np.uint64 and int(array.max()) > np.iinfo(np.int64).max
 
 
 def _polars_text(column: Any) -> IdCodes | None:
@@ -133,9 +146,8 @@ def text_series(column: Any) -> Any:
             column = pl.Series(column, dtype=pl.String)
         except TypeError:
             return None
-    if not isinstance(column, pl.Series) or column.null_count() or not column.len():
-        return None
-    return column if column.dtype in (pl.String, pl.Categorical, pl.Enum) else None
+    textual = isinstance(column, pl.Series) and column.dtype in (pl.String, pl.Categorical, pl.Enum)
+    return column if textual and column.len() and not column.null_count() else None
 
 
 def _text_codes(texts: list[str]) -> IdCodes:

@@ -11,16 +11,15 @@ the noise of their single ratings. Few raters show too little of it, which the f
 take Student's t with Satterthwaite's degrees of freedom. Neither normal ratings nor raters of equal quality
 are assumed, which intervals from a likelihood do.
 
-Reliabilities and agreement have two intervals. The one *for raters like these* draws the raters' part towards
-what unequal gains usually cause, as a few raters hardly show it: with r the reliability and a standard
-deviation of .35 between gains (published panels: .29 to .37), Var(r) = 4 (.35 r (1 - r))^2 / R counts as much
-as four further raters, unless the panel is precise enough to show that its raters differ less (the upper 90%
-bounds of the gains, ``stats.rater_differences``, and of V_raters); so does what R normal levels cause. The part
-over items is drawn towards that of normal items in the same way, as much as
-four further items would. And the bound *if some future raters are careless*: a panel may happen
-to contain no careless rater although its population does. By the rule of three, up to three in R + 3 may be
-careless where none of R was; a reliability would then be lower by the share of pairs of raters that are both
-attentive, R (R - 1) / ((R + 3) (R + 2)). That distance is added in quadrature to the half width from V.
+Reliabilities and agreement have two intervals. The one *for raters like these* draws the raters' part towards what
+unequal gains usually cause, as a few raters hardly show it: with r the reliability and a standard deviation of .35
+between gains (published panels: .29 to .37), Var(r) = 4 (.35 r (1 - r))^2 / R counts as much as four further raters,
+unless the panel is precise enough to show that its raters differ less (the upper 90% bounds of the gains,
+``stats.rater_differences``, and of V_raters); so does what R normal levels cause. The part over items is drawn towards
+that of normal items in the same way, as much as four further items would. And the bound *if some future raters are
+careless*: a panel may happen to contain no careless rater although its population does. By the rule of three, up to
+three in R + 3 may be careless where none of R was; a reliability would then be lower by the share of pairs of raters
+that are both attentive, R (R - 1) / ((R + 3) (R + 2)). That distance is added in quadrature to the half width from V.
 
 Reliabilities move on the scale of log F, F = 1 + k r / (1 - r) being the ratio of mean squares that a
 reliability r of single ratings implies for k of them. The recomputed statistics are moment estimates,
@@ -252,11 +251,17 @@ class MomentJackknife:
         """
         item_count, rater_count = effective(self._d.per_item), effective(self._d.per_rater)
         of_items = [jackknife_variance(values) for values in statistics(self.items)]
-        if len(self._d.raters) < 3:
-            return [
-                TwoWaySpread(items=variance, raters=0.0, ratings=0.0, item_count=item_count, rater_count=rater_count)
-                for variance in of_items
-            ]
+        of_raters = of_ratings = [0.0] * len(of_items)
+        if len(self._d.raters) >= 3:
+            of_raters = [jackknife_variance(values) for values in statistics(self.raters)]
+            of_ratings = self._over_ratings(statistics)
+        return [
+            TwoWaySpread(items=items, raters=raters, ratings=ratings, item_count=item_count, rater_count=rater_count)
+            for items, raters, ratings in zip(of_items, of_raters, of_ratings, strict=True)
+        ]
+
+    def _over_ratings(self, statistics: Statistics) -> list[float]:
+        """Jackknife variances over single ratings, a block of them at a time."""
         moments: list[list[float]] = []
         for start in range(0, self._d.size, BLOCK):
             block = statistics(self.ratings(start, min(start + BLOCK, self._d.size)))
@@ -265,12 +270,7 @@ class MomentJackknife:
             for row, values in zip(moments, block, strict=True):
                 about = values - row[3]
                 row[:3] = row[0] + values.size, row[1] + float(about.sum()), row[2] + float(about @ about)
-        of_ratings = [max((n - 1) / n * (squares - total**2 / n), 0.0) for n, total, squares, _ in moments]
-        of_raters = [jackknife_variance(values) for values in statistics(self.raters)]
-        return [
-            TwoWaySpread(items=items, raters=raters, ratings=ratings, item_count=item_count, rater_count=rater_count)
-            for items, raters, ratings in zip(of_items, of_raters, of_ratings, strict=True)
-        ]
+        return [max((n - 1) / n * (squares - total**2 / n), 0.0) for n, total, squares, _ in moments]
 
     def why_unsteady(self, fewest_raters: int = 3) -> str | None:
         """Why nothing is left to compute from without some item or rater, or None; two raters are not left out."""

@@ -257,14 +257,14 @@ def test_bootstrap(level: str) -> None:
 
 def test_a_resample_in_which_everything_counts_once_is_alpha() -> None:
     from heartfelt.stats.agreement import _kernels_resampling as kernels
-    from heartfelt.stats.agreement.distance import place
+    from heartfelt.stats.agreement.distance import placed
     from heartfelt.stats.agreement.grouped import grouped
 
     rater, item, value = Design(9, 30, 4).draw(np.random.default_rng(9))
     value = np.clip(np.round(5 + value), 1, 9)
     for level, kind in (("nominal", 0), ("interval", 1), ("ratio", 1), ("ordinal", 2)):
         ratings = grouped(rater, item, value, numbers=level != "nominal")
-        codes, scores = place(ratings, level)
+        codes, scores = placed(ratings, level)
         result = kernels.weighted_alpha(
             ratings.start, ratings.rater, codes, scores.copy(), kind, np.ones(30), np.ones(9), 1e-12
         )

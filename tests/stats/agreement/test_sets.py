@@ -122,7 +122,9 @@ def test_the_jackknife_is_by_leaving_out() -> None:
     rater, item, value = drawn(3, 4, 15)
     ratings = grouped(rater, item, as_sets(value), numbers=False)
     parts = set_distances(ratings, "masi", True, 0)
-    by_item, by_rater, *_ = kernels.deletions(ratings.start, ratings.rater, parts.inside, parts.across, parts.own, -1)
+    by_item, by_rater, *_ = kernels.deletions(
+        ratings.start, ratings.rater, parts.inside, parts.across, parts.by_rater, -1
+    )
     sets = as_sets(value)
     for r in range(4):
         keep = rater != r

@@ -23,8 +23,8 @@ from heartfelt.stats.inference import (
     mixed_model,
     tukey,
 )
+from heartfelt.stats.inference.mixed import random_variances
 from heartfelt.stats.inference.random_intercepts import ContrastInference, first_independent
-from heartfelt.stats.inference.random_variances import random_variances
 from heartfelt.stats.inference.variance_tables import share_bounds
 from heartfelt.stats.reliability import variance_components
 from tests.facts import mentions
@@ -134,7 +134,7 @@ def test_variances_alone_say_why_there_are_none(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("heartfelt.stats.reml.MOST_STEPS", 1)
     given = [np.zeros(d["y"].size, np.int64)], {"rater": d["rater"], "item": d["item"]}
     assert random_variances(d["y"], *given) == "no maximum of the likelihood was found"
-    monkeypatch.setattr("heartfelt.stats.inference.random_variances.MOST_WORK", 1.0)
+    monkeypatch.setattr("heartfelt.stats.inference.mixed.MOST_WORK", 1.0)
     assert random_variances(d["y"], *given) == "too large to fit"
 
 

@@ -220,11 +220,11 @@ def test_steps_shorten_until_the_likelihood_rises_enough(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(likelihood, "at", at)
     monkeypatch.setattr(likelihood, "_require_finite", lambda _: None)
-    assert likelihood._along(best, direction, 3.0) is not None
+    assert likelihood._line_search(best, direction, 3.0) is not None
     # The largest change of a parameter is 2 at first.
     assert lengths == pytest.approx([0.5, 0.25, 0.125])
     monkeypatch.setattr(likelihood, "at", lambda *_: None)
-    assert likelihood._along(best, direction, 3.0) is None
+    assert likelihood._line_search(best, direction, 3.0) is None
 
 
 def test_the_first_inverse_is_exact_for_fixed_parameters() -> None:

@@ -250,7 +250,7 @@ def test_delta_bounds_are_one_slope_of_the_log(name: str) -> None:
 
     def scale(at: Any) -> float:
         value = quantity.value(at)
-        return math.log(value if quantity.rest is None else value / (1 - value))
+        return math.log(value if quantity.remainder is None else value / (1 - value))
 
     h = 1e-5
     slope = np.array([(scale(v + h * e) - scale(v - h * e)) / (2 * h) for e in np.eye(3)])
@@ -259,7 +259,7 @@ def test_delta_bounds_are_one_slope_of_the_log(name: str) -> None:
     covariance[np.ix_(fit.order, fit.order)] = fit.fit.covariance
     half = stats.norm.ppf(0.95) * math.sqrt(slope @ covariance @ slope)
     ends = [scale(v) - half, scale(v) + half]
-    expected = [math.exp(end) if quantity.rest is None else 1 / (1 + math.exp(-end)) for end in ends]
+    expected = [math.exp(end) if quantity.remainder is None else 1 / (1 + math.exp(-end)) for end in ends]
     estimate = getattr(variance_components(*columns, confidence=0.9, interval="delta"), name)
     assert (estimate.low, estimate.high) == pytest.approx(expected, rel=1e-4)
     assert Quantity((1.0, 0.0, 0.0), (0.0, 1.0, 1.0)).value(np.zeros(3)) == 0.0

@@ -10,7 +10,7 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.reliability import _splits, raters_needed, reliability_with, split_half
+from heartfelt.stats.reliability import halves, raters_needed, reliability_with, split_half
 from heartfelt.stats.reliability.halves import length_factor
 from heartfelt.stats.reliability.spearman_brown import reliability_curve, stepped, stepped_bound
 from heartfelt.stats.two_way_jackknife import TwoWaySpread
@@ -21,7 +21,7 @@ from tests.stats.reliability.ratings import ITEM, RATER, VALUE, level_share, of_
 def _halves(uniform: Any) -> Any:
     """Items dealt as the shuffle says: of each item's ratings the first half of a shuffled order, the odd one to either."""
     starts = np.append(0, np.cumsum(np.bincount(ITEM)))
-    return starts, _splits._deal(starts, np.diff(starts), uniform)
+    return starts, halves._deal(starts, np.diff(starts), uniform)
 
 
 def test_every_item_is_dealt_into_halves_and_the_odd_one_goes_to_either() -> None:
@@ -42,7 +42,7 @@ def test_every_item_is_dealt_into_halves_and_the_odd_one_goes_to_either() -> Non
 def test_correlations_of_halves_without_each_unit_by_hand() -> None:
     uniform = np.random.default_rng(1).random((6, 17))
     starts, half = _halves(uniform)
-    whole, (by_item, by_rater, by_rating) = _splits._leave_out(starts, RATER, VALUE, uniform, 6)
+    whole, (by_item, by_rater, by_rating) = halves._leave_out(starts, RATER, VALUE, uniform, 6)
 
     def correlation(split: int, keep: Any) -> float:
         pairs = []
@@ -73,7 +73,7 @@ def test_split_half_is_stepped_up_by_the_error_of_halves() -> None:
     result = split_half(RATER, ITEM, VALUE, splits=60)
     total = [np.zeros(7), np.zeros(6), np.zeros(17)]
     starts = np.append(0, np.cumsum(np.bincount(ITEM)))
-    summed = _splits.split_at_once(
+    summed = halves.split_at_once(
         starts, RATER, VALUE - VALUE.mean(), stream(0, "reliability", "split half"), 60, *total
     )
     r, step = (summed or 0) / 60, length_factor(np.bincount(ITEM))

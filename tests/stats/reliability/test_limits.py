@@ -14,8 +14,7 @@ from heartfelt.stats.rater_differences import gain_variance
 from heartfelt.stats.ratings import as_ratings
 from heartfelt.stats.reliability import crossed, icc, variance_components
 from heartfelt.stats.reliability.crossed import Quantity
-from heartfelt.stats.reliability.icc_jackknife import NO_ERROR, NO_ITEMS
-from heartfelt.stats.reliability.intraclass import _clean, one_way
+from heartfelt.stats.reliability.intraclass import NO_ERROR, NO_ITEMS, _clean, one_way
 from heartfelt.stats.reliability.number_ceiling import NumberMetric, ceiling_from_means, perfect_agreement
 from heartfelt.stats.triples import Floats
 from tests.facts import mentions

@@ -106,7 +106,7 @@ def test_panels_stand_for_all_sizes() -> None:
 def test_votes_are_drawn_without_replacement() -> None:
     counts = np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 1.0]])
     rng = np.random.default_rng(0)
-    drawn = np.stack([vote_ceiling._drawn(counts, np.array([3, 2]), rng) for _ in range(400)])
+    drawn = np.stack([vote_ceiling._sampled_votes(counts, np.array([3, 2]), rng) for _ in range(400)])
     assert (drawn <= counts).all()
     assert (drawn.sum(axis=2) == [3, 2]).all()
     assert drawn.mean(axis=0) == pytest.approx(counts * np.array([[3 / 6], [2 / 6]]), abs=0.12)

@@ -49,15 +49,7 @@ def mean(rater: Ids, item: Ids, value: Values) -> Aggregate:
     """Mean rating per item, with standard errors and counts."""
     s = sorted_ratings(rater, item, value, repeats=False)
     means, sds = item_means(s.item, s.value, len(s.items))
-    return Aggregate(
-        items=s.items,
-        values=means,
-        standard_errors=sds / np.sqrt(s.counts),
-        counts=s.counts,
-        method="mean",
-        raters=s.raters,
-        left_out=s.left_out,
-    )
+    return Aggregate(**s.facts, values=means, standard_errors=sds / np.sqrt(s.counts), method="mean")
 
 
 def median(rater: Ids, item: Ids, value: Values) -> Aggregate:
@@ -68,13 +60,10 @@ def median(rater: Ids, item: Ids, value: Values) -> Aggregate:
     ordered = kernels.sort_items(s.starts, s.value)
     medians, errors = kernels.median_moments(s.starts, ordered, *_tables(s.counts))
     return Aggregate(
-        items=s.items,
+        **s.facts,
         values=medians,
         standard_errors=errors,
-        counts=s.counts,
         method="median",
-        raters=s.raters,
-        left_out=s.left_out,
         why_no_error="a median of so few ratings has no interval at this confidence (six ratings for 95%)",
         order_bounds=partial(_order_bounds, s.starts, ordered),
     )
@@ -129,6 +118,7 @@ def _weights(n: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     if n > EXACT_LIMIT:
         both = (lower + upper) / 2
         return both, both, zero, zero, zero
+    # The binomial coefficient as a product of two roots: neither factor overflows.
     half = np.exp(0.5 * (gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)))
     lower_weight = half * np.diff(grid**m)
     survival = half * (1.0 - grid) ** (n - m)
@@ -162,16 +152,13 @@ def mode(
         support[named, chosen[named]] = 1.0
     shares = votes / np.maximum(s.counts, 1)
     return CategoryConsensus(
-        items=s.items,
+        **s.facts,
         values=values,
         shares=shares,
         standard_errors=np.sqrt(shares * (1.0 - shares) / np.maximum(s.counts, 1)),
-        counts=s.counts,
         categories=s.categories,
         support=support,
         method=f"mode, ties {ties}",
-        raters=s.raters,
-        left_out=s.left_out,
         notes=tuple(notes),
         why_missing=TIED,
     )

@@ -83,9 +83,7 @@ def p910(
     s = sorted_ratings(rater, item, value, repeats=True)
     if s.value.size == 0:
         none = np.zeros(0)
-        return Aggregate(
-            items=s.items, values=none, standard_errors=none, counts=s.counts, method=METHOD, left_out=s.left_out
-        )
+        return Aggregate(**s.facts, values=none, standard_errors=none, method=METHOD)
     raters = len(s.raters)
     centre = float(s.value.mean())
     if shrinkage:
@@ -107,18 +105,15 @@ def p910(
     elif spread.max() > 0.0:
         standard_errors = 1.0 / np.sqrt(np.bincount(s.item, weight[s.rater]))
     return Aggregate(
-        items=s.items,
+        **s.facts,
         values=quality + centre,
         standard_errors=standard_errors,
-        counts=s.counts,
         method=METHOD + (", leverage-corrected" if leverage else "") + ON_LEVEL,
-        raters=s.raters,
-        bias=_own(bias, several),
-        bias_standard_errors=_own(1.0 / np.sqrt(per_rater * weight), several),
-        inconsistency=_own(spread, several),
+        bias=_of_several(bias, several),
+        bias_standard_errors=_of_several(1.0 / np.sqrt(per_rater * weight), several),
+        inconsistency=_of_several(spread, several),
         iterations=iterations,
         converged=bool(change < tolerance),
-        left_out=s.left_out,
         notes=_notes(s, several, np.maximum(spread, floor), bool(change < tolerance), limit),
         why_no_error=NO_NOISE,
         why_no_interval=PUBLISHED,
@@ -134,16 +129,7 @@ def _shrunken(s: SortedRatings, centre: float) -> Aggregate:
     means = np.bincount(s.item, s.value) / s.counts
     if np.abs(s.value - means[s.item]).max() <= 1e-10 * max(float(np.abs(s.value).max()), 1e-300):
         none = np.full(means.size, np.nan)
-        return Aggregate(
-            items=s.items,
-            values=means,
-            standard_errors=none,
-            counts=s.counts,
-            method=method,
-            raters=s.raters,
-            left_out=s.left_out,
-            why_no_error=NO_NOISE,
-        )
+        return Aggregate(**s.facts, values=means, standard_errors=none, method=method, why_no_error=NO_NOISE)
     value, variance = s.value - centre, np.ones(raters)
     step = 1e-9 * max(float(np.ptp(value)), 1e-300)
     converged, rounds = False, 0
@@ -172,18 +158,15 @@ def _shrunken(s: SortedRatings, centre: float) -> Aggregate:
     elif total < LEAST_OVERALL:
         reason = "too few ratings are left after items and raters are fitted to tell the noise"
     return Aggregate(
-        items=s.items,
+        **s.facts,
         values=quality + shift + centre,
         standard_errors=np.sqrt(errors),
-        counts=s.counts,
         method=method,
-        raters=s.raters,
-        bias=_own(bias - shift, several),
-        bias_standard_errors=_own(np.sqrt(np.maximum(spread, 0.0)), several),
-        inconsistency=_own(np.sqrt(variance), several),
+        bias=_of_several(bias - shift, several),
+        bias_standard_errors=_of_several(np.sqrt(np.maximum(spread, 0.0)), several),
+        inconsistency=_of_several(np.sqrt(variance), several),
         iterations=rounds,
         converged=converged,
-        left_out=s.left_out,
         notes=_notes(s, several, np.sqrt(variance), converged, rounds),
         why_no_error=NO_NOISE,
         degrees=np.minimum(freedom, most),
@@ -191,7 +174,7 @@ def _shrunken(s: SortedRatings, centre: float) -> Aggregate:
     )
 
 
-def _own(parameter: Floats, several: Bools) -> Floats:
+def _of_several(parameter: Floats, several: Bools) -> Floats:
     """A rater parameter, NaN for raters with one rating."""
     return np.where(several, parameter, np.nan)
 
@@ -248,6 +231,7 @@ def _shrunk(squares: Floats, free: Floats, several: Bools, bias: Floats) -> tupl
     usable = several & (free > 0.5) & (squares > 0)
     if np.count_nonzero(usable) < 3 or float(free[several].mean()) < LEAST_FREEDOM:
         return np.where(several, pooled, lone), float("inf")
+    # Raters whose ratings leave no freedom say nothing of how inconsistencies vary.
     prior_freedom, scale = variance_prior(squares[usable] / free[usable], free[usable])
     if not np.isfinite(prior_freedom):
         return np.where(several, pooled, lone), prior_freedom

@@ -53,7 +53,6 @@ def dawid_skene(
     limit: int = 3000,
 ) -> CategoryConsensus:
     """Most probable true category per item, with raters' confusion matrices and class shares."""
-
     if smoothing < 0 or tolerance < 0 or limit < 1:
         raise InputError(
             f"EM cannot run with smoothing={smoothing}, tolerance={tolerance}, limit={limit}.",
@@ -64,15 +63,13 @@ def dawid_skene(
     if s.value.size == 0:
         none = np.zeros(0)
         return CategoryConsensus(
-            items=s.items,
+            **s.facts,
             values=(),
             shares=none,
             standard_errors=none,
-            counts=s.counts,
             categories=s.categories,
             support=np.zeros((0, k)),
             method=METHOD,
-            left_out=s.left_out,
         )
     if raters * k * k > TABLE_CELLS:
         raise InputError(
@@ -93,21 +90,18 @@ def dawid_skene(
     best = posterior.argmax(axis=1)
     p = posterior[np.arange(best.size), best]
     return CategoryConsensus(
-        items=s.items,
+        **s.facts,
         values=[s.categories[c] for c in best],
         shares=p,
         standard_errors=np.sqrt(np.maximum(p * (1.0 - p), 0.0)),
-        counts=s.counts,
         categories=s.categories,
         support=posterior,
         method=METHOD + (f", smoothing {smoothing:g}" if smoothing else ""),
-        raters=s.raters,
         confusion=np.ascontiguousarray(em.table.transpose(0, 2, 1)),
         priors=em.shares,
         log_likelihoods=tuple(em.trace),
         iterations=len(em.trace),
         converged=em.converged,
-        left_out=s.left_out,
         notes=tuple(notes),
     )
 
@@ -151,7 +145,6 @@ class _Em:
 
     def _nudged(self) -> bool:
         """Whether steps from slightly disturbed posteriors get higher than here: then this was a saddle."""
-
         if self.posterior.shape[1] < 2:
             return False
         start = (1.0 - NUDGE) * self.posterior + NUDGE * _vote_shares(self.s, self.posterior.shape[1])
@@ -222,6 +215,7 @@ class _Em:
         factor = length / curve if curve > 0 else 1.0
         if factor <= 1.0:
             return
+        # SQUAREM: a leap along the two last steps, kept above a tenth of where they led, so that no share turns negative.
         leapt = [
             np.maximum(a + 2.0 * factor * r + factor**2 * v, 0.1 * c)
             for a, r, v, c in zip(start, first, bend, end, strict=True)

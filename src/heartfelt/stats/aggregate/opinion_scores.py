@@ -99,17 +99,14 @@ def _screened_means(
     means, sds = item_means(s.item[retained], value[retained], len(s.items))
     errors = np.divide(sds, np.sqrt(counts), out=np.full(sds.size, np.nan), where=counts > 1)
     return Aggregate(
-        items=s.items,
+        **(s.facts | {"counts": counts}),
         values=means,
         standard_errors=errors,
-        counts=counts,
         method=method,
-        raters=s.raters,
         bias=bias,
         rejected=rejected,
         outlying=share,
         balance=balance,
-        left_out=s.left_out,
         notes=notes,
         why_missing="all its raters were rejected",
         why_no_error="one rating is left, which has no spread",

@@ -1,16 +1,14 @@
-"""What an aggregation returns: one number or category per item with its uncertainty, and what was learnt of
-raters.
+"""What an aggregation returns: one number or category per item with its uncertainty, and what was learnt of raters.
 
-Arrays are parallel to ``items`` or ``raters``. In a float array NaN marks what could not be given; the
-reason stands in ``why_missing`` or ``why_no_error``, and ``estimate(item)`` and ``to_json()`` say it per
-item.
+Arrays are parallel to ``items`` or ``raters``. In a float array NaN marks what could not be given; the reason stands in
+``why_missing`` or ``why_no_error``, and ``estimate(item)`` and ``to_json()`` say it per item.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NotRequired, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -29,10 +27,41 @@ EQUAL = 1e-12
 ALL_EQUAL = "the ratings are all equal, so there is no spread to measure"
 
 
+class ItemJson(TypedDict):
+    """The number or category of an item as plain objects."""
+
+    item: object
+    value: object
+    standard_error: float | None
+    n_ratings: int
+    share: NotRequired[float | None]
+    why_missing: NotRequired[str]
+    why_no_interval: NotRequired[str]
+
+
+class ResultJson(TypedDict):
+    """An aggregation as plain objects."""
+
+    method: str
+    iterations: int
+    converged: bool
+    left_out: int
+    notes: list[str]
+    items: list[ItemJson]
+    raters: list[dict[str, object]]
+
+
+class CategoriesJson(ResultJson):
+    """An aggregation of categories as plain objects."""
+
+    categories: list[object]
+    priors: list[float] | None
+    log_likelihood: float | None
+
+
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Aggregate(ShortRepr):
-    """A number per item. ``rejected``, ``bias`` and ``inconsistency`` are per rater, where the method has
-    them.
+    """A number per item. ``rejected``, ``bias`` and ``inconsistency`` are per rater, where the method has them.
 
     Intervals are Student's t around the value, with ``degrees`` of freedom (the item's ratings less one unless
     given), or what ``order_bounds`` says. ``why_no_interval`` refuses them for all items.
@@ -104,7 +133,7 @@ class Aggregate(ShortRepr):
             return point_estimate.without_interval(self.why_unbounded(i))
         return point_estimate.with_interval(low, high, self.interval, confidence)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> ResultJson:
         """Plain objects for strict JSON: one row per item and per rater."""
         per_rater = {
             "bias": self.bias,
@@ -114,7 +143,7 @@ class Aggregate(ShortRepr):
             "balance": self.balance,
         }
         raters = [
-            {"rater": _plain(name)}
+            {"rater": _json_value(name)}
             | {key: _number(column[r]) for key, column in per_rater.items() if column is not None}
             | ({"rejected": bool(self.rejected[r])} if self.rejected is not None else {})
             for r, name in enumerate(self.raters)
@@ -131,8 +160,7 @@ class Aggregate(ShortRepr):
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class CategoryConsensus(ShortRepr):
-    """A category per item (None where there is none). ``shares`` is the support of it, ``standard_errors``
-    its error.
+    """A category per item (None where there is none). ``shares`` is the support of it, ``standard_errors`` its error.
 
     ``support[i, c]`` weighs category ``categories[c]`` for item i and sums to one over c, or to zero where
     the item has no category. ``confusion[r, t, c]`` is the chance that rater r answers c when t is true.
@@ -184,7 +212,7 @@ class CategoryConsensus(ShortRepr):
         low, high = clopper_pearson(np.rint(self.shares * n), n, tail)
         return np.where(n > 0, low, np.nan), np.where(n > 0, high, np.nan)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> CategoriesJson:
         """Plain objects for strict JSON: one row per item and per rater."""
         items = _rows(self, self.values)
         for row, share in zip(items, self.shares, strict=True):
@@ -193,26 +221,33 @@ class CategoryConsensus(ShortRepr):
                 row["why_missing"] = self.why_missing
         confusion = () if self.confusion is None else self.confusion.tolist()
         raters = [
-            {"rater": _plain(name), "confusion": table} for name, table in zip(self.raters, confusion, strict=False)
+            {"rater": _json_value(name), "confusion": table}
+            for name, table in zip(self.raters, confusion, strict=False)
         ]
-        return _summary(self, items, raters) | {
-            "categories": [_plain(c) for c in self.categories],
+        return {
+            **_summary(self, items, raters),
+            "categories": [_json_value(c) for c in self.categories],
             "priors": None if self.priors is None else self.priors.tolist(),
             "log_likelihood": self.log_likelihood,
         }
 
 
-def _rows(result: Aggregate | CategoryConsensus, values: Iterable[Any]) -> list[dict[str, Any]]:
+def _rows(result: Aggregate | CategoryConsensus, values: Iterable[Any]) -> list[ItemJson]:
     columns = zip(result.items, values, result.standard_errors, result.counts, strict=True)
     return [
-        {"item": _plain(name), "value": _plain(value), "standard_error": _number(error), "n_ratings": int(count)}
+        {
+            "item": _json_value(name),
+            "value": _json_value(value),
+            "standard_error": _number(error),
+            "n_ratings": int(count),
+        }
         for name, value, error, count in columns
     ]
 
 
 def _summary(
-    result: Aggregate | CategoryConsensus, items: list[dict[str, Any]], raters: list[dict[str, Any]]
-) -> dict[str, Any]:
+    result: Aggregate | CategoryConsensus, items: list[ItemJson], raters: list[dict[str, object]]
+) -> ResultJson:
     return {
         "method": result.method,
         "iterations": result.iterations,
@@ -228,7 +263,7 @@ def _number(x: Any) -> float | None:
     return float(x) if np.isfinite(x) else None
 
 
-def _plain(x: Any) -> Any:
+def _json_value(x: Any) -> Any:
     if isinstance(x, np.generic):
         x = x.item()
     if isinstance(x, float) and not np.isfinite(x):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,15 @@ import numpy.typing as npt
 from heartfelt.stats.categories import categorise
 from heartfelt.stats.ratings import refuse_repeats, triples
 from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array
+
+
+class RatingFacts(TypedDict):
+    """Whose and of what ratings are; arguments of ``Aggregate`` and ``CategoryConsensus``."""
+
+    items: Sequence[Any]
+    counts: Ints
+    raters: Sequence[Any]
+    left_out: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +41,11 @@ class SortedRatings:
     @property
     def counts(self) -> Ints:
         return np.diff(self.starts)
+
+    @property
+    def facts(self) -> RatingFacts:
+        """What every result of an aggregation says of its ratings."""
+        return {"items": self.items, "counts": self.counts, "raters": self.raters, "left_out": self.left_out}
 
     @property
     def item(self) -> Ints:

@@ -20,22 +20,9 @@ from heartfelt.stats.agreement.votes import (
 )
 
 __all__ = [
-    "AgainstMajority",
-    "ExactAgreement",
-    "Interval",
-    "PairTable",
-    "RaterPairAgreement",
-    "alpha",
-    "cohen_kappa",
-    "exact_agreement",
-    "fleiss_kappa",
-    "fleiss_kappa_counts",
-    "gwet_ac1",
-    "gwet_ac2",
-    "leave_one_out",
-    "pairwise_accuracy",
-    "pairwise_balanced_accuracy",
-    "prior_against_majority",
+    "AgainstMajority", "ExactAgreement", "Interval", "PairTable", "RaterPairAgreement", "alpha", "cohen_kappa",
+    "exact_agreement", "fleiss_kappa", "fleiss_kappa_counts", "gwet_ac1", "gwet_ac2", "leave_one_out",
+    "pairwise_accuracy", "pairwise_balanced_accuracy", "prior_against_majority",
 ]  # fmt: skip
 
 __getattr__ = with_former_names(__name__)

@@ -23,7 +23,7 @@ FINE, TOO_FEW, NO_CHANCE = range(3)
 
 
 @compiled
-def _apart(kind, x, y):
+def _distance(kind, x, y):
     if kind == KAPPA_LINEAR:
         return abs(x - y)
     if kind == KAPPA_QUADRATIC:
@@ -64,7 +64,7 @@ def _score_kappa(kind, a, b, scores, count_a, count_b, without):
         sum_b += y
         square_a += x * x
         square_b += y * y
-        observed += _apart(kind, x, y)
+        observed += _distance(kind, x, y)
     expected = 0.0
     if kind == KAPPA_QUADRATIC:
         expected = n * (square_a + square_b) - 2.0 * sum_a * sum_b
@@ -83,7 +83,7 @@ def _score_kappa(kind, a, b, scores, count_a, count_b, without):
             gone = n * (x * x + y * y) - 2.0 * (x * sum_b + y * sum_a) + square_a + square_b
         else:
             gone = _to_all(kind, x, scores, b, count_b) + _to_all(kind, y, scores, a, count_a)
-        distance = _apart(kind, x, y)
+        distance = _distance(kind, x, y)
         without[t] = _kappa(n - 1, observed - distance, expected - gone + distance)
     for t in range(n):
         count_a[a[t]] = 0

@@ -138,7 +138,7 @@ def chance_influence(cast, credit, slope, level, facts, people, fixed):
 
 
 @compiled
-def _others(n, top, tops, runner_up, leader, c):
+def _majority_of_others(n, top, tops, runner_up, leader, c):
     """The single most frequent category among the votes other than one for ``c`` (``n`` of them), or -1."""
     if n == top:
         if tops == 1:
@@ -148,25 +148,29 @@ def _others(n, top, tops, runner_up, leader, c):
 
 
 @compiled
-def _contributions(kind, count, cats, d, m, prior, space):
-    """One item's right answers and trials by true category; returns how many entries, and ties."""
+def _pair_contributions(kind, count, cats, d, m, space):
+    """One item's pairs of votes: those that agree, of all, by category where pooled; returns how many entries."""
     kinds, hits, trials = space
-    if kind <= POOLED_PAIRS:
-        if m < 2:
-            return 0, 0
-        if kind == POOLED_PAIRS:
-            for a in range(d):
-                n = count[cats[a]]
-                kinds[a], hits[a], trials[a] = cats[a], n * (n - 1.0), n * (m - 1.0)
-            return d, 0
-        kinds[0], hits[0], trials[0] = 0, 0.0, 1.0
+    if m < 2:
+        return 0
+    if kind == POOLED_PAIRS:
         for a in range(d):
             n = count[cats[a]]
-            if kind == MEAN_PAIRS:
-                hits[0] += n * (n - 1.0) / (m * (m - 1.0))
-            elif n == m:
-                hits[0] = 1.0
-        return 1, 0
+            kinds[a], hits[a], trials[a] = cats[a], n * (n - 1.0), n * (m - 1.0)
+        return d
+    kinds[0], hits[0], trials[0] = 0, 0.0, 1.0
+    for a in range(d):
+        n = count[cats[a]]
+        if kind == MEAN_PAIRS:
+            hits[0] += n * (n - 1.0) / (m * (m - 1.0))
+        elif n == m:
+            hits[0] = 1.0
+    return 1
+
+
+@compiled
+def _leaders(count, cats, d):
+    """The most votes of a category, how many have as many, the votes of the runner-up, and two of the leading categories."""
     top, tops, runner_up, leader, second_leader = 0, 0, 0, -1, -1
     for a in range(d):
         n = count[cats[a]]
@@ -176,22 +180,28 @@ def _contributions(kind, count, cats, d, m, prior, space):
             tops, second_leader = tops + 1, cats[a]
         elif n > runner_up:
             runner_up = n
-    if kind == AGAINST_PRIOR:
-        if m < 1 or prior < 0:
-            return 0, 0
-        if tops != 1:
-            return 0, 1
-        kinds[0], hits[0], trials[0] = leader, 1.0 if prior == leader else 0.0, 1.0
-        return 1, 0
-    if m < 3:
+    return top, tops, runner_up, leader, second_leader
+
+
+@compiled
+def _contributions(kind, count, cats, d, m, prior, space):
+    """One item's right answers and trials by true category; returns how many entries, and ties."""
+    kinds, hits, trials = space
+    if kind <= POOLED_PAIRS:
+        return _pair_contributions(kind, count, cats, d, m, space), 0
+    if m < (1 if kind == AGAINST_PRIOR else 3) or (kind == AGAINST_PRIOR and prior < 0):
         return 0, 0
+    top, tops, runner_up, leader, second_leader = _leaders(count, cats, d)
+    if kind == AGAINST_PRIOR:
+        kinds[0], hits[0], trials[0] = leader, 1.0 if prior == leader else 0.0, 1.0
+        return (1, 0) if tops == 1 else (0, 1)
     entries, ties = 0, 0
     for a in range(d):
         c = cats[a]
         n = count[c]
         if n == 0:
             continue
-        truth = _others(n, top, tops, runner_up, leader, c)
+        truth = _majority_of_others(n, top, tops, runner_up, leader, c)
         if truth == -2:
             truth = second_leader if c == leader else leader
         if truth == -1:

@@ -117,13 +117,9 @@ def _coefficient(votes: Grouped, name: str, gwet: str | None, plan: Interval | N
     kind = ("identity", "linear", "quadratic", "ordinal").index(gwet or "identity")
     credit = kernels.credits(votes.start, votes.value, kind, scores, int(votes.sizes.max()))
     items, paired, pa, share = kernels.agreement_parts(votes.start, votes.value, credit, q)
-    if gwet is None:
-        pe, slope = float(share @ share), 2 * share
-    elif q < 2:
+    if gwet is not None and q < 2:
         return Estimate.missing("there is one category, so chance agreement is certain", method, counts)
-    else:
-        per = credit_total(gwet, scores) / (q * (q - 1))
-        pe, slope = float(per * (share @ (1 - share))), per * (1 - 2 * share)
+    pe, slope = _chance(share, gwet, scores)
     if 1 - pe < 1e-12:
         reason = "every vote is for one category, so chance agreement is certain"
         return Estimate.missing(reason, method, counts)
@@ -152,6 +148,14 @@ def _coefficient(votes: Grouped, name: str, gwet: str | None, plan: Interval | N
         return with_bounds(estimate, spread, plan)
     per_item = float(votes.sizes[votes.sizes >= 2].mean())
     return with_bounds(estimate, spread, plan, per_item=per_item, differences=differences_in(votes))
+
+
+def _chance(share: Floats, gwet: str | None, scores: Floats) -> tuple[float, Floats]:
+    """Agreement by chance from the mean shares of the categories, and its derivative by each share."""
+    if gwet is None:
+        return float(share @ share), 2 * share
+    per = credit_total(gwet, scores) / (share.size * (share.size - 1))
+    return float(per * (share @ (1 - share))), per * (1 - 2 * share)
 
 
 def credit_total(weights: str, scores: Floats) -> float:

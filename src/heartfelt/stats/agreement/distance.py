@@ -31,15 +31,15 @@ _TAIL = 42.0
 class RatingDistances:
     """Per rating: distance to the item's other ratings (``inside``) and to all pairable ones (``across``).
 
-    ``own[:, 3]`` is the distance within what leaves with each rater.
+    ``by_rater[:, 3]`` is the distance within what leaves with each rater.
     """
 
     inside: Floats
     across: Floats
-    own: Floats
+    by_rater: Floats
 
 
-def place(ratings: Grouped, level: str) -> tuple[Ints, Floats]:
+def placed(ratings: Grouped, level: str) -> tuple[Ints, Floats]:
     """Values as codes, and the place of each code for a level: one column per axis, none when nominal."""
     if ratings.categories is not None:
         return ratings.value, np.empty((ratings.categories.count, 0))
@@ -64,24 +64,24 @@ def distances(ratings: Grouped, level: str, raters: bool) -> RatingDistances:
     n = ratings.value.size
     out = RatingDistances(np.zeros(n), np.zeros(n), np.zeros((len(ratings.raters) if raters else 0, 4)))
     if level == "interval":
-        kernels.add_scores(ratings.start, ratings.rater, _scaled(ratings.value), out.inside, out.across, out.own)
+        kernels.add_scores(ratings.start, ratings.rater, _scaled(ratings.value), out.inside, out.across, out.by_rater)
         return out
     if ratings.categories is not None:
         width = ratings.categories.count
         kernels.add_categories(ratings.start, ratings.value, width, out.inside, out.across)
         if raters:
-            taken_rater, taken_code = kernels.taken(ratings.start, ratings.rater, ratings.value)
-            out.own[:, 3] = _unequal(taken_rater, taken_code, len(ratings.raters), width)
+            taken_rater, taken_code = kernels.votes_leaving(ratings.start, ratings.rater, ratings.value)
+            out.by_rater[:, 3] = _unequal(taken_rater, taken_code, len(ratings.raters), width)
         return out
     axes: Iterable[Floats]
     if level == "ordinal":
-        codes, scores = place(ratings, level)
+        codes, scores = placed(ratings, level)
         axes = scores.T
     else:
         values, codes = _distinct(ratings.value)
         axes = ratio_axes(values)
     for axis in axes:
-        kernels.add_scores(ratings.start, ratings.rater, axis[codes], out.inside, out.across, out.own)
+        kernels.add_scores(ratings.start, ratings.rater, axis[codes], out.inside, out.across, out.by_rater)
     return out
 
 
@@ -134,6 +134,7 @@ def _wave_axes(values: Floats) -> Iterator[Floats]:
     zero = int(values[0] == 0)
     s = np.log(values[zero:])
     s -= 0.5 * (s[0] + s[-1])
+    # The sum repeats itself with this period: the values' own span and room in which the kernel has died away.
     step = 2 * np.pi / (s[-1] - s[0] + _TAIL)
     w = step * np.arange(1, int(np.ceil(_TAIL / np.pi / step)) + 1)
     weight = 4 * step * w / np.sinh(np.pi * w)

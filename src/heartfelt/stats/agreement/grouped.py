@@ -29,6 +29,10 @@ from heartfelt.stats.two_way_jackknife import differences_of, differences_of_vot
 Prior: TypeAlias = Mapping[Any, Any] | tuple[Any, Any] | None
 
 PRIOR_NAME = "prior"
+_WITHOUT = {
+    "rater": ", or pass rater=None if no vote carries an identity.",
+    "item": ": a rating without an item says nothing.",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +98,7 @@ def grouped(
     from heartfelt.stats import _kernels_agreement as kernels
     from heartfelt.stats._kernels_reliability import group
 
-    value_column = plain(as_floats(value)) if numbers else as_array(value)
+    value_column = contiguous(as_floats(value)) if numbers else as_array(value)
     items = ids(item, "item")
     raters = IdCodes(np.empty(0, np.int64), ()) if rater is None else ids(rater, "rater")
     rater_column = {} if rater is None else {"rater": raters.codes}
@@ -178,21 +182,14 @@ def ids(column: Any, kind: str) -> IdCodes:
     """Code ids; whole numbers of a small span keep their gaps, which costs nothing."""
     array = as_array(column) if is_whole(column) else np.empty(0)
     if array.size and array.dtype.kind in "iu" and array.dtype != np.uint64:
-        from heartfelt.stats import _kernels_agreement as kernels
-
-        integers = plain(array.astype(np.int64, copy=False))
-        low, high = kernels.span(integers)
+        integers = contiguous(array.astype(np.int64, copy=False))
+        low, high = int(integers.min()), int(integers.max())
         if high - low < max(4 * integers.size, 1024):
             return IdCodes(integers - low if low else integers, range(low, high + 1))
     coded = code(column)
     only_text = isinstance(coded.names, range) or set(map(type, coded.names)) <= {str}
     if not only_text and any(absent(name) for name in coded.names):
-        raise InputError(
-            f"Some ratings have no {kind}.",
-            "Leave these ratings out first, or pass rater=None if no vote carries an identity."
-            if kind == "rater"
-            else "Leave these ratings out first: a rating without an item says nothing.",
-        )
+        raise InputError(f"Some ratings have no {kind}.", f"Leave these ratings out first{_WITHOUT[kind]}")
     return coded
 
 
@@ -202,7 +199,7 @@ def is_whole(column: Any) -> bool:
     return kind is not None and getattr(kind, "kind", str(kind)[:1].lower()) in ("i", "u")
 
 
-def plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def contiguous(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The array laid out as compiled loops expect it, copied only when it is strided or read-only."""
     return np.require(array, requirements=["C", "W"])
 

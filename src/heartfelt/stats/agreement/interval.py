@@ -113,28 +113,19 @@ def leave_out(
         return "a single item says nothing about how items differ"
     if np.isnan(by_item).any():
         return "without one of the items nothing is left to compute from"
-    reason = ""
+    spread = TwoWaySpread(
+        items=jackknife_variance(by_item), raters=0.0, ratings=0.0, item_count=effective(item_sizes), rater_count=1.0
+    )
     if by_rater is None or rater_sizes is None:
-        reason = "raters unknown"
-    elif by_rater.size < 3:
-        reason = f"only {plural(by_rater.size, 'rater')}"
-    elif np.isnan(by_rater).any():
-        reason = "without one of the raters nothing is left"
-    items, item_count = jackknife_variance(by_item), effective(item_sizes)
-    if reason or by_rater is None or rater_sizes is None:
-        return TwoWaySpread(
-            items=items,
-            raters=0.0,
-            ratings=0.0,
-            item_count=item_count,
-            rater_count=1.0 if by_rater is None else by_rater.size,
-        ), reason
+        return spread, "raters unknown"
+    if by_rater.size < 3 or np.isnan(by_rater).any():
+        few = f"only {plural(by_rater.size, 'rater')}"
+        reason = few if by_rater.size < 3 else "without one of the raters nothing is left"
+        return replace(spread, rater_count=by_rater.size), reason
     count, first, second = cells
     ratings = max(second - first * first / count, 0.0) if count > 1 else 0.0
     raters = jackknife_variance(by_rater)
-    return TwoWaySpread(
-        items=items, raters=raters, ratings=ratings, item_count=item_count, rater_count=effective(rater_sizes)
-    ), ""
+    return replace(spread, raters=raters, ratings=ratings, rater_count=effective(rater_sizes)), ""
 
 
 def with_bounds(
@@ -154,17 +145,7 @@ def with_bounds(
         return estimate
     if isinstance(spread, str):
         return estimate.without_interval(spread)
-    two_way, why_items_only = spread
-    name, both = "two-way jackknife over items and raters", False
-    if plan.resample == "items":
-        name = "jackknife over items"
-        two_way = replace(two_way, raters=0.0, ratings=0.0, rater_count=1.0)
-    elif scale == "coefficient" and (not why_items_only or two_way.rater_count == 2):
-        both = True
-        if why_items_only:
-            name = f"jackknife over items, raters assumed to differ as usual ({why_items_only})"
-    elif why_items_only:
-        name = f"jackknife over items ({why_items_only})"
+    two_way, name, both = _sampled(*spread, plan.resample, scale)
     if not both or (per_item is not None and estimate.value <= -1.0 / max(per_item - 1.0, 1e-9)):
         per_item = None
     if not math.isfinite(two_way.variance) or two_way.variance <= 1e-24:
@@ -175,11 +156,21 @@ def with_bounds(
     if isinstance(bounds, str):
         return estimate.without_interval(bounds)
     low, high, careless = bounds
-    bounded = estimate.with_interval(
-        low, high, f"{name}, Student's t{f', {FOR_ALIKE}' if both else ''}", plan.confidence
-    )
+    for_whom = f", {FOR_ALIKE}" if both else ""
+    bounded = estimate.with_interval(low, high, f"{name}, Student's t{for_whom}", plan.confidence)
     bounded_estimate = replace(bounded, bound_if_careless=careless).for_future_raters(plan.future_raters)
     return bounded_estimate.informative(-1.0) if scale == "coefficient" else bounded_estimate
+
+
+def _sampled(two_way: TwoWaySpread, why_items_only: str, resample: str, scale: str) -> tuple[TwoWaySpread, str, bool]:
+    """The spread over what is taken as a sample, its name, and whether it is of a coefficient over items and raters."""
+    if resample == "items":
+        return replace(two_way, raters=0.0, ratings=0.0, rater_count=1.0), "jackknife over items", False
+    both = scale == "coefficient" and (not why_items_only or two_way.rater_count == 2)
+    if not why_items_only:
+        return two_way, "two-way jackknife over items and raters", both
+    assumed = f", raters assumed to differ as usual ({why_items_only})" if both else f" ({why_items_only})"
+    return two_way, f"jackknife over items{assumed}", both
 
 
 def _bounds(

@@ -27,8 +27,8 @@ import numpy.typing as npt
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats._bounds import percentile
 from heartfelt.stats._paired import same_length
-from heartfelt.stats.agreement.distance import LEVELS, RatingDistances, distances, midranks, place
-from heartfelt.stats.agreement.grouped import Grouped, Prior, differences_in, duplicate, grouped, is_whole, plain
+from heartfelt.stats.agreement.distance import LEVELS, RatingDistances, distances, midranks, placed
+from heartfelt.stats.agreement.grouped import Grouped, Prior, contiguous, differences_in, duplicate, grouped, is_whole
 from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
 from heartfelt.stats.agreement.sets import SET_DISTANCES, SetDistances, as_sets, prior_sets, set_distances
 from heartfelt.stats.estimate import Estimate, FutureRaters
@@ -62,8 +62,8 @@ def alpha(
     is a list or set of members; the interval is a jackknife. ``future_raters="careless"`` widens the jackknife to
     ``bound_if_careless``.
     """
-    if level not in (*LEVELS, *SET_DISTANCES):
-        levels = (*LEVELS, *SET_DISTANCES)
+    levels = (*LEVELS, *SET_DISTANCES)
+    if level not in levels:
         raise InputError(f"No level of measurement is called {level!r}.", suggestion(str(level), levels))
     from heartfelt.stats.agreement import _kernels_resampling as kernels
 
@@ -80,15 +80,10 @@ def alpha(
     counts = ratings.counts()
     if counts["items"] == 0:
         return Estimate.missing(NO_PAIRS, method, counts)
-    jackknife = plan is not None and plan.method == "jackknife"
-    by_rater = jackknife and ratings.rater.size > 0
-    parts: RatingDistances | SetDistances
-    if sets:
-        parts = set_distances(ratings, level, by_rater, seed)
-        if parts.sampled:
-            method += f", expected disagreement from {parts.sampled:,} of {parts.kinds:,} different sets"
-    else:
-        parts = distances(ratings, level, raters=by_rater)
+    by_rater = plan is not None and plan.method == "jackknife" and ratings.rater.size > 0
+    parts = set_distances(ratings, level, by_rater, seed) if sets else distances(ratings, level, raters=by_rater)
+    if isinstance(parts, SetDistances) and parts.sampled:
+        method += f", expected disagreement from {parts.sampled:,} of {parts.kinds:,} different sets"
     _, within, across = kernels.totals(ratings.start, parts.inside, parts.across)
     estimate = _estimate(counts, within, across, method)
     if estimate.is_missing or plan is None:
@@ -109,11 +104,11 @@ def _estimate(counts: dict[str, int], within: float, across: float, method: str)
     return Estimate(value=1 - (n - 1) * within / across, method=method, counts=counts)
 
 
-def _jackknife(estimate: Estimate, ratings: Grouped, parts: RatingDistances | SetDistances, plan: Interval) -> Estimate:
+def _jackknife(estimate: Estimate, ratings: Grouped, parts: RatingDistances, plan: Interval) -> Estimate:
     from heartfelt.stats.agreement import _kernels_resampling as kernels
 
     by_item, by_rater, taken_away, cells, first, second = kernels.deletions(
-        ratings.start, ratings.rater, parts.inside, parts.across, parts.own, ratings.prior
+        ratings.start, ratings.rater, parts.inside, parts.across, parts.by_rater, ratings.prior
     )
     used = ratings.sizes >= 2
     present = taken_away > 0
@@ -154,7 +149,7 @@ def _resampled(
     from heartfelt.stats import _kernels_agreement as shared
     from heartfelt.stats.agreement import _kernels_resampling as kernels
 
-    codes, scores = place(ratings, level)
+    codes, scores = placed(ratings, level)
     kind = {"nominal": 0, "ordinal": 2}.get(level, 1)
     scores = scores - scores.mean(axis=0)
     tiny = 1e-12 * (float(np.square(scores).max()) if kind == 1 else 1.0)
@@ -179,29 +174,22 @@ def _resampled(
 
 def _quick(rater: Any, item: Any, value: Any, level: str) -> tuple[dict[str, int], float, float] | None:
     """Counts and both disagreements straight from whole-number ids, or None where that is not possible."""
-    if level == "ratio" or not is_whole(item) or not (rater is None or is_whole(rater)):
+    columns = {"item": item} | ({} if rater is None else {"rater": rater})
+    if level == "ratio" or not all(map(is_whole, columns.values())):
         return None
-    items, values = plain(as_array(item)), plain(as_array(value))
-    raters = None if rater is None else plain(as_array(rater))
-    same_length({"item": items, "value": values} | ({} if raters is None else {"rater": raters}))
-    if not items.size or items.dtype != np.int64 or values.dtype.kind not in "iuf":
-        return None
-    if raters is not None and raters.dtype != np.int64:
+    ids = {name: contiguous(as_array(column)) for name, column in columns.items()}
+    items, raters, values = ids["item"], ids.get("rater"), contiguous(as_array(value))
+    same_length({"item": items, "value": values, **ids})
+    if not items.size or values.dtype.kind not in "iuf" or any(column.dtype != np.int64 for column in ids.values()):
         return None
     if values.dtype not in (np.int64, np.float64):
         values = values.astype(np.float64)
     low, width = _reach(items)
-    if width > 4 * items.size + 1024:
+    sums = _sums(items, low, width, values, level) if width <= 4 * items.size + 1024 else None
+    people = 0 if sums is None or raters is None else _check_raters(raters, items, low, width)
+    if sums is None or people is None:
         return None
-    sums = _sums(items, low, width, values, level)
-    if sums is None:
-        return None
-    counts = {"ratings": sums[0], "items": sums[3]}
-    if raters is not None:
-        people = _check_raters(raters, items, low, width)
-        if people is None:
-            return None
-        counts["raters"] = people
+    counts = {"ratings": sums[0], "items": sums[3]} | ({} if raters is None else {"raters": people})
     return counts | ({"unused": sums[4]} if sums[4] else {}), sums[1], sums[2]
 
 
@@ -210,43 +198,42 @@ def _reach(column: npt.NDArray[Any]) -> tuple[int, int]:
     return low, int(column.max()) - low + 1
 
 
-def _sums(
-    items: npt.NDArray[Any], low: int, width: int, values: npt.NDArray[Any], level: str
-) -> tuple[int, float, float, int, int] | None:
-    """Pairable ratings, observed and expected disagreement, pairable items, single ratings."""
+Sums = tuple[int, float, float, int, int]
+"""Pairable ratings, observed and expected disagreement, pairable items, single ratings."""
+
+
+def _sums(items: npt.NDArray[Any], low: int, width: int, values: npt.NDArray[Any], level: str) -> Sums | None:
     from heartfelt.stats import _kernels_agreement as kernels
 
     least, most = float(values.min()), float(values.max())
-    if not (np.isfinite(least) and np.isfinite(most)) or not (most == least or 1e-100 < most - least < 1e100):
+    # A span that is neither finite nor 0 nor within reach has no squares.
+    if not (most == least or 1e-100 < most - least < 1e100):
         return None
     small = most - least + 1 <= min(4 * values.size, 1 << 20) and least == np.floor(least) and abs(least) < 2**52
     span = int(most - least) + 1 if small else 0
-    if level != "interval" and small and width * span <= 16 * values.size + 4096:
-        sums = _table_sums(items, low, width, values, (int(least), span), level)
-        if sums is not None:
-            return sums
-    if level == "nominal":
+    # For plain values the shift only keeps the squares small; with a table it is the first code.
+    columns = items, low, width, values
+    if level == "interval":
+        packed = _from_moments(*kernels.packed_moments(*columns, int(least))) if small and span <= 256 else None
+        return packed or _from_moments(*kernels.moments(*columns, least, np.empty(0)))
+    if not small:
         return None
-    table = np.empty(0)
-    ok = False
-    if level == "ordinal":
-        if not small:
-            return None
-        integral, count = kernels.margins(items, low, width, values, int(least), span)
-        if not integral:
-            return None
-        table = midranks(count)
-    elif small and span <= 256:
-        ok, n, within, total, squares, used, single = kernels.packed_moments(items, low, width, values, int(least))
-    if not ok:
-        # For plain values the shift only keeps the squares small; with a table it is the first code.
-        ok, n, within, total, squares, used, single = kernels.moments(items, low, width, values, least, table)
-    return (n, within, 2 * (n * squares - total * total), used, single) if ok else None
+    sums = _table_sums(*columns, (int(least), span), level) if width * span <= 16 * values.size + 4096 else None
+    if sums is not None or level == "nominal":
+        return sums
+    integral, count = kernels.margins(*columns, int(least), span)
+    return _from_moments(*kernels.moments(*columns, least, midranks(count))) if integral else None
+
+
+def _from_moments(
+    usable: bool, n: int, within: float, total: float, squares: float, used: int, single: int
+) -> Sums | None:
+    return (n, within, 2 * (n * squares - total * total), used, single) if usable else None
 
 
 def _table_sums(
     items: npt.NDArray[Any], low: int, width: int, values: npt.NDArray[Any], reach: tuple[int, int], level: str
-) -> tuple[int, float, float, int, int] | None:
+) -> Sums | None:
     """The same from a table of votes, for few small whole numbers."""
     from heartfelt.stats import _kernels_agreement as kernels
 
@@ -259,8 +246,7 @@ def _table_sums(
     within = kernels.table_within(table, scores)
     if level == "nominal":
         return n, within, float(n) ** 2 - float(np.square(count, dtype=np.float64).sum()), used, single
-    squares, total = float(count @ np.square(scores)), float(count @ scores)
-    return n, within, 2 * (n * squares - total * total), used, single
+    return _from_moments(True, n, within, float(count @ scores), float(count @ np.square(scores)), used, single)
 
 
 def _check_raters(raters: npt.NDArray[Any], items: npt.NDArray[Any], low: int, width: int) -> int | None:

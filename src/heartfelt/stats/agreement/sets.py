@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
+from heartfelt.stats.agreement.distance import RatingDistances
 from heartfelt.stats.agreement.grouped import Grouped, Prior, read_prior
 from heartfelt.stats.categories import absent
 from heartfelt.stats.triples import Floats, Ints
@@ -34,12 +35,9 @@ FEWEST_SAMPLED = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SetDistances:
-    """Distances as in ``distance.Distances``; ``sampled`` is how many of the ``kinds`` of sets stand for all, 0 if all do."""
+class SetDistances(RatingDistances):
+    """``sampled`` is how many of the ``kinds`` of sets stand for all, 0 if all do."""
 
-    inside: Floats
-    across: Floats
-    own: Floats
     sampled: int
     kinds: int
 
@@ -92,6 +90,7 @@ def set_distances(ratings: Grouped, distance: str, raters: bool, seed: int) -> S
 
     def likeness(sets: Ints, weights: Floats, most: float) -> tuple[Floats, int]:
         chosen = _chosen(sets, start, members, width, rng, most)
+        # The sample stands for all, so that its likeness is scaled to their total weight.
         scale = weights.sum() / weights[chosen].sum()
         out = kernels.likeness_sums(sets, sets[chosen], weights[chosen] * scale, start, members, width, masi)
         return out, 0 if chosen.size == sets.size else chosen.size
@@ -101,7 +100,7 @@ def set_distances(ratings: Grouped, distance: str, raters: bool, seed: int) -> S
     by_set[every] = count.sum() - alike
     across[used] = by_set[code[used]]
     if raters:
-        taken_rater, taken_code = shared.taken(ratings.start, ratings.rater, code)
+        taken_rater, taken_code = shared.votes_leaving(ratings.start, ratings.rater, code)
         pairs, times = np.unique(taken_rater * kinds + taken_code, return_counts=True)
         ends = np.searchsorted(pairs, np.arange(people + 1) * kinds)
         for rater in range(people):
@@ -110,7 +109,7 @@ def set_distances(ratings: Grouped, distance: str, raters: bool, seed: int) -> S
                 weights = times[own_pairs].astype(np.float64)
                 alike, _ = likeness(pairs[own_pairs] - rater * kinds, weights, MOST_PAIRS / people)
                 rater_sums[rater, 3] = weights.sum() ** 2 - weights @ alike
-    return SetDistances(inside=inside, across=across, own=rater_sums, sampled=sampled, kinds=every.size)
+    return SetDistances(inside=inside, across=across, by_rater=rater_sums, sampled=sampled, kinds=every.size)
 
 
 def _coded(sets: list[frozenset[Any]]) -> tuple[Ints, Ints, int]:

@@ -180,7 +180,7 @@ def share(
     counts = {**counts, "compared": round(total), **({"ties": ties} if ties else {})}
     if total <= 0:
         return Estimate.missing(reason, method, counts), ties
-    value, slopes = _balanced(hit, trial) if balanced else _plain(hit, trial)
+    value, slopes = _balanced(hit, trial) if balanced else _pooled_share(hit, trial)
     estimate = Estimate(value=value, method=method, counts=counts)
     if plan is None:
         return estimate, ties
@@ -208,7 +208,7 @@ def share(
     return with_bounds(estimate, spread, plan, "share"), ties
 
 
-def _plain(hit: Floats, trial: Floats) -> tuple[float, Floats]:
+def _pooled_share(hit: Floats, trial: Floats) -> tuple[float, Floats]:
     total = float(trial.sum())
     value = float(hit.sum()) / total
     return value, np.vstack([np.full(hit.size, 1 / total), np.full(hit.size, -value / total)])

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from heartfelt.errors import InputError
 from heartfelt.stats._bounds import check_confidence, clopper_pearson
 from heartfelt.stats.comparison.spread import ratio_over_raters, without_each
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array, as_floats, code
+from heartfelt.stats.triples import Floats, IdCodes, Ids, Ints, Values, as_array, as_floats, code
 from heartfelt.stats.two_way_jackknife import jackknife_variance
 
 GUESSING = 0.5
@@ -40,12 +40,12 @@ class Abx:
     share: Estimate
     """Share of correct answers; guessing gives one half."""
     d_prime: Estimate
-    p_value: float | None
+    p_value: float | None = None
     """Of the hypothesis that everyone guesses, by the exact binomial test."""
     margin: float
-    equivalence_p_value: float | None
+    equivalence_p_value: float | None = None
     """Of the hypothesis that the share is one half plus ``margin`` or more, with raters as the sample."""
-    raters: Mapping[Any, Estimate]
+    raters: Mapping[Any, Estimate] = field(default_factory=dict)
     """The share of each rater, with its exact interval."""
 
 
@@ -54,27 +54,15 @@ def abx(rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: 
     check_confidence(confidence)
     if not 0 < margin < GUESSING:
         raise InputError(f"margin must lie between 0 and 0.5; got {margin:g}.", "Use 0.1: up to 60% correct.")
-    values = as_floats(correct, "correct")
     alone = rater is None
-    ids = np.arange(values.size) if rater is None else as_array(rater)
-    if ids.size != values.size:
-        raise InputError(
-            f"The columns differ in length: rater {ids.size}, correct {values.size}.",
-            "Pass parallel arrays: one entry per answer in each.",
-        )
-    keep = np.isfinite(values)
-    left_out = int(values.size - keep.sum())
-    values, raters = values[keep], code(ids[keep])
-    odd = values[(values != 0) & (values != 1)]
-    if odd.size:
-        raise InputError(f"{odd[0]:g} is not an answer of an ABX test.", "Code correct as 1, not correct as 0.")
+    values, raters, left_out = _answers(rater, correct)
     trials, right = int(values.size), int(values.sum())
     counts = {"answers": trials} | ({} if alone else {"raters": raters.count})
     if left_out:
         counts["left_out"] = left_out
     if not trials:
         none = Estimate.missing("there are no answers", _METHOD, counts)
-        return Abx(share=none, d_prime=none, p_value=None, margin=margin, equivalence_p_value=None, raters={})
+        return Abx(share=none, d_prime=none, margin=margin)
     per_rater = np.bincount(raters.codes)
     share = _exact_share(right, trials, _METHOD, confidence, counts)
     rights = np.bincount(raters.codes, values)
@@ -86,19 +74,34 @@ def abx(rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: 
     equivalence = 1.0 - binomial_upper(right + 1, trials, GUESSING + margin)
     if several and raters.count > 1:
         equivalence = max(equivalence, _below(GUESSING + margin, np.asarray(rights, np.float64), per_rater))
-    names = {} if alone else {name: number for number, name in enumerate(raters.names)}
-    single = {}
-    for name, number in names.items():
-        answers = int(per_rater[number])
-        single[name] = _exact_share(int(rights[number]), answers, _METHOD, confidence, {"answers": answers})
+    single = {
+        name: _exact_share(int(hits), int(answers), _METHOD, confidence, {"answers": int(answers)})
+        for name, hits, answers in zip(raters.names, rights, per_rater, strict=True)
+    }
     return Abx(
         share=share,
         d_prime=_d_prime(share),
         p_value=binomial_upper(right, trials, GUESSING),
         margin=margin,
         equivalence_p_value=equivalence,
-        raters=single,
+        raters={} if alone else single,
     )
+
+
+def _answers(rater: Ids | None, correct: Values) -> tuple[Floats, IdCodes, int]:
+    """The answers, their raters (each answer's own where unknown), and how many have no answer."""
+    values = as_floats(correct, "correct")
+    ids = np.arange(values.size) if rater is None else as_array(rater)
+    if ids.size != values.size:
+        raise InputError(
+            f"The columns differ in length: rater {ids.size}, correct {values.size}.",
+            "Pass parallel arrays: one entry per answer in each.",
+        )
+    keep = np.isfinite(values)
+    odd = values[keep & (values != 0) & (values != 1)]
+    if odd.size:
+        raise InputError(f"{odd[0]:g} is not an answer of an ABX test.", "Code correct as 1, not correct as 0.")
+    return values[keep], code(ids[keep]), int(values.size - keep.sum())
 
 
 def _below(limit: float, rights: Floats, answers: Ints) -> float:
@@ -118,9 +121,7 @@ def _exact_share(successes: int, trials: int, method: str, confidence: float, co
 
 
 def exact_bounds(successes: int, trials: int, confidence: float) -> tuple[float, float]:
-    low, high = clopper_pearson(
-        np.array(float(successes)), np.array(float(trials)), (1 - check_confidence(confidence)) / 2
-    )
+    low, high = clopper_pearson(successes, trials, (1 - check_confidence(confidence)) / 2)
     return float(low), float(high)
 
 

@@ -1,8 +1,7 @@
 """Bootstrap intervals of strengths: raters, stimuli or single comparisons drawn with replacement, the model fitted anew each time.
 
 A resample in which some contestant wins or loses everything has no finite maximum. Such resamples are counted, and
-beyond the share that the
-interval leaves out at one end there is no interval.
+beyond the share that the interval leaves out at one end there is no interval.
 """
 
 from __future__ import annotations
@@ -50,13 +49,13 @@ def bootstrap_strengths(
     if (~finite).any():
         counts["resamples_without_maximum"] = int((~finite).sum())
     tail = (1 - confidence) / 2
+    low, high = np.quantile(fits[finite] if finite.any() else fits, [tail, 1 - tail], axis=0)
+    reason = None
     if (~finite).mean() > tail:
         reason = f"{(~finite).mean():.0%} of the resamples have no finite strengths"
-        strengths = tuple(replace(strength.without_interval(reason), counts=counts) for strength in result.strengths)
-        return replace(result, strengths=strengths, counts=counts)
-    low, high = np.quantile(fits[finite], [tail, 1 - tail], axis=0)
-    if not (high > low).any():
+    elif not (high > low).any():
         reason = "every resample gives the same strengths"
+    if reason is not None:
         strengths = tuple(replace(strength.without_interval(reason), counts=counts) for strength in result.strengths)
         return replace(result, strengths=strengths, counts=counts)
     names = [name for name, unit in (("raters", rater), ("stimuli", stimulus)) if unit is not None]

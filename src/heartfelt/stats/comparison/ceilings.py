@@ -2,7 +2,7 @@
 
 *Choices.* People answer the same pair differently. With q the long-run shares of first, tie and second among the answers to
 a pair, the best prediction of one more person's answer knows q and nothing about the person. Its expected scores, averaged
-over pairs, are the ceilings (m = q_first + q_tie / 2; the scores are those of :mod:`heartfelt.stats.comparison.prediction`):
+over pairs, are the ceilings (m = q_first + q_tie / 2; the scores are those of ``comparison.prediction``):
 
 | score | of one pair |
 |---|---|
@@ -87,17 +87,18 @@ def choice_ceilings(
         reason = "no pair was judged twice" if data.size else "there are no comparisons"
         missing = {score: Estimate.missing(reason, f"ceiling, {name}", counts) for score, name in _SCORE_NAMES.items()}
         return ChoiceScores(**missing)
-    table = np.zeros((sets.count, 3))
     observed_counts = category_counts(d)
-    table[:, : observed_counts.shape[1]] = observed_counts
-    used = np.flatnonzero(table.sum(axis=0) > 0)
+    used = np.flatnonzero(observed_counts.sum(axis=0) > 0)
     # Pairs that are all alike, or quite even, are an edge of what a mixture can say: see ``vote_ceiling``.
     room = UPPER_OF_TWO if used.size < 3 else UPPER
     drop = room * critical_value(d, observed_counts, confidence) / 2.0
-    inner = table[:, used] if used.size > 1 else np.column_stack([table[:, used], np.zeros(sets.count)])
-    points, mixture = fit_votes(inner, seed)
+    if used.size == 1:
+        # A mixture needs two outcomes, of which one never happened.
+        used = np.append(used, 0 if used[0] else 2)
+    table = np.column_stack([observed_counts, np.zeros((sets.count, 3 - observed_counts.shape[1]))])
+    points, mixture = fit_votes(table[:, used], seed)
     shares = np.zeros((points.shape[0], 3))
-    shares[:, used if used.size > 1 else [used[0], 0 if used[0] else 2]] = np.clip(points, 0.0, 1.0)
+    shares[:, used] = np.clip(points, 0.0, 1.0)
     sizes = np.array([answers]) if answers else per_pair[per_pair > 0]
     return ChoiceScores(
         **{

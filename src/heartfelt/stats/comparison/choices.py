@@ -22,7 +22,7 @@ from heartfelt.stats.comparison.fit import ascend, regularised, solve
 from heartfelt.stats.comparison.links import BRADLEY_TERRY
 from heartfelt.stats.comparison.pairs import connection
 from heartfelt.stats.comparison.spread import covariance, ratio_over_raters
-from heartfelt.stats.comparison.strengths import Strengths, gather, method_name, no_strengths
+from heartfelt.stats.comparison.strengths import StrengthReport, Strengths
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array, as_floats, code
 
@@ -60,10 +60,9 @@ class Choices:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Answers:
-    """The rows of a long table of sets, grouped by answer: where each begins, and its rows in the order given by a key."""
+    """The rows of a long table of sets, grouped by answer: where each begins, and its rows in the order of their values."""
 
     starts: Ints
-    order: Ints
     item: Ints
     value: Floats
     names: Sequence[Any]
@@ -126,7 +125,6 @@ def _answers(rater: Ids, trial: Ids, item: Ids, value: Values, name: str, stimul
         )
     return _Answers(
         starts=np.append(starts, values.size).astype(np.int64),
-        order=order,
         item=items.codes[order],
         value=values[order],
         names=items.names,
@@ -247,26 +245,24 @@ def best_worst_counts(
 
 def _fit(model: str, data: Choices, penalty: float, confidence: float) -> Strengths:
     check_confidence(confidence)
-    method = method_name(model, penalty)
     names = list(data.names)
+    report = StrengthReport.of(model, penalty, names, data.counts, confidence)
     if not data.sign.size:
-        return no_strengths(model, method, names, data.counts, "there are no complete answers")
+        return report.nothing("there are no complete answers")
     first, second = _edges(data)
     linked = connection(first, second, np.ones(first.size), np.zeros(first.size), names)
     core = np.arange(len(names)) if penalty else np.flatnonzero(linked.core)
     if core.size < 2:
-        return no_strengths(model, method, names, data.counts, "", linked.why)
+        return report.nothing("", linked.why)
     inner = data if core.size == len(names) else _within(data, core)
     point, converged = _fitted(inner, core.size, penalty)
     if not converged:
-        return no_strengths(model, method, names, data.counts, "the search for the maximum does not end")
+        return report.nothing("the search for the maximum does not end")
     strengths = point.at - point.at.mean()
     stimuli = None if inner.stimulus is None else (inner.stimulus, inner.stimuli)
     spread = covariance(_Parts(inner, strengths), point.matrix, inner.answers, (inner.rater, inner.raters), stimuli)
     reasons = (None,) * len(names) if penalty else linked.why
-    return gather(
-        model, method, names, strengths, core, reasons, spread, inner.counts, point.likelihood, penalty, confidence
-    )
+    return replace(report, counts=inner.counts).gathered(strengths, core, reasons, spread, point.likelihood)
 
 
 def _edges(data: Choices) -> tuple[Ints, Ints]:

@@ -35,9 +35,9 @@ class RankConcordance:
     """Kendall's W, pooled over sets; it has no interval, since it depends on the number of raters."""
     correlation: Estimate
     """The mean rank correlation between two raters of the same set, with raters as the sample."""
-    chi_square: float | None
-    df: int
-    p_value: float | None
+    chi_square: float | None = None
+    df: int = 0
+    p_value: float | None = None
     """Of the hypothesis that every ranking is drawn at random."""
 
 
@@ -51,6 +51,7 @@ def rank_concordance(rater: Ids, trial: Ids, item: Ids, rank: Values, *, confide
     for members, ranks in sets:
         centred = ranks - ranks.mean(axis=1, keepdims=True)
         total, size = centred.sum(axis=0), np.sqrt((centred**2).sum(axis=1))
+        # What the spread of the rank sums would be if all raters agreed.
         most_here = len(members) * float((size**2).sum())
         if most_here <= 0:
             continue
@@ -67,16 +68,17 @@ def rank_concordance(rater: Ids, trial: Ids, item: Ids, rank: Values, *, confide
         counts["left_out"] = used - rankings
     if most <= 0:
         reason = "no set was ranked by two raters" if not sets else "all ranks are shared"
-        missing = (Estimate.missing(reason, method, counts) for method in (_W, _CORRELATION))
-        w, correlation = missing
-        return RankConcordance(w=w, correlation=correlation, chi_square=None, df=0, p_value=None)
+        w, correlation = (Estimate.missing(reason, method, counts) for method in (_W, _CORRELATION))
+        return RankConcordance(w=w, correlation=correlation)
+    from scipy.special import chdtrc
+
     w = Estimate(value=spread / most, method=_W, counts=counts, why_no_interval="it depends on the number of raters")
     return RankConcordance(
         w=w,
         correlation=_correlation(above, below, counts, confidence),
         chi_square=chi_square,
         df=df,
-        p_value=_upper(chi_square, df),
+        p_value=float(chdtrc(df, chi_square)),
     )
 
 
@@ -84,6 +86,8 @@ def _rankings(
     rater: Ids, trial: Ids, item: Ids, rank: Values
 ) -> tuple[int, list[tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Floats]], int]:
     """The number of raters, the ranks of every set that several raters ranked (one row each), and of all rankings."""
+    from scipy.stats import rankdata
+
     values = as_floats(rank, "rank")
     columns = [as_array(column) for column in (rater, trial, item)]
     if any(column.size != values.size for column in columns):
@@ -93,22 +97,17 @@ def _rankings(
         )
     raters, trials, items = (code(column) for column in columns)
     answers: dict[tuple[int, int], dict[int, float]] = defaultdict(dict)
-    for rater_code, when, item_code, value in zip(raters.codes, trials.codes, items.codes, values, strict=True):
-        answers[int(rater_code), int(when)][int(item_code)] = float(value)
+    rows = zip(*(ids.codes.tolist() for ids in (raters, trials, items)), values.tolist(), strict=True)
+    for rater_code, when, item_code, value in rows:
+        answers[rater_code, when][item_code] = value
     by_set: dict[tuple[int, ...], dict[int, list[float]]] = defaultdict(dict)
     for (rater_code, _), ranked in answers.items():
         members = tuple(sorted(ranked))
         if len(members) > 1 and all(math.isfinite(value) for value in ranked.values()):
             by_set[members].setdefault(rater_code, [ranked[member] for member in members])
     several = (by_rater for by_rater in by_set.values() if len(by_rater) > 1)
-    out = [(np.array(list(ranks), np.int64), _mean_ranks(np.array(list(ranks.values())))) for ranks in several]
+    out = [(np.array(list(ranks), np.int64), np.asarray(rankdata(list(ranks.values()), axis=1))) for ranks in several]
     return raters.count, out, len(answers)
-
-
-def _mean_ranks(values: Floats) -> Floats:
-    from scipy.stats import rankdata
-
-    return np.asarray(rankdata(values, axis=1), np.float64)
 
 
 def _correlation(above: Floats, below: Floats, counts: dict[str, int], confidence: float) -> Estimate:
@@ -125,9 +124,3 @@ def _correlation(above: Floats, below: Floats, counts: dict[str, int], confidenc
     wide = with_t(estimate, math.sqrt(variance), counts["raters"] - 1, "jackknife over raters", confidence)
     low, high = max(float(wide.low or 0.0), -1.0), min(float(wide.high or 0.0), 1.0)
     return wide.with_interval(low, high, wide.interval, confidence)
-
-
-def _upper(chi_square: float, df: int) -> float:
-    from scipy.special import chdtrc
-
-    return float(chdtrc(df, chi_square))

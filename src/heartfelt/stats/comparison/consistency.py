@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,6 @@ def rater_consistency(
     rater: Ids, first: Ids, second: Ids, value: Values, *, ordered: bool = True, seed: int = 0
 ) -> list[RaterConsistency]:
     """The consistency of every rater; ``ordered`` says whether the first of two was presented first."""
-
     from heartfelt.stats._kernels_reliability import group
 
     data = as_comparisons(rater, first, second, value)
@@ -134,6 +133,7 @@ def count_triads(data: Comparisons, rows: Ints) -> Triads | None:
     above: dict[int, dict[int, int]] = {}
     for number, key in enumerate(keys.tolist()):
         above.setdefault(key // size, {})[key % size] = number
+    # A bound of the triads that costs no more than the pairs, before any is listed.
     least = sum(min(len(of), len(above.get(j, ()))) for of in above.values() for j in of)
     if least > TRIADS_AT_MOST:
         return None
@@ -212,9 +212,7 @@ def strengths_without_each(data: Comparisons) -> Iterator[Floats | None]:
             yield None
             continue
         cells = Cells(pairs[compared] // size, pairs[compared] % size, sums[compared])
-        yield fit(
-            StrengthProblem(cells=cells, link=BRADLEY_TERRY, size=size, with_order=False, with_tie=False, penalty=1.0)
-        ).strengths
+        yield fit(StrengthProblem(cells=cells, link=BRADLEY_TERRY, size=size, penalty=1.0)).strengths
 
 
 def _with_others(data: Comparisons, strengths: Floats | None, rater_rows: Ints) -> tuple[float | None, float | None]:
@@ -236,10 +234,10 @@ def _with_others(data: Comparisons, strengths: Floats | None, rater_rows: Ints) 
 class Transitivity:
     """The test whether one line of strengths describes all pairs."""
 
-    deviance: float | None
+    deviance: float | None = None
     pairs: int
     df: int
-    p_value: float | None
+    p_value: float | None = None
     why_missing: str | None = None
 
 
@@ -260,23 +258,12 @@ def transitivity(
     df = 0 if cells is None else cells.first.size - size + 1
     if cells is None or df < 1:
         reason = "there are no more pairs than a line of strengths fits exactly"
-        return Transitivity(
-            deviance=None,
-            pairs=0 if cells is None else int(cells.first.size),
-            df=max(df, 0),
-            p_value=None,
-            why_missing=reason,
-        )
+        pairs = 0 if cells is None else int(cells.first.size)
+        return Transitivity(pairs=pairs, df=max(df, 0), why_missing=reason)
     won, lost = cells.sums[:, 0] + cells.sums[:, 1] / 2, cells.sums[:, 2] + cells.sums[:, 1] / 2
     if not connection(cells.first, cells.second, won, lost, data.names).complete:
-        return Transitivity(
-            deviance=None,
-            pairs=int(cells.first.size),
-            df=df,
-            p_value=None,
-            why_missing="some strengths have no finite estimate",
-        )
-    problem = StrengthProblem(cells=cells, link=BRADLEY_TERRY, size=size, with_order=False, with_tie=False)
+        return Transitivity(pairs=cells.first.size, df=df, why_missing="some strengths have no finite estimate")
+    problem = StrengthProblem(cells=cells, link=BRADLEY_TERRY, size=size)
     result = fit(problem)
     total = won + lost
     probability = expit(problem.differences(result.strengths, 0.0))
@@ -287,16 +274,8 @@ def transitivity(
     for _ in range(draws):
         wins = rng.binomial(np.rint(total).astype(np.int64), probability).astype(np.float64)
         sums = np.column_stack([wins, np.zeros_like(wins), np.rint(total) - wins])
-        again = StrengthProblem(
-            cells=type(cells)(cells.first, cells.second, sums),
-            link=BRADLEY_TERRY,
-            size=size,
-            with_order=False,
-            with_tie=False,
-            penalty=1e-6,
-        )
-        refit = fit(again)
-        fitted = expit(again.differences(refit.strengths, 0.0))
+        again = replace(problem, cells=replace(cells, sums=sums), penalty=1e-6)
+        fitted = expit(again.differences(fit(again).strengths, 0.0))
         larger += _deviance(wins, np.rint(total), fitted) >= tested - 1e-9
     return Transitivity(deviance=observed, pairs=int(cells.first.size), df=df, p_value=(1 + larger) / (1 + draws))
 

@@ -49,8 +49,8 @@ class StrengthProblem:
     cells: Cells
     link: Link
     size: int
-    with_order: bool
-    with_tie: bool
+    with_order: bool = False
+    with_tie: bool = False
     penalty: float = 0.0
 
     @property
@@ -207,7 +207,7 @@ class _Point:
     slope: Floats
     matrix: Floats
     crosses: Floats
-    own: Floats
+    border: Floats
 
 
 def fit(problem: StrengthProblem) -> StrengthFit:
@@ -253,23 +253,19 @@ def _parameters(problem: StrengthProblem, at: Floats) -> tuple[Floats, float, fl
 
 def _point(problem: StrengthProblem, at: Floats) -> _Point:
     strengths, order, tie = _parameters(problem, at)
-    cells = problem.cells
-    if problem.compiled and not problem.with_tie:
-        from heartfelt.stats._kernels_comparison import logistic_pass
+    cells, size = problem.cells, problem.size
+    if problem.compiled:
+        from heartfelt.stats._kernels_comparison import pair_pass
 
-        slope, matrix = logistic_pass(cells.first, cells.second, cells.sums, strengths)
-        slopes, crosses, border = np.zeros(0), np.zeros((0, problem.size)), np.zeros((0, 0))
-    elif problem.compiled:
-        from heartfelt.stats._kernels_comparison import davidson_pass
-
-        slope, matrix, by_tie, cross, tie_own = davidson_pass(cells.first, cells.second, cells.sums, strengths, tie)
-        slopes, crosses, border = np.array([by_tie]), cross[None], np.array([[tie_own]])
+        slope, matrix = pair_pass(cells.first, cells.second, cells.sums, problem.with_tie, at)
+        slope, slopes = slope[:size], slope[size:]
+        matrix, crosses, border = matrix[:size, :size], matrix[size:, :size], matrix[size:, size:]
     else:
         parts = problem.link.evaluate(problem.differences(strengths, order), cells.sums, tie)
-        slope, matrix = scatter(problem, parts.slope), laplacian(cells, parts.curvature, problem.size)
+        slope, matrix = scatter(problem, parts.slope), laplacian(cells, parts.curvature, size)
         slopes, crosses, border = border_columns(problem, parts)
     slope, matrix = regularised(problem.penalty, strengths, slope, matrix)
-    return _Point(at=at, slope=np.concatenate([slope, slopes]), matrix=matrix, crosses=crosses, own=border)
+    return _Point(at=at, slope=np.concatenate([slope, slopes]), matrix=matrix, crosses=crosses, border=border)
 
 
 def _start(problem: StrengthProblem) -> Floats:
@@ -295,8 +291,8 @@ def _step(problem: StrengthProblem, point: _Point) -> Floats:
     solved = solve(point.matrix, np.column_stack([slope, point.crosses.T]))
     if not problem.borders:
         return solved[:, 0]
-    reduced = point.own - point.crosses @ solved[:, 1:]
-    if np.linalg.eigvalsh(reduced)[0] <= FLAT * np.diag(point.own).max():
+    reduced = point.border - point.crosses @ solved[:, 1:]
+    if np.linalg.eigvalsh(reduced)[0] <= FLAT * np.diag(point.border).max():
         # As where one side never lost but for ties: strengths and the tie parameter grow together.
         raise np.linalg.LinAlgError("the strengths explain what the order effect or the tie parameter explains")
     border = np.linalg.solve(reduced, slopes - point.crosses @ solved[:, 0])

@@ -63,7 +63,7 @@ def mean_hits(
     moved = np.asarray(score - other_score, np.float64)
     if not moved.size:
         missing = Estimate.missing("there are no comparisons", name, {"comparisons": 0})
-        return MetricDifference(estimate=missing, p=missing, standard_error=None, units=0)
+        return MetricDifference(estimate=missing, p=missing)
     data = as_comparisons(rater, first, second, np.ones(moved.size))
     pairs = judged_sets(data)
     counts = {"comparisons": int(moved.size), "pairs": pairs.count}
@@ -82,26 +82,20 @@ def mean_hits(
     elif spread.variance <= 0:
         reason = "the two predictions do not differ" if value == 0 else "the difference does not vary"
     if reason is not None:
-        return MetricDifference(
-            estimate=point_estimate.without_interval(reason),
-            p=Estimate.missing(reason, test, counts),
-            standard_error=None,
-            units=pairs.count,
-        )
+        untested = Estimate.missing(reason, test, counts)
+        return MetricDifference(estimate=point_estimate.without_interval(reason), p=untested, units=pairs.count)
     how = "jackknife over pairs" + ("" if rater is None else " and raters")
     result = JackknifeError(
         value=value, scale="identity", units=units, error=math.sqrt(spread.variance), df=spread.df, how=how
     )
     p = float(result.p(0.0) or 0.0)
     tested = Estimate(value=p, method=f"{test}, {result.name}", counts=counts, why_no_interval="a p-value")
-    metric = METRICS["accuracy"]
-    estimate = result.estimate(point_estimate, confidence)
     return MetricDifference(
-        estimate=estimate,
+        estimate=result.estimate(point_estimate, confidence),
         p=tested,
         standard_error=result.error,
         units=pairs.count,
         df=result.df,
         spread=result,
-        metric=metric,
+        metric=METRICS["accuracy"],
     )

@@ -162,6 +162,7 @@ def _mode(won: Floats, variance: float) -> tuple[Floats, Floats]:
         if largest < CLOSE:
             break
     inverse = np.linalg.inv(information)
+    # The prior knows the common level, which says nothing of differences.
     inverse -= inverse.mean(axis=0)
     inverse -= inverse.mean(axis=1)[:, None]
     return strengths - strengths.mean(), np.asarray(inverse, np.float64)

@@ -13,13 +13,14 @@ won, or lost, every comparison with the core, so that its strength has no finite
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
+from heartfelt.stats._paired import in_order
 from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array, as_floats, code, text_series
 
 NAMED_AT_MOST = 5
@@ -84,19 +85,14 @@ def as_comparisons(
             f"{names[first_codes[same[0]]]!r} is compared with itself ({same.size} such comparison{'s' if same.size > 1 else ''}).",
             "Leave these rows out: they say nothing about strengths.",
         )
-    raters = None if rater is None else code(columns["rater"])
-    stimuli = None if stimulus is None else code(columns["stimulus"])
-    return Comparisons(
-        first=first_codes,
-        second=right,
-        value=values,
-        names=names,
-        rater=None if raters is None else raters.codes,
-        rater_names=() if raters is None else raters.names,
-        stimulus=None if stimuli is None else stimuli.codes,
-        stimuli=0 if stimuli is None else stimuli.count,
-        left_out=left_out,
-    )
+    result = Comparisons(first=first_codes, second=right, value=values, names=names, left_out=left_out)
+    if rater is not None:
+        raters = code(columns["rater"])
+        result = replace(result, rater=raters.codes, rater_names=raters.names)
+    if stimulus is not None:
+        stimuli = code(columns["stimulus"])
+        result = replace(result, stimulus=stimuli.codes, stimuli=stimuli.count)
+    return result
 
 
 def code_together(first: Ids, second: Ids) -> tuple[list[Any], Ints, Ints]:
@@ -105,18 +101,10 @@ def code_together(first: Ids, second: Ids) -> tuple[list[Any], Ints, Ints]:
     if quick is not None:
         return quick
     a, b = code(first), code(second)
-    number_of = {name: number for number, name in enumerate(a.names)}
-    for name in b.names:
-        number_of.setdefault(name, len(number_of))
-    names = list(number_of)
-    try:
-        order = sorted(range(len(names)), key=names.__getitem__)
-    except TypeError:
-        order = list(range(len(names)))
-    rank = np.empty(len(names), np.int64)
-    rank[order] = np.arange(len(names))
-    of_b = rank[np.fromiter((number_of[name] for name in b.names), np.int64, len(b.names))]
-    return [names[i] for i in order], rank[: len(a.names)][a.codes], of_b[b.codes]
+    names, rank = in_order(list(dict.fromkeys([*a.names, *b.names])))
+    number_of = dict(zip(names, range(len(names)), strict=True))
+    of_b = np.fromiter((number_of[name] for name in b.names), np.int64, len(b.names))
+    return names, rank[: len(a.names)][a.codes], of_b[b.codes]
 
 
 def _code_texts(first: Ids, second: Ids) -> tuple[list[Any], Ints, Ints] | None:
@@ -141,12 +129,10 @@ def _code_texts(first: Ids, second: Ids) -> tuple[list[Any], Ints, Ints] | None:
 
 def check_choices(value: Floats) -> None:
     """Refuse values other than 1, 0 and 0.5."""
-    from heartfelt.stats._kernels_comparison import first_odd
-
-    odd = first_odd(value)
-    if odd >= 0:
+    odd = value[(value != 1.0) & (value != 0.0) & (value != 0.5)]
+    if odd.size:
         raise InputError(
-            f"{value[odd]:g} is not an outcome of a comparison.",
+            f"{odd[0]:g} is not an outcome of a comparison.",
             "Code 1 where the first was chosen, 0 where the second was, 0.5 for a tie; use `cmos` for graded comparisons.",
         )
 
@@ -272,28 +258,21 @@ def _reasons(
 ) -> list[str | None]:
     from scipy.sparse.csgraph import breadth_first_order
 
-    linked, members = (
-        listed([name for name, member in zip(names, mask, strict=True) if member]) for mask in (inside, core)
-    )
+    linked, members = (listed([names[i] for i in np.flatnonzero(mask).tolist()]) for mask in (inside, core))
     unlinked = f"no chain of comparisons links it with {linked}"
     if not core.any():
-        one_sided = "the comparisons can be split so that one side always won; no strength has a finite estimate"
-        return [one_sided if near else unlinked for near in inside]
+        split = "the comparisons can be split so that one side always won; no strength has a finite estimate"
+        return [split if near else unlinked for near in inside]
     start = int(np.flatnonzero(core)[0])
     below = np.zeros(core.size, bool)
     below[breadth_first_order(graph, start, directed=True, return_predecessors=False)] = True
-    reasons: list[str | None] = []
-    for number in range(core.size):
-        if core[number]:
-            reasons.append(None)
-        elif not inside[number]:
-            reasons.append(unlinked)
-        else:
-            outcome = "lost" if below[number] else "won"
-            reasons.append(
-                f"it {outcome} every comparison that links it with {members}; the strength has no finite estimate"
-            )
-    return reasons
+    lost, won = (
+        f"it {outcome} every comparison that links it with {members}; the strength has no finite estimate"
+        for outcome in ("lost", "won")
+    )
+    one_sided = [lost if beaten else won for beaten in below]
+    outside = [reason if near else unlinked for near, reason in zip(inside, one_sided, strict=True)]
+    return [None if in_core else reason for in_core, reason in zip(core, outside, strict=True)]
 
 
 def listed(names: Sequence[Any]) -> str:

@@ -23,7 +23,8 @@ gets wrong in all its pairs, so pairs that share one are not taken as independen
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -113,12 +114,10 @@ def choice_scores(
         "outcome_brier": "Brier score of three outcomes",
     }
     if not predicted.data.size:
-        return ChoiceScores(
-            **{
-                score: Estimate.missing("there are no comparisons", method, predicted.counts)
-                for score, method in names.items()
-            }
-        )
+        missing = {
+            score: Estimate.missing("there are no comparisons", names[score], predicted.counts) for score in names
+        }
+        return ChoiceScores(**missing)
     v, everything = predicted.data.value, np.ones(predicted.data.size)
     right = hits(predicted.lean, v)
     scores = {
@@ -165,23 +164,15 @@ def predictions(
     if tie is not None and probability is None:
         raise InputError("A probability of a tie needs that of the first.", "Pass probability= as well.")
     values = as_floats(value)
-    names = {"difference": difference, "probability": probability, "tie": tie}
-    columns = {name: as_floats(column, name) for name, column in names.items() if column is not None}
-    for name, column in columns.items():
-        if column.size != values.size:
-            raise InputError(
-                f"The columns differ in length: {name} {column.size}, value {values.size}.",
-                "Pass one prediction per comparison.",
-            )
+    columns = _columns({"difference": difference, "probability": probability, "tie": tie}, values.size)
     complete = np.isfinite(np.vstack([values, *columns.values()])).all(axis=0)
     data = as_comparisons(rater, first, second, np.where(complete, values, np.nan), stimulus)
     check_choices(data.value)
     columns = {name: column[complete] for name, column in columns.items()}
+    sets = judged_sets(data)
     if difference is not None:
         none = np.full(data.size, np.nan)
-        return Predicted(
-            data=data, sets=judged_sets(data), lean=columns["difference"], first=none, tie=None, confidence=confidence
-        )
+        return Predicted(data=data, sets=sets, lean=columns["difference"], first=none, tie=None, confidence=confidence)
     chance, ties = columns["probability"], columns.get("tie")
     second_chance = 1.0 - chance - (0.0 if ties is None else ties)
     parts = [chance, second_chance] if ties is None else [chance, second_chance, ties]
@@ -192,7 +183,19 @@ def predictions(
         )
     # 0.4, 0.2 and what is left of 1 are two sides as likely as each other, but for rounding.
     lean = np.where(np.abs(chance - second_chance) > 1e-12, chance - second_chance, 0.0)
-    return Predicted(data=data, sets=judged_sets(data), lean=lean, first=chance, tie=ties, confidence=confidence)
+    return Predicted(data=data, sets=sets, lean=lean, first=chance, tie=ties, confidence=confidence)
+
+
+def _columns(predictions: Mapping[str, Values], size: int) -> dict[str, Floats]:
+    """The predictions that were given, one for each comparison."""
+    columns = {name: as_floats(column, name) for name, column in predictions.items() if column is not None}
+    for name, column in columns.items():
+        if column.size != size:
+            raise InputError(
+                f"The columns differ in length: {name} {column.size}, value {size}.",
+                "Pass one prediction per comparison.",
+            )
+    return columns
 
 
 def _outcomes(predicted: Predicted, with_ties: bool) -> tuple[Floats, Floats]:
@@ -247,20 +250,12 @@ def with_spread(point_estimate: Estimate, spread: TwoWaySpread, scale: Transform
         return point_estimate.without_interval("nothing varies")
     error = math.sqrt(spread.variance)
     how = "jackknife over pairs and raters" if raters else "jackknife over pairs"
+    result = JackknifeError(value=value, scale=scale, units=int(units), error=error, df=spread.df, how=how)
     if scale == "logit":
         size = units if at_end else value * (1 - value) / error**2
-        result = JackknifeError(
-            value=value,
-            scale=scale,
-            units=int(units),
-            error=error,
-            df=units - 1.0 if at_end else spread.df,
-            effective=size,
-            how=how,
-        )
-    else:
-        on_scale = error / value if scale == "log" else error
-        result = JackknifeError(value=value, scale=scale, units=int(units), error=on_scale, df=spread.df, how=how)
+        result = replace(result, df=units - 1.0 if at_end else spread.df, effective=size)
+    elif scale == "log":
+        result = replace(result, error=error / value)
     return result.estimate(point_estimate, predicted.confidence)
 
 

@@ -99,10 +99,8 @@ class Covariance:
 
     def p_value(self, value: float, contrast: Mapping[int, float]) -> float | None:
         """Two-sided p-value of the hypothesis that the combination is zero."""
-        from scipy.special import stdtr
-
         variance, df = self.variance(contrast)
-        return None if variance <= 0 else float(2.0 * stdtr(df, -abs(value) / np.sqrt(variance)))
+        return None if variance <= 0 else _bounds.p_of_t(value / math.sqrt(variance), df)
 
 
 def _positive(matrix: Floats) -> Floats:
@@ -158,6 +156,7 @@ def covariance(
         alone = inverse @ answers.squares() @ inverse * (count / max(count - 1.0, 1.0))
     model = dispersion * _centred(inverse, answers)
     for part in (model, raters, stimuli, alone):
+        # Moves that are rounding would make intervals of no width look like knowledge.
         if part is not None and np.diag(part).max() < ROUNDING * np.diag(inverse).max():
             part[:] = 0.0
     return Covariance(
@@ -254,13 +253,8 @@ def shared_members(of_pairs: float, of_members: float) -> float:
 
 def crossed_spread(top: Any, bottom: Any, item: tuple[Ints, int], rater: tuple[Ints, int]) -> TwoWaySpread:
     """How far the ratio of two sums over answers varies with items, raters and single answers."""
-    variances = []
-    for codes, count in (item, rater):
-        above, below = (np.bincount(codes, part, minlength=count) for part in (top, bottom))
-        variances.append(jackknife_variance(without_each(above[below > 0], below[below > 0])))
-    used = bottom > 0
-    variances.append(jackknife_variance(without_each(top[used], bottom[used])))
-    item_count, rater_count = (effective(np.bincount(codes[used], minlength=count)) for codes, count in (item, rater))
-    return TwoWaySpread(
-        items=variances[0], raters=variances[1], ratings=variances[2], item_count=item_count, rater_count=rater_count
-    )
+    used, sides = bottom > 0, (item, rater)
+    items, raters = (jackknife_variance(without_units(top, bottom, *side)) for side in sides)
+    ratings = jackknife_variance(without_each(top[used], bottom[used]))
+    item_count, rater_count = (effective(np.bincount(codes[used], minlength=count)) for codes, count in sides)
+    return TwoWaySpread(items=items, raters=raters, ratings=ratings, item_count=item_count, rater_count=rater_count)

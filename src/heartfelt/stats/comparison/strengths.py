@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -43,6 +43,7 @@ from heartfelt.stats.triples import Floats, Ids, Ints, Values
 from heartfelt.streams import stream
 
 COVARIANCE_AT_MOST = 3_000
+_ALL_TIES = "every comparison within its connected group was a tie"
 BLOCK = 1_000_000
 
 
@@ -65,7 +66,7 @@ class Strengths:
     """The advantage of being first, on the scale of the strengths."""
     tie: Estimate
     """Davidson's nu or Rao and Kupper's theta."""
-    log_likelihood: float | None
+    log_likelihood: float | None = None
     counts: dict[str, int]
     penalty: float = 0.0
     covariance: Covariance | None = field(default=None, repr=False)
@@ -73,9 +74,9 @@ class Strengths:
     """The places in ``names`` that the covariance is about."""
 
     def strength(self, name: Any) -> Estimate:
-        return self.strengths[self._place(name)]
+        return self.strengths[self._index(name)]
 
-    def _place(self, name: Any) -> int:
+    def _index(self, name: Any) -> int:
         if name not in self.names:
             raise InputError(
                 f"No contestant is called {name!r}.", suggestion(str(name), [str(n) for n in self.names], "Names")
@@ -84,7 +85,7 @@ class Strengths:
 
     def difference(self, first: Any, second: Any, confidence: float = 0.95) -> TestedEffect:
         """How much stronger one contestant is than another, with a test of equality."""
-        a, b = self._place(first), self._place(second)
+        a, b = self._index(first), self._index(second)
         for contestant in (a, b):
             if self.strengths[contestant].is_missing:
                 reason = self.strengths[contestant].why_missing or ""
@@ -187,19 +188,15 @@ def cmos(
     return _estimate(GRADED, data, order_effect, 0.0, confidence)
 
 
-def method_name(model: str, penalty: float) -> str:
-    return f"{model}, {penalty:g} ties with an average contestant added to each" if penalty else model
-
-
 def _estimate(
     link: Link, data: Comparisons, with_order: bool, penalty: float, confidence: float, intervals: bool = True
 ) -> Strengths:
     check_confidence(confidence)
-    method = method_name(link.name, penalty)
+    report = StrengthReport.of(link.name, penalty, data.names, data.counts, confidence)
     if not data.size:
-        return no_strengths(link.name, method, data.names, data.counts, "there are no comparisons")
+        return report.nothing("there are no comparisons")
     if link.ties and (data.value == 0.5).all():
-        return no_strengths(link.name, method, data.names, data.counts, "every comparison was a tie")
+        return report.nothing("every comparison was a tie")
     cells = add_up(data, graded=link is GRADED, ordered=with_order)
     # Any graded comparison links two contestants; of choices only a win or a tie does.
     won, lost = (
@@ -208,32 +205,39 @@ def _estimate(
     linked = connection(cells.first, cells.second, won, lost, data.names)
     core = np.arange(len(data.names)) if penalty else np.flatnonzero(linked.core)
     if core.size < 2:
-        return no_strengths(link.name, method, data.names, data.counts, "", linked.why)
+        return report.nothing("", linked.why)
     inner = data
     if core.size < len(data.names):
         inner = _within(data, core)
         cells = add_up(inner, graded=link is GRADED, ordered=with_order)
-    with_tie = link.ties and bool((inner.value == 0.5).any())
-    if with_tie and not penalty and bool((inner.value == 0.5).all()):
-        tied = [reason or "every comparison within its connected group was a tie" for reason in linked.why]
-        return no_strengths(link.name, method, data.names, data.counts, "", tied)
+    tied = inner.value == 0.5
+    with_tie = link.ties and bool(tied.any())
+    if with_tie and not penalty and bool(tied.all()):
+        return report.nothing("", [reason or _ALL_TIES for reason in linked.why])
     # Without ties both models of ties are Bradley and Terry's.
     used = BRADLEY_TERRY if link.ties and not with_tie else link
     problem = StrengthProblem(
         cells=cells, link=used, size=core.size, with_order=with_order, with_tie=with_tie, penalty=penalty
     )
-    if with_order and not penalty and _order_is_fixed(problem):
-        reason = (
+    result = _fitted(problem, [data.names[i] for i in core.tolist()])
+    if isinstance(result, str):
+        return report.nothing(result)
+    spread = _covariance(problem, result, inner) if intervals and core.size <= COVARIANCE_AT_MOST else None
+    reasons = (None,) * len(data.names) if penalty else linked.why
+    report = replace(report, counts=inner.counts)
+    out = report.gathered(result.strengths, core, reasons, spread, result.likelihood)
+    return replace(out, **_borders(link, problem, result, report, spread))
+
+
+def _fitted(problem: StrengthProblem, names: Sequence[Any]) -> StrengthFit | str:
+    """The fit, or why there is no finite one."""
+    if problem.with_order and not problem.penalty and _order_is_fixed(problem):
+        return (
             "the order of presentation and the strengths explain the same answers: "
             "some line of contestants accounts for it fully"
         )
-        return no_strengths(link.name, method, data.names, data.counts, reason)
     result = fit(problem)
-    if not result.converged:
-        reason = _divergence(result, [data.names[i] for i in core.tolist()], with_order)
-        return no_strengths(link.name, method, data.names, data.counts, reason)
-    reasons = (None,) * len(data.names) if penalty else linked.why
-    return _result(link, problem, result, inner, data.names, core, reasons, method, confidence, intervals)
+    return result if result.converged else _divergence(result, names, problem.with_order)
 
 
 def _order_is_fixed(problem: StrengthProblem) -> bool:
@@ -267,128 +271,112 @@ def _divergence(result: StrengthFit, names: Sequence[Any], with_order: bool) -> 
     return f"the search for the maximum does not end; the strengths of {listed(extreme)} have no finite estimate"
 
 
-def no_strengths(
-    model: str,
-    method: str,
-    names: Sequence[Any],
-    counts: dict[str, int],
-    overall_reason: str,
-    reasons: Sequence[str | None] = (),
-) -> Strengths:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrengthReport:
+    """What every strength of one fit says: model and method in words, counts, the contestants and the confidence."""
+
+    model: str
+    method: str
+    names: tuple[Any, ...]
+    counts: dict[str, int]
+    penalty: float
+    confidence: float
+
+    @classmethod
+    def of(
+        cls, model: str, penalty: float, names: Sequence[Any], counts: dict[str, int], confidence: float
+    ) -> StrengthReport:
+        method = f"{model}, {penalty:g} ties with an average contestant added to each" if penalty else model
+        return cls(
+            model=model, method=method, names=tuple(names), counts=counts, penalty=penalty, confidence=confidence
+        )
+
+    def missing(self, reason: str) -> Estimate:
+        return Estimate.missing(reason, self.method, self.counts)
+
+    def nothing(self, overall_reason: str, reasons: Sequence[str | None] = ()) -> Strengths:
+        """The result where no contestant has a strength."""
+        texts = [
+            reason or overall_reason or "fewer than two contestants are connected"
+            for reason in reasons or [overall_reason] * len(self.names)
+        ]
+        by_reason = {text: self.missing(text) for text in dict.fromkeys(texts)}
+        none = self.missing(overall_reason or "there are no strengths")
+        return Strengths(
+            model=self.model,
+            names=self.names,
+            strengths=tuple(by_reason[text] for text in texts),
+            order_effect=TestedEffect(none),
+            tie=none,
+            counts=self.counts,
+        )
+
+    def gathered(
+        self, values: Floats, core: Ints, reasons: Sequence[str | None], spread: Covariance | None, likelihood: float
+    ) -> Strengths:
+        """The result for contestants in the ``core``, and the reasons why the others have no strength."""
+        position_of = {contestant: position for position, contestant in enumerate(core.tolist())}
+        strengths = [
+            self.estimate(float(values[position_of[contestant]]), position_of[contestant], spread)
+            if contestant in position_of
+            else self.missing(reason or "")
+            for contestant, reason in enumerate(reasons)
+        ]
+        return Strengths(
+            model=self.model,
+            names=self.names,
+            strengths=tuple(strengths),
+            order_effect=TestedEffect(self.missing("no order effect was fitted")),
+            tie=self.missing(f"{self.model} has no tie parameter"),
+            log_likelihood=likelihood,
+            counts=self.counts,
+            penalty=self.penalty,
+            covariance=spread,
+            core=tuple(core.tolist()),
+        )
+
+    def estimate(self, value: float, position: int, spread: Covariance | None) -> Estimate:
+        """One parameter with its interval; ``position`` is its place in the covariance."""
+        estimate = Estimate(value=value, method=self.method, counts=self.counts)
+        if spread is None:
+            return estimate.without_interval(
+                f"intervals were not asked for, or there are more than {COVARIANCE_AT_MOST:,} contestants"
+            )
+        bounds = spread.bounds(value, {position: 1.0}, self.confidence)
+        if bounds is None:
+            return estimate.without_interval("nothing varies")
+        return estimate.with_interval(*bounds, spread.interval, self.confidence)
+
+
+def no_strengths(model: str, names: Sequence[Any], counts: dict[str, int], reason: str) -> Strengths:
     """The result where no contestant has a strength."""
-    texts = [
-        reason or overall_reason or "fewer than two contestants are connected"
-        for reason in reasons or [overall_reason] * len(names)
-    ]
-    by_reason = {text: Estimate.missing(text, method, counts) for text in dict.fromkeys(texts)}
-    missing = [by_reason[text] for text in texts]
-    none = Estimate.missing(overall_reason or "there are no strengths", method, counts)
-    return Strengths(
-        model=model,
-        names=tuple(names),
-        strengths=tuple(missing),
-        order_effect=TestedEffect(none),
-        tie=none,
-        log_likelihood=None,
-        counts=counts,
-    )
+    return StrengthReport.of(model, 0.0, names, counts, 0.95).nothing(reason)
 
 
-def gather(
-    model: str,
-    method: str,
-    names: Sequence[Any],
-    values: Floats,
-    core: Ints,
-    reasons: Sequence[str | None],
-    spread: Covariance | None,
-    counts: dict[str, int],
-    likelihood: float,
-    penalty: float,
-    confidence: float,
-) -> Strengths:
-    """The result for contestants in the ``core``, and the reasons why the others have no strength."""
-    position = {contestant: number for number, contestant in enumerate(core.tolist())}
-    strengths = [
-        bounded(float(values[position[i]]), position[i], spread, method, counts, confidence)
-        if i in position
-        else Estimate.missing(reasons[i] or "", method, counts)
-        for i in range(len(names))
-    ]
-    order = TestedEffect(Estimate.missing("no order effect was fitted", method, counts))
-    tie = Estimate.missing(f"{model} has no tie parameter", method, counts)
-    where = tuple(core.tolist())
-    return Strengths(
-        model=model,
-        names=tuple(names),
-        strengths=tuple(strengths),
-        order_effect=order,
-        tie=tie,
-        log_likelihood=likelihood,
-        counts=counts,
-        penalty=penalty,
-        covariance=spread,
-        core=where,
-    )
+class _Borders(TypedDict, total=False):
+    order_effect: TestedEffect
+    tie: Estimate
 
 
-def bounded(
-    value: float, position: int, spread: Covariance | None, method: str, counts: dict[str, int], confidence: float
-) -> Estimate:
-    """The estimate of one parameter with its interval."""
-    estimate = Estimate(value=value, method=method, counts=counts)
-    if spread is None:
-        return estimate.without_interval(
-            f"intervals were not asked for, or there are more than {COVARIANCE_AT_MOST:,} contestants"
-        )
-    bounds = spread.bounds(value, {position: 1.0}, confidence)
-    if bounds is None:
-        return estimate.without_interval("nothing varies")
-    return estimate.with_interval(*bounds, spread.interval, confidence)
-
-
-def _result(
-    link: Link,
-    problem: StrengthProblem,
-    result: StrengthFit,
-    data: Comparisons,
-    names: Sequence[Any],
-    core: Ints,
-    reasons: Sequence[str | None],
-    method: str,
-    confidence: float,
-    intervals: bool,
-) -> Strengths:
-    spread = _covariance(problem, result, data) if intervals and core.size <= COVARIANCE_AT_MOST else None
-    counts, size = data.counts, problem.size
-    out = gather(
-        link.name,
-        method,
-        names,
-        result.strengths,
-        core,
-        reasons,
-        spread,
-        counts,
-        result.likelihood,
-        problem.penalty,
-        confidence,
-    )
+def _borders(
+    link: Link, problem: StrengthProblem, result: StrengthFit, report: StrengthReport, spread: Covariance | None
+) -> _Borders:
+    """The order effect and the tie parameter, where they belong to the model."""
+    out: _Borders = {}
     if problem.with_order:
-        p_value = None if spread is None else spread.p_value(result.order, {size: 1.0})
-        out = replace(
-            out, order_effect=TestedEffect(bounded(result.order, size, spread, method, counts, confidence), p_value)
-        )
+        p_value = None if spread is None else spread.p_value(result.order, {problem.size: 1.0})
+        out["order_effect"] = TestedEffect(report.estimate(result.order, problem.size, spread), p_value)
     if problem.with_tie:
-        log_tie = bounded(result.tie, size + problem.borders - 1, spread, method, counts, confidence)
+        log_tie = report.estimate(result.tie, problem.size + problem.borders - 1, spread)
         value, low, high = (
             None if number is None else float(np.exp(number)) for number in (log_tie.value, log_tie.low, log_tie.high)
         )
-        out = replace(out, tie=replace(log_tie, value=value, low=low, high=high))
+        out["tie"] = replace(log_tie, value=value, low=low, high=high)
     elif link.ties:
         none = 0.0 if link is DAVIDSON else 1.0
-        tie = Estimate(value=none, method=method, counts=counts, why_no_interval="no comparison was a tie")
-        out = replace(out, tie=tie)
+        out["tie"] = Estimate(
+            value=none, method=report.method, counts=report.counts, why_no_interval="no comparison was a tie"
+        )
     return out
 
 

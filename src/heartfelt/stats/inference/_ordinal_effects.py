@@ -222,6 +222,7 @@ class RandomEffects:
         values = values * np.where(part.indices < m, sd[0] * sd[1], sd[0] * sd[2])
         shape = (levels, m + self.n[2])
         shrunk = values / np.repeat(diagonal[part.first], np.diff(part.indptr))
+        # Dense products are quicker long before a table is full.
         if part.indices.size > _DENSE_SHARE * levels * shape[1]:
             dense, dense_shrunk = np.zeros(shape), np.zeros(shape)
             dense[part.row_of, part.indices] = values

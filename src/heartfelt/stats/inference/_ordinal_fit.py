@@ -232,7 +232,7 @@ class OrdinalLikelihood:
             decrement = float(best.gradient @ direction)
             if decrement < _OUTER_PRECISION or self.vanished(best) is not None:
                 return self._without_tiny(best)
-            candidate = self._along(best, direction, decrement)
+            candidate = self._line_search(best, direction, decrement)
             if candidate is None:
                 if fresh and decrement > _ROUNDING:
                     break
@@ -248,7 +248,7 @@ class OrdinalLikelihood:
             best = candidate
         raise NoMaximumError("no maximum of the likelihood was found")
 
-    def _along(self, best: LaplaceStep, direction: Floats, decrement: float) -> LaplaceStep | None:
+    def _line_search(self, best: LaplaceStep, direction: Floats, decrement: float) -> LaplaceStep | None:
         """The first point along a direction, at ever shorter steps, where the likelihood rises enough; None if none."""
         length = min(1.0, 2.0 / max(float(np.abs(direction).max()), 1e-300))
         while length > 1e-10:

@@ -70,6 +70,7 @@ def probit(a: Floats, b: Floats) -> CategoryDerivatives:
     from scipy.special import log_ndtr
 
     a, b = (np.clip(bound, -_LARGEST_NORMAL, _LARGEST_NORMAL) for bound in (a, b))
+    # Far in the upper tail probabilities are 1 less little: mirrored, they keep their digits.
     turned = b > 0
     near, far = np.where(turned, -b, a), np.where(turned, -a, b)
     log_near = log_ndtr(near)

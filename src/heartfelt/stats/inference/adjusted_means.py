@@ -1,10 +1,9 @@
 """Estimated marginal means: what a linear model expects of each level of a factor, the rest held equal.
 
-The mean of a level is the model's expectation averaged over all levels of the other factors with equal
-weight, at the mean of every covariate (least-squares means; Searle, Speed and Milliken 1980). Pairs use the
-model's own residual mean square and degrees of freedom, and the studentized range over all levels
-(Tukey-Kramer). Where empty cells leave a mean or a difference without a single least-squares answer, it is
-missing with the reason. Differences are ``a`` minus ``b``.
+The mean of a level is the model's expectation averaged over all levels of the other factors with equal weight, at the
+mean of every covariate (least-squares means; Searle, Speed and Milliken 1980). Pairs use the model's own residual mean
+square and degrees of freedom, and the studentized range over all levels (Tukey-Kramer). Where empty cells leave a mean
+or a difference without a single least-squares answer, it is missing with the reason. Differences are ``a`` minus ``b``.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -23,7 +21,7 @@ from heartfelt.stats._paired import Column, is_constant
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import linear_model
 from heartfelt.stats.inference.linear_model import Interactions, ModelData, contrast_rows, model_data
-from heartfelt.stats.inference.posthoc import Pair, Pairwise, PairwiseComparison
+from heartfelt.stats.inference.posthoc import Difference, Pairwise, PairwiseComparison
 from heartfelt.stats.triples import Floats
 
 METHOD = "Tukey-Kramer, adjusted means"
@@ -39,8 +37,8 @@ class MarginalMeans:
     factor: str
     means: Mapping[Any, Estimate]
     pairs: Pairwise
-    residual_df: int
-    residual_mean_square: float | None
+    residual_df: int = 0
+    residual_mean_square: float | None = None
 
 
 def marginal_means(
@@ -59,44 +57,30 @@ def marginal_means(
     data = model_data(outcome, factors, covariates or {}, interactions)
     levels = data.factors[of].levels
     counts = data.counts | {"groups": len(levels)}
+    compare = PairwiseComparison(METHOD, len(levels), confidence)
     gone = f"{len(levels)} groups; at least 2 are needed" if len(levels) < 2 else None
     if gone is None and is_constant(data.outcome):
         gone = "the outcome does not vary"
     if gone is not None:
         means = {name: Estimate.missing(gone, MEAN, data.counts) for name in levels}
         nothing = Estimate.missing(gone, DIFFERENCE, data.counts)
-        pairs = tuple(Pair(a=a, b=b, estimate=nothing) for a, b in combinations(levels, 2))
-        return MarginalMeans(
-            factor=of,
-            means=means,
-            pairs=Pairwise(pairs=pairs, method=METHOD, confidence=confidence, counts=counts, why_missing=gone),
-            residual_df=0,
-            residual_mean_square=None,
-        )
+        pairs = compare.all_pairs(levels, lambda _i, _j: nothing, counts, gone)
+        return MarginalMeans(factor=of, means=means, pairs=pairs)
     model = linear_model.reduced(data)
     residual, rank = linear_model.residual(model, data.terms)
     free = data.rows - rank
     reason = linear_model.why_no_test(residual, free, model.total)
-    fit = _Fit(data, model, of, None if reason else residual / free, free, reason or "", confidence)
-    indices = range(len(levels))
-    pairs = tuple(fit.pair(i, j) for i, j in combinations(indices, 2))
-    table = Pairwise(pairs=pairs, method=METHOD, confidence=confidence, counts=counts, why_missing=reason)
-    means = {levels[index]: fit.mean(index) for index in indices}
-    return MarginalMeans(factor=of, means=means, pairs=table, residual_df=free, residual_mean_square=fit.mean_square)
+    fit = _Fit(data, model, of, None if reason else residual / free, free, reason or "")
+    pairs = compare.all_pairs(levels, fit.difference, counts, reason)
+    means = {level: fit.mean(index, confidence) for index, level in enumerate(levels)}
+    return MarginalMeans(factor=of, means=means, pairs=pairs, residual_df=free, residual_mean_square=fit.mean_square)
 
 
 class _Fit:
     """The least-squares fit of one model, asked for linear combinations of its coefficients."""
 
     def __init__(
-        self,
-        data: ModelData,
-        model: linear_model.Reduced,
-        of: str,
-        mean_square: float | None,
-        free: int,
-        reason: str,
-        confidence: float,
+        self, data: ModelData, model: linear_model.Reduced, of: str, mean_square: float | None, free: int, reason: str
     ) -> None:
         names = ["", *(term.name for term in data.terms)]
         columns = model.stack(names)
@@ -110,12 +94,11 @@ class _Fit:
         ends = np.cumsum([0, *(model.columns[name].shape[1] for name in names)])
         index = names.index(of)
         self.span = slice(int(ends[index]), int(ends[index + 1]))
-        self.levels = data.factors[of].levels
-        self.contrasts = contrast_rows(len(self.levels), "sum")
-        self.sizes = np.bincount(data.factors[of].codes, minlength=len(self.levels))
+        levels = len(data.factors[of].levels)
+        self.contrasts = contrast_rows(levels, "sum")
+        self.sizes = np.bincount(data.factors[of].codes, minlength=levels)
         self.grand = float(data.outcome.mean())
         self.mean_square, self.free, self.why = mean_square, free, reason
-        self.compare = PairwiseComparison(METHOD, len(self.levels), confidence)
 
     def _combination(self, weights: Floats, method: str, rows: int) -> tuple[Estimate, float]:
         """A linear combination of coefficients and its variance factor; missing without a single answer."""
@@ -136,17 +119,16 @@ class _Fit:
         out[self.span] = self.contrasts[index]
         return out
 
-    def mean(self, index: int) -> Estimate:
+    def mean(self, index: int, confidence: float) -> Estimate:
         point_estimate, factor = self._combination(self._weights(index, 1.0), MEAN, int(self.sizes[index]))
         if point_estimate.value is None or self.mean_square is None:
             return point_estimate
         error = math.sqrt(self.mean_square * factor)
-        return _bounds.with_t(point_estimate, error, self.free, "Student's t", self.compare.confidence)
+        return _bounds.with_t(point_estimate, error, self.free, "Student's t", confidence)
 
-    def pair(self, i: int, j: int) -> Pair:
+    def difference(self, i: int, j: int) -> Difference:
         rows = int(self.sizes[i] + self.sizes[j])
         point_estimate, factor = self._combination(self._weights(i, 0.0) - self._weights(j, 0.0), DIFFERENCE, rows)
         if point_estimate.value is None or self.mean_square is None:
-            return Pair(a=self.levels[i], b=self.levels[j], estimate=point_estimate)
-        scale = math.sqrt(self.mean_square * factor / 2)
-        return self.compare.pair(self.levels[i], self.levels[j], point_estimate, scale, float(self.free))
+            return point_estimate
+        return point_estimate, math.sqrt(self.mean_square * factor / 2), float(self.free)

@@ -10,11 +10,10 @@ information, as ``clm`` and ``clmm`` of R's ordinal (Christensen 2019). Without 
 exact. Categories are the distinct outcomes in increasing order. Text and yes/no columns are factors; numbers are
 covariates, centred at their mean, so thresholds hold there.
 
-Tests of terms are each given all others, under sum-to-zero coding. ``p`` is from the chi-square distribution
-(Wald, or twice the difference of log likelihoods), which assumes many levels of every grouping; with few raters
-it is too small. ``p_f`` takes the Wald statistic over its degrees of freedom for an F with Satterthwaite's
-denominator, whose gradient is that of the coefficients' covariance at the mode; so do the ``differences`` between
-levels, with Tukey's correction.
+Tests of terms are each given all others, under sum-to-zero coding. ``p`` is from the chi-square distribution (Wald, or
+twice the difference of log likelihoods), which assumes many levels of every grouping; with few raters it is too small.
+``p_f`` takes the Wald statistic over its degrees of freedom for an F with Satterthwaite's denominator, whose gradient
+is that of the coefficients' covariance at the mode; so do the ``differences`` between levels, with Tukey's correction.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -35,21 +34,21 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference._ordinal_effects import NoMaximumError
 from heartfelt.stats.inference._ordinal_fit import Information, LaplaceStep, OrdinalFit, OrdinalLikelihood
 from heartfelt.stats.inference._ordinal_links import LINKS, Link
-from heartfelt.stats.inference.linear_model import Coding, Interactions, ModelData, holes, why_no_columns
+from heartfelt.stats.inference.linear_model import Coding, Interactions, ModelData, holes
 from heartfelt.stats.inference.mixed import chi_square_interval
-from heartfelt.stats.inference.posthoc import Pair, Pairwise, PairwiseComparison
+from heartfelt.stats.inference.posthoc import Difference, Pairwise, PairwiseComparison
 from heartfelt.stats.inference.random_intercepts import (
     NO_ERROR,
-    TOO_LARGE,
     ContrastInference,
     FixedColumns,
     fixed_columns,
     grouped_columns,
+    too_large,
     why_unfit,
+    why_untested,
 )
 from heartfelt.stats.reml_blocks import Groups
 from heartfelt.stats.triples import Floats, Ints
-from heartfelt.wording import listed
 
 OrdinalTest = Literal["wald", "likelihood-ratio"]
 TUKEY = "Tukey, cumulative link model"
@@ -147,18 +146,16 @@ class _Fitted:
                 rows[index, column_of[name]] = 1.0
             elif self.coding == "sum" and index == len(levels) - 1:
                 rows[index, [column_of[f"{factor}[{level}]"] for level in levels[:-1]]] = -1.0
-        compare = PairwiseComparison(TUKEY, len(levels), confidence)
-        pairs = []
-        for a, b in combinations(range(len(levels)), 2):
+
+        def difference(a: int, b: int) -> Difference:
             row = rows[a] - rows[b]
             variance = float(row @ self.inference.covariance @ row)
             point_estimate = Estimate(value=float(row @ self.beta), method=method, counts=self.data.counts)
-            if variance > 0:
-                scale, df = math.sqrt(variance / 2), self.inference.df(row)
-                pairs.append(compare.pair(levels[a], levels[b], point_estimate, scale, df))
-            else:
-                pairs.append(Pair(a=levels[a], b=levels[b], estimate=point_estimate.without_interval(NO_ERROR)))
-        return Pairwise(pairs=tuple(pairs), method=TUKEY, confidence=confidence, counts=self.data.counts)
+            if not variance > 0:
+                return point_estimate.without_interval(NO_ERROR)
+            return point_estimate, math.sqrt(variance / 2), self.inference.df(row)
+
+        return PairwiseComparison(TUKEY, len(levels), confidence).all_pairs(levels, difference, self.data.counts)
 
 
 @one_blas_thread()
@@ -291,8 +288,7 @@ def _maximum(task: _Task, columns: Floats) -> tuple[OrdinalLikelihood, LaplaceSt
     while True:
         likelihood = OrdinalLikelihood(task.category, len(task.categories), columns, groups, task.link)
         if likelihood.effects.work > task.most_work:
-            sizes = listed([f"{size:,} levels of {name}" for name, (_, size) in groups.items()])
-            raise NoMaximumError(f"{TOO_LARGE}: {sizes}")
+            raise NoMaximumError(too_large(groups))
         start = likelihood.start() if before is None else likelihood.start_after(*before)
         best = likelihood.maximise(start)
         vanished = likelihood.vanished(best)
@@ -385,12 +381,8 @@ def _effects(
     empty = holes(task.data)
     for term in task.data.terms:
         rows = columns.hypotheses[term.name][:, 1:]
-        over = [larger.name for larger in empty if larger.contains(term) and larger != term]
-        if not len(rows):
-            yield OrdinalEffect(effect=term.name, why_missing=why_no_columns(term, task.data))
-            continue
-        if over:
-            reason = f"{over[0]} has empty cells, where the test has no clear hypothesis"
+        reason = why_untested(term, rows, task.data, empty)
+        if reason:
             yield OrdinalEffect(effect=term.name, why_missing=reason)
             continue
         df = len(rows)

@@ -3,11 +3,10 @@
 A difference of two means has Welch's t interval (each group with its own variance), the mean of paired
 differences Student's.
 
-``p`` is the larger of the two one-sided p-values; the two are equivalent at level 1 - alpha when it is
-below alpha, which is when the 1 - 2 alpha interval (the one given) lies inside the margins. Margins are in
-the outcome's unit, or in correlations. Not being significantly different is no evidence of equivalence;
-this is. Schuirmann (1987); Welch (1947) for unequal variances; Fisher's z for correlations (Goertzen and
-Cribbie 2010).
+``p`` is the larger of the two one-sided p-values; the two are equivalent at level 1 - alpha when it is below alpha,
+which is when the 1 - 2 alpha interval (the one given) lies inside the margins. Margins are in the outcome's unit, or in
+correlations. Not being significantly different is no evidence of equivalence; this is. Schuirmann (1987); Welch (1947)
+for unequal variances; Fisher's z for correlations (Goertzen and Cribbie 2010).
 """
 
 from __future__ import annotations
@@ -30,8 +29,7 @@ from heartfelt.stats.triples import Floats, as_floats
 class Equivalence:
     """The effect (the headline) with its 1 - 2 alpha interval, the margins and the two one-sided tests.
 
-    ``p_above_low`` tests that the effect is above the lower margin, ``p_below_high`` that it is below the
-    upper.
+    ``p_above_low`` tests that the effect is above the lower margin, ``p_below_high`` that it is below the upper.
     """
 
     estimate: Estimate
@@ -100,7 +98,7 @@ def welch(a: Floats, b: Floats, left_out: int = 0) -> MeanDifference:
     total = shares[0] + shares[1]
     if total <= 1e-28 * max(float(a.mean() ** 2), float(b.mean() ** 2)):
         return replace(difference, why_no_error="neither group varies")
-    df = total**2 / (shares[0] ** 2 / (a.size - 1) + shares[1] ** 2 / (b.size - 1))
+    df = _bounds.satterthwaite((shares[0], a.size - 1), (shares[1], b.size - 1))
     return replace(difference, error=math.sqrt(total), df=df)
 
 

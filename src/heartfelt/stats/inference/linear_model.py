@@ -19,6 +19,7 @@ from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats._paired import Column, Flags, coded, present, same_length
@@ -92,22 +93,21 @@ def model_data(
     if twice:
         raise InputError(f"'{twice[0]}' is both a factor and a covariate.", "Give each its own name.")
     same_length({"outcome": values, **columns, **numbers})
-    usable = np.isfinite(values)
-    for column in columns.values():
-        usable = usable & present(column)
-    for number in numbers.values():
-        usable = usable & np.isfinite(number)
+    complete = [np.isfinite(values), *map(present, columns.values()), *map(np.isfinite, numbers.values())]
+    usable = np.logical_and.reduce(complete)
     if not usable.all():
         values = values[usable]
         columns = {name: column[usable] for name, column in columns.items()}
         numbers = {name: number[usable] for name, number in numbers.items()}
-    coded_factors = {}
-    for name, column in columns.items():
-        levels, codes, _ = coded(column, name)
-        coded_factors[name] = CodedFactor(codes, tuple(levels))
+    coded_factors = {name: _coded_factor(column, name) for name, column in columns.items()}
     centred = {name: number - number.mean() if number.size else number for name, number in numbers.items()}
     order = terms(list(numbers), list(columns), interactions)
     return ModelData(outcome=values, factors=coded_factors, covariates=centred, terms=order, used=usable)
+
+
+def _coded_factor(column: npt.NDArray[Any], name: str) -> CodedFactor:
+    levels, codes, _ = coded(column, name)
+    return CodedFactor(codes, tuple(levels))
 
 
 def terms(covariates: Sequence[str], factors: Sequence[str], interactions: Interactions) -> tuple[Term, ...]:
@@ -232,7 +232,7 @@ class Reduced:
         return np.hstack([self.columns[name] for name in names])
 
 
-def reduced(data: ModelData, coding: Coding = "sum") -> Reduced:
+def reduced(data: ModelData) -> Reduced:
     """Reduce a model to its cells, unless a covariate's slope varies between them, then to a triangle."""
     columns_needed = 1 + sum(width(term, data) for term in data.terms)
     if columns_needed > _MOST_COLUMNS:
@@ -244,7 +244,7 @@ def reduced(data: ModelData, coding: Coding = "sum") -> Reduced:
     total = float(centred @ centred)
     slopes_vary = any(len(t.parts) > 1 and set(t.parts) & set(data.covariates) for t in data.terms)
     if slopes_vary:
-        return _triangle(data, centred, np.ones(data.rows), None, (0.0, total), coding)
+        return _triangle(data, centred, np.ones(data.rows), None, (0.0, total))
     code, sample = cells(list(data.factors.values()), data.rows)
     sizes = np.bincount(code).astype(np.float64)
     columns = [*data.covariates.values(), centred]
@@ -254,7 +254,7 @@ def reduced(data: ModelData, coding: Coding = "sum") -> Reduced:
     folded = replace(data.part(sample), outcome=means[-1], covariates=covariates)
     inside = 0.0 if data.covariates else float(deviations[:, 0] @ deviations[:, 0])
     within = np.asarray(np.linalg.qr(deviations, mode="r")) if data.covariates else None
-    return _triangle(folded, means[-1], np.sqrt(sizes), within, (inside, total), coding)
+    return _triangle(folded, means[-1], np.sqrt(sizes), within, (inside, total))
 
 
 def width(term: Term, data: ModelData) -> int:
@@ -269,7 +269,7 @@ def why_no_test(residual: float, df: int, total: float) -> str | None:
 
 
 def _triangle(
-    data: ModelData, centred: Floats, weights: Floats, within: Floats | None, sums: tuple[float, float], coding: Coding
+    data: ModelData, centred: Floats, weights: Floats, within: Floats | None, sums: tuple[float, float]
 ) -> Reduced:
     """Stack weighted rows block by block; ``within`` is the covariates' and the outcome's spread inside cells."""
     ends = np.cumsum([0, 1, *(width(term, data) for term in data.terms)])
@@ -279,7 +279,7 @@ def _triangle(
     for start in range(0, data.rows, step):
         rows = slice(start, start + step)
         block = data.part(rows)
-        parts = [np.ones((block.rows, 1)), *(term_columns(term, block, coding) for term in data.terms)]
+        parts = [np.ones((block.rows, 1)), *(term_columns(term, block, "sum") for term in data.terms)]
         block_rows = np.hstack([*parts, centred[rows, None]]) * weights[rows, None]
         triangle = np.vstack([triangle, block_rows])
         if triangle.shape[0] > 2 * total_width:

@@ -5,12 +5,11 @@ one more grouping, if wanted) each add a normal intercept per level, so fixed ef
 right variation. Where raters prefer some systems to others, that third grouping is rater x system: without it
 the preferences of the raters who happened to take part count as evidence about the systems.
 
-Fitted by restricted maximum likelihood (``stats.reml``). Coefficients have t tests and intervals, effects
-have F tests (each given all others, under sum-to-zero coding: type III), both with Satterthwaite degrees of
-freedom from the observed information, as in lmerTest (Kuznetsova et al. 2017), never below 1: ``2 v² / (g' A
-g)`` for a contrast of variance v, g that variance's gradient in the variance parameters, A their covariance
-(Giesbrecht and Burns 1985). An F test on several contrasts pools the degrees of freedom of its independent
-ones (Fai and Cornelius 1996).
+Fitted by restricted maximum likelihood (``stats.reml``). Coefficients have t tests and intervals, effects have F tests
+(each given all others, under sum-to-zero coding: type III), both with Satterthwaite degrees of freedom from the
+observed information, as in lmerTest (Kuznetsova et al. 2017), never below 1: ``2 v² / (g' A g)`` for a contrast of
+variance v, g that variance's gradient in the variance parameters, A their covariance (Giesbrecht and Burns 1985). An F
+test on several contrasts pools the degrees of freedom of its independent ones (Fai and Cornelius 1996).
 
 ``means_of`` names a factor whose estimated marginal means are wanted: the other factors' levels weigh the same, covariates are
 at their mean. All pairs have their own standard error and degrees of freedom and are corrected by the studentized range
@@ -28,44 +27,37 @@ Source: Bates et al. (2015); Patterson and Thompson (1971).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats import _bounds
-from heartfelt.stats._paired import Column
+from heartfelt.stats._paired import Column, coded
 from heartfelt.stats.blas_threads import one_blas_thread
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.adjusted_means import DIFFERENCE, MEAN, NOT_ESTIMABLE
-from heartfelt.stats.inference.linear_model import (
-    Coding,
-    Interactions,
-    ModelData,
-    contrast_rows,
-    holes,
-    term_columns,
-    why_no_columns,
-)
-from heartfelt.stats.inference.posthoc import Pair, Pairwise, PairwiseComparison
+from heartfelt.stats.inference.linear_model import Coding, Interactions, ModelData, contrast_rows, holes, term_columns
+from heartfelt.stats.inference.posthoc import Difference, Pairwise, PairwiseComparison
 from heartfelt.stats.inference.random_intercepts import (
     NO_ERROR,
     TOO_LARGE,
     ContrastInference,
     FixedColumns,
+    first_independent,
     fixed_columns,
     grouped_columns,
+    too_large,
     why_unfit,
+    why_untested,
 )
 from heartfelt.stats.ratings import Ratings
 from heartfelt.stats.reliability.components import bounded_components, component_bounds
 from heartfelt.stats.reml import CrossedSystem, RemlFit, maximise
 from heartfelt.stats.reml_blocks import Groups, arranged
-from heartfelt.stats.triples import Floats
-from heartfelt.wording import listed
+from heartfelt.stats.triples import Floats, Ints, as_floats, id_array
 
 MOST_WORK = 7e10
 """Multiplications a step of the fit may take: those of 6,000 levels that cannot be eliminated."""
@@ -161,21 +153,28 @@ def mixed_model(
         return _nothing(data, random, "as many fixed coefficients as rows")
     order = arranged(groups, columns.matrix.shape[1])
     if order.work > most_work:
-        sizes = listed([f"{size:,} levels of {name}" for name, (_, size) in groups.items()])
-        return _nothing(data, random, f"{TOO_LARGE}: {sizes}")
+        return _nothing(data, random, too_large(groups))
     groups, system = order.groups, order.system(data.outcome, columns.matrix)
+    fit = _fitted(system, groups, data)
+    if isinstance(fit, str):
+        return _nothing(data, random, fit)
+    return _report(data, columns, system, fit, groups, means_of, confidence)
+
+
+def _fitted(system: CrossedSystem, groups: Groups, data: ModelData) -> RemlFit | str:
+    """The fit, or why there is none."""
     try:
         fit = maximise(system, [0.3] * len(groups), precision=PRECISION)
     except np.linalg.LinAlgError:
-        fit = None
-    if fit is None or fit.exact or fit.step.residual <= 1e-12 * float(data.outcome.var()):
-        return _nothing(data, random, "no residual variation: the model fits perfectly")
+        return "no residual variation: the model fits perfectly"
+    if fit.exact or fit.step.residual <= 1e-12 * float(data.outcome.var()):
+        return "no residual variation: the model fits perfectly"
     if not fit.converged:
-        return _nothing(data, random, "no maximum of the likelihood was found")
+        return "no maximum of the likelihood was found"
     for name, ratio, explained in zip(groups, fit.step.ratios, fit.step.explained, strict=True):
         if ratio > 0 and explained < 1e-9:
-            return _nothing(data, random, f"the fixed effects leave nothing of {name}")
-    return _report(data, columns, system, fit, groups, means_of, confidence)
+            return f"the fixed effects leave nothing of {name}"
+    return fit
 
 
 def _marginal_means(
@@ -195,6 +194,7 @@ def _marginal_means(
 
     def combination(weights: Floats, method: str) -> tuple[Estimate, Floats | None]:
         inside = inverse @ weights
+        # Outside the span of the rows a combination has no single least-squares answer.
         if float(np.abs(gram @ inside - weights).max()) > 1e-6:
             return Estimate.missing(NOT_ESTIMABLE, method, data.counts), None
         row = inside @ onto
@@ -212,16 +212,14 @@ def _marginal_means(
             error = math.sqrt(float(row @ inference.covariance @ row))
             point_estimate = _bounds.with_t(point_estimate, error, inference.df(row), "Satterthwaite t", confidence)
         means[level] = point_estimate
-    compare = PairwiseComparison(TUKEY, len(levels), confidence)
-    pairs = []
-    for i, j in combinations(range(len(levels)), 2):
+
+    def difference(i: int, j: int) -> Difference:
         point_estimate, row = combination(weights(i, 0.0) - weights(j, 0.0), DIFFERENCE)
         if row is None:
-            pairs.append(Pair(a=levels[i], b=levels[j], estimate=point_estimate))
-            continue
-        scale = math.sqrt(float(row @ inference.covariance @ row) / 2)
-        pairs.append(compare.pair(levels[i], levels[j], point_estimate, scale, inference.df(row)))
-    return means, Pairwise(pairs=tuple(pairs), method=TUKEY, confidence=confidence, counts=data.counts)
+            return point_estimate
+        return point_estimate, math.sqrt(float(row @ inference.covariance @ row) / 2), inference.df(row)
+
+    return means, PairwiseComparison(TUKEY, len(levels), confidence).all_pairs(levels, difference, data.counts)
 
 
 def _report(
@@ -278,8 +276,7 @@ def _report(
 
 
 def _inference(system: CrossedSystem, fit: RemlFit, fewest: float) -> tuple[ContrastInference, dict[int, float]]:
-    """Covariance of the coefficients with its derivatives, and the variance of each log variance by its
-    place.
+    """Covariance of the coefficients with its derivatives, and the variance of each log variance by its place.
 
     Parameters are the logarithms of the variances that are not 0, the residual's last. All derivatives of the
     score and the covariance come from central differences over the ratios, the residual variance held.
@@ -314,8 +311,6 @@ def _inference(system: CrossedSystem, fit: RemlFit, fewest: float) -> tuple[Cont
 def _coefficient(
     name: str, index: int, beta: Floats, inference: ContrastInference, data: ModelData, confidence: float
 ) -> Coefficient:
-    from scipy.special import stdtr
-
     row = np.eye(beta.size)[index]
     value, variance = float(beta[index]), float(inference.covariance[index, index])
     point_estimate = Estimate(value=value, method=f"coefficient ({_METHOD})", confidence=confidence, counts=data.counts)
@@ -324,12 +319,7 @@ def _coefficient(
     error, df = math.sqrt(variance), inference.df(row)
     bounded = _bounds.with_t(point_estimate, error, df, "Satterthwaite t", confidence)
     return Coefficient(
-        name=name,
-        estimate=bounded,
-        standard_error=error,
-        df=df,
-        t=value / error,
-        p=float(2 * stdtr(df, -abs(value / error))),
+        name=name, estimate=bounded, standard_error=error, df=df, t=value / error, p=_bounds.p_of_t(value / error, df)
     )
 
 
@@ -374,17 +364,10 @@ def _effects(
     empty = holes(data)
     for term in data.terms:
         rows = columns.hypotheses[term.name]
-        over = [larger.name for larger in empty if larger.contains(term) and larger != term]
-        tested = None
-        reason = NO_ERROR
-        if rows.shape[0] == 0:
-            reason = why_no_columns(term, data)
-        elif over:
-            reason = f"{over[0]} has empty cells, where the test has no clear hypothesis"
-        else:
-            tested = inference.f_test(rows, beta)
+        reason = why_untested(term, rows, data, empty)
+        tested = None if reason else inference.f_test(rows, beta)
         if tested is None:
-            out.append(MixedEffect(effect=term.name, df=0, why_missing=reason))
+            out.append(MixedEffect(effect=term.name, df=0, why_missing=reason or NO_ERROR))
             continue
         f, df = tested
         out.append(
@@ -406,3 +389,31 @@ def _nothing(data: ModelData, random: Iterable[str], reason: str) -> MixedResult
         counts=data.counts,
         why_missing=reason,
     )
+
+
+def random_variances(
+    outcome: Column, cells: Sequence[Ints], random: Mapping[str, Column], *, precision: float = 1e-6
+) -> dict[str, float] | str:
+    """Variances of random intercepts and of the residual, the means of cells held constant; or why they cannot be estimated.
+
+    ``cells`` are codes of each row under one or more factors without interaction.
+    """
+    values = as_floats(outcome, "outcome")
+    groups: Groups = {}
+    for name, column in random.items():
+        names, codes, _ = coded(id_array(column), name)
+        groups[name] = (codes, len(names))
+    parts = [np.ones((values.size, 1))]
+    parts += [(codes[:, None] == np.arange(1, int(codes.max()) + 1)).astype(np.float64) for codes in cells]
+    matrix = np.hstack(parts)
+    matrix = np.ascontiguousarray(matrix[:, first_independent(matrix)])
+    order = arranged(groups, matrix.shape[1])
+    if order.work > MOST_WORK:
+        return TOO_LARGE
+    try:
+        fit = maximise(order.system(values, matrix), [0.3] * len(groups), precision=precision)
+    except np.linalg.LinAlgError:
+        return "the ratings do not determine the variances"
+    if fit.exact or not fit.converged:
+        return "no maximum of the likelihood was found"
+    return dict(zip([*order.groups, "residual"], fit.step.variances.tolist(), strict=True))

@@ -200,11 +200,9 @@ def no_association(
     within_observed = float(earnings.within_rows.sum())
     if earnings.systems == 1 and earnings.stimulus is None and rows <= ENUMERATED:
         reason = too_few_ways(rows, math.factorial(rows), confidence, "item")
-        if reason:
-            return Estimate.missing(reason, name, counts)
-        single = replace(earnings, system=np.arange(rows))
-        values = single.shuffled_between(RESAMPLES, seed) - earnings.between
-        return _p_value(within_observed, values, name, counts, exact=True)
+        values = replace(earnings, system=np.arange(rows)).shuffled_between(RESAMPLES, seed) - earnings.between
+        exact = _p_value(within_observed, values, name, counts, exact=True)
+        return Estimate.missing(reason, name, counts) if reason else exact
     resamples = min(max(resamples, FEWEST), RESAMPLES)
     within = earnings.shuffled_within(resamples, seed)
     if earnings.systems == 1:
@@ -217,14 +215,10 @@ def no_association(
     total = within_observed + earnings.between - centre
     # Predictions that do not vary within systems leave rounding errors there.
     least = _SLACK * max(abs(within_observed), abs(earnings.between), float(totals.std()), 1e-300)
-    parts = [
-        (observed / spread, values / spread)
-        for observed, values, spread in (
-            (within_observed, within, float(within.std())),
-            (total, totals, float(totals.std())),
-        )
-        if spread > least
+    varying = [
+        (observed, values) for observed, values in ((within_observed, within), (total, totals)) if values.std() > least
     ]
+    parts = [(observed / float(values.std()), values / float(values.std())) for observed, values in varying]
     if not parts:
         return Estimate.missing("rearranging the predictions changes nothing", name, counts)
     observed, arranged = (np.array([part[side] for part in parts]) for side in (0, 1))

@@ -1,20 +1,18 @@
 """Permutation tests: is this difference or correlation more than shuffling gives?
 
-All arrangements are enumerated when there are at most 200,000 of them (the p-value is then exact);
-otherwise ``resamples`` random ones are drawn and the data's own arrangement counts as one more, so that no
-p-value is 0 and the test keeps its level (Phipson and Smyth 2010). A drawn p-value carries a
-Clopper-Pearson interval for what more resamples would give. Two-sided means at least as far from 0, either
-way; arrangements within rounding count as equal.
+All arrangements are enumerated when there are at most 200,000 of them (the p-value is then exact); otherwise
+``resamples`` random ones are drawn and the data's own arrangement counts as one more, so that no p-value is 0 and the
+test keeps its level (Phipson and Smyth 2010). A drawn p-value carries a Clopper-Pearson interval for what more
+resamples would give. Two-sided means at least as far from 0, either way; arrangements within rounding count as equal.
 
-The two-sample and correlation tests assume that rows can be exchanged under the null hypothesis. With
-unequal spreads use ``statistic="welch"`` (Janssen 1997); where rows come in blocks, ``within`` shuffles
-inside each.
+The two-sample and correlation tests assume that rows can be exchanged under the null hypothesis. With unequal spreads
+use ``statistic="welch"`` (Janssen 1997); where rows come in blocks, ``within`` shuffles inside each.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, permutations
 from typing import Any, Literal, get_args
 
@@ -202,16 +200,16 @@ def _concordances(x: Floats, y: Floats, exact: bool, resamples: int, seed: int) 
     first, second = sort_rows(x), sort_rows(y)
     if exact:
         lower, upper = np.triu_indices(x.size, 1)
-        signs = np.sign(first.place[lower] - first.place[upper])
-        shuffled = second.place[np.array(list(permutations(range(x.size))))]
+        signs = np.sign(first.rank[lower] - first.rank[upper])
+        shuffled = second.rank[np.array(list(permutations(range(x.size))))]
         values = (np.sign(shuffled[:, lower] - shuffled[:, upper]) @ signs).astype(np.float64)
-        return float(np.sign(second.place[lower] - second.place[upper]) @ signs), values
+        return float(np.sign(second.rank[lower] - second.rank[upper]) @ signs), values
     from heartfelt.stats._kernels_permutation import shuffle_concordance
     from heartfelt.stats._kernels_resample import kendall_scores
 
-    observed = kendall_scores(first.order, first.starts, second.place, second.places).sum() / 2
+    observed = kendall_scores(first.order, first.starts, second.rank, second.distinct).sum() / 2
     state = _state(seed, "concordance")
-    return float(observed), shuffle_concordance(second.place, first.order, first.starts, resamples, state)
+    return float(observed), shuffle_concordance(second.rank, first.order, first.starts, resamples, state)
 
 
 def _state(seed: int, name: str) -> Any:
@@ -244,15 +242,18 @@ def _result(
         observed, values = -observed, -values
     hits, total = int(np.count_nonzero(values >= observed - slack)), int(values.size)
     name = f"p-value, {method}"
+    test = PermutationTest(
+        estimate=estimate,
+        p=Estimate(value=hits / total, method=name, counts=estimate.counts, why_no_interval="exact"),
+        alternative=alternative,
+        arrangements=total,
+        exact=True,
+        method=method,
+    )
     if exact:
-        p = Estimate(value=hits / total, method=name, counts=estimate.counts, why_no_interval="exact")
-        return PermutationTest(
-            estimate=estimate, p=p, alternative=alternative, arrangements=total, exact=True, method=method
-        )
-    low, high = (float(end[0]) for end in clopper_pearson(np.array([hits * 1.0]), np.array([total * 1.0]), 0.025))
+        return test
+    low, high = map(float, clopper_pearson(hits, total, 0.025))
     value = (hits + 1) / (total + 1)
     p = Estimate(value=value, method=name, counts={**estimate.counts, "resamples": total})
     p = p.with_interval(min(low, value), max(high, value), "Clopper-Pearson over resamples")
-    return PermutationTest(
-        estimate=estimate, p=p, alternative=alternative, arrangements=total + 1, exact=False, method=method
-    )
+    return replace(test, p=p, arrangements=total + 1, exact=False)

@@ -1,22 +1,20 @@
 """Which groups differ: all pairs at once, with the chance of any false alarm controlled.
 
-``tukey`` pools the variance (Tukey-Kramer for unequal sizes; Hayter 1984 shows that it keeps its level), or
-takes it from a larger model. ``games_howell`` gives every pair its own variance and Welch degrees of freedom
-(Games and Howell 1976), for groups that differ in spread. ``holm`` corrects any list of p-values (Holm
-1979). Differences are ``a`` minus ``b`` in the outcome's unit; p-values and intervals are simultaneous.
-Groups are in sorted order.
+``tukey`` pools the variance (Tukey-Kramer for unequal sizes; Hayter 1984 shows that it keeps its level), or takes it
+from a larger model. ``games_howell`` gives every pair its own variance and Welch degrees of freedom (Games and Howell
+1976), for groups that differ in spread. ``holm`` corrects any list of p-values (Holm 1979). Differences are ``a`` minus
+``b`` in the outcome's unit; p-values and intervals are simultaneous. Groups are in sorted order.
 
-The studentized range is the span of k normal means over an independent standard deviation. Both integrals of
-its distribution are trapezoid sums, which converge exponentially here: over the smallest of the k values (the
-integrand is as smooth and as thin-tailed as a normal density), and over the logarithm of the standard
-deviation. They are written for the upper tail, so that small p-values keep their digits. Lund and Lund (1983)
-give the integrals.
+The studentized range is the span of k normal means over an independent standard deviation. Both integrals of its
+distribution are trapezoid sums, which converge exponentially here: over the smallest of the k values (the integrand is
+as smooth and as thin-tailed as a normal density), and over the logarithm of the standard deviation. They are written
+for the upper tail, so that small p-values keep their digits. Lund and Lund (1983) give the integrals.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations
@@ -26,6 +24,7 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
+from heartfelt.stats._bounds import satterthwaite
 from heartfelt.stats._paired import Column, coded, present, same_length
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, as_array, as_floats
@@ -97,15 +96,18 @@ class _Groups:
     squares: Floats
     counts: dict[str, int]
 
-    def difference(self, i: int, j: int) -> tuple[Any, Any, Estimate]:
-        """Two groups and their difference, without an interval."""
+    def difference(self, i: int, j: int) -> Estimate:
+        """The difference of two groups, without an interval."""
         counts = {"rows": int(self.sizes[i] + self.sizes[j])}
-        value = float(self.means[i] - self.means[j])
-        return (self.names[i], self.names[j], Estimate(value=value, method="difference of means", counts=counts))
+        return Estimate(value=float(self.means[i] - self.means[j]), method="difference of means", counts=counts)
 
     def untested(self, method: str, confidence: float, reason: str) -> Pairwise:
         """No comparison, and why."""
         return Pairwise(pairs=(), method=method, confidence=confidence, counts=self.counts, why_missing=reason)
+
+
+Difference = tuple[Estimate, float, float] | Estimate
+"""A difference with its standard error times the square root of a half and its degrees of freedom, or one without a test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +118,26 @@ class PairwiseComparison:
     groups: int
     confidence: float
 
-    def pair(self, a: Any, b: Any, point_estimate: Estimate, scale: float, df: float) -> Pair:
-        """A pair whose difference has this standard error times the square root of a half."""
+    def all_pairs(
+        self,
+        names: Sequence[Any],
+        difference: Callable[[int, int], Difference],
+        counts: Mapping[str, int],
+        why_missing: str | None = None,
+    ) -> Pairwise:
+        """Compare every two of the named groups, which ``difference`` knows by their places."""
+        pairs = []
+        for i, j in combinations(range(len(names)), 2):
+            compared = difference(i, j)
+            if isinstance(compared, Estimate):
+                pairs.append(Pair(a=names[i], b=names[j], estimate=compared))
+            else:
+                pairs.append(self._pair(names[i], names[j], *compared))
+        return Pairwise(
+            pairs=tuple(pairs), method=self.method, confidence=self.confidence, counts=counts, why_missing=why_missing
+        )
+
+    def _pair(self, a: Any, b: Any, point_estimate: Estimate, scale: float, df: float) -> Pair:
         difference = float(point_estimate)
         q, half = abs(difference) / scale, critical(self.confidence, self.groups, df) * scale
         p = upper_tail(q, self.groups, df)
@@ -157,19 +177,15 @@ def tukey(
     if reason:
         return groups.untested(method, confidence, reason)
     error = float(groups.squares.sum()) / free if mean_square is None else mean_square
-    if not error > 0:
-        reason = "no variation within the groups"
-        differences = (groups.difference(i, j) for i, j in combinations(range(len(groups.names)), 2))
-        pairs = [Pair(a=a, b=b, estimate=difference.without_interval(reason)) for a, b, difference in differences]
-        return Pairwise(
-            pairs=tuple(pairs), method=method, confidence=confidence, counts=groups.counts, why_missing=reason
-        )
+    reason = None if error > 0 else "no variation within the groups"
+
+    def difference(i: int, j: int) -> Difference:
+        if reason:
+            return groups.difference(i, j).without_interval(reason)
+        return groups.difference(i, j), math.sqrt(error / 2 * (1 / groups.sizes[i] + 1 / groups.sizes[j])), free
+
     compare = PairwiseComparison(method, len(groups.names), confidence)
-    pairs = []
-    for i, j in combinations(range(len(groups.names)), 2):
-        scale = math.sqrt(error / 2 * (1 / groups.sizes[i] + 1 / groups.sizes[j]))
-        pairs.append(compare.pair(*groups.difference(i, j), scale, free))
-    return Pairwise(pairs=tuple(pairs), method=method, confidence=confidence, counts=groups.counts)
+    return compare.all_pairs(groups.names, difference, groups.counts, reason)
 
 
 def games_howell(outcome: Column, group: Column, *, confidence: float = 0.95) -> Pairwise:
@@ -182,20 +198,19 @@ def games_howell(outcome: Column, group: Column, *, confidence: float = 0.95) ->
         reason = "fewer than two groups have two rows"
     if reason:
         return groups.untested(method, confidence, reason)
-    compare = PairwiseComparison(method, int(np.count_nonzero(able)), confidence)
     shares = groups.squares / np.maximum(groups.sizes - 1, 1) / groups.sizes
-    pairs = []
-    for i, j in combinations(range(len(groups.names)), 2):
-        a, b, difference = groups.difference(i, j)
+
+    def difference(i: int, j: int) -> Difference:
         total = shares[i] + shares[j]
         if not (able[i] and able[j]):
-            pairs.append(Pair(a=a, b=b, estimate=difference.without_interval("a group has a single row")))
-        elif not total > 0:
-            pairs.append(Pair(a=a, b=b, estimate=difference.without_interval("no variation within either group")))
-        else:
-            parts = shares[i] ** 2 / (groups.sizes[i] - 1) + shares[j] ** 2 / (groups.sizes[j] - 1)
-            pairs.append(compare.pair(a, b, difference, math.sqrt(total / 2), float(total**2 / parts)))
-    return Pairwise(pairs=tuple(pairs), method=method, confidence=confidence, counts=groups.counts)
+            return groups.difference(i, j).without_interval("a group has a single row")
+        if not total > 0:
+            return groups.difference(i, j).without_interval("no variation within either group")
+        df = satterthwaite(*((float(shares[k]), groups.sizes[k] - 1) for k in (i, j)))
+        return groups.difference(i, j), math.sqrt(total / 2), df
+
+    compare = PairwiseComparison(method, int(np.count_nonzero(able)), confidence)
+    return compare.all_pairs(groups.names, difference, groups.counts)
 
 
 def holm(p: Sequence[float | None], *, confidence: float = 0.95) -> Adjusted:

@@ -32,18 +32,16 @@ from heartfelt.stats.triples import Floats, Ints, as_floats, code
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionPowered:
-    """An estimate from ratings and predictions, next to what the ratings alone and the predictions alone
-    give.
+    """An estimate from ratings and predictions, next to what the ratings alone and the predictions alone give.
 
-    ``tuning`` is the weight of the predictions; ``offset`` is by how much they are off (predicted minus
-    rated).
+    ``tuning`` is the weight of the predictions; ``offset`` is by how much they are off (predicted minus rated).
     """
 
     estimate: Estimate
     ratings_alone: Estimate
-    predictions_alone: float | None
-    tuning: float | None
-    offset: float | None
+    predictions_alone: float | None = None
+    tuning: float | None = None
+    offset: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +142,7 @@ def _rows(rated: Rated, x: Column | None) -> _Rows:
 
 def _missing(reason: str, ask: _Ask, counts: dict[str, int]) -> PredictionPowered:
     gone = Estimate.missing(reason, f"prediction-powered {ask.what}", counts)
-    return PredictionPowered(
-        estimate=gone,
-        ratings_alone=Estimate.missing(reason, ask.what, counts),
-        predictions_alone=None,
-        tuning=None,
-        offset=None,
-    )
+    return PredictionPowered(estimate=gone, ratings_alone=Estimate.missing(reason, ask.what, counts))
 
 
 def _powered(rows: _Rows, design: Floats, other_design: Floats, more: Floats, ask: _Ask) -> PredictionPowered:
@@ -168,9 +160,7 @@ def _powered(rows: _Rows, design: Floats, other_design: Floats, more: Floats, as
     if more.size < columns + 1 or (columns > 1 and is_constant(other_design[:, 1])):
         reason = f"{more.size} predictions of unrated items: too few to add anything"
         gone = Estimate.missing(reason, f"prediction-powered {ask.what}", counts)
-        return PredictionPowered(
-            estimate=gone, ratings_alone=point_estimate, predictions_alone=None, tuning=None, offset=None
-        )
+        return PredictionPowered(estimate=gone, ratings_alone=point_estimate)
     predicted = _solve(other_design, more, np.ones(more.size))
     offset = _solve(design, rows.prediction, rows.weight) - alone
     weight = ask.tuning
@@ -240,8 +230,8 @@ def _bounded(
     if rated and df < columns:
         return point_estimate.without_interval(f"a {ask.what} needs ratings of at least {columns + 1} raters and items")
     if rated:
-        of_rest = many**2 / (of_others.size - 1) if many else 0.0
-        freedom = total**2 / (rated**2 / (df - columns + 1) + of_rest)
+        of_unrated = [(many, freedom)] if many else []
+        freedom = _bounds.satterthwaite((rated, df - columns + 1), *of_unrated)
     return _bounds.with_t(point_estimate, math.sqrt(total), freedom, interval, ask.confidence)
 
 

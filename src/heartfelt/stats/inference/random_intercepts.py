@@ -6,7 +6,7 @@ contrast of variance v, g its gradient in the variance parameters, A their covar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,12 +18,15 @@ from heartfelt.stats.inference.linear_model import (
     Coding,
     Interactions,
     ModelData,
+    Term,
     column_names,
     model_data,
     term_columns,
+    why_no_columns,
 )
 from heartfelt.stats.reml_blocks import Groups
 from heartfelt.stats.triples import Floats, as_floats, id_array, text_array
+from heartfelt.wording import listed
 
 NO_ERROR = "its standard error is zero"
 TOO_LARGE = "too large to fit"
@@ -42,8 +45,7 @@ class FixedColumns:
 
 @dataclass(frozen=True, slots=True)
 class ContrastInference:
-    """Covariance of the coefficients, its derivatives in the variance parameters, and those parameters'
-    covariance.
+    """Covariance of the coefficients, its derivatives in the variance parameters, and those parameters' covariance.
 
     ``fallback`` degrees of freedom serve where that covariance is not known or a contrast does not depend on
     the variance parameters.
@@ -123,6 +125,19 @@ def why_unfit(data: ModelData, groups: Groups) -> str | None:
             if size_a == size_b and np.unique(a * size_b + b).size == size_a:
                 return f"{first} and {second} group the rows the same way"
     return None
+
+
+def too_large(groups: Groups) -> str:
+    """The reason why groupings with so many levels are not fitted."""
+    return f"{TOO_LARGE}: {listed([f'{size:,} levels of {name}' for name, (_, size) in groups.items()])}"
+
+
+def why_untested(term: Term, rows: Floats, data: ModelData, empty: Iterable[Term]) -> str | None:
+    """Why there is no test of a term from the ``rows`` of its hypothesis; ``empty`` are the terms with empty cells."""
+    if not len(rows):
+        return why_no_columns(term, data)
+    over = [larger.name for larger in empty if larger.contains(term) and larger != term]
+    return f"{over[0]} has empty cells, where the test has no clear hypothesis" if over else None
 
 
 def fixed_columns(data: ModelData, coding: Coding) -> FixedColumns:

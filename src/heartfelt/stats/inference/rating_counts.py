@@ -5,13 +5,12 @@ several ratings are selected by their answers, and so is every figure of agreeme
 *answers* (do items with more ratings have higher or lower answers) and *disagreement* (do raters disagree
 more, or less, on items with more ratings).
 
-Each regresses a quantity of the single rating (its value; its mean squared distance from the item's other
-ratings, or the share of them that differ) on how many ratings the item has, with every rater's own mean and
-every cell's own mean taken out, so that neither a lenient rater nor a system that was rated more often by
-design counts as evidence. Errors are clustered by item: CR3 (each item's score over one less its leverage),
-Student's t with as many degrees of freedom as there are effective items, less one. Answers without an order
-get one test per category, with Bonferroni's correction. A test needs 10 effective items, and is missing where
-no rater saw items with different numbers of ratings.
+Each regresses a quantity of the single rating (its value; its mean squared distance from the item's other ratings, or
+the share of them that differ) on how many ratings the item has, with every rater's own mean and every cell's own mean
+taken out, so that neither a lenient rater nor a system that was rated more often by design counts as evidence. Errors
+are clustered by item: CR3 (each item's score over one less its leverage), Student's t with as many degrees of freedom
+as there are effective items, less one. Answers without an order get one test per category, with Bonferroni's
+correction. A test needs 10 effective items, and is missing where no rater saw items with different numbers of ratings.
 """
 
 from __future__ import annotations
@@ -62,6 +61,7 @@ class _Layout:
         out = column - column.mean()
         for _ in range(_ROUNDS if len(self.groups) > 1 else 1):
             before = out
+            # Means of two groupings are taken out in turn until neither changes (alternating projections).
             for group in self.groups:
                 sizes = np.bincount(group)
                 out = out - (np.bincount(group, out) / np.maximum(sizes, 1))[group]
@@ -148,10 +148,8 @@ def _tested(layout: _Layout, column: Floats, quantity: str, confidence: float) -
     error = math.sqrt(float(score @ score)) / total
     if abs(slope) <= 1e-12 and error <= 1e-12:
         return gone("the answers do not vary")
-    from scipy.special import stdtr
-
     free = effective - 1.0
     # Counts that follow from the answers without exception leave no error to divide by.
-    p = float(2 * stdtr(free, -abs(slope) / error)) if error > 1e-12 * abs(slope) else 0.0
+    p = _bounds.p_of_t(slope / error, free) if error > 1e-12 * abs(slope) else 0.0
     change = Estimate(value=slope, method=method, counts=counts)
     return CountTest(_bounds.with_t(change, error, free, "CR3 by item, Student's t", confidence), p)

@@ -23,7 +23,7 @@ Source: Searle (1971); Fox (2016) on the types.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Literal
@@ -33,7 +33,7 @@ from heartfelt.stats import _bounds
 from heartfelt.stats._paired import Column, is_constant
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import linear_model
-from heartfelt.stats.inference.linear_model import Interactions, ModelData, holes, model_data, why_no_columns
+from heartfelt.stats.inference.linear_model import Interactions, ModelData, Term, holes, model_data, why_no_columns
 
 SquaresType = Literal[1, 2, 3]
 _ROMAN = {1: "I", 2: "II", 3: "III"}
@@ -46,10 +46,10 @@ class AnovaRow:
 
     effect: str
     df: int
-    sum_sq: float | None
-    mean_sq: float | None = field(metadata={"skip": True})
-    f: float | None = field(metadata={"formerly": "F"})
-    p: float | None
+    sum_sq: float | None = None
+    mean_sq: float | None = field(default=None, metadata={"skip": True})
+    f: float | None = field(default=None, metadata={"formerly": "F"})
+    p: float | None = None
     eta_squared: Estimate
     eta_squared_of_total: Estimate
     partial_eta_squared: Estimate
@@ -147,17 +147,11 @@ def _squares(model: linear_model.Reduced, data: ModelData, type: SquaresType) ->
     notes: list[str] = []
     empty = holes(data)
     for index, term in enumerate(data.terms):
-        if type == 1:
-            base = data.terms[:index]
-        elif type == 2:
-            base = tuple(base_term for base_term in data.terms if not base_term.contains(term))
-        else:
-            base = tuple(base_term for base_term in data.terms if base_term != term)
-            over = [larger.name for larger in empty if larger.contains(term) and larger != term]
-            if over:
-                out.append((None, 0, f"{over[0]} has empty cells, where type III tests no clear hypothesis"))
-                continue
-        names = ["", *(base_term.name for base_term in base)]
+        over = [larger.name for larger in empty if larger.contains(term) and larger != term]
+        if type == 3 and over:
+            out.append((None, 0, f"{over[0]} has empty cells, where type III tests no clear hypothesis"))
+            continue
+        names = ["", *(base.name for base in _base_terms(data.terms, index, type))]
         square, df = linear_model.added(model, names, term.name)
         columns = linear_model.width(term, data)
         if df == 0:
@@ -170,6 +164,14 @@ def _squares(model: linear_model.Reduced, data: ModelData, type: SquaresType) ->
     return out, notes
 
 
+def _base_terms(terms: tuple[Term, ...], index: int, type: SquaresType) -> Iterator[Term]:
+    """The terms that the one at ``index`` is added to."""
+    term = terms[index]
+    for position, base in enumerate(terms):
+        if {1: position < index, 2: not base.contains(term), 3: base != term}[type]:
+            yield base
+
+
 def _row(effect: str, square: float | None, df: int, why_missing: str | None, frame: _Frame) -> AnovaRow:
     from scipy.special import fdtrc
 
@@ -180,10 +182,6 @@ def _row(effect: str, square: float | None, df: int, why_missing: str | None, fr
         return AnovaRow(
             effect=effect,
             df=df,
-            sum_sq=None,
-            mean_sq=None,
-            f=None,
-            p=None,
             eta_squared=a,
             eta_squared_of_total=b,
             partial_eta_squared=c,

@@ -1,9 +1,8 @@
 """Variance components of ratings: how much of the spread is the items, the raters, and the rest.
 
 Model: rating = mean + item + rater + residual, items and raters random and crossed, any rating missing
-(``reliability.crossed``), fitted by restricted maximum likelihood, which on complete data equals the analysis
-of variance whenever that is not negative. A component may be estimated as zero; its interval then starts at
-zero.
+(``reliability.crossed``), fitted by restricted maximum likelihood, which on complete data equals the analysis of
+variance whenever that is not negative. A component may be estimated as zero; its interval then starts at zero.
 
 Units: squared points of the scale; shares are fractions of the sum. The ``error`` is rater + residual, the
 variance of one rating about its item. A (rater, item) pair may occur once. Above 3,000 levels on both sides
@@ -319,6 +318,7 @@ def _ratio(part: Part, remainder: Part) -> Bounds:
 def _rest_bounds(remainder: float, noise: float, spread: TwoWaySpread, confidence: float) -> Bounds:
     """Bounds of 1 / (1 + rest) by the jackknife on log(rest + noise)."""
     low, high = spread.bounds(math.log(remainder + noise), confidence)
+    # Beyond e^700 there is no number.
     ends = [max(math.exp(min(z, 700.0)) - noise, 0.0) for z in (high, low)]
     return 1.0 / (1.0 + ends[0]), 1.0 / (1.0 + ends[1])
 

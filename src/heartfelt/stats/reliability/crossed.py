@@ -44,28 +44,36 @@ UNDETERMINED = "the design does not determine the components"
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """``top . v``, or its share ``top . v / (top . v + rest . v)`` where ``rest`` is given."""
+    """``top . v``, or its share ``top . v / (top . v + rest . v)`` where ``remainder`` is given."""
 
     top: tuple[float, float, float]
-    rest: tuple[float, float, float] | None = None
+    remainder: tuple[float, float, float] | None = None
+
+    @property
+    def positions(self) -> tuple[list[int], list[int] | None]:
+        """Which variances count above the line, and below it besides."""
+        above, *below = (
+            [j for j in range(3) if part[j] > 0] for part in (self.top, self.remainder) if part is not None
+        )
+        return above, below[0] if below else None
 
     def value(self, variances: Floats) -> float:
         top = float(np.dot(self.top, variances))
-        if self.rest is None:
+        if self.remainder is None:
             return top
-        total = top + float(np.dot(self.rest, variances))
+        total = top + float(np.dot(self.remainder, variances))
         return top / total if total > 0 else 0.0
 
     def gradient(self, variances: Floats) -> Floats:
         """Derivative of the log of the quantity (of its odds for a share) in the variances."""
         out: Floats = np.array(self.top) / float(np.dot(self.top, variances))
-        if self.rest is not None:
-            out = out - np.array(self.rest) / float(np.dot(self.rest, variances))
+        if self.remainder is not None:
+            out = out - np.array(self.remainder) / float(np.dot(self.remainder, variances))
         return out
 
     def shifted(self, value: float, by: float) -> float:
         """The value moved by ``by`` on the log (odds) scale."""
-        if self.rest is None:
+        if self.remainder is None:
             return value * float(np.exp(by))
         return 1.0 / (1.0 + (1.0 - value) / value * float(np.exp(-by)))
 
@@ -74,8 +82,7 @@ class Quantity:
 class CrossedFit:
     """A fitted model: its variances (item, rater, residual), their covariance and intervals of quantities.
 
-    ``order`` gives the positions of the system's variances; those not in it are not in the model and stay
-    zero.
+    ``order`` gives the positions of the system's variances; those not in it are not in the model and stay zero.
     """
 
     system: CrossedSystem
@@ -113,7 +120,7 @@ class CrossedFit:
     def missing_reason(self, quantity: Quantity) -> str | None:
         """Why the quantity cannot be read off, or None."""
         if self.merged is not None:
-            for weights in (quantity.top, quantity.rest):
+            for weights in (quantity.top, quantity.remainder):
                 if weights is not None and weights[self.merged] != weights[2]:
                     return self.why_merged
         return None
@@ -148,7 +155,7 @@ class CrossedFit:
         from scipy.special import ndtri
 
         value = quantity.value(self.variances)
-        if value <= 0.0 or (quantity.rest is not None and value >= 1.0):
+        if value <= 0.0 or (quantity.remainder is not None and value >= 1.0):
             return None
         covariance = np.zeros((3, 3))
         covariance[np.ix_(self.order, self.order)] = self.fit.covariance
@@ -166,27 +173,29 @@ class CrossedFit:
 
     def _end(self, quantity: Quantity, limit: float, side: float) -> float | None:
         """One end: inside the region of positive variances, else on the edges where one of them is zero."""
-        top = [j for j in range(3) if quantity.top[j] > 0]
-        remaining_ratios = [j for j in range(3) if quantity.rest is not None and quantity.rest[j] > 0]
-        if side < 0 and self._reaches(limit, *top):
+        above, below = quantity.positions
+        if side < 0 and self._reaches(limit, *above):
             return 0.0
-        if side > 0 and quantity.rest is not None and self._reaches(limit, *remaining_ratios):
+        if side > 0 and below is not None and self._reaches(limit, *below):
             return 1.0
         present = np.array([j in self.order for j in range(3)])
         inside = self._follow(quantity, limit, side, self._start(self.variances, present), present)
         if inside is not None:
             return inside
-        ends = []
-        for zero in self.order[:-1]:
-            edge = self._held(zero) if self._reaches(limit, zero) else None
-            free = present & (np.arange(3) != zero)
-            if edge is not None and free[top].any() and (quantity.rest is None or free[remaining_ratios].any()):
-                start = self._start(self._placed(edge), free)
-                ends.append(self._follow(quantity, limit, side, start, free))
-        found_ends = [end for end in ends if end is not None]
-        return (max(found_ends) if side > 0 else min(found_ends)) if found_ends else None
+        ends = [self._end_at_edge(quantity, limit, side, zero, present) for zero in self.order[:-1]]
+        return max((end for end in ends if end is not None), key=lambda end: side * end, default=None)
 
-    def _held(self, *zero: int) -> RemlFit | None:
+    def _end_at_edge(
+        self, quantity: Quantity, limit: float, side: float, zero: int, present: npt.NDArray[np.bool_]
+    ) -> float | None:
+        """The end on the edge where the variance at a position is zero; None where the edge is not within the limit."""
+        edge = self._edge_fit(zero) if self._reaches(limit, zero) else None
+        free = present & (np.arange(3) != zero)
+        if edge is None or not all(free[part].any() for part in quantity.positions if part is not None):
+            return None
+        return self._follow(quantity, limit, side, self._start(self._placed(edge), free), free)
+
+    def _edge_fit(self, *zero: int) -> RemlFit | None:
         """The best fit with the variances at these positions held at zero; None where there is none."""
         key = frozenset(zero)
         if key not in self._edges:
@@ -201,7 +210,7 @@ class CrossedFit:
         """Whether these variances may all be zero within the limit of the deviance."""
         if not set(zero) <= set(self.order[:-1]):
             return False
-        edge = self._held(*zero)
+        edge = self._edge_fit(*zero)
         return edge is not None and edge.step.deviance - self.fit.step.deviance <= limit
 
     def _at(self, variances: Floats) -> tuple[float, Floats, Floats]:
@@ -239,6 +248,7 @@ class CrossedFit:
                     return None
                 remaining = max(2.0 * (limit - deviance) + float(slope @ solved[:, 1]), 0.0)
                 move = side * np.sqrt(remaining / reach) * solved[:, 0] - solved[:, 1]
+                # In logs a step of more than 1.5 leaves the region in which the quadratic model holds.
                 logs[free] += move * min(1.0, 1.5 / max(float(np.abs(move).max()), 1e-300))
                 if (logs[free] < logs[free].max() - 18.0).any() or not np.isfinite(logs).all():
                     return None
@@ -263,38 +273,30 @@ def fit_crossed(d: Ratings, cells: Ints | None = None, *, seed: int = 0) -> Cros
 def _why_unfit(d: Ratings, cells: int | None) -> str | None:
     if d.size == 0:
         return "there are no ratings"
-    if d.size < 3:
-        return f"there are only {d.size} ratings"
-    if len(d.items) == 1:
-        return "there is only one item"
-    if len(d.raters) == 1:
-        return "there is only one rater"
-    if cells is not None and len(d.items) <= cells:
-        return "every cell holds one item, so nothing varies within cells"
-    if d.per_item.max() == 1 and d.per_rater.max() == 1:
-        return "every item has one rating and every rater gave one: nothing can be separated"
-    if float(np.ptp(d.value)) == 0.0:
-        return "all ratings are equal"
-    return "there are too few ratings for the number of cells" if d.size - (cells or 1) < 2 else None
+    reasons = {
+        f"there are only {d.size} ratings": d.size < 3,
+        "there is only one item": len(d.items) == 1,
+        "there is only one rater": len(d.raters) == 1,
+        "every cell holds one item, so nothing varies within cells": cells is not None and len(d.items) <= cells,
+        "every item has one rating and every rater gave one: nothing can be separated": (
+            d.per_item.max() == 1 and d.per_rater.max() == 1
+        ),
+        "all ratings are equal": float(np.ptp(d.value)) == 0.0,
+        "there are too few ratings for the number of cells": d.size - (cells or 1) < 2,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
 
 
 def _fitted(d: Ratings, cells: Ints | None, seed: int) -> CrossedFit | str:
     reason = _why_unfit(d, None if cells is None else int(cells.max(initial=0)) + 1)
     if reason is not None:
         return reason
-    sides = [(d.item, len(d.items), 0), (d.rater, len(d.raters), 1)]
-    if d.per_rater.max() == 1:
-        sides = sides[:1]
-    elif d.per_item.max() == 1:
-        sides = sides[1:]
-    sides.sort(key=lambda side: -side[1])
-    order = tuple(position for _, _, position in sides)
-    groups = [(codes, size) for codes, size, _ in sides]
-    system: CrossedSystem
-    if len(groups) == 2 and groups[1][1] > DIRECT_LIMIT:
-        system = ProbedSystem(d.value, groups, cells, seed=seed)
-    else:
-        system = CrossedSystem(d.value, groups, cells)
+    # Where raters gave one rating each they cannot be told from the residual, nor can items with one rating each.
+    merged = 1 if d.per_rater.max() == 1 else 0 if d.per_item.max() == 1 else None
+    sides = ((d.item, len(d.items), 0), (d.rater, len(d.raters), 1))
+    retained = sorted((side for side in sides if side[2] != merged), key=lambda side: -side[1])
+    order = tuple(position for _, _, position in retained)
+    system = _system(d, [(codes, size) for codes, size, _ in retained], cells, seed)
     try:
         fit = maximise(system, _starting_ratios(d)[list(order)])
     except np.linalg.LinAlgError:
@@ -303,6 +305,12 @@ def _fitted(d: Ratings, cells: Ints | None, seed: int) -> CrossedFit | str:
         return EXACT
     reason = _undetermined(fit) if len(order) == 2 else None
     return CrossedFit(system=system, fit=fit, order=(*order, 2), counts=d.counts) if reason is None else reason
+
+
+def _system(d: Ratings, groups: list[tuple[Ints, int]], cells: Ints | None, seed: int) -> CrossedSystem:
+    if len(groups) == 2 and groups[1][1] > DIRECT_LIMIT:
+        return ProbedSystem(d.value, groups, cells, seed=seed)
+    return CrossedSystem(d.value, groups, cells)
 
 
 def _starting_ratios(d: Ratings) -> Floats:

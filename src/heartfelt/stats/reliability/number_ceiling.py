@@ -1,5 +1,4 @@
-"""The ceiling of mean labels: how well a predictor that knew every item's true value would score against
-them.
+"""The ceiling of mean labels: how well a predictor that knew every item's true value would score against them.
 
 A label is the mean of n_i ratings, each off its item by its rater's level (variance r) and a residual
 (variance e). What all labels share does not count, since a constant changes no correlation and can be learnt:
@@ -9,15 +8,13 @@ of its own for every item it is mean(1/n_i). Within cells the spread is about th
 gains (how strongly they respond to differences between items) are treated the same way: with the same raters
 everywhere they stretch all labels alike and are no noise, although the crossed model counts them as residual.
 
-With v the items' variance and that noise, the expected correlation is at most sqrt(v / (v + noise)), the root
-mean square error at least sqrt(noise) and, for normal noise, the mean absolute error at least sqrt(2 / pi)
-times the mean standard error. Intervals are for the labels of these items by these raters: only the noise of the ratings is
-random.
+With v the items' variance and that noise, the expected correlation is at most sqrt(v / (v + noise)), the root mean
+square error at least sqrt(noise) and, for normal noise, the mean absolute error at least sqrt(2 / pi) times the mean
+standard error. Intervals are for the labels of these items by these raters: only the noise of the ratings is random.
 
-*From published means*: with every item's mean, spread s_i and count, single ratings are not needed; a mean is
-off by a variance of s_i^2 / n_i. What raters' levels add to all labels alike cannot be seen in means and is
-counted as noise, so this ceiling errs on the low side. Intervals leave out one item at a time and take items
-as a sample.
+*From published means*: with every item's mean, spread s_i and count, single ratings are not needed; a mean is off by a
+variance of s_i^2 / n_i. What raters' levels add to all labels alike cannot be seen in means and is counted as noise, so
+this ceiling errs on the low side. Intervals leave out one item at a time and take items as a sample.
 
 Where no two ratings of an item differ the ceiling is 1 and the error 0. The bound is then one-sided, by the
 rule of three: if of m ratings that could have differed from the first of their item none did, at most 1 -
@@ -32,6 +29,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from heartfelt.stats._bounds import satterthwaite
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.rater_differences import gain_variance, gain_variance_with_doubt
 from heartfelt.stats.ratings import Ratings
@@ -71,11 +69,7 @@ def number_ceiling(d: Ratings, cells: Ints | None, metric: NumberMetric, confide
         return Estimate.missing(fit, method, d.counts)
     noise = float(np.mean(1.0 / d.per_item))
     levels = noise if fit.merged == 1 else level_noise(d, cells)
-    if metric == "correlation":
-        quantity = Quantity((1.0, 0.0, 0.0), (0.0, levels, noise))
-    else:
-        scale = 1.0 if metric == "rmse" else 2.0 / np.pi * float(np.mean(d.per_item**-0.5)) ** 2 / noise
-        quantity = Quantity((0.0, scale * levels, scale * noise))
+    quantity = _quantity(d, metric, levels, noise)
     reason = fit.missing_reason(quantity)
     if reason is not None:
         return Estimate.missing(reason, method, d.counts)
@@ -94,6 +88,14 @@ def number_ceiling(d: Ratings, cells: Ints | None, metric: NumberMetric, confide
     low, high = np.sqrt(ends).tolist()
     bounded = point_estimate.with_interval(low, high, FOR_THESE, confidence)
     return bounded.informative(0.0) if metric == "correlation" else bounded
+
+
+def _quantity(d: Ratings, metric: NumberMetric, levels: float, noise: float) -> Quantity:
+    """The square of the metric, from what levels and residuals add to the noise of labels."""
+    if metric == "correlation":
+        return Quantity((1.0, 0.0, 0.0), (0.0, levels, noise))
+    scale = 1.0 if metric == "rmse" else 2.0 / np.pi * float(np.mean(d.per_item**-0.5)) ** 2 / noise
+    return Quantity((0.0, scale * levels, scale * noise))
 
 
 def _log_reach(
@@ -119,7 +121,7 @@ def _log_reach(
     of_noise = max(kurtosis, 2.0) / free + shared**2 * error / other_noise**2 + 2.0 * in_levels**2 / items
     of_labels = 2.0 * (1.0 - value**2) / items if metric == "correlation" else 0.0
     variance = of_noise + of_labels
-    df = variance**2 / (of_noise**2 / free + of_labels**2 / items)
+    df = satterthwaite((of_noise, free), (of_labels, items))
     return math.hypot(half_width(variance, df, confidence), min(shared * unseen / other_noise, 1.0))
 
 

@@ -63,15 +63,12 @@ def reliability_curve(estimates: Mapping[int, Estimate], last: int) -> dict[int,
     Bounds of a single rating outside 0 to 1 have no curve and are left out.
     """
     present = {k: estimate for k, estimate in sorted(estimates.items()) if estimate.value is not None}
-    single = present.get(1)
-    if (
-        single is None
-        or not 0 < float(single) < 1
-        or any(abs(stepped_up(float(single), k) - float(estimate)) >= 0.005 for k, estimate in present.items())
-    ):
+    single = float(present[1]) if 1 in present else 0.0
+    gaps = [abs(stepped_up(single, k) - float(estimate)) for k, estimate in present.items()]
+    if not 0 < single < 1 or max(gaps) >= 0.005:
         return {k: estimate for k, estimate in present.items() if k <= last}
-    low, high = (None if b is None or not 0 <= b <= 1 else b for b in (single.low, single.high))
-    start = replace(single, low=low, high=high)
+    low, high = (b if b is not None and 0 <= b <= 1 else None for b in (present[1].low, present[1].high))
+    start = replace(present[1], low=low, high=high)
     return {k: stepped(start, k, METHOD) for k in range(1, last + 1)}
 
 

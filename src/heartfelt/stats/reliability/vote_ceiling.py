@@ -29,9 +29,8 @@ outvote the guessers every time, while five votes drawn from such a crowd someti
 gain of a fixed panel is the difference between the two, with every rater's skill (the chance to answer with
 the item's category rather than at random) found from their agreement with the others on the items they share.
 
-*Half panels*: votes of each item are dealt into two halves, and the agreement of the halves' winners is
-compared with what the mixture predicts. A mixture that misses it does not describe the votes; its interval is
-refused.
+*Half panels*: votes of each item are dealt into two halves, and the agreement of the halves' winners is compared with
+what the mixture predicts. A mixture that misses it does not describe the votes; its interval is refused.
 """
 
 from __future__ import annotations
@@ -41,6 +40,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from heartfelt.stats._bounds import satterthwaite
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.ratings import Ratings
 from heartfelt.stats.reliability.vote_mixture import (
@@ -131,7 +131,7 @@ def vote_ceiling(
         value, low, high = both.accuracy(panels, drop)
         checked = None if halves is None else replace(halves, predicted=both.same_winner(halves.panels))
         if metric != "accuracy":
-            value, low, high = both.other(quantity, (value, low, high), drop)
+            value, low, high = both.other_metric(quantity, (value, low, high), drop)
             checked = by_rows
     value = min(max(value, low), high)
     value, high = min(value + gain / 2.0, 1.0), min(high + gain, 1.0)
@@ -161,7 +161,7 @@ class _Both:
             low = max(low, self.rows.bound(self.of_rows, UPPER * drop, -1.0) - CLOSE)
         return value, min(low, value), high
 
-    def other(
+    def other_metric(
         self, quantity: Quantity, accuracy: tuple[float, float, float], drop: float
     ) -> tuple[float, float, float]:
         """Value and bounds of another quantity of rows, over mixtures as unlikely as the accuracy's bounds are."""
@@ -259,11 +259,11 @@ def thinned(counts: Matrix, votes: Ints, seed: int) -> Matrix:
     if not many.any():
         return counts
     out = counts.copy()
-    out[many] = _drawn(counts[many], np.full(int(many.sum()), MOST_VOTES), stream(seed, "ceiling", "thinning"))
+    out[many] = _sampled_votes(counts[many], np.full(int(many.sum()), MOST_VOTES), stream(seed, "ceiling", "thinning"))
     return out
 
 
-def _drawn(counts: Matrix, size: Ints, rng: np.random.Generator) -> Matrix:
+def _sampled_votes(counts: Matrix, size: Ints, rng: np.random.Generator) -> Matrix:
     """So many of each item's votes, drawn without replacement."""
     remaining = counts.sum(axis=1).astype(np.int64)
     wanted = size.astype(np.int64).copy()
@@ -287,8 +287,8 @@ def _halves(counts: Matrix, inflation: float, seed: int) -> HalfPanels | None:
     rng = stream(seed, "ceiling", "half panels")
     agree, both = np.zeros(half.size), np.zeros(half.size)
     for _ in range(SPLITS):
-        first = _drawn(counts, half, rng)
-        second = _drawn(counts - first, half, rng)
+        first = _sampled_votes(counts, half, rng)
+        second = _sampled_votes(counts - first, half, rng)
         a, b = winners(first), winners(second)
         both += (a >= 0) & (b >= 0)
         agree += (a >= 0) & (a == b)
@@ -335,7 +335,7 @@ def critical_value(d: Ratings, counts: Matrix, confidence: float) -> float:
     inflation, freedom = 1.0, float(free_items)
     if of_items > 0.0:
         inflation = (of_items + of_raters) / of_items
-        freedom = (of_items + of_raters) ** 2 / (of_items**2 / free_items + of_raters**2 / free_raters)
+        freedom = satterthwaite((of_items, free_items), (of_raters, free_raters))
     return float(stdtrit(max(freedom, 1.0), 0.5 + confidence / 2) ** 2 * inflation)
 
 

@@ -1,25 +1,23 @@
 """How items' votes are distributed: mixtures of category distributions, with no shape assumed for them.
 
-Every item has long-run shares of votes p, one number per category; its n votes are drawn from p. The items'
-shares follow a mixing distribution that is estimated by nonparametric maximum likelihood: weights on a dense
-set of candidate distributions, so that items that all look alike, a few classes, a mixture of clear and
-ambiguous items, and a smooth spread of clearness are all members of the family and no number of classes has
-to be chosen. The weights maximise a concave likelihood and are found by Newton steps on the active
-candidates, candidates entering by their directional derivative (Wang, 2007), with a certificate that none
-outside would raise it further.
+Every item has long-run shares of votes p, one number per category; its n votes are drawn from p. The items' shares
+follow a mixing distribution that is estimated by nonparametric maximum likelihood: weights on a dense set of candidate
+distributions, so that items that all look alike, a few classes, a mixture of clear and ambiguous items, and a smooth
+spread of clearness are all members of the family and no number of classes has to be chosen. The weights maximise a
+concave likelihood and are found by Newton steps on the active candidates, candidates entering by their directional
+derivative (Wang, 2007), with a certificate that none outside would raise it further.
 
 Few votes leave much of the mixing distribution undetermined: with three votes per item, items that are all
 rather clear and a mixture of clear and hopeless items can give the same votes. ``Mixture.bound`` therefore
 profiles the likelihood: the smallest and largest value of a quantity over all mixtures whose log likelihood
 is within ``drop`` of the best. That interval covers what the votes leave open as well as sampling error.
 
-Two fits. ``fit_votes`` describes whole rows of votes; candidates are one-sided, two-sided and flat
-distributions, those the votes themselves suggest, and the centres of the classes found. ``fit_clearness``
-describes the two largest counts of each item: which category leads does not matter there, only by how much,
-so an item's long-run shares are given by the largest, the second and the shape of the rest. That leaves far
-less for a nonparametric fit to take for real differences between items, and whether the leader of a panel is
-the long-run leader depends on little else. Items with more than ``MOST_VOTES`` votes enter it with that many
-of them.
+Two fits. ``fit_votes`` describes whole rows of votes; candidates are one-sided, two-sided and flat distributions, those
+the votes themselves suggest, and the centres of the classes found. ``fit_clearness`` describes the two largest counts
+of each item: which category leads does not matter there, only by how much, so an item's long-run shares are given by
+the largest, the second and the shape of the rest. That leaves far less for a nonparametric fit to take for real
+differences between items, and whether the leader of a panel is the long-run leader depends on little else. Items with
+more than ``MOST_VOTES`` votes enter it with that many of them.
 
 Source: Lindsay (1995), Mixture Models: Theory, Geometry and Applications; Wang (2007), JRSS B 69, 185-198.
 """
@@ -60,6 +58,7 @@ PANEL_DRAWS = 1_000
 
 def distinct_rows(counts: Matrix, seed: int) -> tuple[Matrix, Floats]:
     """Distinct rows of votes per category and how many items have each; of a sample where there are too many."""
+    # Random weights make one number of a row, which sorts much faster than rows do; equal rows stay equal.
     weights = np.random.Generator(np.random.PCG64(7)).integers(1, 2**62, counts.shape[1], dtype=np.int64)
     with np.errstate(over="ignore"):
         key = counts.astype(np.int64) @ weights
@@ -275,6 +274,7 @@ def _quadratic(likelihood: Matrix, items: Floats, mixed: Floats, slope: Floats, 
     towards = slope + curve @ weights
     root = cholesky(curve)
     aim = solve_triangular(root, towards, trans="T")
+    # A heavy row makes the weights add up to 1 without a constraint, which NNLS does not have.
     strong = 1e3 * np.sqrt(size)
     solved, _ = nnls(np.vstack([root, np.full(slope.size, strong)]), np.append(aim, strong), maxiter=50 * slope.size)
     total = float(solved.sum())

@@ -21,6 +21,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.stats._paired import correlation
 from heartfelt.stats.ratings import Ratings
 from heartfelt.stats.reliability.number_ceiling import NumberMetric
 from heartfelt.stats.triples import Floats, Ints
@@ -78,9 +79,7 @@ def _agreement(label: Floats, prediction: Floats, metric: Metric | NumberMetric)
         return float(np.sqrt(np.mean((label - prediction) ** 2)))
     if metric == "mae":
         return float(np.mean(np.abs(label - prediction)))
-    a, b = label - label.mean(), prediction - prediction.mean()
-    below = float(np.sqrt((a @ a) * (b @ b)))
-    return float(np.clip((a @ b) / below, -1.0, 1.0)) if below > 1e-12 * label.size else None
+    return correlation(label, prediction)
 
 
 def category_counts(d: Ratings, keep: Keep | None = None) -> Floats:
