@@ -36,7 +36,7 @@ from heartfelt.analysis.two_way import (
     p_value,
     slope_changes,
 )
-from heartfelt.analysis.verdict import fitness
+from heartfelt.analysis.highlights import fitness
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
