@@ -11,7 +11,7 @@ from heartfelt.analysis.prose import template_lines
 def sentences(result: CategoryQuestion, *, reasons: bool = True) -> list[str]:
     """What the figures say, in words; with ``reasons`` also why some are missing."""
     return template_lines(
-        "categories",
+        "analysis/categories",
         "sentences",
         result=result,
         ranked=sorted(result.balance.rows, key=lambda row: -row.n_stimuli),

@@ -106,7 +106,7 @@ def measures(study: Study) -> list[str]:
     single = [(question, _line(question.text), scale_words(study.scale_of(question.id))) for question in study.asked]
     many = len(study.asked) > MOST_QUESTIONS
     return template_lines(
-        "methods", "measures", judged=judged, questions=() if many else single, scales=pooled if many else ()
+        "analysis/methods", "measures", judged=judged, questions=() if many else single, scales=pooled if many else ()
     )
 
 
@@ -177,7 +177,7 @@ def procedure(study: Study, *, collected_here: bool = True) -> list[str]:
         source = " ".join(study.credit.split()).rstrip(".") if study.credit else ""
         return [f"The ratings were collected elsewhere; the source describes how ({source})."] if source else []
     probes = list(dict.fromkeys(words for probe in study.probes if (words := PROBES.get(type(probe)))))
-    return template_lines("methods", "procedure", study=study, probes=probes)
+    return template_lines("analysis/methods", "procedure", study=study, probes=probes)
 
 
 PROBES: Mapping[type, str] = {

@@ -35,7 +35,7 @@ def methods(summary: Summary, study: Study) -> str:
 
 def method_words(macro: str, summary: Summary, **values: object) -> str:
     """What a macro of ``methods.txt.j2`` says; nothing where it does not apply."""
-    lines = template_lines("methods", macro, summary=summary, **values)
+    lines = template_lines("analysis/methods", macro, summary=summary, **values)
     return sentence(lines) if macro in CLAUSES else " ".join(lines)
 
 
@@ -56,7 +56,7 @@ def instrument_words(summary: Summary, study: Study) -> Iterator[str]:
         columns = {score_column(key, name) for name in instrument.subscales}
         alphas = [score.alpha.value for score in summary.instruments or () if score.column in columns]
         yield from template_lines(
-            "methods",
+            "analysis/methods",
             "instrument",
             instrument=instrument,
             before=any(question.id == first for question in study.asked_in("before")),
@@ -86,7 +86,7 @@ def _reliability(summary: Summary) -> Iterator[str]:
         level = next((level for level in order if not alphas[level].is_missing), None)
         if level is not None:
             values = {"name": name, "level": level, "alpha": alphas[level], "trust": trust, "cell": cell}
-            yield from template_lines("results", "reliability", **values)
+            yield from template_lines("analysis/results", "reliability", **values)
 
 
 def _effects(summary: Summary) -> list[str]:
@@ -96,7 +96,7 @@ def _effects(summary: Summary) -> list[str]:
         for row in summary.anova or ()
         if row.outcome in chosen and row.f is not None and _is_main(row) and not held_constant(row, summary)
     ]
-    return [line for row in rows[:MOST_EFFECTS] for line in template_lines("results", "effect", row=row)]
+    return [line for row in rows[:MOST_EFFECTS] for line in template_lines("analysis/results", "effect", row=row)]
 
 
 def _is_main(row: AnovaEffect) -> bool:
@@ -109,14 +109,14 @@ def _systems(summary: Summary) -> Iterator[str]:
     """Slopes; and for studies of opinion the ranking of systems by mean rating."""
     slopes = [row for row in summary.slopes or () if row.system == ALL and not row.slope.is_missing]
     for line in slopes[:MOST_SHOWN]:
-        yield from template_lines("results", "slope", line=line)
+        yield from template_lines("analysis/results", "slope", line=line)
     if summary.kind == "conveyance":
         return
     for name in covered(summary)[0]:
         rows = [row for row in summary.systems or () if row.question == name and row.rank is not None]
         rows.sort(key=lambda row: row.rank or 0)
         if len(rows) > 1:
-            yield from template_lines("results", "ranking", name=name, best=rows[0], last=rows[-1])
+            yield from template_lines("analysis/results", "ranking", name=name, best=rows[0], last=rows[-1])
 
 
 def _screening(summary: Summary) -> list[str]:
@@ -131,7 +131,7 @@ def _screening(summary: Summary) -> list[str]:
     ]
     by_default = len(screening.dropped_by_default)
     values = {"flagged": len(screening.flagged), "raters": raters, "by_default": by_default}
-    return template_lines("results", "screening", moved=moved[:MOST_SHOWN], **values)
+    return template_lines("analysis/results", "screening", moved=moved[:MOST_SHOWN], **values)
 
 
 def _is_known(estimate: Estimate | float | None) -> bool:

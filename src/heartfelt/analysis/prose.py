@@ -28,8 +28,9 @@ READ_BY_TEMPLATES = (
 
 
 def template_lines(template: str, macro: str, **values: object) -> list[str]:
-    """The lines of a macro of ``templates/TEMPLATE.txt.j2``; empty ones are left out."""
-    text: str = getattr(_environment().get_template(f"{template}.txt.j2").module, macro)(**values)
+    """The lines of a macro of ``FOLDER/templates/NAME.txt.j2`` below heartfelt for ``FOLDER/NAME``; empty ones are left out."""
+    folder, _, name = template.rpartition("/")
+    text: str = getattr(_environment().get_template(f"{folder}/templates/{name}.txt.j2").module, macro)(**values)
     return [line for line in text.split("\n") if line]
 
 
@@ -64,13 +65,18 @@ def _reversed(difference: Estimate) -> Estimate:
 @cache
 def _environment() -> Environment:
     environment = text_templates(
-        "heartfelt.analysis.templates",
+        "heartfelt",
         bare=partial(interval, bare=True),
         capitalized=capitalized,
         extremes=extremes,
         probability=probability,
     )
     environment.globals |= {function.__name__: function for function in READ_BY_TEMPLATES}
-    environment.globals |= {"for_raters": FOR_RATERS, "listing": _listing, "reversed": _reversed, "most_raters": highlights.MOST_RATERS}
+    environment.globals |= {
+        "for_raters": FOR_RATERS,
+        "listing": _listing,
+        "reversed": _reversed,
+        "most_raters": highlights.MOST_RATERS,
+    }
     environment.tests["significant"] = highlights.is_significant
     return environment

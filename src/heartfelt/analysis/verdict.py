@@ -34,7 +34,7 @@ from heartfelt.failures import Failed, attempt_part
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, plural
 
-TEMPLATE = "verdict"
+TEMPLATE = "analysis/verdict"
 NOTABLE_FLAGGED = 0.05
 """From this share of the raters on, those flagged are part of the bottom line."""
 MOST_NAMED = 4
@@ -237,9 +237,7 @@ def next_step(summary: Summary) -> str:
 def _without_answers(summary: Summary) -> str:
     """What to do without single ratings, or with ratings that do not depend on the stimuli."""
     if not summary.counts.answers:
-        return (
-            "Get the single ratings: means show no careless raters." if summary.counts.means else "Collect ratings."
-        )
+        return "Get the single ratings: means show no careless raters." if summary.counts.means else "Collect ratings."
     return "Check how the answers were recorded before collecting more." if _no_information(summary) else ""
 
 

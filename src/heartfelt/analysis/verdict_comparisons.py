@@ -9,7 +9,7 @@ from heartfelt.analysis.highlights import differs, highest, rating_tests
 from heartfelt.analysis.prose import template_lines
 from heartfelt.analysis.summary import Summary
 
-TEMPLATE = "verdict_comparisons"
+TEMPLATE = "analysis/verdict_comparisons"
 LEAST_COURSE = 0.5
 """Below this concordance with the mean trace, at best, raters hardly share the course over time."""
 

@@ -13,7 +13,7 @@ from heartfelt.screening.rules.repetition import LEAST_ANSWERS
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import share
 
-TEMPLATE = "verdict_raters"
+TEMPLATE = "analysis/verdict_raters"
 DEPENDENCE = frozenset({"informativeness", "choice-agreement"})
 """The rules that ask whether answers depend on the stimuli."""
 STRAIGHT_LINING = frozenset({"straight-lining"})

@@ -22,7 +22,7 @@ from heartfelt.analysis.summary import SensitivityPairs, Summary
 from heartfelt.stats.inference.mixed import TUKEY
 from heartfelt.wording import listed, number
 
-TEMPLATE = "verdict_systems"
+TEMPLATE = "analysis/verdict_systems"
 MOST_SHOWN = 4
 GAMES_HOWELL = "Games-Howell"
 

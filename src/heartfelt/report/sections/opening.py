@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.highlights import called, main_questions, mean_rating, single_rating
+from heartfelt.analysis.highlights import called, fitness, main_questions, mean_rating, single_rating
 from heartfelt.analysis.results import Reliability
 from heartfelt.analysis.summary import Summary
-from heartfelt.analysis.highlights import fitness
 from heartfelt.analysis.verdict_raters import flag_findings, flagging_rules, judged_words
 from heartfelt.report.charts import Chart, Charts
 from heartfelt.report.page import opening_figure
