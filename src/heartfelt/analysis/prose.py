@@ -22,6 +22,7 @@ READ_BY_TEMPLATES = (
     highlights.highest,
     highlights.if_careless,
     highlights.information,
+    highlights.main_effects,
     highlights.mean_rating,
     highlights.single_rating,
 )
