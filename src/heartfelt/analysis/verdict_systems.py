@@ -242,5 +242,5 @@ def _hits(summary: Summary) -> list[str]:
 
 
 def _tests(summary: Summary) -> list[str]:
-    rows = (*(summary.anova or ()), *(summary.mixed or ()), *(summary.pairwise or ()))
-    return template_lines(TEMPLATE, "number_of_tests", tests=sum(row.p is not None for row in rows))
+    tests = [row.p for rows in (summary.anova, summary.mixed, summary.pairwise) for row in rows or ()]
+    return template_lines(TEMPLATE, "number_of_tests", tests=sum(p is not None for p in tests))

@@ -1,4 +1,4 @@
-"""The first screen of an analysis (bottom line, answers used, the figure that shows it, three facts), and the fact of each section."""
+"""The first screen of an analysis: bottom line, answers used, its figure, three facts; and the main fact of each section."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ FIGURES: Mapping[str, str] = {
     "ratings-per-item": "How many ratings the items have.",
 }
 """The figures that can open a report, the best first, each with its caption there."""
-SECTIONS_WITH_FACTS = frozenset(
-    "maps systems intents trust agreement raters comparisons mushra traces categories fields drafts answers adjudication"
-    " rater-groups preregistration published stimuli paper".split()
-)
+SECTIONS_WITH_FACTS = {
+    "maps", "systems", "intents", "trust", "agreement", "raters", "comparisons", "mushra", "traces", "categories", "fields",
+    "drafts", "answers", "adjudication", "rater-groups", "preregistration", "published", "stimuli", "paper",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
