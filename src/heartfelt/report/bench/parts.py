@@ -146,7 +146,7 @@ def worth(scores: Scores, task: ScoringTask) -> Chart | Absent:
         if row.task != task.id or estimate.value is None or (row.at_least or 0.0) > estimate.value:
             continue
         note = f"at least {row.at_least:.1f} ratings; there is no upper end" if row.at_least is not None else ""
-        items.append(Item(label=row.model, estimate=estimate, colour=COLOURS[0], cells={"model": row.model}, note=note))
+        items.append(Item(label=row.model, estimate=estimate, cells={"model": row.model}, note=note))
     drawing = IntervalPanels(letters=False)
     lines = (Line(1.0, "one rating"),)
     drawing.add("", "ratings per stimulus", items, include=(0.0,), bars=True, lines=lines)

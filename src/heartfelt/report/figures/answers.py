@@ -149,7 +149,6 @@ def answers_by_system(analysis: Analysis) -> Chart | Absent:
                 rows=rows,
                 columns=tally.labels,
                 cells=tuple(cells),
-                row_label="",
                 column_label=x_label,
                 high=high,
             )

@@ -32,7 +32,7 @@ from heartfelt.report.charts import (
 )
 from heartfelt.report.charts import confusion as confusion_panel
 from heartfelt.report.figures.registry import chart_texts, figure
-from heartfelt.report.palette import BASE_COLOUR, SOFT, colour
+from heartfelt.report.palette import SOFT, colour
 from heartfelt.wording import interval, number, plural, spaced, stars
 
 MOST_POINTS = 4000
@@ -212,7 +212,6 @@ def category_consistency(analysis: Analysis) -> Chart | Absent:
             Item(
                 label=spaced(row.question),
                 estimate=row.eta_squared,
-                colour=BASE_COLOUR,
                 cells={"question": result.question, "figure": "eta squared", "of": row.question},
             )
             for row in result.explained
@@ -297,7 +296,6 @@ def attributes(analysis: Analysis) -> Chart | Absent:
                     rows=rows,
                     columns=columns,
                     cells=cells,
-                    row_label="",
                     column_label=spaced(result.question),
                     low=-STRONGEST,
                     high=STRONGEST,

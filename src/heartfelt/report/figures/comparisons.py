@@ -61,7 +61,6 @@ def strengths(analysis: Analysis) -> Chart | Absent:
             Item(
                 label=names[c.name],
                 estimate=c.strength,
-                colour=BASE_COLOUR,
                 cells={"question": comparison.question, "name": names[c.name]},
                 note="" if c.rank is None else f"rank {c.rank} ({c.rank_low} to {c.rank_high})",
                 after={
@@ -136,7 +135,6 @@ def order_effect(analysis: Analysis) -> Chart | Absent:
         Item(
             label=spaced(comparison.question),
             estimate=comparison.order.first_share,
-            colour=BASE_COLOUR,
             cells={"question": comparison.question},
             after={"p": comparison.order.p},
         )
@@ -209,7 +207,6 @@ def best_worst(analysis: Analysis) -> Chart | Absent:
             Item(
                 label=names[c.name],
                 estimate=c.score or Estimate.missing("none"),
-                colour=BASE_COLOUR,
                 cells={"question": comparison.question, "name": names[c.name]},
             )
             for c in scored[:MOST_ROWS]
@@ -322,7 +319,6 @@ def against_reference(analysis: Analysis) -> Chart | Absent:
             Item(
                 label=names[row.system],
                 estimate=row.mean,
-                colour=BASE_COLOUR,
                 cells={"question": comparison.question, "system": row.system},
             )
             for row in ordered[:MOST_ROWS]

@@ -136,15 +136,7 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
         rows, columns = tuple(names[s] for s in systems), tuple(map(look.short, groups))
         title = lettered(len(builder.panels), question)
         builder.panels.append(
-            Heatmap(
-                title=title,
-                rows=rows,
-                columns=columns,
-                cells=cells,
-                row_label="",
-                column_label="intended quadrant",
-                high=high,
-            )
+            Heatmap(title=title, rows=rows, columns=columns, cells=cells, column_label="intended quadrant", high=high)
         )
         builder.table += [
             {

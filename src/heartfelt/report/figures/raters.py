@@ -25,7 +25,7 @@ from heartfelt.report.charts import (
 )
 from heartfelt.report.figures.registry import chart_texts, figure
 from heartfelt.report.naming import DisplayNames, coefficient, effect, system_names, why_missing
-from heartfelt.report.palette import BASE_COLOUR, COLOURS, FLAGGED, INK
+from heartfelt.report.palette import BASE_COLOUR, FLAGGED, INK
 from heartfelt.screening.rule import error_controlled_flags
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, number, plural
@@ -201,11 +201,7 @@ def rater_groups(analysis: Analysis) -> Chart | Absent:
         for row in question_rows:
             note = f"{plural(row.n_raters, 'rater')}, {plural(row.n_ratings, 'rating')}"
             cells = {"question": question, "group": row.group}
-            means.append(
-                Item(
-                    label=row.group, estimate=row.mean, colour=COLOURS[0], cells={**cells, "figure": "mean"}, note=note
-                )
-            )
+            means.append(Item(label=row.group, estimate=row.mean, cells={**cells, "figure": "mean"}, note=note))
             alpha = row.alpha.estimate
             alphas.append(
                 Item(label=row.group, estimate=alpha, colour=INK, cells={**cells, "figure": "alpha"}, note=note)

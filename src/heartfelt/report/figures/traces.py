@@ -193,10 +193,4 @@ def trace_lags(analysis: Analysis) -> Chart | Absent:
 
 def _lag(question: str, rater: str, lag: Estimate, unit: str) -> Item:
     note = plural(lag.counts.get("stimuli", 0), "stimulus", "stimuli")
-    return Item(
-        label=rater,
-        estimate=lag,
-        colour=COLOURS[0],
-        cells={"question": question, "rater": rater, "unit": unit},
-        note=note,
-    )
+    return Item(label=rater, estimate=lag, cells={"question": question, "rater": rater, "unit": unit}, note=note)
