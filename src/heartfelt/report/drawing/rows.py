@@ -59,9 +59,31 @@ def draw_intervals(panels: Sequence[Intervals], _: Sequence[Key]) -> Figure:
 
 
 def _values(axes: Axes, panel: Intervals, upright: bool) -> None:
-    """Marks or bars at the values with their intervals, and lines across."""
+    """Marks or bars at the values, with their intervals."""
     gridlines(axes, "y" if upright else "x")
     scale(axes, "y" if upright else "x", panel.value)
+    _lines(axes, panel, upright)
+    estimated = [(index, row) for index, row in enumerate(panel.rows) if row.value is not None]
+    at, values, colours = (
+        [i for i, _ in estimated],
+        [row.value for _, row in estimated],
+        [r.colour for _, r in estimated],
+    )
+    if panel.bars:
+        (axes.bar if upright else axes.barh)(at, values, 0.62, color=colours, alpha=0.85, zorder=2)
+    else:
+        coordinates = (at, values) if upright else (values, at)
+        axes.scatter(*coordinates, s=25 if upright else 16, c=colours, zorder=4)
+    banded = [(index, row) for index, row in estimated if row.low is not None and row.high is not None]
+    if banded:
+        lows, highs = [row.low for _, row in banded], [row.high for _, row in banded]
+        shade = INK if panel.bars else [row.colour for _, row in banded]
+        lines = axes.vlines if upright else axes.hlines
+        lines([i for i, _ in banded], lows, highs, color=shade, linewidth=1.3 if upright else 1.2, zorder=3)
+
+
+def _lines(axes: Axes, panel: Intervals, upright: bool) -> None:
+    """Lines across the values, dashed where they have a label."""
     across = axes.axhline if upright else axes.axvline
     for line in panel.lines:
         across(line.at, color=SOFT, linewidth=0.8, linestyle="--" if line.label else "-", zorder=1)
@@ -71,23 +93,6 @@ def _values(axes: Axes, panel: Intervals, upright: bool) -> None:
             above = (line.at, 1)
             note(axes, line.label, above, ("data", "axes fraction"), (0, 1), ha="center", fontsize=5.8)
             axes.set_title(panel.title, pad=11)
-    points = [(index, row.value, row.colour) for index, row in enumerate(panel.rows) if row.value is not None]
-    at, values, colours = ([*part] for part in zip(*points, strict=True)) if points else ([], [], [])
-    if panel.bars:
-        (axes.bar if upright else axes.barh)(at, values, 0.62, color=colours, alpha=0.85, zorder=2)
-    else:
-        coordinates = (at, values) if upright else (values, at)
-        axes.scatter(*coordinates, s=25 if upright else 16, c=colours, zorder=4)
-    banded = [
-        (index, row.low, row.high, row.colour)
-        for index, row in enumerate(panel.rows)
-        if row.value is not None and row.low is not None and row.high is not None
-    ]
-    if banded:
-        at, low, high, colours = ([*part] for part in zip(*banded, strict=True))
-        lines = axes.vlines if upright else axes.hlines
-        shade = INK if panel.bars else colours
-        lines(at, low, high, color=shade, linewidth=1.3 if upright else 1.2, zorder=3)
 
 
 def _name_below(axes: Axes, labels: Sequence[str], wide: bool) -> None:

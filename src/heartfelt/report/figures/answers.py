@@ -83,7 +83,12 @@ def _bins(
     if codes:
         order = sorted({*codes, *values})
         return [codes.get(code, number(code)) for code in order], {code: i for i, code in enumerate(order)}
-    low, high = (scale.bounds() if scale is not None else None) or (values[0], values[-1])
+    return _numeric_bins(values, scale.bounds() if scale is not None else None)
+
+
+def _numeric_bins(values: Sequence[float], bounds: tuple[float, float] | None) -> tuple[list[str], dict[float, int]]:
+    """Each point of a short scale of integers, else ten ranges of one width."""
+    low, high = bounds or (values[0], values[-1])
     if all(float(v).is_integer() for v in (*values, low, high)) and high - low < MOST_ANSWERS:
         points = range(int(min(low, values[0])), int(max(high, values[-1])) + 1)
         return [number(point) for point in points], {float(point): i for i, point in enumerate(points)}
