@@ -11,8 +11,8 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import polars as pl
 
@@ -31,9 +31,7 @@ from heartfelt.wording import listed, number, plural
 MOST_QUESTIONS = 12
 LIBRARIES = ("numpy", "scipy", "polars")
 NOUNS = {"audio": ("clip", "clips"), "speech": ("recording", "recordings"), "image": ("image", "images")}
-REFERENCES: dict[str, str] = tomllib.loads(
-    resources.files("heartfelt.analysis").joinpath("references.toml").read_text("utf-8")
-)
+REFERENCES: dict[str, str] = tomllib.loads(Path(__file__).with_name("references.toml").read_text("utf-8"))
 """The source of each method, by the words a methods section names it with."""
 
 
