@@ -73,9 +73,10 @@ def _calibration_line(row: ModelCalibration, across: list[float]) -> list[Point]
     ends = (min(across), max(across))
     if slope is None or intercept is None or row.of == ON_LINE or ends[0] >= ends[1]:
         return []
-    look = {"label": "", "colour": COLOURS[6], "shape": SHAPES[3]}
     words = f"labels = {intercept:.2f} + {slope:.2f} × prediction"
-    return [Point(x=x, y=intercept + slope * x, words=words, **look) for x in ends]
+    return [
+        Point(x=x, y=intercept + slope * x, label="", colour=COLOURS[6], shape=SHAPES[3], words=words) for x in ends
+    ]
 
 
 def _system_point(position: int, row: SystemBias) -> Point:

@@ -63,23 +63,22 @@ def _values(axes: Axes, panel: Intervals, upright: bool) -> None:
     gridlines(axes, "y" if upright else "x")
     scale(axes, "y" if upright else "x", panel.value)
     _lines(axes, panel, upright)
-    estimated = [(index, row) for index, row in enumerate(panel.rows) if row.value is not None]
-    at, values, colours = (
-        [i for i, _ in estimated],
-        [row.value for _, row in estimated],
-        [r.colour for _, r in estimated],
-    )
+    points = [(index, row.value, row.colour) for index, row in enumerate(panel.rows) if row.value is not None]
+    at, values, colours = ([*part] for part in zip(*points, strict=True)) if points else ([], [], [])
     if panel.bars:
         (axes.bar if upright else axes.barh)(at, values, 0.62, color=colours, alpha=0.85, zorder=2)
     else:
         coordinates = (at, values) if upright else (values, at)
         axes.scatter(*coordinates, s=25 if upright else 16, c=colours, zorder=4)
-    banded = [(index, row) for index, row in estimated if row.low is not None and row.high is not None]
+    banded = [
+        (index, row.low, row.high, row.colour)
+        for index, row in enumerate(panel.rows)
+        if row.value is not None and row.low is not None and row.high is not None
+    ]
     if banded:
-        lows, highs = [row.low for _, row in banded], [row.high for _, row in banded]
-        shade = INK if panel.bars else [row.colour for _, row in banded]
+        at, low, high, colours = ([*part] for part in zip(*banded, strict=True))
         lines = axes.vlines if upright else axes.hlines
-        lines([i for i, _ in banded], lows, highs, color=shade, linewidth=1.3 if upright else 1.2, zorder=3)
+        lines(at, low, high, color=INK if panel.bars else colours, linewidth=1.3 if upright else 1.2, zorder=3)
 
 
 def _lines(axes: Axes, panel: Intervals, upright: bool) -> None:

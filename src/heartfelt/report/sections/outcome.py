@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import polars as pl
@@ -137,7 +137,7 @@ def stimuli_list(analysis: Analysis) -> dict[str, object]:
     }
 
 
-def _by_stimulus(analysis: Analysis, facts: list[str]) -> tuple[list[Column], pl.DataFrame]:
+def _by_stimulus(analysis: Analysis, facts: Sequence[str]) -> tuple[list[Column], pl.DataFrame]:
     """A row per stimulus, and the columns of each question: its label, the spread where it is known, and raters."""
     labels, columns = analysis.labels, list[Column]()
     rows = labels.select("stimulus", *facts).unique("stimulus").sort("stimulus")
@@ -153,7 +153,7 @@ def _by_stimulus(analysis: Analysis, facts: list[str]) -> tuple[list[Column], pl
     return columns, rows
 
 
-def _by_item(analysis: Analysis, facts: list[str]) -> tuple[list[Column], pl.DataFrame]:
+def _by_item(analysis: Analysis, facts: Sequence[str]) -> tuple[list[Column], pl.DataFrame]:
     """A row per stimulus and question."""
     labels = analysis.labels
     numeric = labels.schema["value"].is_numeric()
