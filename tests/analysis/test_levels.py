@@ -9,13 +9,15 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import effects, rater_groups
+from heartfelt.analysis.highlights import fitness
 from heartfelt.analysis.material import prepare
 from heartfelt.analysis.means import JACKKNIFE, stimulus_scores
+from heartfelt.analysis.prose import template_text
 from heartfelt.analysis.reliability import reliability
 from heartfelt.analysis.results import AnovaEffect, Ceilings, Outcome, PairDifference, Reliability
 from heartfelt.analysis.sensitivity import PolicySide, sensitivity, sensitivity_pairs
 from heartfelt.analysis.summary import SideCounts
-from heartfelt.analysis.verdict import _ceiling, _needed, fitness
+from heartfelt.analysis.verdict import _ceiling
 from heartfelt.failures import Failures
 from heartfelt.stats.estimate import Estimate
 from tests.analysis.made import answers, snapshot, stimuli
@@ -155,7 +157,7 @@ def missing_reliability(**known: object) -> Reliability:
 )
 def test_more_than_a_thousand_raters_are_not_named(between: tuple[int | None, int | None], words: str) -> None:
     trust = missing_reliability(raters_needed={"0.9": 12}, raters_needed_between={"0.9": between})
-    assert _needed(trust) == words
+    assert template_text("analysis/verdict", "needed", trust=trust) == words
 
 
 @pytest.mark.parametrize(("top", "words"), [(0.05, "valence r = .05"), (0.0499, "show no difference between stimuli")])
@@ -169,7 +171,7 @@ def test_a_ceiling_below_a_twentieth_is_none(top: float, words: str) -> None:
 
 def test_where_no_number_of_raters_suffices_none_is_named() -> None:
     trust = missing_reliability(raters_needed={"0.9": None}, raters_needed_between={"0.9": (8, 20)})
-    assert _needed(trust) == ""
+    assert template_text("analysis/verdict", "needed", trust=trust) == ""
 
 
 def test_figures_of_effects_name_what_was_measured() -> None:

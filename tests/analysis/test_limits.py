@@ -16,6 +16,7 @@ from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.analysis import quadrants as chance_module
 from heartfelt.analysis.agreement import share_of
 from heartfelt.analysis.counts import CONFIDENCE, checks
+from heartfelt.analysis.highlights import fitness
 from heartfelt.analysis.live import LiveSystemMean, MeanVarianceParts, ratings_needed
 from heartfelt.analysis.material import prepare
 from heartfelt.analysis.means import stimulus_scores
@@ -36,7 +37,6 @@ from heartfelt.analysis.two_way import (
     p_value,
     slope_changes,
 )
-from heartfelt.analysis.verdict import fitness
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate

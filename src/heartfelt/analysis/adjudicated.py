@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,16 +80,22 @@ def adjudicated_items(snapshot: Snapshot) -> Adjudicated | None:
         return None
     asked_ids = {question.id for question in snapshot.study.asked}
     items = [_read(row, snapshot.study) for row in table.iter_rows(named=True) if row["question"] in asked_ids]
-    rows = []
-    for question in dict.fromkeys(question.id for question in snapshot.study.asked):
-        of_question = [item for item in items if item.question == question]
-        rules = dict.fromkeys(rule for item in of_question for rule in item.rules)
-        for rule in (ANY_RULE, *(rules if len(rules) > 1 else ())) if of_question else ():
-            chosen = [item for item in of_question if rule == ANY_RULE or rule in item.rules]
-            rows.append(_question(question, rule, chosen, snapshot.study.scale_of(question)))
+    asked = dict.fromkeys(question.id for question in snapshot.study.asked)
+    rows = [row for question in asked for row in _by_rule(question, items, snapshot.study.scale_of(question))]
     people = table["by"].n_unique() if "by" in table.columns else 0
     revised = int((table["decisions"] > 1).sum()) if "decisions" in table.columns else 0
     return Adjudicated(len(items), people, revised, tuple(rows))
+
+
+def _by_rule(question: str, items: Sequence[_Decided], scale: Scale) -> Iterator[AdjudicatedQuestion]:
+    """The decided items of a question together, and by rule where several selected them."""
+    of_question = [item for item in items if item.question == question]
+    if not of_question:
+        return
+    yield _question(question, ANY_RULE, of_question, scale)
+    rules = dict.fromkeys(rule for item in of_question for rule in item.rules)
+    for rule in rules if len(rules) > 1 else ():
+        yield _question(question, rule, [item for item in of_question if rule in item.rules], scale)
 
 
 def _read(row: dict[str, object], study: Study) -> _Decided:

@@ -60,19 +60,7 @@ def agreement(
     for question in material.pools if pooled else material.questions:
         if not question.categorical:
             continue
-        if not material.many or pooled:
-            figures = _full(question, material)
-        elif question.ratings.height:
-            triples = question.triples_if_known
-            exact, left_one_out = exact_agreement(*triples), leave_one_out(*triples)
-            figures = Agreement(
-                fleiss_kappa=fleiss_kappa(*triples),
-                exact_agreement=exact.unanimous,
-                leave_one_out=left_one_out.accuracy,
-            )
-        else:
-            gone = Estimate.missing(question.why_no_raters or question.why_empty)
-            figures = Agreement(fleiss_kappa=gone, exact_agreement=gone, leave_one_out=gone)
+        figures = _brief(question) if material.many and not pooled else _full(question, material)
         question_ids = question.members if pooled else [question.id]
         labels = material.labels.table.filter(pl.col("question").is_in(question_ids))
         trust = reliability.get(question.id)
@@ -86,6 +74,19 @@ def agreement(
             n_tied=labels.filter(pl.col("why_missing") == TIED).height,
         )
     return out or None
+
+
+def _brief(question: QuestionData) -> Agreement:
+    """The first three coefficients, for each of very many questions."""
+    if not question.ratings.height:
+        gone = Estimate.missing(question.why_no_raters or question.why_empty)
+        return Agreement(fleiss_kappa=gone, exact_agreement=gone, leave_one_out=gone)
+    triples = question.triples_if_known
+    return Agreement(
+        fleiss_kappa=fleiss_kappa(*triples),
+        exact_agreement=exact_agreement(*triples).unanimous,
+        leave_one_out=leave_one_out(*triples).accuracy,
+    )
 
 
 def _full(question: QuestionData, material: AnalysisData) -> Agreement:
@@ -187,14 +188,7 @@ def _coefficients(
 
 def _priors(question: QuestionData, material: AnalysisData) -> dict[str, Prior]:
     """What the items were chosen to show: the code of a category, or present and absent."""
-    items = material.snapshot.table("items")
-    if not {"intended", "intended_present"} & set(items.columns) or not items.height:
-        return {}
-    if question.members:
-        items = items.with_columns(pl.concat_str("stimulus", "question", separator="\x1f").alias("item"))
-    else:
-        items = items.filter(pl.col("question") == question.id).with_columns(pl.col("stimulus").alias("item"))
-    items = items.join(question.items.select("item"), on="item", how="semi", maintain_order="left")
+    items = _items_of(question, material.snapshot.table("items"))
     out: dict[str, Prior] = {}
     codes = {word: code for code, word in question.categories.items()}
     if "intended" in items.columns:
@@ -207,6 +201,17 @@ def _priors(question: QuestionData, material: AnalysisData) -> dict[str, Prior]:
             low, high = sorted(question.categories)
             out["all"] = {item: high if value else low for item, value in out["present"].items()}
     return {name: prior for name, prior in out.items() if prior}
+
+
+def _items_of(question: QuestionData, items: pl.DataFrame) -> pl.DataFrame:
+    """The rows about the items of a question, or of the questions of a pool; no rows where nothing was intended."""
+    if not {"intended", "intended_present"} & set(items.columns) or not items.height:
+        return pl.DataFrame(schema={"item": pl.String})
+    if question.members:
+        items = items.with_columns(pl.concat_str("stimulus", "question", separator="\x1f").alias("item"))
+    else:
+        items = items.filter(pl.col("question") == question.id).with_columns(pl.col("stimulus").alias("item"))
+    return items.join(question.items.select("item"), on="item", how="semi", maintain_order="left")
 
 
 def breakdown(material: AnalysisData) -> dict[str, tuple[BreakdownRow, ...]] | None:
@@ -239,6 +244,17 @@ def _items(material: AnalysisData) -> pl.DataFrame | None:
         keys = ["stimulus", "question"]
         table = table.join(listed, on=keys, how="left", maintain_order="left", suffix="_item")
     about = {question.id: question.about for question in material.study.asked if question.id in by_id}
+    matches = pl.lit(None, pl.Boolean)
+    if "intended" in table.columns:
+        matches = pl.col("answer") == pl.col("intended").cast(pl.String)
+    elif "intended_present" in table.columns:
+        matches = pl.col("present") == pl.col("intended_present")
+    further = [name for name in listed.columns if name in table.columns]
+    return table.with_columns(matches.alias("matches"), *_fact_columns(about, further))
+
+
+def _fact_columns(about: Mapping[str, Mapping[str, str]], further: list[str]) -> list[pl.Expr]:
+    """The facts about each item: those of its question, ``further`` columns, and the question itself where there are several."""
     names = sorted({name for facts in about.values() for name in facts})
     columns = [
         pl.col("question")
@@ -246,16 +262,9 @@ def _items(material: AnalysisData) -> pl.DataFrame | None:
         .alias(f"fact {name}")
         for name in names
     ]
-    extra = [name for name in listed.columns if name not in _NOT_FACTS and name not in names]
-    columns += [pl.col(name).cast(pl.String).alias(f"fact {name}") for name in extra if name in table.columns]
-    if len(by_id) > 1:
-        columns.append(pl.col("question").alias("fact question"))
-    matches = pl.lit(None, pl.Boolean)
-    if "intended" in table.columns:
-        matches = pl.col("answer") == pl.col("intended").cast(pl.String)
-    elif "intended_present" in table.columns:
-        matches = pl.col("present") == pl.col("intended_present")
-    return table.with_columns(matches.alias("matches"), *columns)
+    extra = [name for name in further if name not in _NOT_FACTS and name not in names]
+    columns += [pl.col(name).cast(pl.String).alias(f"fact {name}") for name in extra]
+    return [*columns, pl.col("question").alias("fact question")] if len(about) > 1 else columns
 
 
 def _breakdown_row(value: str, items: pl.DataFrame) -> BreakdownRow:

@@ -156,23 +156,26 @@ def _places(
             question: scores[question].estimate((label == name).fill_null(value=False).to_numpy(), "value")
             for question, label in of_stimulus.items()
         }
-        shape = None
-        if len(axes) == 2 and points is not None:
-            of_category = points.filter(pl.col("category") == name)
-            cloud = ellipse(of_category["0"], of_category["1"])
-            gone = cloud.is_missing
-            shape = CategoryEllipse(
-                n_points=cloud.points,
-                semi_axes=None if gone else cloud.semi_axes,
-                angle=None if gone else cloud.angle,
-                area=cloud.area,
-                confidence=cloud.confidence,
-                why_missing=cloud.why_missing,
-            )
-        size = sum(1 for label in category.values() if label == name)
+        size = sum(label == name for label in category.values())
         if size:
+            mapped = len(axes) == 2 and points is not None
+            shape = _ellipse(points.filter(pl.col("category") == name)) if mapped and points is not None else None
             out.append(CategoryPlace(name, size, means, shape))
     return tuple(out)
+
+
+def _ellipse(points: pl.DataFrame) -> CategoryEllipse:
+    """The 95% ellipse of a category's stimuli on both axes."""
+    cloud = ellipse(points["0"], points["1"])
+    gone = cloud.is_missing
+    return CategoryEllipse(
+        n_points=cloud.points,
+        semi_axes=None if gone else cloud.semi_axes,
+        angle=None if gone else cloud.angle,
+        area=cloud.area,
+        confidence=cloud.confidence,
+        why_missing=cloud.why_missing,
+    )
 
 
 def _points(questions: list[QuestionData], labelled: pl.DataFrame) -> pl.DataFrame | None:
@@ -202,9 +205,7 @@ def _explained(question: QuestionData, labelled: pl.DataFrame) -> Explained:
 
 
 def _polarity(material: AnalysisData, question: QuestionData, axes: tuple[str, ...]) -> PolarityFit | str:
-    study = material.study
-    groups = {intent.id: SIDES.get((intent.group or "").casefold()) for intent in study.intents}
-    side = {code: groups[name] for code, name in question.categories.items() if groups.get(name) is not None}
+    study, side = material.study, _sides(material.study, question)
     if not {1, -1} <= set(side.values()):
         return "the study does not group its intents into positive and negative ones"
     valence = next((name for name in axes if "valence" in (study.question(name).axis, name)), None)
@@ -236,6 +237,13 @@ def _polarity(material: AnalysisData, question: QuestionData, axes: tuple[str, .
         share=_fit(question, fits),
         by_category={name: _fit(question, answers) for name, answers in by_name.items()},
     )
+
+
+def _sides(study: Study, question: QuestionData) -> dict[float, int]:
+    """The categories that the study groups into positive (1) and negative ones (-1), by code."""
+    groups = {intent.id: SIDES.get((intent.group or "").casefold()) for intent in study.intents}
+    sides = {code: groups.get(name) for code, name in question.categories.items()}
+    return {code: side for code, side in sides.items() if side is not None}
 
 
 def _fit(question: QuestionData, fits: pl.DataFrame) -> Estimate:

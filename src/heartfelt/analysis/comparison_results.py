@@ -16,6 +16,15 @@ from heartfelt.stats.comparison.consistency import RaterConsistency, Transitivit
 from heartfelt.stats.estimate import Estimate
 
 Answered: TypeAlias = Literal["choice", "preference", "rank", "best-worst", "abx", "mushra", "reference"]
+NOUNS: Mapping[Answered, str] = {
+    "choice": "comparison",
+    "preference": "graded comparison",
+    "rank": "ranking",
+    "best-worst": "best-worst answer",
+    "abx": "ABX answer",
+    "mushra": "MUSHRA trial",
+    "reference": "rating",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +199,21 @@ class ComparisonQuestion:
     reference: tuple[AgainstReference, ...] = field(default=(), metadata=OMIT)
     notes: tuple[str, ...] = field(default=(), metadata=OMIT)
     why_missing: str | None = field(default=None, metadata=OMIT)
+
+    @property
+    def noun(self) -> str:
+        """What one answer is called."""
+        return NOUNS[self.scale]
+
+    @property
+    def compared(self) -> str:
+        """What has strengths, in words."""
+        return "systems" if self.of == "system" else "stimuli"
+
+    @property
+    def best_first(self) -> tuple[AgainstReference, ...]:
+        """What was judged next to a reference, the highest mean first."""
+        return tuple(sorted(self.reference, key=lambda row: -(row.mean.value or 0.0)))
 
     @property
     def ranked(self) -> tuple[Contestant, ...]:

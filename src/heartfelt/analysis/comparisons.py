@@ -101,13 +101,7 @@ def _question(snapshot: Snapshot, question: str, contests: Sequence[Contest], br
             abx=_abx(rows.filter(pl.col("role") == "x"), snapshot),
         )
     if isinstance(scale, COMPARED):
-        of_question = [a_contest for a_contest in contests if a_contest.question == question]
-        if not contests:
-            levels: tuple[Of, ...] = ("system", "stimulus")
-            of_question = [
-                level_contest for of in levels if (level_contest := contest(snapshot, question, of)) is not None
-            ]
-        return _compared(question, scale, trials, raters, {a_contest.of: a_contest for a_contest in of_question}, brief)
+        return _compared(question, scale, trials, raters, _contests(snapshot, question, contests), brief)
     if study.sets is not None and study.sets.type == "reference":
         references = against_reference(rows, snapshot.stimuli, scale)
         return ComparisonQuestion(
@@ -117,6 +111,14 @@ def _question(snapshot: Snapshot, question: str, contests: Sequence[Contest], br
         result = mushra_result(rows, snapshot.stimuli, scale.bounds() or (0.0, 100.0))
         return ComparisonQuestion(question=question, scale="mushra", trials=trials, raters=raters, mushra=result)
     return None
+
+
+def _contests(snapshot: Snapshot, question: str, at_hand: Sequence[Contest]) -> dict[str, Contest]:
+    """The contests of systems and of stimuli in a question, fitted here where none are at hand."""
+    if at_hand:
+        return {fitted.of: fitted for fitted in at_hand if fitted.question == question}
+    levels: tuple[Of, ...] = ("system", "stimulus")
+    return {of: fitted for of in levels if (fitted := contest(snapshot, question, of)) is not None}
 
 
 # --- strengths --------------------------------------------------------------------------------------------------------
@@ -133,8 +135,13 @@ def _compared(
     main_contest = contests.get("system", by_stimulus)
     result = main_contest.result
     missing = [strength.why_missing for strength in result.strengths if strength.is_missing]
-    pairs = main_contest.pairs
+    pairs, size = main_contest.pairs, len(result.names)
     paired = isinstance(scale, Choice | Preference)
+    transitivity = concordance = None
+    if paired and size <= MOST_TRANSITIVE and not brief:
+        transitivity = stats.transitivity(pairs["first"], pairs["second"], pairs["value"], rater=rater_of(pairs))
+    if isinstance(scale, Ranking) and not brief:
+        concordance = stats.rank_concordance(*by_stimulus.rows.select("rater", "trial", "name", "value"))
     return ComparisonQuestion(
         question=question,
         scale=kind,
@@ -142,19 +149,15 @@ def _compared(
         raters=raters,
         of=main_contest.of,
         model=result.model if result.core else "",
-        contestants=_contestants(main_contest) if len(result.names) <= MOST_LISTED else (),
+        contestants=_contestants(main_contest) if size <= MOST_LISTED else (),
         why_no_strengths=missing[0] if missing and not result.core else None,
-        pairs=_pairs(main_contest) if len(result.names) <= MOST_PAIRED and not brief else (),
+        pairs=_pairs(main_contest) if size <= MOST_PAIRED and not brief else (),
         order=_order(pairs, result.order_effect) if paired and why_no_order(pairs) is None else None,
         tie=result.tie if result.model == "Davidson" else None,
-        transitivity=stats.transitivity(pairs["first"], pairs["second"], pairs["value"], rater=rater_of(pairs))
-        if paired and len(result.names) <= MOST_TRANSITIVE and not brief
-        else None,
+        transitivity=transitivity,
         consistency=_consistency(main_contest, raters),
         agreement=_agreement(by_stimulus) if paired else None,
-        concordance=stats.rank_concordance(*by_stimulus.rows.select("rater", "trial", "name", "value"))
-        if isinstance(scale, Ranking) and not brief
-        else None,
+        concordance=concordance,
         ceilings=_ceilings(by_stimulus, main_contest) if paired and not brief else {},
         notes=main_contest.notes,
     )
@@ -209,18 +212,8 @@ def _best_worst_scores(fitted_contest: Contest) -> Mapping[str, Estimate]:
 
 def _pairs(fitted_contest: Contest) -> tuple[ComparedPair, ...]:
     """Every two contestants that met or that both have a strength."""
-    result, table = fitted_contest.result, fitted_contest.pairs
+    result, met = fitted_contest.result, _met(fitted_contest)
     graded = isinstance(fitted_contest.scale, Preference)
-    turned = pl.col("first") > pl.col("second")
-    reversed_grade = -pl.col("grade") if graded else 1.0 - pl.col("value")
-    unit = unit_of(table)
-    met = table.select(
-        pl.min_horizontal("first", "second").alias("a"),
-        pl.max_horizontal("first", "second").alias("b"),
-        pl.when(turned).then(reversed_grade).otherwise(pl.col("grade" if graded else "value")).alias("value"),
-        pl.Series("rater", rater_of(table) if rater_of(table) is not None else range(table.height)),
-        pl.Series("unit", range(table.height) if unit is None else unit),
-    )
     by_pair = {(str(k[0]), str(k[1])): part for k, part in met.partition_by("a", "b", as_dict=True).items()}
     strong = sorted(str(result.names[index]) for index in result.core)
     wanted = sorted({*by_pair, *((a, b) for a in strong for b in strong if a < b)})
@@ -256,6 +249,21 @@ def _pairs(fitted_contest: Contest) -> tuple[ComparedPair, ...]:
             )
         )
     return tuple(out)
+
+
+def _met(fitted_contest: Contest) -> pl.DataFrame:
+    """``a, b, value, rater, unit``: every answer in favour of the contestant that sorts first."""
+    table, graded = fitted_contest.pairs, isinstance(fitted_contest.scale, Preference)
+    turned = pl.col("first") > pl.col("second")
+    reversed_grade = -pl.col("grade") if graded else 1.0 - pl.col("value")
+    rater, unit = rater_of(table), unit_of(table)
+    return table.select(
+        pl.min_horizontal("first", "second").alias("a"),
+        pl.max_horizontal("first", "second").alias("b"),
+        pl.when(turned).then(reversed_grade).otherwise(pl.col("grade" if graded else "value")).alias("value"),
+        pl.Series("rater", range(table.height) if rater is None else rater),
+        pl.Series("unit", range(table.height) if unit is None else unit),
+    )
 
 
 def _consistency(fitted_contest: Contest, raters: int) -> tuple[Any, ...]:

@@ -88,8 +88,9 @@ def outcome_column(frame: pl.DataFrame, outcome: Outcome) -> pl.Series:
 def models(question: QuestionData, covariates: Iterable[str] = ()) -> list[EffectsModel]:
     """The models that suit a question, given what is known of its stimuli."""
     varying = {name for name in ("system", "intent", "quadrant") if question.items[name].n_unique() > 1}
-    wanted: list[EffectsModel] = []
-    if question.referenced:
+    if "system" not in varying and "intent" in varying:
+        wanted = [EffectsModel("signed" if question.referenced else "value", ("intent",))]
+    elif question.referenced:
         wanted = [
             EffectsModel("signed", ("system", "intent")),
             EffectsModel("absolute", ("quadrant", "system")),
@@ -99,9 +100,7 @@ def models(question: QuestionData, covariates: Iterable[str] = ()) -> list[Effec
         if "quadrant" not in varying:
             wanted.append(EffectsModel("absolute", ("system", "intent")))
     else:
-        wanted.append(EffectsModel("value", ("system", "intent") if "intent" in varying else ("system",)))
-    if "system" not in varying and "intent" in varying:
-        wanted = [EffectsModel("signed" if question.referenced else "value", ("intent",))]
+        wanted = [EffectsModel("value", ("system", "intent") if "intent" in varying else ("system",))]
     fitting = [model for model in wanted if set(model.factors) <= varying]
     extra = tuple(covariates)
     return fitting + [replace(model, covariates=extra) for model in fitting if extra]
@@ -203,20 +202,30 @@ def pairwise(scores: Scores, covariates: Covariates, failures: Failures) -> tupl
         question = score.question
         if not question.numbers or not question.items.height:
             continue
+        for model in models(question, covariates):
+            rows += _model_pairs(question, model, covariates, failures)
         wanted: list[tuple[Outcome, str]] = [("value", "system")]
         if question.referenced:
             wanted = [("signed", "system"), ("absolute", "system"), ("absolute", "quadrant")]
-        for model in models(question, covariates):
-            if model.crossed or len(model.factors) + len(model.covariates) < 2:
-                continue
-            for factor in [factor for factor in model.factors if factor in COMPARED]:
-                where = f"pairs of {factor} in {name} ({model.outcome} ~ {model.formula})"
-                rows += failures.guard(where, [], _adjusted, question, model, factor, covariates)
         for outcome, factor in wanted:
             where = f"pairs of {factor} in {name} ({outcome})"
             rows += failures.guard(f"one-way {where}", [], _one_way, question, outcome, factor)
             rows += failures.guard(f"jackknife {where}", [], _jackknife, score, outcome, factor)
     return tuple(rows)
+
+
+def _model_pairs(
+    question: QuestionData, model: EffectsModel, covariates: Covariates, failures: Failures
+) -> list[PairDifference]:
+    """The pairs of a model's factors, each adjusted for its other terms; none where it has no other term."""
+    rows: list[PairDifference] = []
+    if model.crossed or len(model.factors) + len(model.covariates) < 2:
+        return rows
+    for factor in model.factors:
+        if factor in COMPARED:
+            where = f"pairs of {factor} in {question.id} ({model.outcome} ~ {model.formula})"
+            rows += failures.guard(where, [], _adjusted, question, model, factor, covariates)
+    return rows
 
 
 def model_pairs(pairs: Iterable[PairDifference] | None, effect: AnovaEffect) -> list[PairDifference]:

@@ -20,6 +20,11 @@ Information: TypeAlias = Literal["shown", "not shown", "unknown"]
 
 MOST_COVERED = 4
 NOTABLY_LOWER = 0.1
+LEAST_RELIABLE = 0.7
+SINGLE_ITEM_RELIABILITY = 0.9
+WIDEST = 0.5
+MOST_RATERS = 1000
+"""Larger numbers of raters per item are not named as a goal."""
 
 
 def covered(summary: Summary) -> tuple[list[str], list[str]]:
@@ -69,6 +74,18 @@ def single_rating(trust: Reliability) -> tuple[str, Estimate]:
 def mean_rating(trust: Reliability) -> Estimate:
     """The reliability of the mean of a stimulus's ratings."""
     return trust.icc1k if trust.icc2k.is_missing else trust.icc2k
+
+
+def fitness(labels: Estimate) -> str:
+    """What labels of such a reliability are good for."""
+    value, low, high = labels.value, labels.low, labels.high
+    if value is None or low is None or high is None or high - low > WIDEST:
+        return "too uncertain to judge"
+    if value >= SINGLE_ITEM_RELIABILITY:
+        return "reliable enough for single stimuli"
+    if value >= LEAST_RELIABLE:
+        return "reliable enough for groups of stimuli, not for single ones"
+    return "too unreliable for single stimuli"
 
 
 def if_careless(figure: Estimate) -> str:
@@ -128,14 +145,17 @@ def highest(row: RatingModelEffect) -> tuple[str, str] | None:
     mean_by_name = {name: float(mean) for name, mean in (row.means or {}).items() if not mean.is_missing}
     if len(mean_by_name) < 2:
         return None
-    return max(mean_by_name, key=lambda name: mean_by_name[name]), min(
-        mean_by_name, key=lambda name: mean_by_name[name]
-    )
+    return max(mean_by_name, key=mean_by_name.__getitem__), min(mean_by_name, key=mean_by_name.__getitem__)
+
+
+def is_significant(p: float | None) -> bool:
+    """Whether a test was made and is significant at .05."""
+    return p is not None and p < 0.05
 
 
 def differs(row: AnovaEffect | RatingModelEffect) -> bool:
     """Whether an effect is significant."""
-    return row.p is not None and row.p < 0.05
+    return is_significant(row.p)
 
 
 def f_test(row: AnovaEffect | RatingModelEffect) -> str:

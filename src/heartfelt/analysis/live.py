@@ -22,7 +22,7 @@ import polars as pl
 from heartfelt.analysis.attributes import field_agreement, field_answers, has_fields
 from heartfelt.analysis.categories import category_balance, is_categories
 from heartfelt.analysis.category_results import CategoryBalance, FieldAgreement
-from heartfelt.analysis.material import AnalysisData, prepare
+from heartfelt.analysis.material import AnalysisData, QuestionData, prepare
 from heartfelt.analysis.means import METHODS, stimulus_scores
 from heartfelt.analysis.reliability import NO_ORDER, intraclass_correlations, question_alpha
 from heartfelt.analysis.two_way import Changes, error_of, estimate
@@ -31,6 +31,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.verified import verified_rows
 from heartfelt.stats.estimate import Estimate
 
+ANSWER = ("rater", "stimulus", "question")
 POINTS = 12
 _NEEDED = "further ratings for the wanted half-width, from the parts of the variance"
 
@@ -61,46 +62,55 @@ class LiveReliability:
 
 def reliability_so_far(material: AnalysisData) -> list[LiveReliability]:
     """Every question, or every scale where there are many questions: alpha now and over time, and ICCs now."""
-    times = None
-    rated = material.snapshot.scan_ratings()
-    keys = ["rater", "stimulus", "question"]
+    rated, times = material.snapshot.scan_ratings(), None
     if "at" in rated.collect_schema().names():
-        times = rated.select(*keys, "at").group_by(keys).agg(pl.min("at")).collect()
+        times = rated.select(*ANSWER, "at").group_by(ANSWER).agg(pl.min("at")).collect()
     out = []
     for question in material.blocks:
-        ratings = question.ratings
-        if times is not None:
-            if "question" not in ratings.columns:
-                ratings = ratings.with_columns(pl.lit(question.id).alias("question"))
-            ratings = ratings.join(times, on=keys, how="left", maintain_order="left")
-            ratings = ratings.sort("at", nulls_last=True, maintain_order=True)
-        now, total = question_alpha(question, ratings), ratings.height
-        reason = NO_ORDER if not question.numbers else question.why_no_raters
-        if reason is not None:
-            single, averaged = Estimate.missing(reason, "ICC"), Estimate.missing(reason, "ICC of the mean")
-        else:
-            forms = intraclass_correlations(question, 0)
-            single = forms["icc1"] if forms["icc2"].is_missing else forms["icc2"]
-            averaged = forms["icc1k"] if forms["icc2k"].is_missing else forms["icc2k"]
-        # Alpha after each of a dozen growing numbers of ratings; the last is now.
-        steps = range(1, POINTS + 1) if total > 1 else ()
-        points = tuple(
-            ReliabilityStep(size, now if size == total else question_alpha(question, ratings.head(size)))
-            for size in sorted({max(2, round(total * step / POINTS)) for step in steps})
-        )
-        members = len(question.members) or 1
+        ratings = question.ratings if times is None else _in_order(question, times)
+        now = question_alpha(question, ratings)
+        single, averaged = _single_and_averaged(question)
         out.append(
             LiveReliability(
                 question=question.id,
-                questions=members,
+                questions=len(question.members) or 1,
                 level=question.level,
                 alpha=now,
                 icc=single,
                 icc_mean=averaged,
-                over_time=points,
+                over_time=_over_time(question, ratings, now),
             )
         )
     return out
+
+
+def _in_order(question: QuestionData, times: pl.DataFrame) -> pl.DataFrame:
+    """The ratings of a question in the order they were given."""
+    ratings = question.ratings
+    if "question" not in ratings.columns:
+        ratings = ratings.with_columns(pl.lit(question.id).alias("question"))
+    ratings = ratings.join(times, on=ANSWER, how="left", maintain_order="left")
+    return ratings.sort("at", nulls_last=True, maintain_order=True)
+
+
+def _single_and_averaged(question: QuestionData) -> tuple[Estimate, Estimate]:
+    """The ICC of one rating and that of the mean: two-way where it can be computed, else one-way."""
+    reason = question.why_no_raters if question.numbers else NO_ORDER
+    if reason is not None:
+        return Estimate.missing(reason, "ICC"), Estimate.missing(reason, "ICC of the mean")
+    forms = intraclass_correlations(question, 0)
+    single = forms["icc1"] if forms["icc2"].is_missing else forms["icc2"]
+    return single, forms["icc1k"] if forms["icc2k"].is_missing else forms["icc2k"]
+
+
+def _over_time(question: QuestionData, ratings: pl.DataFrame, now: Estimate) -> tuple[ReliabilityStep, ...]:
+    """Alpha after each of a dozen growing numbers of ratings; the last is now."""
+    total = ratings.height
+    steps = range(1, POINTS + 1) if total > 1 else ()
+    return tuple(
+        ReliabilityStep(size, now if size == total else question_alpha(question, ratings.head(size)))
+        for size in sorted({max(2, round(total * step / POINTS)) for step in steps})
+    )
 
 
 # --- systems ----------------------------------------------------------------------------------------------------------

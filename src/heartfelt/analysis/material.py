@@ -235,12 +235,7 @@ def find_plane(study: Study) -> QuestionPlane | str:
     if len(chosen) < 2:
         return "quadrants need two questions whose axes the intents have coordinates on"
     (across, (first, middle)), (up, (second, level)) = list(chosen.items())[:2]
-    side_of: dict[str, Side] = {}
-    for intent in study.intents:
-        if across in intent.reference and up in intent.reference:
-            x, y = intent.reference[across] - middle, intent.reference[up] - level
-            if x and y:
-                side_of[intent.id] = (1 if x > 0 else -1, 1 if y > 0 else -1)
+    side_of = _sides(study, (across, middle), (up, level))
     names = _quadrant_names(study, side_of, (across, up))
     return QuestionPlane(
         (first, second),
@@ -248,6 +243,17 @@ def find_plane(study: Study) -> QuestionPlane | str:
         {name: side for side, name in names.items()},
         {intent: names[side] for intent, side in side_of.items()},
     )
+
+
+def _sides(study: Study, across: tuple[str, float], up: tuple[str, float]) -> dict[str, Side]:
+    """The side of both midpoints that each intent is on; without those that have no reference or are on a midline."""
+    side_of: dict[str, Side] = {}
+    for intent in study.intents:
+        if across[0] in intent.reference and up[0] in intent.reference:
+            x, y = intent.reference[across[0]] - across[1], intent.reference[up[0]] - up[1]
+            if x and y:
+                side_of[intent.id] = (1 if x > 0 else -1, 1 if y > 0 else -1)
+    return side_of
 
 
 def _quadrant_names(study: Study, side_of: Mapping[str, Side], axes: tuple[str, str]) -> dict[Side, str]:

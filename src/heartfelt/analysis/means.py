@@ -20,8 +20,8 @@ is wider.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -170,40 +170,33 @@ def question_means(scores: Scores) -> tuple[QuestionMeans, ...]:
 
 def system_means(scores: Scores, pairs: Iterable[PairDifference]) -> tuple[SystemMeans, ...]:
     """Every system under every question, with its rank and its ties."""
-    out: list[SystemMeans] = []
     tests = [pair for pair in pairs if pair.method == JACKKNIFE and pair.factor == "system"]
-    for name, score in scores.items():
-        closest = score.question.referenced
-        ranked_by = "absolute deviation, smallest first" if closest else "mean, highest first"
-        rows = [
-            SystemMeans(
-                system=system,
-                question=name,
-                means=score.means(score.where("system", system)),
-                rank=None,
-                ranked_by=ranked_by,
-                tied_with=None,
-            )
-            for system in score.question.systems
-        ]
-        size = {
-            row.system: value if closest else -value
-            for row in rows
-            if (value := (row.means.absolute_deviation if closest else row.means.mean).value) is not None
-        }
-        rank_of = {system: rank for rank, system in enumerate(sorted(size, key=lambda s: (size[s], s)), 1)}
-        outcome = "absolute" if closest else "value"
-        tested = [pair for pair in tests if (pair.outcome, pair.deviation) == (name, outcome)]
-        tied: dict[str, set[str]] = {row.system: set() for row in rows}
-        for pair in tested:
-            if not pair.significant:
-                tied[pair.a].add(pair.b)
-                tied[pair.b].add(pair.a)
-        out += [
-            replace(row, rank=rank_of.get(row.system), tied_with=tuple(sorted(tied[row.system])) if tested else None)
-            for row in rows
-        ]
-    return tuple(out)
+    return tuple(row for name, score in scores.items() for row in _ranked_systems(name, score, tests))
+
+
+def _ranked_systems(question: str, score: StimulusScores, tests: Iterable[PairDifference]) -> Iterator[SystemMeans]:
+    """The systems under one question: the closest to its intents first where there are references, else the highest mean."""
+    closest = score.question.referenced
+    means = {system: score.means(score.where("system", system)) for system in score.question.systems}
+    size: dict[str, float] = {}
+    for system, figures in means.items():
+        value = (figures.absolute_deviation if closest else figures.mean).value
+        if value is not None:
+            size[system] = value if closest else -value
+    rank_of = {system: rank for rank, system in enumerate(sorted(size, key=lambda s: (size[s], s)), 1)}
+    key = (question, "absolute" if closest else "value")
+    tested = [pair for pair in tests if (pair.outcome, pair.deviation) == key]
+    tied = {frozenset((pair.a, pair.b)) for pair in tested if not pair.significant}
+    for system in means:
+        tied_with = tuple(sorted(peer for peer in means if frozenset((system, peer)) in tied))
+        yield SystemMeans(
+            system=system,
+            question=question,
+            means=means[system],
+            rank=rank_of.get(system),
+            ranked_by="absolute deviation, smallest first" if closest else "mean, highest first",
+            tied_with=tied_with if tested else None,
+        )
 
 
 def intent_means(scores: Scores) -> tuple[IntentMeans, ...]:

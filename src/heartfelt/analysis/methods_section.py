@@ -11,14 +11,14 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import polars as pl
 
 from heartfelt.analysis.arms import arms_text
 from heartfelt.analysis.methods_text import collected, instrument_words, method_words
-from heartfelt.analysis.prose import block_lines
+from heartfelt.analysis.prose import template_lines
 from heartfelt.analysis.summary import Analysis, Summary
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Scale, Study
@@ -31,9 +31,7 @@ from heartfelt.wording import listed, number, plural
 MOST_QUESTIONS = 12
 LIBRARIES = ("numpy", "scipy", "polars")
 NOUNS = {"audio": ("clip", "clips"), "speech": ("recording", "recordings"), "image": ("image", "images")}
-REFERENCES: dict[str, str] = tomllib.loads(
-    resources.files("heartfelt.analysis").joinpath("references.toml").read_text("utf-8")
-)
+REFERENCES: dict[str, str] = tomllib.loads(Path(__file__).with_name("references.toml").read_text("utf-8"))
 """The source of each method, by the words a methods section names it with."""
 
 
@@ -105,8 +103,8 @@ def measures(study: Study) -> list[str]:
     pooled = [(count, scale_words(study.scales[name])) for name, count in by_scale.items()]
     single = [(question, _line(question.text), scale_words(study.scale_of(question.id))) for question in study.asked]
     many = len(study.asked) > MOST_QUESTIONS
-    return block_lines(
-        "methods.txt.j2", "measures", judged=judged, questions=() if many else single, scales=pooled if many else ()
+    return template_lines(
+        "analysis/methods", "measures", judged=judged, questions=() if many else single, scales=pooled if many else ()
     )
 
 
@@ -177,7 +175,7 @@ def procedure(study: Study, *, collected_here: bool = True) -> list[str]:
         source = " ".join(study.credit.split()).rstrip(".") if study.credit else ""
         return [f"The ratings were collected elsewhere; the source describes how ({source})."] if source else []
     probes = list(dict.fromkeys(words for probe in study.probes if (words := PROBES.get(type(probe)))))
-    return block_lines("methods.txt.j2", "procedure", study=study, probes=probes)
+    return template_lines("analysis/methods", "procedure", study=study, probes=probes)
 
 
 PROBES: Mapping[type, str] = {

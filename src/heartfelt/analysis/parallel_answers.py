@@ -45,20 +45,25 @@ def parallel_answers(snapshot: Snapshot, raters: Sequence[str]) -> ParallelAnswe
     every = [trial for name in shown for trial in trials[name]]
     questions = [q.id for q in snapshot.study.asked if any(q.id in trial.answers for trial in every)]
     answers = {name: _matrix(snapshot, trials[name], questions, every) for name in shown}
-    # A column is a trial of the first rater, or the n-th of the trials that another has before it.
-    lines: list[dict[tuple[int, float], PresentedTrial]] = []
-    for name in shown:
-        line, at, waiting = {}, 0, 0
-        for shown_index, other_index in _align(answers[shown[0]], answers[name]):
-            if shown_index is not None:
-                at, waiting = shown_index + 1, 0
-            if other_index is not None:
-                line[(at, waiting) if shown_index is None else (shown_index, math.inf)] = trials[name][other_index]
-                waiting += shown_index is None
-        lines.append(line)
+    lines = [_line(_align(answers[shown[0]], answers[name]), trials[name]) for name in shown]
     columns = sorted({column for line in lines for column in line})
     aligned = tuple(tuple(line.get(column) for column in columns) for line in lines)
     return ParallelAnswers(tuple(shown), tuple(questions), aligned, len(raters) - len(shown))
+
+
+def _line(
+    steps: Sequence[tuple[int | None, int | None]], trials: Sequence[PresentedTrial]
+) -> dict[tuple[int, float], PresentedTrial]:
+    """A rater's trials by column: that of a trial of the first rater, or the n-th of those that come before it."""
+    line: dict[tuple[int, float], PresentedTrial] = {}
+    at, waiting = 0, 0
+    for first_index, index in steps:
+        if first_index is not None:
+            at, waiting = first_index + 1, 0
+        if index is not None:
+            line[(at, waiting) if first_index is None else (first_index, math.inf)] = trials[index]
+            waiting += first_index is None
+    return line
 
 
 def _trials(snapshot: Snapshot, raters: Sequence[str]) -> dict[str, list[PresentedTrial]]:

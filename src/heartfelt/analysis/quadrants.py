@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -30,7 +31,7 @@ from heartfelt.analysis.results import (
     QuadrantMeans,
     QuadrantResults,
 )
-from heartfelt.analysis.two_way import Bools, Matrix, estimate, mean_changes, stimuli_of
+from heartfelt.analysis.two_way import Bools, Matrix, Stimuli, estimate, mean_changes, stimuli_of
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.geometry import ellipse, overlap
 from heartfelt.stats.triples import Floats, Ints, code
@@ -52,30 +53,13 @@ def quadrants(material: AnalysisData, scores: Scores, seed: int) -> QuadrantResu
     axes = [question for name in plane.axes for question in material.questions if question.id == name]
     reason = axes[0].why_no_raters or axes[1].why_no_raters
     data = stimuli_of(items, [question.ratings for question in axes], ["x", "y"], reason)
-    columns = (*plane.names, MIDLINE)
     intended = np.array([plane.names.index(name) for name in items["quadrant"]], dtype=np.int64)
-    perceived = [columns[index] for index in _perceived(data.mean, plane)]
-    system = items["system"].to_list()
-
-    def hit_rate(chosen: Bools) -> Estimate:
-        def hits(mean: Matrix, at: Ints) -> Floats:
-            return np.asarray(_perceived(mean, plane) == intended[at], dtype=np.float64)
-
-        return estimate(mean_changes(data, chosen, hits), HIT, "share")
-
-    def chance(chosen: Bools) -> ChanceTest | None:
-        at = np.flatnonzero(chosen).tolist()
-        return chance_of_hits(
-            [columns[intended[k]] for k in at],
-            [None if perceived[k] == MIDLINE else perceived[k] for k in at],
-            [system[k] for k in at],
-            seed,
-        )
-
-    everything = np.ones(len(system), dtype=np.bool_)
+    landed = _Landed(plane, data, intended, items["system"].to_list(), seed)
+    everything = np.ones(items.height, dtype=np.bool_)
     of_system = {
         name: (items["system"] == name).fill_null(False).to_numpy()
-        for name in sorted({name for name in system if name})
+        for name in items["system"].drop_nulls().unique().sort().to_list()
+        if name
     }
     rows = _by_quadrant(scores, plane)
     return QuadrantResults(
@@ -85,13 +69,54 @@ def quadrants(material: AnalysisData, scores: Scores, seed: int) -> QuadrantResu
         of_intent=plane.of_intent,
         by_quadrant=tuple(row for row in rows if row.system == ALL),
         by_system_quadrant=tuple(row for row in rows if row.system != ALL),
-        confusion=confusion(plane.names, columns, [(columns[a], b) for a, b in zip(intended, perceived, strict=True)]),
-        hit_rate=hit_rate(everything),
-        hit_rate_by_chance=chance(everything),
-        hit_rate_by_system={name: hit_rate(chosen) for name, chosen in of_system.items()},
-        hit_rate_by_system_by_chance={name: chance(chosen) for name, chosen in of_system.items()},
-        hit_rate_by_quadrant={name: hit_rate(intended == index) for index, name in enumerate(plane.names)},
+        confusion=landed.confusion(),
+        hit_rate=landed.hit_rate(everything),
+        hit_rate_by_chance=landed.chance(everything),
+        hit_rate_by_system={name: landed.hit_rate(chosen) for name, chosen in of_system.items()},
+        hit_rate_by_system_by_chance={name: landed.chance(chosen) for name, chosen in of_system.items()},
+        hit_rate_by_quadrant={name: landed.hit_rate(intended == index) for index, name in enumerate(plane.names)},
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Landed:
+    """Where stimuli were meant to be on the plane, as places among its quadrants, and where they were perceived."""
+
+    plane: QuestionPlane
+    data: Stimuli
+    intended: Ints
+    system: Sequence[str | None]
+    seed: int
+
+    @property
+    def perceived(self) -> list[str]:
+        """The quadrant of every stimulus's mean ratings, or the midline."""
+        columns = (*self.plane.names, MIDLINE)
+        return [columns[index] for index in _perceived(self.data.mean, self.plane)]
+
+    def confusion(self) -> ConfusionTable:
+        """Intended against perceived."""
+        names = self.plane.names
+        pairs = [(names[a], b) for a, b in zip(self.intended, self.perceived, strict=True)]
+        return confusion(names, (*names, MIDLINE), pairs)
+
+    def hit_rate(self, chosen: Bools) -> Estimate:
+        """The share of the chosen stimuli that are perceived as intended."""
+
+        def hits(mean: Matrix, at: Ints) -> Floats:
+            return np.asarray(_perceived(mean, self.plane) == self.intended[at], dtype=np.float64)
+
+        return estimate(mean_changes(self.data, chosen, hits), HIT, "share")
+
+    def chance(self, chosen: Bools) -> ChanceTest | None:
+        """Chance for the chosen stimuli."""
+        at, perceived = np.flatnonzero(chosen).tolist(), self.perceived
+        return chance_of_hits(
+            [self.plane.names[self.intended[k]] for k in at],
+            [None if perceived[k] == MIDLINE else perceived[k] for k in at],
+            [self.system[k] for k in at],
+            self.seed,
+        )
 
 
 def _by_quadrant(scores: Scores, plane: QuestionPlane) -> list[QuadrantMeans]:

@@ -22,7 +22,6 @@ from heartfelt.stats.aggregate import p910
 from heartfelt.wording import percent
 
 FIGURES = ("mean", "sd", "bias", "inconsistency", "agreement")
-PARALLEL = ("rater", "other", "trials", "correlation", "equal", "expected_equal", "p_adjusted")
 MOST_COLUMNS = 6
 MOST_RANKED = 25
 
@@ -33,25 +32,12 @@ def screening(panel: Panel, default: Panel, why_missing: str | None) -> Screenin
     judged_raters = set(judged["rater"].to_list())
     left_out = default.ledger.select("rater", "rule", "reason", "statistic", "value", "threshold")
     ranked = panel.ranking.filter(pl.col("score") > 0).head(MOST_RANKED)
-    copies = panel.pairs.filter("copies").sort("equal", "rater", "other", descending=[True, False, False])
     return Screening(
         policy=panel.policy,
         flagged={rater: tuple(reasons) for rater, reasons in panel.flagged().items()},
         flagged_by_standards={rater: tuple(reasons) for rater, reasons in panel.flagged_by_standards().items()},
         collusion=tuple(tuple(group) for group in panel.groups),
-        parallel=tuple(
-            ParallelPair(
-                raters=(rater, other_rater),
-                positions=trials,
-                correlation=correlation,
-                share=equal,
-                expected_share=expected_equal,
-                p=p_adjusted,
-            )
-            for rater, other_rater, trials, correlation, equal, expected_equal, p_adjusted in copies.select(
-                PARALLEL
-            ).iter_rows()
-        ),
+        parallel=_parallel(panel),
         not_judged=tuple(name for name in panel.view.raters if name not in judged_raters) if panel.flags.height else (),
         dropped=tuple(panel.dropped),
         dropped_by_default=tuple(default.dropped),
@@ -63,6 +49,22 @@ def screening(panel: Panel, default: Panel, why_missing: str | None) -> Screenin
         ),
         notes=(*panel.notes, *(note for note in default.notes if note not in panel.notes)),
         why_missing=why_missing,
+    )
+
+
+def _parallel(panel: Panel) -> tuple[ParallelPair, ...]:
+    """The pairs of raters whose answers run in parallel, the most alike first."""
+    copies = panel.pairs.filter("copies").sort("equal", "rater", "other", descending=[True, False, False])
+    return tuple(
+        ParallelPair(
+            raters=(row["rater"], row["other"]),
+            positions=row["trials"],
+            correlation=row["correlation"],
+            share=row["equal"],
+            expected_share=row["expected_equal"],
+            p=row["p_adjusted"],
+        )
+        for row in copies.iter_rows(named=True)
     )
 
 
@@ -79,34 +81,17 @@ def parallel_words(pairs: Sequence[ParallelPair]) -> str:
 
 def raters_table(material: AnalysisData, panel: Panel) -> pl.DataFrame:
     """One row per rater of the whole snapshot; figures from the material analysed, empty for raters left out."""
-    rated = [q for q in material.blocks if q.ratings.height and q.ratings["known"].any()]
-    parts = [_figures(question) for question in rated]
+    parts = {q.id: _figures(q) for q in material.blocks if q.ratings.height and q.ratings["known"].any()}
     schema = {"rater": pl.String, "n": pl.Int64} | dict.fromkeys(FIGURES, pl.Float64)
     n = pl.col("n")
     weighted = [((pl.col(name) * n).sum() / n.filter(pl.col(name).is_not_null()).sum()).alias(name) for name in FIGURES]
-    together = pl.concat([pl.DataFrame(schema=schema), *parts])
+    together = pl.concat([pl.DataFrame(schema=schema), *parts.values()])
     overall = together.group_by("rater", maintain_order=True).agg(pl.sum("n"), *weighted)
     tables = [overall.with_columns(pl.col(FIGURES).fill_nan(None), n.cast(pl.Int64))]
     if 1 < len(material.questions) <= MOST_COLUMNS:
-        for question, part in zip(rated, parts, strict=True):
-            tables.append(part.rename({name: f"{name}_{question.id}" for name in ("n", *FIGURES)}))
-    flags = panel.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null())
-    rule, controlled = pl.col("rule"), pl.col("error_controlled")
-    tables.append(
-        flags.group_by("rater", maintain_order=True).agg(
-            rule.filter(controlled).unique(maintain_order=True).str.join("; ").alias("flags"),
-            rule.filter(~controlled).unique(maintain_order=True).str.join("; ").alias("flags_by_standards"),
-            pl.col("words").str.join(" ").alias("words"),
-        )
-    )
-    missing = panel.not_judged().filter(pl.col("rater").is_not_null())
-    reasons = pl.format("{}: {}", "rule", "why_missing").str.join("; ").alias("not_judged")
-    tables.append(missing.group_by("rater", maintain_order=True).agg(reasons))
-    tables.append(
-        panel.ranking.select(
-            "rater", pl.col("rank").alias("carelessness_rank"), pl.col("score").alias("carelessness_score")
-        )
-    )
+        for question, part in parts.items():
+            tables.append(part.rename({name: f"{name}_{question}" for name in ("n", *FIGURES)}))
+    tables += _screened(panel)
     if not material.questions:
         tables[0] = _trials(material).join(tables[0].drop("n"), on="rater", how="left", maintain_order="left")
     tables += _verified(panel)
@@ -120,6 +105,23 @@ def raters_table(material: AnalysisData, panel: Panel) -> pl.DataFrame:
         pl.col("rater").replace_strict(groups, default=None, return_dtype=pl.Int64).alias("parallel_group"),
         (~pl.col("rater").is_in(list(panel.dropped))).alias("kept"),
     )
+
+
+def _screened(panel: Panel) -> list[pl.DataFrame]:
+    """By which rules each rater is flagged, which could not judge them, and their place in the order of carelessness."""
+    flags = panel.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null())
+    rule, controlled = pl.col("rule"), pl.col("error_controlled")
+    missing = panel.not_judged().filter(pl.col("rater").is_not_null())
+    reasons = pl.format("{}: {}", "rule", "why_missing").str.join("; ").alias("not_judged")
+    return [
+        flags.group_by("rater", maintain_order=True).agg(
+            rule.filter(controlled).unique(maintain_order=True).str.join("; ").alias("flags"),
+            rule.filter(~controlled).unique(maintain_order=True).str.join("; ").alias("flags_by_standards"),
+            pl.col("words").str.join(" ").alias("words"),
+        ),
+        missing.group_by("rater", maintain_order=True).agg(reasons),
+        panel.ranking.select("rater", carelessness_rank="rank", carelessness_score="score"),
+    ]
 
 
 def _verified(panel: Panel) -> list[pl.DataFrame]:

@@ -18,6 +18,7 @@ significant after Holm's correction over the pairs, from the same model.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -123,19 +124,9 @@ def _fitted(
     fixed = {name: frame[name] for name in model.factors}
     if any(column.n_unique() > MOST_LEVELS for column in fixed.values()):
         return f"more than {MOST_LEVELS} levels"
-    random = {"rater": frame["rater"], "stimulus": frame["item"]}
-    of = "system" if "system" in fixed else None
-    taste = tastes(frame) if of else None
-    why_no_tastes = taste if isinstance(taste, str) else None
-    fitted: MixedResult | None = None
-    if isinstance(taste, pl.Series):
-        fitted = mixed_model(frame["outcome"], fixed, {**random, TASTE: taste}, means_of=of, most_work=MOST_WORK)
-        if fitted.why_missing and not fitted.why_missing.startswith(TOO_LARGE):
-            why_no_tastes, fitted = fitted.why_missing, None
-    if fitted is None:
-        fitted = mixed_model(frame["outcome"], fixed, random, means_of=of, most_work=MOST_WORK)
-    if fitted.why_missing and fitted.why_missing.startswith(TOO_LARGE) and score is not None and of:
-        return _by_jackknife(question, model, score, fitted.why_missing)
+    fitted, why_no_tastes = _with_tastes(frame, fixed)
+    if _too_large(fitted) and score is not None and "system" in fixed:
+        return _by_jackknife(question, model, score, fitted.why_missing or "")
     formula = f"{model.formula}{RANDOM_TASTES if TASTE in fitted.variances else RANDOM}"
     effects = tuple(
         RatingModelEffect(
@@ -176,6 +167,26 @@ def _fitted(
     )
     equivalence = () if smallest_effect is None else _equivalence(question.id, fitted.pairs, smallest_effect)
     return RatingModels(effects=effects, pairs=pairs, equivalence=equivalence)
+
+
+def _with_tastes(frame: pl.DataFrame, fixed: Mapping[str, pl.Series]) -> tuple[MixedResult, str | None]:
+    """The model with tastes where they can be told apart; else the model without them, and why."""
+    random = {"rater": frame["rater"], "stimulus": frame["item"]}
+    of = "system" if "system" in fixed else None
+    reason = None
+    if of is not None:
+        taste = tastes(frame)
+        reason = taste if isinstance(taste, str) else None
+        if isinstance(taste, pl.Series):
+            fitted = mixed_model(frame["outcome"], fixed, {**random, TASTE: taste}, means_of=of, most_work=MOST_WORK)
+            if not fitted.why_missing or _too_large(fitted):
+                return fitted, None
+            reason = fitted.why_missing
+    return mixed_model(frame["outcome"], fixed, random, means_of=of, most_work=MOST_WORK), reason
+
+
+def _too_large(fitted: MixedResult) -> bool:
+    return (fitted.why_missing or "").startswith(TOO_LARGE)
 
 
 def _by_jackknife(

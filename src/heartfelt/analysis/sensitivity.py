@@ -95,12 +95,7 @@ def _figures(side: PolicySide) -> dict[Key, Estimate | float | None]:
             if not coefficient.is_missing:
                 out[name, question, None, None] = coefficient
         out["ceiling", question, None, None] = trust.ceiling.correlation
-    for row in side.anova:
-        measure = "mean rating" if row.deviation == "value" else f"{row.deviation} deviation"
-        words = f"{row.effect} on {measure} ({row.model})"
-        of = (row.outcome, row.effect, f"{row.deviation} ~ {row.model}")
-        out[f"F of {words}", *of] = row.f
-        out[f"eta squared of {words}", *of] = row.eta_squared
+    out |= _effect_figures(side)
     for system in side.systems:
         means = system.means
         for words, figure in (
@@ -116,6 +111,18 @@ def _figures(side: PolicySide) -> dict[Key, Estimate | float | None]:
         out[f"strength of {name}", question, name, None] = strength
     if side.quadrants is not None:
         out["quadrant hit rate", None, None, None] = side.quadrants.hit_rate
+    return out
+
+
+def _effect_figures(side: PolicySide) -> dict[Key, Estimate | float | None]:
+    """The tests and the sizes of effects."""
+    out: dict[Key, Estimate | float | None] = {}
+    for row in side.anova:
+        measure = "mean rating" if row.deviation == "value" else f"{row.deviation} deviation"
+        words = f"{row.effect} on {measure} ({row.model})"
+        of = (row.outcome, row.effect, f"{row.deviation} ~ {row.model}")
+        out[f"F of {words}", *of] = row.f
+        out[f"eta squared of {words}", *of] = row.eta_squared
     return out
 
 

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from heartfelt.analysis.effects import model_pairs
 from heartfelt.analysis.highlights import (
     covered,
     differs,
-    f_test,
     held_constant,
-    highest,
+    is_significant,
     main_effects,
     rating_tests,
     system_effects,
 )
 from heartfelt.analysis.means import JACKKNIFE
 from heartfelt.analysis.ordinal_check import sentence as ordinal_sentence
-from heartfelt.analysis.results import ALL, AnovaEffect, ChanceTest, RatingModelEffect
+from heartfelt.analysis.prose import template_lines, template_text
+from heartfelt.analysis.results import ALL, AnovaEffect, PairDifference, RatingModelEffect, SystemEquivalence
 from heartfelt.analysis.summary import SensitivityPairs, Summary
 from heartfelt.stats.inference.mixed import TUKEY
-from heartfelt.wording import interval, listed, number, p_value, percent, percent_interval, plural, sentence, share
+from heartfelt.wording import listed, number
 
+TEMPLATE = "analysis/verdict_systems"
 MOST_SHOWN = 4
-ENDS = ("highest", "lowest")
+GAMES_HOWELL = "Games-Howell"
 
 
 def sentences(summary: Summary) -> Iterator[str]:
@@ -40,79 +41,56 @@ def _differences(summary: Summary) -> Iterator[str]:
         row, test = effects.get(name), tests.get(name)
         if test is not None:
             yield _tested(summary, test, row)
-        elif row is not None and differs(row):
-            text = f"Systems differ in {name} ({_what(row)}; raters unknown): {f_test(row)}."
-            yield " ".join(filter(None, [text, _pairs(summary, row), sentence([_other_raters(summary, row)])]))
         elif row is not None:
-            yield f"No difference between systems is shown in {name} ({_what(row)}): {f_test(row)}."
-    other_effects = [effects[name] for name in other_questions if name in effects]
-    if other_effects:
-        differ = [row.outcome for row in other_effects if differs(tests.get(row.outcome, row))]
-        sizes = [row.eta_squared for row in other_effects if row.eta_squared is not None]
-        text = f"Of the other {plural(len(other_effects), 'question')}, systems differ in {len(differ)}"
-        text += f" (p < .05 each, not corrected){': ' + listed(differ, 6) if differ else ''}"
-        if sizes:
-            text += f"; eta squared runs from {share(min(sizes), 3)} to {share(max(sizes), 3)}"
-        yield f"{text}."
-
-
-def _what(row: AnovaEffect | RatingModelEffect) -> str:
-    return "mean" if row.deviation == "value" else "signed deviation"
+            pairs, other_raters = _pairs(summary, row), _other_raters(summary, row)
+            yield from template_lines(TEMPLATE, "untested", row=row, pairs=pairs, other_raters=other_raters)
+    others = [effects[name] for name in other_questions if name in effects]
+    if others:
+        yield from template_lines(
+            TEMPLATE,
+            "other_questions",
+            total=len(others),
+            differing=[row.outcome for row in others if differs(tests.get(row.outcome, row))],
+            sizes=[row.eta_squared for row in others if row.eta_squared is not None],
+        )
 
 
 def _tested(summary: Summary, test: RatingModelEffect, row: AnovaEffect | None) -> str:
     """The test in the model of the ratings, who is highest, which pairs differ, and the same for these raters alone."""
-    ends, means = highest(test), test.means or {}
-    order = ""
-    if ends and differs(test):
-        top, bottom = (f"{name} {word} ({number(means[name].value, 2)})" for name, word in zip(ends, ENDS, strict=True))
-        order = f" {top}, {bottom}."
-    if differs(test):
-        parts = [f"Systems differ in {test.outcome} ({_what(test)}): {f_test(test)}, {_samples(test)}.{order}"]
-    else:
-        parts = [
-            f"No difference between systems is shown in {test.outcome} ({_what(test)}): {f_test(test)}, {_samples(test)}."
-        ]
-    if test.why_no_tastes:
-        parts.append(f"Raters' tastes for systems are not in the model: {test.why_no_tastes}.")
-    if differs(test):
-        parts.append(_model_pairs(summary, test, row))
-    if row is not None and (differs(row) or differs(test)):
-        parts.append(_these_raters(summary, row))
-    return " ".join(filter(None, parts))
+    alone = row is not None and (differs(row) or differs(test))
+    return template_text(
+        TEMPLATE,
+        "tested",
+        test=test,
+        pairs=_model_pairs(summary, test, row) if differs(test) else "",
+        these_raters=_these_raters(summary, row) if row is not None and alone else "",
+    )
 
 
-def _samples(test: RatingModelEffect) -> str:
-    """What the test takes as samples."""
-    if test.why_no_tastes:
-        return "with raters and stimuli as samples"
-    return "with raters, stimuli and raters' tastes for systems as samples"
+def _count(differing: int, pairs: int) -> str:
+    """``1 of 3 pairs differs``."""
+    return template_text(TEMPLATE, "count", differing=differing, pairs=pairs)
+
+
+def _differing(pairs: Sequence[PairDifference]) -> dict[str, int]:
+    """How many pairs have a test, and how many of these differ."""
+    tested = [pair for pair in pairs if pair.p is not None]
+    return {"tested": len(tested), "differing": sum(bool(pair.significant) for pair in tested)}
+
+
+def _unequal_spread(row: AnovaEffect | None) -> bool:
+    return row is not None and is_significant(row.unequal_spread)
 
 
 def _model_pairs(summary: Summary, test: RatingModelEffect, row: AnovaEffect | None) -> str:
     """How many pairs differ: by the model, or, where systems differ in spread, each pair with its own variance."""
-    of_outcome = [
-        pair
-        for pair in summary.pairwise or ()
-        if (pair.outcome, pair.deviation, pair.factor) == (test.outcome, test.deviation, "system")
-    ]
-    unequal = row is not None and row.unequal_spread is not None and row.unequal_spread < 0.05
-    wanted = [pair for pair in of_outcome if pair.method == (JACKKNIFE if unequal else TUKEY)]
-    if not wanted:
-        wanted = [pair for pair in of_outcome if pair.method == JACKKNIFE]
-    tested = [pair for pair in wanted if pair.p is not None]
-    if not tested:
-        return ""
-    differ = sum(bool(pair.significant) for pair in tested)
-    how = "Tukey" if tested[0].method == TUKEY else "two-way jackknife, Holm"
-    if unequal:
-        how += "; systems differ in spread, so each pair has its own variance"
-    return f"{_count(differ, len(tested))} ({how})."
-
-
-def _count(differ: int, pairs: int) -> str:
-    """``1 of 3 pairs differs``."""
-    return f"{differ} of {plural(pairs, 'pair')} {'differs' if differ == 1 else 'differ'}"
+    key, unequal = (test.outcome, test.deviation, "system"), _unequal_spread(row)
+    pairs = [pair for pair in summary.pairwise or () if (pair.outcome, pair.deviation, pair.factor) == key]
+    by_model = [] if unequal else [pair for pair in pairs if pair.method == TUKEY]
+    wanted = by_model or [pair for pair in pairs if pair.method == JACKKNIFE]
+    how = "Tukey" if by_model else "two-way jackknife, Holm"
+    how += "; systems differ in spread, so each pair has its own variance" if unequal else ""
+    return template_text(TEMPLATE, "pairs", how=how, **_differing(wanted))
 
 
 def _equivalence(summary: Summary) -> Iterator[str]:
@@ -120,27 +98,29 @@ def _equivalence(summary: Summary) -> Iterator[str]:
     rows = summary.equivalence or ()
     for name in dict.fromkeys(row.outcome for row in rows):
         of_outcome = [row for row in rows if row.outcome == name]
-        margin = number(of_outcome[0].margin, 2)
-        shown = [f"{row.a} and {row.b}" for row in of_outcome if row.equivalent]
         differing = {
             (pair.a, pair.b)
             for pair in summary.pairwise or ()
             if pair.outcome == name and pair.method == TUKEY and pair.significant
         }
         undecided = [row for row in of_outcome if (row.a, row.b) not in differing and not row.equivalent]
-        text = f"Within {margin} points of {name}, "
-        text += f"{listed(shown, 4)} are equivalent" if shown else "no two systems are shown to be equivalent"
-        if undecided:
-            text += f"; {plural(len(undecided), 'pair')} neither shown to differ nor to be equivalent"
-        yield f"{text} (two one-sided tests, Holm)."
-        better = [
-            f"{a} to {b}"
-            for row in undecided
-            for a, b, p in ((row.a, row.b, row.p_a_not_inferior), (row.b, row.a, row.p_b_not_inferior))
-            if p < 0.05
-        ]
-        if better:
-            yield f"Of these, not inferior by more than {margin} points of {name}: {listed(better, 6)}."
+        yield from template_lines(
+            TEMPLATE,
+            "equivalence",
+            name=name,
+            margin=of_outcome[0].margin,
+            equivalent=[f"{row.a} and {row.b}" for row in of_outcome if row.equivalent],
+            undecided=len(undecided),
+            not_inferior=[words for row in undecided for words in _not_inferior(row)],
+        )
+
+
+def _not_inferior(row: SystemEquivalence) -> Iterator[str]:
+    """Which of two systems is at most the margin below the other."""
+    if is_significant(row.p_a_not_inferior):
+        yield f"{row.a} to {row.b}"
+    if is_significant(row.p_b_not_inferior):
+        yield f"{row.b} to {row.a}"
 
 
 def _pairs(summary: Summary, row: AnovaEffect) -> str:
@@ -148,26 +128,21 @@ def _pairs(summary: Summary, row: AnovaEffect) -> str:
     pairs = model_pairs(summary.pairwise, row)
     other_factors = [name for name in row.model.split(" + ") if name != row.effect]
     how = f"Tukey, adjusted for {listed(other_factors)}" if other_factors else "Tukey-Kramer"
-    if row.unequal_spread is not None and row.unequal_spread < 0.05:
-        key = (row.outcome, row.deviation, row.effect, "Games-Howell")
+    if _unequal_spread(row):
+        key = (row.outcome, row.deviation, row.effect, GAMES_HOWELL)
         games_howell = [p for p in summary.pairwise or () if (p.outcome, p.deviation, p.factor, p.method) == key]
-        pairs, how = (games_howell, "Games-Howell, as systems differ in spread") if games_howell else (pairs, how)
-    tested = [pair for pair in pairs if pair.p is not None]
-    if not tested:
-        return ""
-    differ = sum(bool(pair.significant) for pair in tested)
-    text = f"{_count(differ, len(tested))} ({how})"
-    gone = len(pairs) - len(tested)
-    return f"{text}; {plural(gone, 'pair')} cannot be compared." if gone else f"{text}."
+        pairs, how = (games_howell, f"{GAMES_HOWELL}, as systems differ in spread") if games_howell else (pairs, how)
+    counts = _differing(pairs)
+    return template_text(TEMPLATE, "pairs", how=how, gone=len(pairs) - counts["tested"], **counts)
 
 
 def _these_raters(summary: Summary, row: AnovaEffect) -> str:
     """The test of stimulus means, and the same test for the other choice of raters."""
-    family, with_other_raters = _pairs_by_raters(summary, row), _other_raters(summary, row)
-    text = f"For these raters alone (stimulus means): {f_test(row)}"
-    if with_other_raters and family is not None:
-        text += f", {_count(family.without if summary.screening.dropped else family.with_all, family.pairs)}"
-    return f"{text}; {with_other_raters}." if with_other_raters else f"{text}."
+    family, other_raters = _pairs_by_raters(summary, row), _other_raters(summary, row)
+    count = ""
+    if family is not None:
+        count = _count(family.without if summary.screening.dropped else family.with_all, family.pairs)
+    return template_text(TEMPLATE, "these_raters", row=row, family_count=count, other_raters=other_raters)
 
 
 def _pairs_by_raters(summary: Summary, row: AnovaEffect) -> SensitivityPairs | None:
@@ -182,34 +157,32 @@ def _pairs_by_raters(summary: Summary, row: AnovaEffect) -> SensitivityPairs | N
 def _other_raters(summary: Summary, row: AnovaEffect) -> str:
     """The same test without the raters the default policy would leave out, or with those left out here."""
     dropped, by_default = summary.screening.dropped, summary.screening.dropped_by_default
-    count = len(dropped or by_default)
-    if not count:
+    if not dropped and not by_default:
         return ""
-    text = (
-        f"including the {plural(count, 'rater')} excluded by the policy"
-        if dropped
-        else f"excluding the {plural(count, 'rater')} flagged by the default policy"
-    )
-    of = (row.outcome, row.effect, f"{row.deviation} ~ {row.model}")
-    figures: list[str] = []
-    for figure in summary.sensitivity or ():
-        if figure.figure.startswith("F of ") and (figure.question, figure.of, figure.model) == of:
-            f = figure.with_all if dropped else figure.without
-            figures += [f"F = {number(f, 2)}"] if isinstance(f, float) else []
+    key = (row.outcome, row.effect, f"{row.deviation} ~ {row.model}")
+    same_test = [
+        figure.with_all if dropped else figure.without
+        for figure in summary.sensitivity or ()
+        if figure.figure.startswith("F of ") and (figure.question, figure.of, figure.model) == key
+    ]
     family = _pairs_by_raters(summary, row)
-    if family is not None:
-        differ = family.with_all if dropped else family.without
-        figures.append(f"{_count(differ, family.pairs)}{_changed_pairs(summary, family)}")
-    return f"{text}: {', '.join(figures)}" if figures else ""
+    return template_text(
+        TEMPLATE,
+        "other_raters",
+        n_raters=len(dropped or by_default),
+        dropped=bool(dropped),
+        f=", ".join(f"F = {number(f, 2)}" for f in same_test if isinstance(f, float)),
+        family_count="" if family is None else _count(family.with_all if dropped else family.without, family.pairs),
+        changed=None if family is None else _changed_pairs(summary, family),
+    )
 
 
-def _changed_pairs(summary: Summary, family: SensitivityPairs) -> str:
-    """Which pairs are decided differently; nothing where the two sides are not those of the default policy."""
+def _changed_pairs(summary: Summary, family: SensitivityPairs) -> list[str] | None:
+    """Which pairs are decided differently; None where the two sides are not those of the default policy."""
     screening = summary.screening
     if screening.dropped and set(screening.dropped) != set(screening.dropped_by_default):
-        return ""
-    changed = [f"{a} and {b}" for a, b in (*family.only_with_all, *family.only_without)]
-    return f" (changed: {listed(changed, 4)})" if changed else " (the same pairs)"
+        return None
+    return [f"{a} and {b}" for a, b in (*family.only_with_all, *family.only_without)]
 
 
 def _covariates(summary: Summary) -> Iterator[str]:
@@ -217,11 +190,8 @@ def _covariates(summary: Summary) -> Iterator[str]:
     chosen = set(covered(summary)[0])
     for row in system_effects(summary, with_covariates=True):
         if row.outcome in chosen and row.without_covariates is not None:
-            bare = share(row.without_covariates.eta_squared, 3)
-            yield (
-                f"With {listed(held_constant(row, summary))} held constant, effect of system on {row.outcome}:"
-                f" {f_test(row)}; without, on the same {row.n:,} stimuli, eta squared = {bare}. {_pairs(summary, row)}"
-            ).strip()
+            covariates, pairs = held_constant(row, summary), _pairs(summary, row)
+            yield from template_lines(TEMPLATE, "covariate", row=row, covariates=covariates, pairs=pairs)
 
 
 def _ordinal(summary: Summary) -> Iterator[str]:
@@ -232,7 +202,7 @@ def _ordinal(summary: Summary) -> Iterator[str]:
         yield text
 
 
-def _distance(summary: Summary) -> Iterator[str]:
+def _distance(summary: Summary) -> list[str]:
     """The largest effect on how far stimuli land from their intent, and how much of the distance is noise."""
     rows = [
         row
@@ -242,79 +212,35 @@ def _distance(summary: Summary) -> Iterator[str]:
         and row.eta_squared is not None
         and differs(row)
     ]
-    largest = max(rows, key=lambda row: row.eta_squared or 0.0) if rows else None
-    if largest is not None and ":" not in largest.effect:
-        yield (
-            f"Largest effect on the distance from the intent: {largest.effect} on absolute {largest.outcome} deviation,"
-            f" {f_test(largest)}."
-        )
-    elif largest is not None:
-        smaller_effects = [
-            f"{row.effect} {share(row.eta_squared, 3)}"
-            for row in rows
-            if (row.outcome, row.model) == (largest.outcome, largest.model) and row.effect != largest.effect
-        ]
-        smaller = f" ({listed(smaller_effects)})" if smaller_effects else ""
-        yield (
-            "Which system comes closest to its intent depends on the quadrant: the interaction of system and quadrant on"
-            f" absolute {largest.outcome} deviation is the largest effect, {f_test(largest)}{smaller}."
-        )
-    parts = []
-    for question in summary.questions or ():
-        uncorrected, true = question.means.absolute_deviation, question.means.absolute_deviation_corrected
-        if not uncorrected.is_missing and not true.is_missing:
-            parts.append(
-                f"{question.question} {number(uncorrected.value, 2)} ({interval(true, 2)} without rating noise)"
-            )
-    if parts:
-        yield f"Mean distance from the intent: {'; '.join(parts[:MOST_SHOWN])}."
+    largest = max(rows, key=lambda row: row.eta_squared or 0.0, default=None)
+    key = None if largest is None else (largest.outcome, largest.model)
+    measured = [
+        row
+        for row in summary.questions or ()
+        if not row.means.absolute_deviation.is_missing and not row.means.absolute_deviation_corrected.is_missing
+    ]
+    return template_lines(
+        TEMPLATE,
+        "distance",
+        largest=largest,
+        smaller=[row for row in rows if (row.outcome, row.model) == key and largest and row.effect != largest.effect],
+        questions=measured[:MOST_SHOWN],
+    )
 
 
 def _shrinkage(summary: Summary) -> Iterator[str]:
     lines = [row for row in summary.slopes or () if not row.slope.is_missing]
     for row in [row for row in lines if row.system == ALL][:MOST_SHOWN]:
-        text = f"Perceived {row.question} changes by {interval(row.slope, bare=True)} per intended point"
-        text += ", so intended differences shrink" if row.slope.high is not None and row.slope.high < 1 else ""
         slopes = sorted(
             (float(line.slope), line.system) for line in lines if line.question == row.question and line.system != ALL
         )
-        if len(slopes) > 1:
-            (low, first), (high, last) = slopes[0], slopes[-1]
-            text += f" ({first} {share(low)} to {last} {share(high)})"
-        yield f"{text}."
+        yield from template_lines(TEMPLATE, "shrinkage", row=row, slopes=slopes)
 
 
-def _hits(summary: Summary) -> Iterator[str]:
-    quadrants = summary.quadrants
-    if quadrants is not None and not quadrants.hit_rate.is_missing:
-        yield (
-            f"{percent_interval(quadrants.hit_rate)} of the stimuli land in the intended quadrant"
-            f"{_chance(quadrants.hit_rate_by_chance)}."
-        )
-    for table in (summary.intent_confusion or ())[:MOST_SHOWN]:
-        if not table.hit_rate.is_missing:
-            yield (
-                f"The most frequent answer to {table.question} is the intent for {percent_interval(table.hit_rate)} of the"
-                f" stimuli{_chance(table.hit_rate_by_chance)}."
-            )
+def _hits(summary: Summary) -> list[str]:
+    return template_lines(TEMPLATE, "hits", quadrants=summary.quadrants, tables=summary.intent_confusion or ())
 
 
-def _chance(chance: ChanceTest | None) -> str:
-    if chance is None:
-        return ""
-    text = f"; chance {percent(chance.share)}"
-    if chance.p is None:
-        return text
-    shown = "" if chance.p < 0.05 else "not shown to be above chance, "
-    return f"{text} ({shown}{p_value(chance.p)})"
-
-
-def _tests(summary: Summary) -> Iterator[str]:
-    tests = sum(row.p is not None for row in summary.anova or ())
-    tests += sum(row.p is not None for row in summary.mixed or ())
-    tests += sum(row.p is not None for row in summary.pairwise or ())
-    if tests:
-        yield (
-            f"{plural(tests, 'test')} on this page, pairs corrected within their family and nothing across families: treat what"
-            " was not planned as a lead."
-        )
+def _tests(summary: Summary) -> list[str]:
+    tests = [row.p for rows in (summary.anova, summary.mixed, summary.pairwise) for row in rows or ()]
+    return template_lines(TEMPLATE, "number_of_tests", tests=sum(p is not None for p in tests))

@@ -31,7 +31,6 @@ from heartfelt.report.sections import (
     traces,
     verification,
 )
-from heartfelt.report.sections.facts import with_fact
 from heartfelt.serialization import write_json
 from heartfelt.study.model import say
 from heartfelt.wording import number
@@ -170,7 +169,7 @@ def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
     ):
         section = section_or_reason(build, analysis, charts)
         if section is not None:
-            sections.append(with_fact(section, analysis))
+            sections.append(opening.with_fact(section, analysis))
     return sections
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, ParamSpec, TypeAlias
 
 from heartfelt.failures import Failed, attempt_part
+from heartfelt.report.palette import BASE_COLOUR
 from heartfelt.serialization import Json, to_json
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import number
@@ -262,7 +263,7 @@ class Heatmap:
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     cells: tuple[tuple[HeatCell, ...], ...]
-    row_label: str
+    row_label: str = ""
     column_label: str
     low: float = 0.0
     high: float = 1.0
@@ -473,8 +474,8 @@ class Item:
 
     label: str
     estimate: Estimate
-    colour: str
     cells: TableRow
+    colour: str = BASE_COLOUR
     note: str = ""
     after: TableRow = field(default_factory=dict)
 

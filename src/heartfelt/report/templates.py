@@ -1,4 +1,4 @@
-"""Sections of pages from templates beside the code: ``*.html.j2`` holds their words, figures and tables.
+"""Sections of pages from templates beside the code: ``templates/*.html.j2`` holds their words, figures and tables.
 
 A template sets ``title`` and, where it has them, ``lead``, ``short`` and ``fact``; what it prints is the section, blank lines left
 out. The columns of a table are Jinja expressions by heading, in which ``row`` is the result that a line shows.
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import cast
 
-from jinja2 import Environment, Undefined, pass_context
+from jinja2 import Environment, Template, Undefined, pass_context
 from jinja2.environment import TemplateExpression
 from jinja2.runtime import Context
 from markupsafe import Markup
@@ -26,15 +26,21 @@ _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 
 
 def section(template: str, id: str, charts: Charts | None = None, **values: object) -> Section:
-    """A section from ``template``, a path below this package, or below heartfelt, without its suffix."""
-    filled = _environment().get_template(f"{template}.html.j2").make_module({"charts": charts or {}, **values})
+    """A section from ``template``: the folder of a package below this one, or below heartfelt, and a name without suffix."""
+    filled = _template(template).make_module({"charts": charts or {}, **values})
     words = {name: str(getattr(filled, name, "")) for name in ("title", "lead", "short", "fact")}
     return Section(id=id, html=_compact(str(filled)), **words)
 
 
 def part(template: str, charts: Charts | None = None, **values: object) -> Markup:
     """HTML from ``template``, for use inside a section."""
-    return _compact(_environment().get_template(f"{template}.html.j2").render(charts=charts or {}, **values))
+    return _compact(_template(template).render(charts=charts or {}, **values))
+
+
+def _template(path: str) -> Template:
+    """The template of a name in a folder, or in ``templates`` below it."""
+    folder, _, name = path.rpartition("/")
+    return _environment().select_template([f"{folder}/templates/{name}.html.j2", f"{folder}/{name}.html.j2"])
 
 
 def _compact(html: str) -> Markup:

@@ -131,7 +131,6 @@ def shares(scores: Scores, task: ScoringTask) -> Chart | Absent:
         Item(
             label=_labelled(rank),
             estimate=scores.headline(task.id, rank.model, "of_ceiling"),
-            colour=COLOURS[0],
             cells={"model": rank.model},
         )
         for rank in scores.ranked(task.id)

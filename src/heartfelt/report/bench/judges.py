@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from heartfelt.analysis.prose import template_lines
 from heartfelt.report.page import Section
 from heartfelt.report.tables import CellValue
 from heartfelt.report.templates import section
@@ -12,7 +13,7 @@ from heartfelt.scoring.details import ChoiceDetails, TraceDetails
 from heartfelt.scoring.scores import ScoringTask
 from heartfelt.stats.comparison.position import PositionBias
 from heartfelt.stats.comparison.recalibration import ChoiceCalibration
-from heartfelt.wording import interval, spaced
+from heartfelt.wording import spaced
 
 
 def judges(scores: Scores) -> Section:
@@ -52,23 +53,4 @@ def _score(scores: Scores, task: ScoringTask, model: str, index: int) -> CellVal
 
 def _sentences(task: ScoringTask, rows: list[tuple[str, ChoiceDetails]]) -> list[str]:
     """How often raters chose the first, and the position bias of every judge."""
-    out = [
-        f"{spaced(task.id)}: decided by "
-        + "; ".join(f"{details.decided_by} ({model})" for model, details in rows)
-        + "."
-    ]
-    first = rows[0][1].always_first
-    if not first.is_missing:
-        chosen = f"{spaced(task.id)}: raters chose the stimulus presented first in {interval(first)} of their answers,"
-        out.insert(0, f"{chosen} which is the accuracy of always predicting it (a tie counts half).")
-    for model, details in rows:
-        bias = details.position_bias
-        if bias is None or bias.inconsistent.value is None:
-            continue
-        text = (
-            f"{spaced(task.id)}: {model} changed its verdict with the order in {interval(bias.inconsistent)} of pairs"
-        )
-        if bias.favours_first.value is not None:
-            text += f"; of these, {interval(bias.favours_first)} favoured the first place"
-        out.append(f"{text}.")
-    return out
+    return template_lines("report/bench/sentences", "judges", name=spaced(task.id), rows=rows)

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import polars as pl
 from markupsafe import Markup
 
+from heartfelt.analysis.prose import template_lines
 from heartfelt.predictors.answers.sets import SEPARATOR
 from heartfelt.report.bench.figures import NO_CHANCE, bench_charts, rank_text
 from heartfelt.report.bench.judges import judges
@@ -19,9 +20,10 @@ from heartfelt.report.tables import CellValue, table
 from heartfelt.report.templates import part, section
 from heartfelt.scoring import Scores
 from heartfelt.scoring.scores import UNTESTED, ModelRank, ScoringTask, SystemRank
-from heartfelt.wording import interval, listed, number, p_value, plural, spaced
+from heartfelt.wording import number, spaced
 
 MOST_MISSES = 10
+TEMPLATE = "report/bench/sentences"
 SHARE = "share of the way from chance to the ceiling"
 _Key: TypeAlias = tuple[str, str, str | None]
 FURTHER: Mapping[str, tuple[_Key, ...]] = {
@@ -107,75 +109,46 @@ def verdict(scores: Scores, *links: Markup) -> Section:
 
 def sentences(scores: Scores, task: ScoringTask) -> list[str]:
     """A task's outcome: who is ahead, how far from the ceiling, and what failed."""
-    name, title = spaced(task.id), scores.metric_title(task.headline)
-    ranks = scores.ranked(task.id)
+    name, ranks = spaced(task.id), scores.ranked(task.id)
     ranked = [rank for rank in ranks if rank.place]
     blind = [rank.model for rank in ranks if rank.below_chance]
-    chance = interval(scores.chance(task.id))
-    out = []
-    if ranked:
-        out.append(_leading(scores, task, ranked))
-    elif blind:
-        best = interval(scores.headline(task.id, blind[0]))
-        out.append(
-            f"{name}: no model beats chance. {blind[0]} comes closest with a {title} of {best}; chance is {chance}."
-        )
-    else:
-        untested = next((rank.why_none for rank in ranks if (rank.why_none or "").startswith(UNTESTED)), None)
-        out.append(f"{name}: no model {f'is ranked; {untested}' if untested else f'has a {title}'}.")
-    if ranked and blind:
-        do, have = ("does", "has") if len(blind) == 1 else ("do", "have")
-        out.append(f"{name}: {listed(blind)} {do} not beat chance ({chance}) and {have} no rank.")
-    out += [sentence for model in blind if (sentence := _clips_only(scores, task, model))]
+    out = template_lines(
+        TEMPLATE,
+        "outcome",
+        name=name,
+        title=scores.metric_title(task.headline),
+        best=_best(scores, task, ranked[0]) if ranked else None,
+        blind=[(model, scores.headline(task.id, model)) for model in blind],
+        untested=next((rank.why_none for rank in ranks if (rank.why_none or "").startswith(UNTESTED)), None),
+        chance=scores.chance(task.id),
+    )
+    for model in blind:
+        score = scores.find(task.id, model)
+        # The interval leaves chance out, and yet the model does not beat it.
+        if score is not None and score.p_chance.value is not None and (score.beyond_chance.low or 0.0) > 0:
+            out += template_lines(TEMPLATE, "clips_only", name=name, model=model, p=score.p_chance.value)
     for rank in ranked:
         if (scores.headline(task.id, rank.model, "of_ceiling").low or 0.0) > 1:
-            reason = "has it seen them?"
-            if task.kind != "numbers":
-                reason = "it has seen them, or raters agree more than the ceiling's model assumes."
-            out.append(f"{name}: {rank.model} scores above the ceiling these labels should set: {reason}")
+            numbers = task.kind == "numbers"
+            out += template_lines(TEMPLATE, "above_ceiling", name=name, model=rank.model, numbers=numbers)
     return out + _failed(scores, task)
 
 
-def _clips_only(scores: Scores, task: ScoringTask, model: str) -> str | None:
-    """Why a model does not beat chance although its interval leaves chance out; None where it does not."""
-    score = scores.find(task.id, model)
-    if score is None or score.p_chance.value is None or (score.beyond_chance.low or 0.0) <= 0:
-        return None
-    return (
-        f"{spaced(task.id)}: the interval of {model} leaves chance out because it is over single clips; its predictions assigned"
-        f" to other systems and clips do as well often enough ({p_value(score.p_chance.value)})."
-    )
-
-
-def _leading(scores: Scores, task: ScoringTask, ranked: list[ModelRank]) -> str:
-    """Who is ahead, by the score with failures counted."""
-    best = ranked[0]
-    done, items = scores.answered(task.id, best.model)
-    tied = scores.tied_with(task.id, best.model)
-    text = f"{spaced(task.id)}: {best.model} has the best {scores.metric_title(task.headline)},"
-    text += f" {interval(scores.headline(task.id, best.model))}"
-    text += f" (answered {number(done)} of {number(items)} items, failures counted)" if done < items else ""
-    text += f", not significantly different from {listed(tied)} (Holm's correction)." if tied else "."
-    ceiling, chance = scores.ceiling(task.id), scores.chance(task.id)
-    share = scores.headline(task.id, best.model, "of_ceiling").value
-    if ceiling.value is not None:
-        text += f" The ceiling of these labels is {interval(ceiling)}"
-        smooth = scores.smooth_ceiling(task.id)
-        text += f" ({interval(smooth)} if items' votes follow a smooth family)" if smooth is not None else ""
-        at = f" from chance ({interval(chance)})" if chance.value is not None else ""
-        text += f"; that is {100 * share:.0f}% of the way{at} to it." if share is not None else "."
-    return f"{text} {_reach(best)}"
-
-
-def _reach(best: ModelRank) -> str:
-    """What the ranks generalise to."""
-    text = f"Ranks generalise to {best.generalises_to}"
-    if best.over_systems.best is not None:
-        return f"{text}; for other systems its rank is {_range(best.over_systems)}."
-    if "systems" in best.generalises_to:
-        reason = best.over_systems.why_none or "no comparison over systems"
-        return f"{text}; they say nothing about other systems ({reason})."
-    return f"{text}."
+def _best(scores: Scores, task: ScoringTask, rank: ModelRank) -> dict[str, object]:
+    """What is said of the model that is ahead, by the score with failures counted."""
+    done, items = scores.answered(task.id, rank.model)
+    return {
+        "rank": rank,
+        "range": _range(rank.over_systems),
+        "done": done,
+        "total": items,
+        "score": scores.headline(task.id, rank.model),
+        "share": scores.headline(task.id, rank.model, "of_ceiling").value,
+        "tied": scores.tied_with(task.id, rank.model),
+        "ceiling": scores.ceiling(task.id),
+        "smooth": scores.smooth_ceiling(task.id),
+        "chance": scores.chance(task.id),
+    }
 
 
 def _range(rank: SystemRank) -> str:
@@ -187,16 +160,14 @@ def _range(rank: SystemRank) -> str:
 
 def _failed(scores: Scores, task: ScoringTask) -> list[str]:
     """A sentence for every model that did not answer everything."""
-    out, title = [], scores.metric_title(task.headline)
+    out: list[str] = []
+    about = {"name": spaced(task.id), "title": scores.metric_title(task.headline)}
     for model in scores.models:
         done, items = scores.answered(task.id, model)
         if done < items:
             counted, alone = scores.headline(task.id, model), scores.headline(task.id, model, "estimate")
-            out.append(
-                f"{spaced(task.id)}: {model} failed on {plural(items - done, 'item')} of {number(items)}; with those counted"
-                f" its {title} is {interval(counted)}, which is what it is ranked by; on the {number(done)} it answered it"
-                f" is {interval(alone)}."
-            )
+            values = {"model": model, "done": done, "items": items, "counted": counted, "alone": alone}
+            out += template_lines(TEMPLATE, "failed", **about, **values)
     return out
 
 

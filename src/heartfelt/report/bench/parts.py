@@ -22,7 +22,7 @@ from heartfelt.report.page import Section
 from heartfelt.report.palette import COLOURS, SHAPES, distinct
 from heartfelt.report.templates import section
 from heartfelt.scoring import Scores
-from heartfelt.scoring.calibration.parts import ON_LINE, PROBABILITIES, PartError, Stack, SystemBias
+from heartfelt.scoring.calibration.parts import ON_LINE, PROBABILITIES, ModelCalibration, PartError, Stack, SystemBias
 from heartfelt.scoring.scores import ScoringTask
 from heartfelt.wording import interval, number, p_value, spaced
 
@@ -36,18 +36,9 @@ def by_system(scores: Scores, task: ScoringTask) -> Chart | Absent:
     builder = Panels()
     rows = [row for row in scores.parts.calibrations if row.task == task.id and row.systems]
     for row in rows[:MOST_PANELS]:
-        points = [_system_point(position, system) for position, system in enumerate(row.systems)]
-        slope, intercept = row.over_stimuli.slope.value, row.over_stimuli.intercept.value
-        ends = (min(point.x for point in points), max(point.x for point in points))
-        links: tuple[tuple[int, int], ...] = ()
-        if slope is not None and intercept is not None and row.of != ON_LINE and ends[0] < ends[1]:
-            words = f"labels = {intercept:.2f} + {slope:.2f} × prediction"
-            line = [
-                Point(x=x, y=intercept + slope * x, label="", colour=COLOURS[6], shape=SHAPES[3], words=words)
-                for x in ends
-            ]
-            links = ((len(points), len(points) + 1),)
-            points += line
+        systems = [_system_point(position, system) for position, system in enumerate(row.systems)]
+        line = _calibration_line(row, [point.x for point in systems])
+        points, slope = [*systems, *line], row.over_stimuli.slope
         across, up = [point.x for point in points], [v for p in points for v in (p.y, p.yl, p.yh)]
         quantity = "probability given" if row.of == PROBABILITIES else "mean prediction"
         shown = "share right" if row.of == PROBABILITIES else "mean label"
@@ -57,10 +48,10 @@ def by_system(scores: Scores, task: ScoringTask) -> Chart | Absent:
                 x=axis(quantity, [*across, *up]),
                 y=axis(shown, [*across, *up]),
                 points=tuple(points),
-                links=links,
+                links=((len(systems), len(systems) + 1),) if line else (),
                 named=len(row.systems) <= 8,
                 diagonal=True,
-                note=f"slope {interval(row.over_stimuli.slope, 2)}" if slope is not None else "",
+                note="" if slope.is_missing else f"slope {interval(slope, 2)}",
             )
         )
         builder.table += [
@@ -74,6 +65,18 @@ def by_system(scores: Scores, task: ScoringTask) -> Chart | Absent:
     )
     reason = "No model gives numbers or probabilities for two or more systems."
     return builder.chart(f"Calibration by system: {spaced(task.id)}", caption, reason)
+
+
+def _calibration_line(row: ModelCalibration, across: list[float]) -> list[Point]:
+    """The two ends of the line of labels on predictions; none where it is not known or predictions do not vary."""
+    slope, intercept = row.over_stimuli.slope.value, row.over_stimuli.intercept.value
+    ends = (min(across), max(across))
+    if slope is None or intercept is None or row.of == ON_LINE or ends[0] >= ends[1]:
+        return []
+    words = f"labels = {intercept:.2f} + {slope:.2f} × prediction"
+    return [
+        Point(x=x, y=intercept + slope * x, label="", colour=COLOURS[6], shape=SHAPES[3], words=words) for x in ends
+    ]
 
 
 def _system_point(position: int, row: SystemBias) -> Point:
@@ -146,7 +149,7 @@ def worth(scores: Scores, task: ScoringTask) -> Chart | Absent:
         if row.task != task.id or estimate.value is None or (row.at_least or 0.0) > estimate.value:
             continue
         note = f"at least {row.at_least:.1f} ratings; there is no upper end" if row.at_least is not None else ""
-        items.append(Item(label=row.model, estimate=estimate, colour=COLOURS[0], cells={"model": row.model}, note=note))
+        items.append(Item(label=row.model, estimate=estimate, cells={"model": row.model}, note=note))
     drawing = IntervalPanels(letters=False)
     lines = (Line(1.0, "one rating"),)
     drawing.add("", "ratings per stimulus", items, include=(0.0,), bars=True, lines=lines)

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 
-from heartfelt.report.charts import Curves, Dot, Key, Map, PlaneChart, Point, Spot
+from heartfelt.report.charts import Curves, Dot, Key, Map, PlaneChart, Point, Series, Spot
 from heartfelt.report.drawing.style import (
     COLUMN,
     MARKERS,
@@ -55,6 +55,14 @@ def _plane(axes: Axes, panel: PlaneChart) -> None:
     if panel.equal:
         axes.set_aspect("equal", adjustable="box")
     axes.grid(color=LINE, linewidth=0.4)
+    _marks(axes, panel)
+    if panel.named:
+        for point in panel.points:
+            _name(axes, panel, point)
+
+
+def _marks(axes: Axes, panel: PlaneChart) -> None:
+    """The points with their intervals, what links them, and arrows to them."""
     for a, b in panel.links:
         p, q = panel.points[a], panel.points[b]
         axes.plot([p.x, q.x], [p.y, q.y], color=INK, linewidth=0.7, zorder=2)
@@ -69,9 +77,6 @@ def _plane(axes: Axes, panel: PlaneChart) -> None:
         same_shape = [point for point in panel.points if point.shape == shape]
         look = {"s": 22 if panel.named else 13, "marker": MARKERS[shape], "edgecolors": "white"}
         scattered(axes, same_shape, [p.colour for p in same_shape], linewidths=0.4, zorder=4, **look)
-    if panel.named:
-        for point in panel.points:
-            _name(axes, panel, point)
 
 
 def _name(axes: Axes, panel: PlaneChart, point: Point) -> None:
@@ -158,13 +163,18 @@ def draw_curves(panels: Sequence[Curves], _: Sequence[Key]) -> Figure:
             at, frame = (panel.here.at, 0), ("data", "axes fraction")
             note(axes, panel.here.label, at, frame, (2, 2), rotation=90, ha="left")
         for index, series in enumerate(panel.series):
-            band = [p for p in series.points if panel.banded and p.low is not None and p.high is not None]
-            low, high = [p.low or 0.0 for p in band], [p.high or 0.0 for p in band]
-            axes.fill_between([p.x for p in band], low, high, color=series.colour, alpha=0.15, linewidth=0)
-            x, y, label = ([p.x for p in series.points], [p.y for p in series.points], shortened(series.label, 28))
-            axes.plot(x, y, color=series.colour, linestyle=DASHES[index % 4], label=label, zorder=3)
-            x, y = [p.x for p in series.needed], [p.y for p in series.needed]
-            axes.plot(x, y, "o", color=series.colour, markersize=4, zorder=4)
+            _curve(axes, series, DASHES[index % 4], panel.banded)
         falling = all(series.points[-1].y < series.points[0].y for series in panel.series if series.points)
         axes.legend(loc="upper right" if falling else "lower right")
     return figure
+
+
+def _curve(axes: Axes, series: Series, dashes: str, banded: bool) -> None:
+    """One curve with its band, and dots where it reaches a target."""
+    band = [p for p in series.points if banded and p.low is not None and p.high is not None]
+    low, high = [p.low or 0.0 for p in band], [p.high or 0.0 for p in band]
+    axes.fill_between([p.x for p in band], low, high, color=series.colour, alpha=0.15, linewidth=0)
+    x, y, label = ([p.x for p in series.points], [p.y for p in series.points], shortened(series.label, 28))
+    axes.plot(x, y, color=series.colour, linestyle=dashes, label=label, zorder=3)
+    x, y = [p.x for p in series.needed], [p.y for p in series.needed]
+    axes.plot(x, y, "o", color=series.colour, markersize=4, zorder=4)

@@ -59,18 +59,10 @@ def draw_intervals(panels: Sequence[Intervals], _: Sequence[Key]) -> Figure:
 
 
 def _values(axes: Axes, panel: Intervals, upright: bool) -> None:
-    """Marks or bars at the values with their intervals, and lines across."""
+    """Marks or bars at the values, with their intervals."""
     gridlines(axes, "y" if upright else "x")
     scale(axes, "y" if upright else "x", panel.value)
-    across = axes.axhline if upright else axes.axvline
-    for line in panel.lines:
-        across(line.at, color=SOFT, linewidth=0.8, linestyle="--" if line.label else "-", zorder=1)
-        if line.label and upright:
-            note(axes, line.label, (1, line.at), ("axes fraction", "data"), ha="right")
-        elif line.label:
-            above = (line.at, 1)
-            note(axes, line.label, above, ("data", "axes fraction"), (0, 1), ha="center", fontsize=5.8)
-            axes.set_title(panel.title, pad=11)
+    _lines(axes, panel, upright)
     points = [(index, row.value, row.colour) for index, row in enumerate(panel.rows) if row.value is not None]
     at, values, colours = ([*part] for part in zip(*points, strict=True)) if points else ([], [], [])
     if panel.bars:
@@ -86,8 +78,20 @@ def _values(axes: Axes, panel: Intervals, upright: bool) -> None:
     if banded:
         at, low, high, colours = ([*part] for part in zip(*banded, strict=True))
         lines = axes.vlines if upright else axes.hlines
-        shade = INK if panel.bars else colours
-        lines(at, low, high, color=shade, linewidth=1.3 if upright else 1.2, zorder=3)
+        lines(at, low, high, color=INK if panel.bars else colours, linewidth=1.3 if upright else 1.2, zorder=3)
+
+
+def _lines(axes: Axes, panel: Intervals, upright: bool) -> None:
+    """Lines across the values, dashed where they have a label."""
+    across = axes.axhline if upright else axes.axvline
+    for line in panel.lines:
+        across(line.at, color=SOFT, linewidth=0.8, linestyle="--" if line.label else "-", zorder=1)
+        if line.label and upright:
+            note(axes, line.label, (1, line.at), ("axes fraction", "data"), ha="right")
+        elif line.label:
+            above = (line.at, 1)
+            note(axes, line.label, above, ("data", "axes fraction"), (0, 1), ha="center", fontsize=5.8)
+            axes.set_title(panel.title, pad=11)
 
 
 def _name_below(axes: Axes, labels: Sequence[str], wide: bool) -> None:

@@ -22,7 +22,7 @@ from heartfelt.report.charts import (
     axis,
     first_of,
 )
-from heartfelt.report.figures.registry import figure
+from heartfelt.report.figures.registry import chart_texts, figure
 from heartfelt.report.naming import questions, system_names, why_missing
 from heartfelt.report.palette import colour
 from heartfelt.study import Study
@@ -83,7 +83,12 @@ def _bins(
     if codes:
         order = sorted({*codes, *values})
         return [codes.get(code, number(code)) for code in order], {code: i for i, code in enumerate(order)}
-    low, high = (scale.bounds() if scale is not None else None) or (values[0], values[-1])
+    return _numeric_bins(values, scale.bounds() if scale is not None else None)
+
+
+def _numeric_bins(values: Sequence[float], bounds: tuple[float, float] | None) -> tuple[list[str], dict[float, int]]:
+    """Each point of a short scale of integers, else ten ranges of one width."""
+    low, high = bounds or (values[0], values[-1])
     if all(float(v).is_integer() for v in (*values, low, high)) and high - low < MOST_ANSWERS:
         points = range(int(min(low, values[0])), int(max(high, values[-1])) + 1)
         return [number(point) for point in points], {float(point): i for i, point in enumerate(points)}
@@ -93,7 +98,7 @@ def _bins(
     return labels, {v: min(max(int((v - low) / width), 0), BINS - 1) for v in values}
 
 
-@figure("answers", "how often each answer was given, one histogram per question")
+@figure("answers")
 def answers(analysis: Analysis) -> Chart | Absent:
     """One panel per question."""
     answered = [tally for tally in tallies(analysis) if tally.answers(ALL)]
@@ -118,7 +123,7 @@ def answers(analysis: Analysis) -> Chart | Absent:
     return Chart(title="Answers", caption=caption, panels=panels, rows=table)
 
 
-@figure("answers-by-system", "share of each answer per system, systems in order of their mean")
+@figure("answers-by-system")
 def answers_by_system(analysis: Analysis) -> Chart | Absent:
     """One panel per question: systems in rows, the highest mean first, answers in columns."""
     names = system_names(analysis.snapshot)
@@ -149,7 +154,6 @@ def answers_by_system(analysis: Analysis) -> Chart | Absent:
                 rows=rows,
                 columns=tally.labels,
                 cells=tuple(cells),
-                row_label="",
                 column_label=x_label,
                 high=high,
             )
@@ -159,14 +163,10 @@ def answers_by_system(analysis: Analysis) -> Chart | Absent:
             for system in systems
             for label, n, _ in tally.answers(system)
         ]
-    caption = (
-        "Share of each answer among the ratings of a system's stimuli, in percent; systems in order of their mean."
-    )
-    reason = "the stimuli have no systems, or no single ratings were published"
-    return builder.chart("Answers by system", caption, reason)
+    return builder.chart(*chart_texts("answers-by-system"))
 
 
-@figure("system-ranking", "mean per system in order, with 95% intervals; systems that do not differ share a bar")
+@figure("system-ranking")
 def system_ranking(analysis: Analysis) -> Chart | Absent:
     """One panel per question."""
     if analysis.summary.kind == "conveyance":
@@ -194,11 +194,7 @@ def system_ranking(analysis: Analysis) -> Chart | Absent:
         bounds = analysis.snapshot.study.scale_of(question).bounds()
         label = "mean" if bounds is None else f"mean (scale {bounds[0]:g} to {bounds[1]:g})"
         builder.add(question, label, items, ties=tied_runs({row.system: row.tied_with or () for row in ranked}))
-    caption = (
-        "Mean of each system in order, with 95% intervals that take both raters and stimuli as samples. Systems"
-        " next to the same grey bar do not differ significantly (Holm's correction)."
-    )
-    return builder.chart("System ranking", caption, "the stimuli have no systems to rank")
+    return builder.chart(*chart_texts("system-ranking"))
 
 
 def tied_runs(tied_with: Mapping[str, Sequence[str]]) -> tuple[tuple[int, int], ...]:

@@ -31,8 +31,8 @@ from heartfelt.report.charts import (
     numbers,
 )
 from heartfelt.report.charts import confusion as confusion_panel
-from heartfelt.report.figures.registry import figure
-from heartfelt.report.palette import BASE_COLOUR, SOFT, colour
+from heartfelt.report.figures.registry import chart_texts, figure
+from heartfelt.report.palette import SOFT, colour
 from heartfelt.wording import interval, number, plural, spaced, stars
 
 MOST_POINTS = 4000
@@ -50,7 +50,7 @@ def category_colours(result: CategoryQuestion) -> dict[str, str]:
     return {"": SOFT} | {name: colour(index) for index, name in enumerate(result.categories)}
 
 
-@figure("category-balance", "share of the stimuli with each category as their label, and the share intended for it")
+@figure("category-balance")
 def category_balance(analysis: Analysis) -> Chart | Absent:
     """One panel per question: bars with intervals, next to an even share."""
     builder = IntervalPanels("share", letters=False)
@@ -76,14 +76,10 @@ def category_balance(analysis: Analysis) -> Chart | Absent:
         even = Line(1 / len(result.categories), "even")
         label = "share of stimuli with a label"
         builder.add(spaced(result.question), label, items, include=[0.0], bars=True, lines=(even,))
-    caption = (
-        "Share of the stimuli whose most frequent answer is each category, with 95% intervals over stimuli. The dashed line is an"
-        " even share."
-    )
-    return builder.chart("Balance of categories", caption, NO_CATEGORIES)
+    return builder.chart(*chart_texts("category-balance"))
 
 
-@figure("category-map", "categories on the map of valence and arousal: stimuli, means and 95% ellipses")
+@figure("category-map")
 def category_map(analysis: Analysis) -> Chart | Absent:
     """All categories on one map, then each with its stimuli."""
     panels: list[Map] = []
@@ -207,10 +203,7 @@ def _row(result: CategoryQuestion, category_place: CategoryPlace) -> TableRow:
     return row | {"semi_axis_long": long, "semi_axis_short": short, "angle": angle}
 
 
-@figure(
-    "category-consistency",
-    "variance of valence and arousal the category explains, and valence on the category's own side",
-)
+@figure("category-consistency")
 def category_consistency(analysis: Analysis) -> Chart | Absent:
     """Eta squared by question, and the share of answers that fit by category."""
     builder = IntervalPanels()
@@ -219,7 +212,6 @@ def category_consistency(analysis: Analysis) -> Chart | Absent:
             Item(
                 label=spaced(row.question),
                 estimate=row.eta_squared,
-                colour=BASE_COLOUR,
                 cells={"question": result.question, "figure": "eta squared", "of": row.question},
             )
             for row in result.explained
@@ -244,18 +236,11 @@ def category_consistency(analysis: Analysis) -> Chart | Absent:
         builder.add(
             f"{spaced(fit.question)} on the category's side", "share of answers", items, reach=[1.0], lines=chance
         )
-    caption = (
-        "How consistent categories are with valence and arousal. Eta squared: share of the variance between stimuli that the"
-        " category explains. Side: share of answers in which a rater's own valence is above the midpoint for a positive category of"
-        " theirs, below it for a negative one; the line is one half."
-    )
     reason = "no question of numbers goes with the categories" if _results(analysis) else NO_CATEGORIES
-    return builder.chart("Consistency of categories", caption, reason)
+    return builder.chart(*chart_texts("category-consistency", absent=reason))
 
 
-@figure(
-    "category-confusion", "what other raters answered given one rater's category, and categories recovered from the map"
-)
+@figure("category-confusion")
 def category_confusion(analysis: Analysis) -> Chart | Absent:
     """One panel between raters and one for the categories recovered from valence and arousal."""
     builder = Panels()
@@ -270,12 +255,7 @@ def category_confusion(analysis: Analysis) -> Chart | Absent:
         if recovered is not None and recovered.confusion is not None:
             title = f"{of}recovered from the map"
             _confused(builder, result.question, title, recovered.confusion, ("label", "recovered", "stimuli"))
-    caption = (
-        "Shares of each row. Between raters: what other raters of the same stimulus answered, given one rater's answer, each"
-        " answer counted once. Recovered: the category linear discriminant analysis assigns to a stimulus from its mean valence"
-        " and arousal alone, learned from all other stimuli."
-    )
-    return builder.chart("Which categories are taken for each other", caption, NO_CATEGORIES)
+    return builder.chart(*chart_texts("category-confusion"))
 
 
 def _confused(builder: Panels, question: str, title: str, table: ConfusionTable, labels: tuple[str, str, str]) -> None:
@@ -296,9 +276,7 @@ def _confused(builder: Panels, question: str, title: str, table: ConfusionTable,
     ]
 
 
-@figure(
-    "attributes", "which attributes (tags, styles, scenes) occur with which category more or less often than by chance"
-)
+@figure("attributes")
 def attributes(analysis: Analysis) -> Chart | Absent:
     """One panel per field: attributes in rows, categories in columns, shaded by lift."""
     builder = Panels()
@@ -318,7 +296,6 @@ def attributes(analysis: Analysis) -> Chart | Absent:
                     rows=rows,
                     columns=columns,
                     cells=cells,
-                    row_label="",
                     column_label=spaced(result.question),
                     low=-STRONGEST,
                     high=STRONGEST,
@@ -326,14 +303,8 @@ def attributes(analysis: Analysis) -> Chart | Absent:
                 )
             )
             builder.table += [_cooccurrence(table, cell) for cell in table.cells]
-    caption = (
-        "How many times as often as by chance an attribute occurs on the stimuli of a category; in brackets the number of stimuli"
-        " that have it. The shade says how far beyond chance that is: blue more often, orange less often, full at four standard"
-        " deviations. A stimulus has an attribute if at least half of its"
-        " raters named it. * p < .05 by Fisher's exact test, corrected over all cells by Holm's method."
-    )
     reason = "no attribute was named for five or more stimuli" if _results(analysis) else NO_CATEGORIES
-    return builder.chart("Attributes and categories", caption, reason)
+    return builder.chart(*chart_texts("attributes", absent=reason))
 
 
 def _lift(cell: CoOccurrence, table: AttributeTable) -> HeatCell:
@@ -363,7 +334,7 @@ def _cooccurrence(table: AttributeTable, cell: CoOccurrence) -> TableRow:
     }
 
 
-@figure("field-agreement", "Krippendorff's alpha of every field at the level of its answers, with 95% intervals")
+@figure("field-agreement")
 def field_agreement(analysis: Analysis) -> Chart | Absent:
     """One row per field."""
     fields = analysis.summary.field_agreement
@@ -384,8 +355,4 @@ def field_agreement(analysis: Analysis) -> Chart | Absent:
     ]
     lines = (Line(0.0), Line(0.667, "tentative"), Line(0.8, "good"))
     builder.add("", "Krippendorff's alpha", items, reach=[0.0, 1.0], lines=lines)
-    caption = (
-        "Agreement of raters on every field: alpha with squared differences for numbers, nominal for categories, MASI distance for"
-        " tags. Krippendorff asks for .8, and .667 where tentative conclusions will do."
-    )
-    return builder.chart("Agreement on every field", caption, "no field has two answers to the same stimuli")
+    return builder.chart(*chart_texts("field-agreement"))

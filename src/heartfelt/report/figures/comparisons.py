@@ -23,7 +23,7 @@ from heartfelt.report.charts import (
     axis,
     first_of,
 )
-from heartfelt.report.figures.registry import figure
+from heartfelt.report.figures.registry import chart_texts, figure
 from heartfelt.report.naming import DisplayNames, system_names
 from heartfelt.report.palette import BASE_COLOUR, COLOURS, SOFT
 from heartfelt.stats.estimate import Estimate
@@ -50,7 +50,7 @@ def _unit(comparison: ComparisonQuestion) -> str:
     return "grades" if comparison.scale == "preference" else "log odds"
 
 
-@figure("strengths", "the strength of every system (or stimulus) that was compared, with its interval")
+@figure("strengths")
 def strengths(analysis: Analysis) -> Chart | Absent:
     """One panel per question, the strongest first."""
     builder, most = IntervalPanels(letters=False), 0
@@ -61,7 +61,6 @@ def strengths(analysis: Analysis) -> Chart | Absent:
             Item(
                 label=names[c.name],
                 estimate=c.strength,
-                colour=BASE_COLOUR,
                 cells={"question": comparison.question, "name": names[c.name]},
                 note="" if c.rank is None else f"rank {c.rank} ({c.rank_low} to {c.rank_high})",
                 after={
@@ -76,14 +75,10 @@ def strengths(analysis: Analysis) -> Chart | Absent:
         ]
         label = f"strength ({_unit(comparison)}, 0 is the average)"
         builder.add(spaced(comparison.question), label, items[:MOST_ROWS], lines=(Line(0.0),))
-    caption = (
-        "Strengths with 95% intervals over raters and, for systems, over what they were compared on; higher is preferred."
-        + first_of(MOST_ROWS, most, "contestants")
-    )
-    return builder.chart("Strengths", caption, NONE)
+    return builder.chart(*chart_texts("strengths", first_of(MOST_ROWS, most, "contestants")))
 
 
-@figure("win-matrix", "how often each system (or stimulus) was preferred to each other one")
+@figure("win-matrix")
 def win_matrix(analysis: Analysis) -> Chart | Absent:
     """One shaded table per question: the row's share of the answers against the column."""
     builder = Panels()
@@ -120,11 +115,7 @@ def win_matrix(analysis: Analysis) -> Chart | Absent:
             }
             for p in comparison.pairs
         ]
-    caption = (
-        "Share of the answers in which the row was preferred to the column, a tie as half; strongest first. Empty where two"
-        " did not meet."
-    )
-    return builder.chart("Who was preferred to whom", caption, NONE)
+    return builder.chart(*chart_texts("win-matrix"))
 
 
 def _win(names: DisplayNames, a: str, b: str, counts: tuple[int, int, int] | None) -> HeatCell:
@@ -136,7 +127,7 @@ def _win(names: DisplayNames, a: str, b: str, counts: tuple[int, int, int] | Non
     return HeatCell(share, percent(share), words)
 
 
-@figure("order-effect", "how often what was presented first was chosen")
+@figure("order-effect")
 def order_effect(analysis: Analysis) -> Chart | Absent:
     """The share of first choices of every question answered by choosing between two."""
     builder = IntervalPanels(letters=False)
@@ -144,7 +135,6 @@ def order_effect(analysis: Analysis) -> Chart | Absent:
         Item(
             label=spaced(comparison.question),
             estimate=comparison.order.first_share,
-            colour=BASE_COLOUR,
             cells={"question": comparison.question},
             after={"p": comparison.order.p},
         )
@@ -154,13 +144,10 @@ def order_effect(analysis: Analysis) -> Chart | Absent:
     builder.add(
         "", Axis(label="share of decided answers for the first", low=0.0, high=1.0, ticks=SHARES), items, lines=(HALF,)
     )
-    caption = (
-        "Share of first choices with 95% intervals. The order is random, so without an effect of order it is one half."
-    )
-    return builder.chart("Order of presentation", caption, "no order of presentation of two is known")
+    return builder.chart(*chart_texts("order-effect"))
 
 
-@figure("comparison-raters", "each rater's agreement with the others and preference for a side")
+@figure("comparison-raters")
 def comparison_raters(analysis: Analysis) -> Chart | Absent:
     """One panel per question: share of first choices across, agreement with the others up."""
     builder = Panels()
@@ -190,15 +177,7 @@ def comparison_raters(analysis: Analysis) -> Chart | Absent:
             )
         )
         builder.table += [_rater_row(comparison.question, c) for c in judged]
-    caption = (
-        "Raters by how often they chose what came first, and how often they chose as the others' strengths predict; guessing is"
-        " at one half of both. Flagged raters are diamonds."
-    )
-    return builder.chart(
-        "Raters in comparisons",
-        caption,
-        "raters or the order of presentation are not known, or there are too many contestants",
-    )
+    return builder.chart(*chart_texts("comparison-raters"))
 
 
 def _rater_row(question: str, c: object) -> TableRow:
@@ -217,7 +196,7 @@ def _rater_row(question: str, c: object) -> TableRow:
     return {"question": question, **{name: getattr(c, name) for name in columns}}
 
 
-@figure("best-worst", "how often each system (or stimulus) was best less how often it was worst")
+@figure("best-worst")
 def best_worst(analysis: Analysis) -> Chart | Absent:
     """One panel per question."""
     builder = IntervalPanels(letters=False)
@@ -228,7 +207,6 @@ def best_worst(analysis: Analysis) -> Chart | Absent:
             Item(
                 label=names[c.name],
                 estimate=c.score or Estimate.missing("none"),
-                colour=BASE_COLOUR,
                 cells={"question": comparison.question, "name": names[c.name]},
             )
             for c in scored[:MOST_ROWS]
@@ -236,8 +214,7 @@ def best_worst(analysis: Analysis) -> Chart | Absent:
         builder.add(
             spaced(comparison.question), "times best less times worst, per time shown", items, lines=(Line(0.0),)
         )
-    caption = "Best-worst scores with 95% intervals over raters: 1 if always best, -1 if always worst."
-    return builder.chart("Best and worst", caption, "no question asks for the best and the worst")
+    return builder.chart(*chart_texts("best-worst"))
 
 
 # --- MUSHRA and ABX ---------------------------------------------------------------------------------------------------
@@ -253,7 +230,7 @@ NO_MUSHRA = "no question has grades of a hidden reference"
 GRADES = Axis(label="grade", low=-2.0, high=102.0, ticks=(0.0, 20.0, 40.0, 60.0, 80.0, 100.0))
 
 
-@figure("mushra", "mean grades of every condition with intervals: over all items, and item by item")
+@figure("mushra")
 def mushra(analysis: Analysis) -> Chart | Absent:
     """All items first, then a panel per item."""
     builder, most, names = IntervalPanels(), 0, system_names(analysis.snapshot)
@@ -283,14 +260,10 @@ def mushra(analysis: Analysis) -> Chart | Absent:
                 if i is not None
             ]
             builder.add(name, GRADES, items, visible=index < MOST_ITEMS)
-    caption = (
-        "Mean grades with 95% intervals after post-screening (ITU-R BS.1534): over all items, with listeners and items as samples,"
-        " and of each item, with listeners as a sample." + first_of(MOST_ITEMS, most, "items")
-    )
-    return builder.chart("MUSHRA grades", caption, NO_MUSHRA)
+    return builder.chart(*chart_texts("mushra", first_of(MOST_ITEMS, most, "items")))
 
 
-@figure("mushra-medians", "median and quartiles of the grades of every condition")
+@figure("mushra-medians")
 def mushra_medians(analysis: Analysis) -> Chart | Absent:
     """The display that BS.1534 recommends."""
     builder, names = IntervalPanels("median", letters=False), system_names(analysis.snapshot)
@@ -309,13 +282,10 @@ def mushra_medians(analysis: Analysis) -> Chart | Absent:
             for c in conditions
         ]
         builder.add(spaced(question), GRADES, items)
-    caption = (
-        "Median grade and quartiles of every condition over listeners and items, after post-screening (ITU-R BS.1534)."
-    )
-    return builder.chart("MUSHRA medians and quartiles", caption, NO_MUSHRA)
+    return builder.chart(*chart_texts("mushra-medians"))
 
 
-@figure("abx", "share of correct ABX answers by pair of systems, next to guessing")
+@figure("abx")
 def abx(analysis: Analysis) -> Chart | Absent:
     """One panel per question: all answers, then each pair of systems."""
     builder, names = IntervalPanels(letters=False), system_names(analysis.snapshot)
@@ -336,11 +306,10 @@ def abx(analysis: Analysis) -> Chart | Absent:
             items,
             lines=(Line(0.5, "guessing"),),
         )
-    caption = "Share of correct answers with 95% intervals; guessing gives one half."
-    return builder.chart("Telling systems apart", caption, "no question was asked as an ABX test")
+    return builder.chart(*chart_texts("abx"))
 
 
-@figure("against-reference", "mean of every system judged next to a reference")
+@figure("against-reference")
 def against_reference(analysis: Analysis) -> Chart | Absent:
     """One panel per question."""
     builder, names = IntervalPanels(letters=False), system_names(analysis.snapshot)
@@ -350,12 +319,10 @@ def against_reference(analysis: Analysis) -> Chart | Absent:
             Item(
                 label=names[row.system],
                 estimate=row.mean,
-                colour=BASE_COLOUR,
                 cells={"question": comparison.question, "system": row.system},
             )
             for row in ordered[:MOST_ROWS]
         ]
         bounds = analysis.snapshot.study.scale_of(comparison.question).bounds() or (0.0, 1.0)
         builder.add(spaced(comparison.question), axis("mean", bounds, include=bounds), items)
-    caption = "Mean rating next to the reference, with 95% intervals over raters and stimuli."
-    return builder.chart("Next to the reference", caption, "no question was asked next to a reference")
+    return builder.chart(*chart_texts("against-reference"))

@@ -21,7 +21,7 @@ from heartfelt.report.charts import (
     lettered,
     numbers,
 )
-from heartfelt.report.figures.registry import figure
+from heartfelt.report.figures.registry import chart_texts, figure
 from heartfelt.report.naming import quadrant_look, questions, system_names, why_missing
 from heartfelt.report.palette import INK, colour
 from heartfelt.wording import interval, number, p_value, plural, spaced, stars
@@ -60,10 +60,7 @@ def brackets(
     return tuple(marks)
 
 
-@figure(
-    "deviation-by-system",
-    "mean signed deviation per system with 95% intervals and the three smallest significant differences",
-)
+@figure("deviation-by-system")
 def deviation_by_system(analysis: Analysis) -> Chart | Absent:
     """One panel per question with references."""
     names = system_names(analysis.snapshot)
@@ -81,14 +78,10 @@ def deviation_by_system(analysis: Analysis) -> Chart | Absent:
             )
         marks = brackets(analysis, question, "signed", "system", {s.system: names[s.system] for s in deviating})
         builder.add(question, f"{question} deviation", items, lines=(Line(0.0),), brackets=marks)
-    caption = f"Mean deviation of each system's stimuli from their intents' references, with 95% intervals. {STARS}"
-    return builder.chart("Deviation by system", caption, "no system has a deviation from a reference")
+    return builder.chart(*chart_texts("deviation-by-system"))
 
 
-@figure(
-    "absolute-deviation-by-quadrant",
-    "mean absolute deviation per quadrant with 95% intervals and the three smallest significant differences",
-)
+@figure("absolute-deviation-by-quadrant")
 def absolute_deviation_by_quadrant(analysis: Analysis) -> Chart | Absent:
     """One panel per question with references: which intents are conveyed best."""
     look = quadrant_look(analysis.snapshot.study)
@@ -117,14 +110,10 @@ def absolute_deviation_by_quadrant(analysis: Analysis) -> Chart | Absent:
         builder.add(question, f"absolute {question} deviation", items, include=[0.0], brackets=marks)
     short = [f"{look.short(g)} {look.name(g)}" for g in look.ids if look.short(g) != look.name(g)]
     meaning = f" ({'; '.join(short)})" if short else ""
-    caption = (
-        f"Mean absolute deviation from the reference per quadrant of the intents{meaning}, with 95% intervals. {STARS}"
-    )
-    reason = "the intents have no quadrants with references"
-    return builder.chart("Absolute deviation by quadrant", caption, reason)
+    return builder.chart(*chart_texts("absolute-deviation-by-quadrant", meaning=meaning))
 
 
-@figure("absolute-deviation-by-system-and-quadrant", "mean absolute deviation of every system in every quadrant")
+@figure("absolute-deviation-by-system-and-quadrant")
 def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Absent:
     """One panel per question: systems in rows, quadrants in columns."""
     look, names = quadrant_look(analysis.snapshot.study), system_names(analysis.snapshot)
@@ -147,15 +136,7 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
         rows, columns = tuple(names[s] for s in systems), tuple(map(look.short, groups))
         title = lettered(len(builder.panels), question)
         builder.panels.append(
-            Heatmap(
-                title=title,
-                rows=rows,
-                columns=columns,
-                cells=cells,
-                row_label="",
-                column_label="intended quadrant",
-                high=high,
-            )
+            Heatmap(title=title, rows=rows, columns=columns, cells=cells, column_label="intended quadrant", high=high)
         )
         builder.table += [
             {
@@ -167,12 +148,7 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
             }
             for (system, group), row in by_cell.items()
         ]
-    caption = (
-        "Mean absolute deviation from the reference in scale points, of every system in every quadrant; paler is"
-        " closer to what was intended."
-    )
-    reason = "there are no two systems and two quadrants with references"
-    return builder.chart("Absolute deviation by system and quadrant", caption, reason)
+    return builder.chart(*chart_texts("absolute-deviation-by-system-and-quadrant"))
 
 
 def _deviation_cell(row: QuadrantMeans | None, title: str) -> HeatCell:
@@ -183,7 +159,7 @@ def _deviation_cell(row: QuadrantMeans | None, title: str) -> HeatCell:
     return HeatCell(value, number(value, 1), f"{words}\n{row.n_stimuli} stimuli")
 
 
-@figure("slopes", "slope of perceived on intended per system: below 1 the stimuli are more neutral than intended")
+@figure("slopes")
 def slopes(analysis: Analysis) -> Chart | Absent:
     """One panel per question with references."""
     names = system_names(analysis.snapshot)
@@ -202,15 +178,10 @@ def slopes(analysis: Analysis) -> Chart | Absent:
             if row.question == question
         ]
         builder.add(question, "slope", items, lines=(Line(1.0, "as intended"), Line(0.0, "no relation")))
-    caption = (
-        "Slope of perceived on intended values with 95% intervals. At 1, differences between intents come across"
-        " in full; below 1, stimuli are perceived as more neutral than intended; at 0, intents make no difference."
-    )
-    reason = "no slope of perceived on intended could be fitted"
-    return builder.chart("Slopes of perceived on intended", caption, reason)
+    return builder.chart(*chart_texts("slopes"))
 
 
-@figure("confusion", "share of the stimuli meant for each quadrant or category that were perceived in each")
+@figure("confusion")
 def intended_and_perceived(analysis: Analysis) -> Chart | Absent:
     """Intended in rows, perceived in columns: quadrants, or categories where the intents are among the answers."""
     builder = Panels()

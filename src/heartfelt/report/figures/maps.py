@@ -24,7 +24,7 @@ from heartfelt.report.charts import (
     lettered,
 )
 from heartfelt.report.charts import axis as axis_for
-from heartfelt.report.figures.registry import figure
+from heartfelt.report.figures.registry import chart_texts, figure
 from heartfelt.report.naming import QuadrantLook, quadrant_look, system_names
 from heartfelt.report.palette import SHAPES, SOFT, colour
 from heartfelt.snapshot import Snapshot
@@ -43,7 +43,7 @@ def mapped_questions(study: Study) -> tuple[Question, Question] | None:
     return (mapped[0], mapped[1]) if len(mapped) >= 2 else None
 
 
-@figure("perceived-maps", "one map per system: stimuli, quadrant means, references and 95% ellipses")
+@figure("perceived-maps")
 def perceived_maps(analysis: Analysis) -> Chart | Absent:
     """One panel per system."""
     study = analysis.snapshot.study
@@ -174,7 +174,7 @@ def _quadrant_means(
     return _means(stimuli, "group", pair, look, words)
 
 
-@figure("deviation-maps", "mean deviation from the reference per system (a) and per quadrant (b) in two dimensions")
+@figure("deviation-maps")
 def deviation_maps(analysis: Analysis) -> Chart | Absent:
     """A panel of systems and one of quadrants."""
     pair = mapped_questions(analysis.snapshot.study)
@@ -218,12 +218,7 @@ def deviation_maps(analysis: Analysis) -> Chart | Absent:
             }
             for point in points
         ]
-    caption = (
-        f"Mean deviation of perceived from intended {spaced(across)} and {spaced(up)}, per system and per quadrant of"
-        " the intents, with 95% intervals. The origin is what was intended."
-    )
-    reason = "no deviation from a reference could be computed"
-    return builder.chart("Deviation from what was intended", caption, reason)
+    return builder.chart(*chart_texts("deviation-maps", across=spaced(across), up=spaced(up)))
 
 
 def _square(points: list[Point], across: str, up: str) -> tuple[Axis, Axis]:

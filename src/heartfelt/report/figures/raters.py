@@ -23,9 +23,9 @@ from heartfelt.report.charts import (
     axis,
     bounds,
 )
-from heartfelt.report.figures.registry import figure
+from heartfelt.report.figures.registry import chart_texts, figure
 from heartfelt.report.naming import DisplayNames, coefficient, effect, system_names, why_missing
-from heartfelt.report.palette import BASE_COLOUR, COLOURS, FLAGGED, INK
+from heartfelt.report.palette import BASE_COLOUR, FLAGGED, INK
 from heartfelt.screening.rule import error_controlled_flags
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, number, plural
@@ -48,9 +48,7 @@ UNITS = {
 STARTS = {"slope of": "slope", "signed deviation of": "deviation", "mean of": "mean", "strength of": "strength"}
 
 
-@figure(
-    "raters", "information in each rater's answers against their bias; flagged raters marked, parallel answers linked"
-)
+@figure("raters")
 def raters(analysis: Analysis) -> Chart | Absent:
     """One point per rater the rules could judge."""
     flags = analysis.panel.flags
@@ -112,7 +110,7 @@ def _mean(flags: pl.DataFrame, rule: str) -> pl.DataFrame:
     return rule_flags.group_by("rater").agg(pl.mean("value").alias("mean"), pl.sum("n"))
 
 
-@figure("sensitivity", "headline figures with all raters and without those the default policy would leave out")
+@figure("sensitivity")
 def sensitivity(analysis: Analysis) -> Chart | Absent:
     """One panel per unit; every figure is in the table behind it."""
     left_out = analysis.summary.screening.dropped_by_default
@@ -190,7 +188,7 @@ def _panel_and_label(row: SensitivityFigure, names: DisplayNames) -> tuple[str, 
     return "", ""
 
 
-@figure("rater-groups", "mean and reliability of each group of raters (--by), with 95% intervals")
+@figure("rater-groups")
 def rater_groups(analysis: Analysis) -> Chart | Absent:
     """Per question a panel of means and one of reliabilities."""
     groups = analysis.summary.by
@@ -203,11 +201,7 @@ def rater_groups(analysis: Analysis) -> Chart | Absent:
         for row in question_rows:
             note = f"{plural(row.n_raters, 'rater')}, {plural(row.n_ratings, 'rating')}"
             cells = {"question": question, "group": row.group}
-            means.append(
-                Item(
-                    label=row.group, estimate=row.mean, colour=COLOURS[0], cells={**cells, "figure": "mean"}, note=note
-                )
-            )
+            means.append(Item(label=row.group, estimate=row.mean, cells={**cells, "figure": "mean"}, note=note))
             alpha = row.alpha.estimate
             alphas.append(
                 Item(label=row.group, estimate=alpha, colour=INK, cells={**cells, "figure": "alpha"}, note=note)
@@ -215,9 +209,4 @@ def rater_groups(analysis: Analysis) -> Chart | Absent:
         visible = index < MOST_QUESTIONS
         builder.add(f"{question}: mean", "mean", means, visible=visible)
         builder.add(f"{question}: Krippendorff alpha", "alpha", alphas, include=[0.0], visible=visible)
-    caption = (
-        f"Raters by {groups.column}: the mean rating and the agreement of each group, with 95% intervals that take its"
-        " raters and the stimuli as samples. Groups may have rated different stimuli; the table of differences compares"
-        " them on the same ones."
-    )
-    return builder.chart("Groups of raters", caption, "no group of raters is large enough")
+    return builder.chart(*chart_texts("rater-groups", column=groups.column))

@@ -1,9 +1,14 @@
-"""The figures of an analysis by name. A figure is a function from an analysis to a chart, or to the reason there is none."""
+"""The figures of an analysis by name. A figure is a function from an analysis to a chart, or to the reason there is none.
+
+Their titles and captions are in ``texts.toml``, where a line break counts as a space.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import resources
 from typing import TypeAlias
 
 from heartfelt.analysis import Analysis
@@ -11,6 +16,9 @@ from heartfelt.registry import Registry
 from heartfelt.report.charts import Absent, Chart
 
 ChartOf: TypeAlias = Callable[[Analysis], Chart | Absent]
+TEXTS: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    resources.files("heartfelt.report.figures").joinpath("texts.toml").read_text("utf-8")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +33,18 @@ class Figure:
 FIGURES: Registry[Figure] = Registry("figure")
 
 
-def figure(name: str, about: str) -> Callable[[ChartOf], ChartOf]:
+def figure(name: str) -> Callable[[ChartOf], ChartOf]:
+    """Register a function as the figure of a name."""
 
     def register(chart: ChartOf) -> ChartOf:
-        FIGURES.add(name, Figure(name, about, chart))
+        FIGURES.add(name, Figure(name, TEXTS[name]["about"], chart))
         return chart
 
     return register
+
+
+def chart_texts(name: str, more: str = "", *, absent: str = "", **values: object) -> tuple[str, str, str]:
+    """The title and the caption of a figure, ``more`` at its end, and why it is absent where there is nothing to draw."""
+    texts = TEXTS[name]
+    caption = texts["caption"].replace("\n", " ").format(**values)
+    return texts["title"], caption + more, absent or texts["absent"]

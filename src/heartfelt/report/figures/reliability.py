@@ -27,7 +27,7 @@ from heartfelt.report.charts import (
     interval_row,
     numbers,
 )
-from heartfelt.report.figures.registry import figure
+from heartfelt.report.figures.registry import chart_texts, figure
 from heartfelt.report.naming import DisplayNames, coefficient, reliability_parts, system_names, why_missing
 from heartfelt.report.palette import BASE_COLOUR, COLOURS, SOFT, colour
 from heartfelt.stats.estimate import Estimate
@@ -47,7 +47,7 @@ MOST_COEFFICIENTS = 3
 MOST_ROWS = 60
 
 
-@figure("reliability-by-raters", "how reliable the mean of k raters is, with the usual targets of .8 and .9")
+@figure("reliability-by-raters")
 def reliability_by_raters(analysis: Analysis) -> Chart | Absent:
     """One curve per question: what more raters would buy."""
     curves = {
@@ -111,9 +111,7 @@ def mean_ratings(ratings_per_item: Mapping[str, int]) -> float | None:
     return sum(int(n) * count for n, count in ratings_per_item.items()) / items if items else None
 
 
-@figure(
-    "ceiling", "the highest correlation or accuracy a predictor can be expected to reach, and what cell means reach"
-)
+@figure("ceiling")
 def ceiling(analysis: Analysis) -> Chart | Absent:
     """One panel per question: overall, per system and within cells, next to what cell means and one rater reach."""
     names, parts = system_names(analysis.snapshot), reliability_parts(analysis)
@@ -124,13 +122,7 @@ def ceiling(analysis: Analysis) -> Chart | Absent:
         value = Axis(label=f"highest {_metric(part.ceiling)} to expect", low=0.0, high=1.0, ticks=FIFTHS)
         builder.add(question, value, items, bars=True, visible=question_count < MOST_PANELS)
         question_count += bool(items)
-    caption = (
-        "The highest score any predictor can be expected to reach against these labels, with 95% intervals: over"
-        " all stimuli, within each system, and within cells of system and intent. In grey, what is reached by"
-        " cell means, which know only system and intent, and by one rater against the others."
-    )
-    caption += first_of(MOST_PANELS, question_count)
-    return builder.chart("Ceiling", caption, "the ceiling could not be estimated for any question")
+    return builder.chart(*chart_texts("ceiling", first_of(MOST_PANELS, question_count)))
 
 
 def _metric(ceilings: Ceilings) -> str:
@@ -157,7 +149,7 @@ def _ceiling_items(question: str, ceilings: Ceilings, names: DisplayNames) -> li
     ]
 
 
-@figure("ratings-per-item", "how many items have how many ratings")
+@figure("ratings-per-item")
 def ratings_per_item(analysis: Analysis) -> Chart | Absent:
     """One column per number of ratings; equal ranges where there are very many."""
     per_item = analysis.summary.counts.ratings_per_item
@@ -194,7 +186,7 @@ def _bins(counts: Mapping[int, int]) -> list[tuple[str, int]]:
     ]
 
 
-@figure("agreement", "agreement per question (such as the presence of one emotion): beyond chance, and plain")
+@figure("agreement")
 def agreement(analysis: Analysis) -> Chart | Absent:
     """One panel per coefficient, questions in order of the first."""
     parts = analysis.summary.agreement or {}

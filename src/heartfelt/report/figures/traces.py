@@ -24,7 +24,7 @@ from heartfelt.report.charts import (
     first_of,
     ticks,
 )
-from heartfelt.report.figures.registry import figure
+from heartfelt.report.figures.registry import chart_texts, figure
 from heartfelt.report.naming import why_missing
 from heartfelt.report.palette import COLOURS, INK
 from heartfelt.stats.estimate import Estimate
@@ -50,9 +50,7 @@ def shown_stimuli(question: TraceQuestion, most: int = MOST_STIMULI) -> list[Tra
     return (concordant + single_traces)[:most]
 
 
-@figure(
-    "traces", "the raters' traces of a choice of stimuli, what they share with its band, and how far apart they are"
-)
+@figure("traces")
 def traces(analysis: Analysis) -> Chart | Absent:
     """One panel per stimulus and question; the table behind it has the shared course of every stimulus."""
     results = analysis.summary.traces
@@ -132,7 +130,7 @@ def _table(analysis: Analysis) -> list[Mapping[str, Cell]]:
     return rows
 
 
-@figure("trace-agreement", "concordance (CCC) of traces, with the ceiling, per question")
+@figure("trace-agreement")
 def trace_agreement(analysis: Analysis) -> Chart | Absent:
     """One panel per question: two raters, a rater and the others, and what a perfect predictor could reach."""
     results = analysis.summary.traces
@@ -157,15 +155,10 @@ def trace_agreement(analysis: Analysis) -> Chart | Absent:
         ]
         title = spaced(question.question)
         builder.add(title, "CCC, mean over stimuli", items, include=[0.0, 1.0], visible=index < MOST_QUESTIONS)
-    caption = (
-        "Lin's concordance correlation of traces, means over stimuli with 95% intervals that take stimuli as the sample. The"
-        " ceilings are what a perfect predictor of the shared course can expect with one rater, and with the mean of the"
-        " raters of a stimulus."
-    )
-    return builder.chart("Agreement of traces", caption, "no stimulus has the traces of two raters")
+    return builder.chart(*chart_texts("trace-agreement"))
 
 
-@figure("trace-lags", "how much later or earlier than the others each rater moves")
+@figure("trace-lags")
 def trace_lags(analysis: Analysis) -> Chart | Absent:
     """One panel per question: the raters that are latest and earliest."""
     results = analysis.summary.traces
@@ -190,20 +183,14 @@ def trace_lags(analysis: Analysis) -> Chart | Absent:
         title = spaced(question.question)
         builder.add(title, f"later than the others ({unit})", shown, lines=(Line(0.0),), visible=index < MOST_QUESTIONS)
         builder.add("", "", [item for item in items if item not in shown], visible=False)
-    caption = (
-        "A rater's lag is the shift at which the trace follows the mean of the others best, averaged over stimuli, with 95%"
-        " intervals over stimuli; positive is later."
+    return builder.chart(
+        *chart_texts(
+            "trace-lags",
+            " The latest and the earliest raters are drawn, of those with several stimuli if any." if cut else "",
+        )
     )
-    caption += " The latest and the earliest raters are drawn, of those with several stimuli if any." if cut else ""
-    return builder.chart("Lags of raters", caption, "no rater's trace follows the others")
 
 
 def _lag(question: str, rater: str, lag: Estimate, unit: str) -> Item:
     note = plural(lag.counts.get("stimuli", 0), "stimulus", "stimuli")
-    return Item(
-        label=rater,
-        estimate=lag,
-        colour=COLOURS[0],
-        cells={"question": question, "rater": rater, "unit": unit},
-        note=note,
-    )
+    return Item(label=rater, estimate=lag, cells={"question": question, "rater": rater, "unit": unit}, note=note)

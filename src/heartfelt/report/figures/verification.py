@@ -8,7 +8,7 @@ from heartfelt.analysis import Analysis
 from heartfelt.analysis.verification import ALL
 from heartfelt.analysis.verification_results import DraftedField, DraftVerification
 from heartfelt.report.charts import Absent, Axis, Chart, IntervalPanels, Item, Line, first_of
-from heartfelt.report.figures.registry import figure
+from heartfelt.report.figures.registry import chart_texts, figure
 from heartfelt.report.palette import BASE_COLOUR, COLOURS, FLAGGED
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import plural, spaced
@@ -42,7 +42,7 @@ def field_name(name: str) -> str:
     return "all fields" if name == ALL else spaced(name)
 
 
-@figure("draft-verdicts", "how often drafts of a machine were accepted as they were, and planted errors missed")
+@figure("draft-verdicts")
 def draft_verdicts(analysis: Analysis) -> Chart | Absent:
     """One row per field."""
     drafts = analysis.summary.verification
@@ -69,15 +69,12 @@ def draft_verdicts(analysis: Analysis) -> Chart | Absent:
         _shares("similarity to own answers"),
         _items(drafts, lambda field: field.accuracy, COLOURS[2], lambda field: plural(field.hidden, "answer")),
     )
-    caption = (
-        "Shares with 95% intervals over raters and stimuli. A planted draft belongs to another stimulus; accepting it means that"
-        " an error was missed. Accuracy compares a draft with what people answer who have not seen it."
-        + first_of(min(MOST_FIELDS, len(drafts.fields)), len(drafts.fields), "fields")
+    return panels.chart(
+        *chart_texts("draft-verdicts", first_of(min(MOST_FIELDS, len(drafts.fields)), len(drafts.fields), "fields"))
     )
-    return panels.chart("Drafts and what people made of them", caption, NO_DRAFTS)
 
 
-@figure("draft-effects", "what seeing a draft changes: similarity of answers to it, time and keystrokes")
+@figure("draft-effects")
 def draft_effects(analysis: Analysis) -> Chart | Absent:
     """One row per field: with a draft against without."""
     drafts = analysis.summary.verification
@@ -108,14 +105,10 @@ def draft_effects(analysis: Analysis) -> Chart | Absent:
         _items(drafts, lambda field: field.keystrokes.difference, COLOURS[3], hidden),
         lines=none,
     )
-    caption = (
-        "Answers in sight of the machine's own draft against answers to which it was withheld, with 95% intervals over raters and"
-        " stimuli. Above zero, answers lie nearer to the draft where it was seen."
-    )
-    return panels.chart("What drafts do to answers", caption, "no draft was withheld from anybody")
+    return panels.chart(*chart_texts("draft-effects"))
 
 
-@figure("planted-errors", "the share of planted drafts that each rater accepted; flagged raters marked")
+@figure("planted-errors")
 def planted_errors(analysis: Analysis) -> Chart | Absent:
     """One row per rater who met a planted draft, the largest share first."""
     drafts = analysis.summary.verification
@@ -141,11 +134,7 @@ def planted_errors(analysis: Analysis) -> Chart | Absent:
     panels = IntervalPanels("share", letters=False)
     panels.add("", _shares("share of planted drafts accepted"), items[:MOST_RATERS])
     panels.add("", "share", items[MOST_RATERS:], visible=False)
-    caption = (
-        "One row per rater, with 95% intervals over stimuli. A rater in orange accepted more planted drafts than chance explains"
-        " for somebody who looks (rule rubber-stamping)." + first_of(min(MOST_RATERS, len(met)), len(met), "raters")
-    )
-    return panels.chart("Planted drafts accepted, by rater", caption, "no rater met a planted draft")
+    return panels.chart(*chart_texts("planted-errors", first_of(min(MOST_RATERS, len(met)), len(met), "raters")))
 
 
 def stampers(analysis: Analysis) -> set[str]:

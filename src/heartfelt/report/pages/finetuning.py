@@ -114,12 +114,7 @@ def scores_chart(scores: Sequence[PartScore]) -> Chart | Absent:
             over = {"item": "", "system": " (systems)"}[score.aggregation]
             cells = {"part": part, "source": source, "task": task, "metric": f"{score.metric}{over}"}
             items.append(
-                Item(
-                    label=f"{score.metric}{over}: model",
-                    estimate=score.estimate,
-                    colour=COLOURS[0],
-                    cells={**cells, "what": "model"},
-                )
+                Item(label=f"{score.metric}{over}: model", estimate=score.estimate, cells={**cells, "what": "model"})
             )
             items.append(
                 Item(

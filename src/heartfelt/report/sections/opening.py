@@ -1,21 +1,22 @@
-"""The first screen of an analysis: the bottom line, how many answers are used, the figure that shows it, and three facts."""
+"""The first screen of an analysis: bottom line, answers used, its figure, three facts; and the main fact of each section."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.highlights import called, main_questions, mean_rating, single_rating
+from heartfelt.analysis.comparison_results import ChoiceAgreement
+from heartfelt.analysis.highlights import called, fitness, main_questions, mean_rating, single_rating
+from heartfelt.analysis.prose import capitalized, template_lines
 from heartfelt.analysis.results import Reliability
 from heartfelt.analysis.summary import Summary
-from heartfelt.analysis.verdict import fitness
 from heartfelt.analysis.verdict_raters import flag_findings, flagging_rules, judged_words
 from heartfelt.report.charts import Chart, Charts
-from heartfelt.report.page import opening_figure
+from heartfelt.report.page import Section, opening_figure
 from heartfelt.report.templates import part
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, listed, number, percent_interval, share, spaced
@@ -41,6 +42,10 @@ FIGURES: Mapping[str, str] = {
     "ratings-per-item": "How many ratings the items have.",
 }
 """The figures that can open a report, the best first, each with its caption there."""
+SECTIONS_WITH_FACTS = {
+    "maps", "systems", "intents", "trust", "agreement", "raters", "comparisons", "mushra", "traces", "categories", "fields",
+    "drafts", "answers", "adjudication", "rater-groups", "preregistration", "published", "stimuli", "paper",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +87,23 @@ def _code(words: str) -> Markup:
     )
 
 
+def with_fact(section: Section, analysis: Analysis) -> Section:
+    """The section with the main fact that stands next to its title while it is folded, where one is known."""
+    if section.fact or section.id not in SECTIONS_WITH_FACTS:
+        return section
+    summary = analysis.summary
+    if section.id == "trust":
+        values = reliability_fact(summary).values
+        fact = f"Reliability {listed([' '.join(filter(None, (of, value))) for value, of in values])}" if values else ""
+    elif section.id == "raters":
+        (value, _), *_ = raters_fact(summary).values or (("", ""),)
+        excluded = len(summary.screening.dropped_by_default) or "nobody"
+        fact = f"{value} flagged; the default policy excludes {excluded}" if value else ""
+    else:
+        fact = "; ".join(template_lines("report/sections/facts", section.id.replace("-", "_"), summary=summary))
+    return replace(section, fact=fact)
+
+
 def reliability_fact(summary: Summary) -> Fact:
     """How reliable the labels are; of comparisons how often two answers agree, of traces the concordance of two raters."""
     traces = {traced.question: traced.pairwise for traced in summary.traces or () if not traced.pairwise.is_missing}
@@ -90,17 +112,20 @@ def reliability_fact(summary: Summary) -> Fact:
     every = {called(name, trust): trust for name, trust in main_questions(summary).items()}
     means = {name: mean_rating(trust) for name, trust in every.items() if not mean_rating(trust).is_missing}
     if means:
-        uses = list(dict.fromkeys(fitness(estimate) for estimate in means.values()))
-        meaning = f"{uses[0][0].upper()}{uses[0][1:]}." if len(uses) == 1 else f"Between {listed([*reversed(uses)])}."
+        uses = list(dict.fromkeys(map(fitness, means.values())))
+        meaning = f"{capitalized(uses[0])}." if len(uses) == 1 else f"Between {listed([*reversed(uses)])}."
         return _reliability(means, "of the mean rating", meaning, "trust")
-    for comparison in summary.comparisons or ():
-        agreement = comparison.agreement
-        if agreement is not None and not agreement.two_answers.is_missing:
-            beyond = agreement.alpha.low is not None and agreement.alpha.low > 0
-            meaning = "Raters agree beyond chance." if beyond else "No agreement beyond chance is shown."
-            value = (percent_interval(agreement.two_answers), "two answers to a pair agree")
-            return Fact(title="Reliability", values=(value,), meaning=meaning, link="comparisons", more="Agreement")
-    return _single_ratings(every)
+    agreements = (row.agreement for row in summary.comparisons or () if row.agreement is not None)
+    known = next((agreement for agreement in agreements if not agreement.two_answers.is_missing), None)
+    return _single_ratings(every) if known is None else _choices(known)
+
+
+def _choices(agreement: ChoiceAgreement) -> Fact:
+    """How often two answers to a pair agree."""
+    beyond = agreement.alpha.low is not None and agreement.alpha.low > 0
+    meaning = "Raters agree beyond chance." if beyond else "No agreement beyond chance is shown."
+    value = (percent_interval(agreement.two_answers), "two answers to a pair agree")
+    return Fact(title="Reliability", values=(value,), meaning=meaning, link="comparisons", more="Agreement")
 
 
 def _single_ratings(every: Mapping[str, Reliability]) -> Fact:
@@ -147,8 +172,7 @@ def raters_fact(summary: Summary) -> Fact:
         findings = flag_findings(summary)
         text = f"{listed(findings)}." if findings else f"By {listed(flagging_rules(summary))}."
     else:
-        words = judged_words(summary)
-        text = f"{words[0].upper()}{words[1:]}."
+        text = f"{capitalized(judged_words(summary))}."
     if screening.dropped:
         text = f"{len(screening.dropped)} excluded by the policy. {text}"
     more = "Who and why" if flagged else "How they were screened"

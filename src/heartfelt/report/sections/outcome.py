@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
 import polars as pl
 from markupsafe import Markup
 
@@ -15,6 +18,9 @@ from heartfelt.report.templates import section
 from heartfelt.study.model import say
 from heartfelt.wording import number
 
+Column: TypeAlias = Mapping[str, object]
+"""A column of a list that the page's script shows."""
+RATERS: Column = {"label": "raters", "kind": "number", "places": 0}
 MOST_STIMULI = 4000
 MOST_WIDE = 3
 
@@ -116,32 +122,12 @@ def stimuli_list(analysis: Analysis) -> dict[str, object]:
     facts = [
         name for name in ("system", "intent") if name in labels.columns and labels[name].null_count() < labels.height
     ]
-    columns: list[dict[str, object]] = [
-        {"label": fact, "kind": "text", "names": fact == "system"} for fact in ("stimulus", *facts)
-    ]
-    wide_questions = questions(analysis)
-    numeric = labels.schema["value"].is_numeric()
-    raters = {"label": "raters", "kind": "number", "places": 0}
-    if len(wide_questions) <= MOST_WIDE and numeric:
-        rows = labels.select("stimulus", *facts).unique("stimulus").sort("stimulus")
-        spread = ["sd"] if "sd" in labels.columns else []
-        for question in wide_questions:
-            question_labels = labels.filter(pl.col("question") == question).select(
-                "stimulus",
-                *(pl.col(name).round(3).alias(f"{name} {question}") for name in ("value", *spread)),
-                pl.col("n").alias(f"n {question}"),
-            )
-            rows = rows.join(question_labels, on="stimulus", how="left", maintain_order="left")
-            columns += [{"label": name, "kind": "number"} for name in (question, *spread)]
-            columns.append(raters)
-    else:
-        value = pl.col("value").round(3) if numeric else pl.col("value").cast(pl.String)
-        rows = labels.select("stimulus", *facts, "question", value, "n").sort("stimulus", "question")
-        columns += [{"label": "question", "kind": "text"}]
-        columns += [{"label": "label", "kind": "number" if numeric else "text"}, raters]
+    wide = len(questions(analysis)) <= MOST_WIDE and labels.schema["value"].is_numeric()
+    columns, rows = (_by_stimulus if wide else _by_item)(analysis, facts)
+    named = [{"label": fact, "kind": "text", "names": fact == "system"} for fact in ("stimulus", *facts)]
     example = [str(rows[0, fact]) for fact in facts if rows.height and rows[0, fact] is not None]
     return {
-        "columns": columns,
+        "columns": [*named, *columns],
         "rows": rows.head(MOST_STIMULI).rows(),
         "total": rows.height,
         "names": {
@@ -149,3 +135,29 @@ def stimuli_list(analysis: Analysis) -> dict[str, object]:
         },
         "hint": f"such as {' '.join(example)}" if example else "",
     }
+
+
+def _by_stimulus(analysis: Analysis, facts: Sequence[str]) -> tuple[list[Column], pl.DataFrame]:
+    """A row per stimulus, and the columns of each question: its label, the spread where it is known, and raters."""
+    labels, columns = analysis.labels, list[Column]()
+    rows = labels.select("stimulus", *facts).unique("stimulus").sort("stimulus")
+    spread = ["sd"] if "sd" in labels.columns else []
+    for question in questions(analysis):
+        question_labels = labels.filter(pl.col("question") == question).select(
+            "stimulus",
+            *(pl.col(name).round(3).alias(f"{name} {question}") for name in ("value", *spread)),
+            pl.col("n").alias(f"n {question}"),
+        )
+        rows = rows.join(question_labels, on="stimulus", how="left", maintain_order="left")
+        columns += [*({"label": name, "kind": "number"} for name in (question, *spread)), RATERS]
+    return columns, rows
+
+
+def _by_item(analysis: Analysis, facts: Sequence[str]) -> tuple[list[Column], pl.DataFrame]:
+    """A row per stimulus and question."""
+    labels = analysis.labels
+    numeric = labels.schema["value"].is_numeric()
+    value = pl.col("value").round(3) if numeric else pl.col("value").cast(pl.String)
+    rows = labels.select("stimulus", *facts, "question", value, "n").sort("stimulus", "question")
+    label: Column = {"label": "label", "kind": "number" if numeric else "text"}
+    return [{"label": "question", "kind": "text"}, label, RATERS], rows

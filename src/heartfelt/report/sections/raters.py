@@ -9,6 +9,7 @@ import polars as pl
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.arms import ARM, arms_text
 from heartfelt.analysis.parallel_answers import ParallelAnswers, PresentedTrial, parallel_answers
+from heartfelt.analysis.prose import template_text
 from heartfelt.analysis.raters import parallel_words
 from heartfelt.analysis.summary import RaterGroups
 from heartfelt.analysis.verdict_raters import judged_words
@@ -18,10 +19,9 @@ from heartfelt.report.page import Section
 from heartfelt.report.tables import CellValue, PValue
 from heartfelt.report.templates import section
 from heartfelt.screening.panel import RuleSummary
-from heartfelt.wording import number, plural, spaced
+from heartfelt.wording import number
 
 MOST_GROUPS = 12
-MAX_LISTED = 40
 
 
 def raters(analysis: Analysis, charts: Charts) -> Section:
@@ -52,27 +52,17 @@ def raters(analysis: Analysis, charts: Charts) -> Section:
 
 
 def _count(analysis: Analysis) -> str:
+    """How many raters are flagged, by which kinds of rules, and what the default policy makes of them."""
     screening = analysis.summary.screening
-    flagged, left_out = set(screening.flagged), screening.dropped_by_default
-    verb = "is" if len(flagged) == 1 else "are"
-    total = plural(analysis.summary.counts.raters, "rater")
-    words = f"{number(len(flagged))} of {total} {verb} flagged by a rule with error control"
-    words += "." if flagged else f": {judged_words(analysis.summary)}."
-    only_by_standards = set(screening.flagged_by_standards) - flagged
-    if only_by_standards:
-        words += (
-            f" {number(len(only_by_standards))} more stand out only by an ITU standard, a limit of the study or bias."
-        )
-    if screening.collusion:
-        together = sum(map(len, screening.collusion))
-        words += (
-            f" {plural(len(screening.collusion), 'group')} of raters ({number(together)} raters) answered in parallel"
-        )
-        words += " about different stimuli"
-        numbers = parallel_words(screening.parallel)
-        words += f": {numbers}." if numbers else "."
-    words += f" The default policy excludes {len(left_out) or 'nobody'}"
-    return words + (f": {', '.join(left_out)}." if 0 < len(left_out) <= MAX_LISTED else ".")
+    return template_text(
+        "report/sections/raters",
+        "flagged",
+        screening=screening,
+        raters=analysis.summary.counts.raters,
+        judged=judged_words(analysis.summary),
+        standards_only=len(set(screening.flagged_by_standards) - set(screening.flagged)),
+        parallel=parallel_words(screening.parallel),
+    )
 
 
 def _flags(analysis: Analysis) -> list[list[CellValue]]:
@@ -155,16 +145,8 @@ def rater_groups(analysis: Analysis, charts: Charts) -> Section | None:
 
 
 def _groups_words(analysis: Analysis, groups: RaterGroups) -> str:
-    counted = ", ".join(f"{row.group} ({plural(row.raters, 'rater')})" for row in groups.groups)
-    words = f"By {spaced(groups.column)}: {counted}."
-    if groups.column == ARM:
-        words = " ".join(arms_text(analysis.all_ratings)) or words
-    if groups.not_stated:
-        words += f" {plural(groups.not_stated, 'rater')} did not state it."
-    if groups.cut_at:
-        cuts = ", ".join(number(cut, 1) for cut in groups.cut_at)
-        words += f" Numbers were cut at their tertiles ({cuts})."
-    return words
+    arms = " ".join(arms_text(analysis.all_ratings)) if groups.column == ARM else ""
+    return template_text("report/sections/raters", "groups", groups=groups, arms=arms)
 
 
 def instruments(analysis: Analysis, _: Charts) -> Section | None:

@@ -22,7 +22,7 @@ from heartfelt.report.site.frame import Frame, render_page, require_own_site, wr
 from heartfelt.report.site.options import ViewOptions
 from heartfelt.report.site.published import PublicFacts, read_published
 from heartfelt.report.site.secrets import shown_spec
-from heartfelt.report.site.viewer.read import RunView, ViewerSample, read_run_folder
+from heartfelt.report.site.viewer.read import Exchange, RunView, ViewerSample, read_run_folder
 from heartfelt.report.tables import table
 from heartfelt.scoring.scores import ModelInfo
 from heartfelt.study.model import say
@@ -66,21 +66,7 @@ def write_view(
 def _page(view: RunView, published: PublicFacts, target: Path, site: Path | None) -> ReportPage:
     labels = {(row["stimulus"], row["question"]): row for row in published.labels.iter_rows(named=True)}
     colours = {model: distinct(index) for index, model in enumerate(view.models)}
-    counts = Counter(_outcome(sample) for sample in view.samples)
-    facts = [
-        ("samples", number(len(view.samples))),
-        ("models", number(len(view.models))),
-        ("failed", number(counts["failed"])),
-        ("asked again", number(sum(sample.attempts > max(1, len(sample.repeats)) for sample in view.samples))),
-        ("requests recorded", number(len(view.exchanges))),
-    ]
     usages = _usages(view)
-    costs = [usage.cost for usage in usages.values() if usage.cost is not None]
-    if usages:
-        tokens = sum(usage.input_tokens + usage.output_tokens for usage in usages.values())
-        facts.append(("tokens", number(tokens)))
-    if costs:
-        facts.append(("cost", money(sum(costs))))
     names = dict.fromkeys(part for sample in view.samples for part in (sample.stimulus, *sample.stimulus.split("|")))
     media = {name: relative_address(path, target) for name, path in published.media.items() if name in names}
     prompts: dict[str, str] = {}
@@ -117,7 +103,25 @@ def _page(view: RunView, published: PublicFacts, target: Path, site: Path | None
     sections = [Section(id="samples", title="Samples", lead=lead, html=_HTML)]
     sections += [Section(id="models", title="Which models answered", html=about)] if about else []
     sections += [part for part in (usage(infos), repeats(repeated)) if part.html]
-    return ReportPage(title=f"Run: {view.title}", subtitle="", sections=sections, media=media, facts=facts, more=more)
+    title, facts = f"Run: {view.title}", _facts(view, usages)
+    return ReportPage(title=title, subtitle="", sections=sections, media=media, facts=facts, more=more)
+
+
+def _facts(view: RunView, usages: Mapping[str, Usage]) -> list[tuple[str, str]]:
+    """The counts at the top of the page, with tokens and cost where they were recorded."""
+    counts = Counter(_outcome(sample) for sample in view.samples)
+    facts = [
+        ("samples", number(len(view.samples))),
+        ("models", number(len(view.models))),
+        ("failed", number(counts["failed"])),
+        ("asked again", number(sum(sample.attempts > max(1, len(sample.repeats)) for sample in view.samples))),
+        ("requests recorded", number(len(view.exchanges))),
+    ]
+    costs = [usage.cost for usage in usages.values() if usage.cost is not None]
+    if usages:
+        tokens = sum(usage.input_tokens + usage.output_tokens for usage in usages.values())
+        facts.append(("tokens", number(tokens)))
+    return [*facts, ("cost", money(sum(costs)))] if costs else facts
 
 
 def _usages(view: RunView) -> dict[str, Usage]:
@@ -125,21 +129,24 @@ def _usages(view: RunView) -> dict[str, Usage]:
     out: dict[str, Usage] = {}
     for raw, model in view.names.items():
         calls = [call for call in view.exchanges.values() if call.model == raw and call.form != SIMILARITY]
-        paid = [call for call in calls if not call.cached]
-        counted = [call for call in paid if call.input_tokens is not None and call.output_tokens is not None]
-        costs = [call.cost for call in paid if call.cost is not None]
         if calls:
-            out[model] = Usage(
-                requests=len(paid),
-                input_tokens=sum(call.input_tokens or 0 for call in counted),
-                output_tokens=sum(call.output_tokens or 0 for call in counted),
-                without_counts=len(paid) - len(counted),
-                cost=sum(costs) if costs else None,
-                models=info.usage.models if (info := view.about.get(model)) and info.usage else (),
-                fingerprints=(),
-                items=sum(sample.model == model and sample.problem is None for sample in view.samples),
-            )
+            out[model] = _usage(view, model, [call for call in calls if not call.cached])
     return out
+
+
+def _usage(view: RunView, model: str, paid: Sequence[Exchange]) -> Usage:
+    counted = [call for call in paid if call.input_tokens is not None and call.output_tokens is not None]
+    costs = [call.cost for call in paid if call.cost is not None]
+    return Usage(
+        requests=len(paid),
+        input_tokens=sum(call.input_tokens or 0 for call in counted),
+        output_tokens=sum(call.output_tokens or 0 for call in counted),
+        without_counts=len(paid) - len(counted),
+        cost=sum(costs) if costs else None,
+        models=info.usage.models if (info := view.about.get(model)) and info.usage else (),
+        fingerprints=(),
+        items=sum(sample.model == model and sample.problem is None for sample in view.samples),
+    )
 
 
 def _outcome(sample: ViewerSample) -> str:
