@@ -15,9 +15,9 @@ from heartfelt.labels.labelling import PUBLISHED
 from heartfelt.scoring.details import ModelDetails
 from heartfelt.scoring.metrics import METRICS, ChanceLevel, chance_of, converted
 from heartfelt.scoring.options import ScoreOptions
+from heartfelt.scoring.pair_ceilings import ceilings_of, mean_ceiling, one_rater, strength_ceilings
 from heartfelt.scoring.scores import ModelScore, ScoringTask
 from heartfelt.scoring.sheet import Flags, PredictionSheet, yes
-from heartfelt.scoring.tasks.pair_ceilings import ceilings_of, mean_ceiling, one_rater, strength_ceilings
 from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth
 from heartfelt.stats._bounds import ratio
 from heartfelt.stats._paired import mid_ranks

@@ -13,7 +13,7 @@ from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark, Labels
 from heartfelt.predictors.predictor import PREDICTIONS
 from heartfelt.progress import Progress
-from heartfelt.scoring.calibration.by_part import ByPart, cells_of
+from heartfelt.scoring.by_part import ByPart, cells_of
 from heartfelt.scoring.calibration.parts import ModelCalibration, PartAgreement, PartError, Worth
 from heartfelt.scoring.compare import OTHER_LABELS, Entrant, compare, ranks
 from heartfelt.scoring.details import TaskDetails

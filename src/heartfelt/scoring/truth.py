@@ -14,9 +14,9 @@ from heartfelt.labels.vote_buckets import buckets, forced, has_sides
 from heartfelt.media.probe import AT_HAND, MADE_AT
 from heartfelt.predictors.answers.sets import COMPARED
 from heartfelt.scoring.options import ItemSelection, ScoreOptions
+from heartfelt.scoring.pair_truth import PairTruth, pair_truth
 from heartfelt.scoring.scores import ScoringTask
 from heartfelt.scoring.sound import with_sound
-from heartfelt.scoring.tasks.pair_truth import PairTruth, pair_truth
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import published_part
 from heartfelt.stats.jackknife import LEAST_UNITS

@@ -213,7 +213,7 @@ def _settings(
             f"{where}: this key is missing: 'generator'.",
             f"Add one. Known generators: {', '.join(GENERATORS.names())}.",
         )
-    if entry["generator"] not in GENERATORS:
+    if entry["generator"] not in GENERATORS and not GENERATORS.explains(str(entry["generator"])):
         raise StudyError(
             f"{where}: no generator is called '{entry['generator']}'.",
             suggestion(str(entry["generator"]), GENERATORS, "Known generators"),

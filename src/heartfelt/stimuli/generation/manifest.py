@@ -18,8 +18,8 @@ from heartfelt.formats.delimited import csv_text
 from heartfelt.serialization import dumps
 from heartfelt.stimuli.generation.ledger import MADE, LedgerRow
 from heartfelt.stimuli.generation.make_file import MakePlan
-from heartfelt.stimuli.generation.provenance import ClipProvenance
 from heartfelt.stimuli.generation.state import MakeRecord
+from heartfelt.stimuli.generators.provenance import ClipProvenance
 from heartfelt.stimuli.preparation.prepared import PreparedStimulus
 
 PROVENANCE = (

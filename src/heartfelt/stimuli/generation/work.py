@@ -21,7 +21,6 @@ from heartfelt.extras import missing_extra
 from heartfelt.failures import report_bug
 from heartfelt.predictors.execution.work import GRACE, error_line, shortened
 from heartfelt.predictors.weights.devices import checked_device
-from heartfelt.stimuli.generation.results import Examined, Expectation, encoded, examine
 from heartfelt.stimuli.generators.generator import (
     BatchGenerator,
     CannotGenerate,
@@ -33,6 +32,7 @@ from heartfelt.stimuli.generators.generator import (
     NoStimulus,
     NotReached,
 )
+from heartfelt.stimuli.generators.results import Examined, Expectation, encoded, examine
 from heartfelt.stimuli.prompts.prompt import GeneratedMedium, Generator, StimulusPrompt
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

@@ -11,7 +11,6 @@ import polars as pl
 
 from heartfelt.analysis.two_way import LEAST_RATERS
 from heartfelt.labels.labelling import PUBLISHED
-from heartfelt.scoring.calibration.label_raters import LabelRaters
 from heartfelt.scoring.calibration.parts import (
     NUMBERS,
     ON_LINE,
@@ -26,6 +25,7 @@ from heartfelt.scoring.calibration.parts import (
     part_errors,
     system_biases,
 )
+from heartfelt.scoring.label_raters import LabelRaters
 from heartfelt.scoring.measure import Marked
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.scores import ScoringTask
