@@ -19,9 +19,9 @@ columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,7 @@ from heartfelt.stats.two_way_jackknife import RaterVariance
 from heartfelt.wording import interval, p_value
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
+_Tested = TypeVar("_Tested", "SystemBias", "PartError")
 OMIT = {"omit": True}
 FEWEST_IN_PART = 4
 """A part with fewer stimuli (or groups of them) is shown, but not tested against the rest."""
@@ -153,20 +154,21 @@ class PartAgreement:
 
     def renamed(self, names: Mapping[str, str]) -> PartAgreement:
         """The same with models under other names."""
-        return PartAgreement(
+        stacks = tuple(
+            replace(
+                row,
+                left_out={names[model]: reason for model, reason in row.left_out.items()},
+                result=row.result.renamed(names),
+            )
+            for row in self.stacks
+        )
+        return replace(
+            self,
             calibrations=tuple(replace(row, model=names[row.model]) for row in self.calibrations),
             errors=tuple(replace(row, model=names[row.model]) for row in self.errors),
             worth=tuple(replace(row, model=names[row.model]) for row in self.worth),
-            stacks=tuple(
-                replace(
-                    row,
-                    left_out={names[model]: reason for model, reason in row.left_out.items()},
-                    result=row.result.renamed(names),
-                )
-                for row in self.stacks
-            ),
+            stacks=stacks,
             from_labels=tuple(names[model] for model in self.from_labels),
-            notes=self.notes,
         )
 
     def worst(self, task: str, model: str) -> PartError | None:
@@ -177,26 +179,23 @@ class PartAgreement:
 
     def sentences(self, task: str) -> list[str]:
         """One line per model, and one on combining them."""
-        lines = []
-        for row in self.worth:
-            if row.task != task:
-                continue
-            calibration = next((c for c in self.calibrations if (c.task, c.model) == (task, row.model)), None)
-            words = [f"worth {row.words}"]
-            # The slope of scores that are not on the scale has no meaning of its own.
-            if (
-                calibration is not None
-                and calibration.over_stimuli.slope.value is not None
-                and calibration.of != ON_LINE
-            ):
-                words.append(f"calibration slope {interval(calibration.over_stimuli.slope, 2)}")
-                words.append(f"bias {interval(calibration.over_stimuli.bias, 2)}")
-            worst = self.worst(task, row.model)
-            if worst is not None:
-                words.append(f"fails most where {worst.column} is {worst.value} ({p_value(worst.p_adjusted)}, Holm)")
-            lines.append(f"{row.model}: {'; '.join(words)}.")
-        lines += [sentence for row in self.stacks if row.task == task and (sentence := stack_words(row))]
-        return lines
+        lines = [f"{row.model}: {'; '.join(self._words(row))}." for row in self.worth if row.task == task]
+        return lines + [sentence for row in self.stacks if row.task == task and (sentence := stack_words(row))]
+
+    def _words(self, row: Worth) -> Iterator[str]:
+        """What a model is worth, its calibration and where it fails most."""
+        yield f"worth {row.words}"
+        key = (row.task, row.model)
+        calibration = next((c for c in self.calibrations if (c.task, c.model) == key), None)
+        # The slope of scores that are not on the scale has no meaning of its own.
+        if calibration is not None and calibration.of != ON_LINE:
+            line = calibration.over_stimuli
+            if line.slope.value is not None:
+                yield f"calibration slope {interval(line.slope, 2)}"
+                yield f"bias {interval(line.bias, 2)}"
+        worst = self.worst(*key)
+        if worst is not None:
+            yield f"fails most where {worst.column} is {worst.value} ({p_value(worst.p_adjusted)}, Holm)"
 
 
 NUMBERS, ON_LINE, PROBABILITIES = "numbers", "numbers on the line", "probabilities"
@@ -270,28 +269,27 @@ def system_biases(gaps: Gaps, system: Sequence[str | None], confidence: float) -
                 p=p,
             )
         )
-    corrected = holm([row.p for row in rows], confidence=confidence)
-    return tuple(
-        replace(row, p_adjusted=p, differs=bool(differs))
-        for row, p, differs in zip(rows, corrected.adjusted, corrected.significant, strict=True)
-    )
+    return tuple(_corrected(rows, confidence))
 
 
 def part_errors(
     compared: ModelErrors, columns: Mapping[str, Sequence[str | None]], confidence: float
 ) -> list[PartError]:
     """The errors of every value of every column that has two or more, each tested against the other items."""
-    rows = []
+    rows: list[PartError] = []
     for column, values in columns.items():
         names = sorted({value for value in values if value is not None})
-        if len(names) < 2:
-            continue
-        order = {name: code for code, name in enumerate(names)}
-        codes = np.array([-1 if value is None else order[value] for value in values], np.int64)
-        units = _units(compared, codes)
-        rows += [
-            _part_error(units, column, name, codes == code, codes >= 0, confidence) for code, name in enumerate(names)
-        ]
+        if len(names) > 1:
+            order: dict[str | None, int] = {name: code for code, name in enumerate(names)}
+            codes = np.array([order.get(value, -1) for value in values], np.int64)
+            units = _units(compared, codes)
+            sides = ((name, codes == code) for name, code in order.items())
+            rows += [_part_error(units, column, str(name), side, codes >= 0, confidence) for name, side in sides]
+    return _corrected(rows, confidence)
+
+
+def _corrected(rows: Sequence[_Tested], confidence: float) -> list[_Tested]:
+    """The rows with their p-values corrected for all of them (Holm)."""
     corrected = holm([row.p for row in rows], confidence=confidence)
     return [
         replace(row, p_adjusted=p, differs=bool(differs))
@@ -411,9 +409,9 @@ def _excess(
     name = EXCESS if compared.squared else EXCESS_SHARE
     stimulus, group, values = compared.stimulus[rows], _group(compared)[rows], beyond.values[rows]
     sides = (inside, ~inside)
-    counts = dict(
-        zip(("stimuli", "other_stimuli"), (int(np.unique(stimulus[side]).size) for side in sides), strict=True)
-    )
+    counts = {
+        unit: int(np.unique(stimulus[side]).size) for unit, side in zip(("stimuli", "other_stimuli"), sides, strict=True)
+    }
     if inside.all():
         return Estimate.missing("there are no other items", name, counts), None
     difference = float(values[inside].mean() - values[~inside].mean())
@@ -422,14 +420,7 @@ def _excess(
     if fewest < FEWEST_IN_PART:
         reason = f"{_counted(fewest, compared.unit)}; at least {FEWEST_IN_PART} are needed on both sides"
         return estimate.without_interval(reason), None
-    spread: Spread | None = None
-    if compared.squared:
-        noise = _noise_by_side(compared, rows, inside)
-        counted = np.zeros(rows.size) if compared.ratings is None else compared.ratings[rows]
-        spread = squared_error_spread(noise, counted)
-    elif beyond.noise is not None:
-        of_side = np.where(inside, *(float(beyond.noise[rows][side].mean()) for side in sides))
-        spread = share_spread(of_side, beyond.shown[rows])
+    spread = _expected_spread(compared, beyond, inside, rows)
     known_spread = spread is not None and not compared.squared
     result = part_and_rest(values, inside, confidence=confidence, group=group, spread=spread, at_least=known_spread)
     if result is None:
@@ -438,6 +429,17 @@ def _excess(
     if not math.isfinite(high - low):
         return estimate.without_interval("the errors do not bound it on both sides"), p
     return estimate.with_interval(low, high, f"inverted test over {compared.unit}, Pearson type III", confidence), p
+
+
+def _expected_spread(compared: ModelErrors, beyond: _Beyond, inside: Flags, rows: Ints) -> Spread | None:
+    """The spread that the noise of labels leads to expect; None where it is not known."""
+    if compared.squared:
+        counted = np.zeros(rows.size) if compared.ratings is None else compared.ratings[rows]
+        return squared_error_spread(_noise_by_side(compared, rows, inside), counted)
+    if beyond.noise is None:
+        return None
+    of_side = np.where(inside, *(float(beyond.noise[rows][side].mean()) for side in (inside, ~inside)))
+    return share_spread(of_side, beyond.shown[rows])
 
 
 def _noise_by_side(compared: ModelErrors, rows: Ints, inside: Flags) -> Floats:
