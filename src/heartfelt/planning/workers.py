@@ -47,27 +47,32 @@ def simulate_all(
     size = sum(design.wanted for design in designs) * work.options.studies
     both = workers > 1 and len(designs) > 1 and size >= LEAST_RATINGS and bool(sys.executable)
     own_designs, delegated = (designs[::2], designs[1::2]) if both else (designs, [])
+    simulated: list[SimulatedDesign] = []
+
+    def simulate(part: Sequence[PlannedDesign]) -> list[SimulatedDesign]:
+        for design in part:
+            simulated.append(work.simulate(design))
+            done(len(simulated))
+        return simulated[-len(part) :]
+
+    if not delegated:
+        return simulate(own_designs)
     with tempfile.TemporaryDirectory(prefix="heartfelt-") as folder:
         results = Path(folder) / "simulated.pickle"
-        helper = _start(work, delegated, results) if delegated else None
+        helper = _start(work, delegated, results)
         try:
-            simulated = []
-            for design in own_designs:
-                simulated.append(work.simulate(design))
-                done(len(simulated))
-            if not delegated:
-                return simulated
+            own_results = simulate(own_designs)
             if helper is not None and helper.wait() == 0:
                 delegated_results: list[SimulatedDesign] = pickle.loads(results.read_bytes())
             else:
-                delegated_results = [work.simulate(design) for design in delegated]
+                delegated_results = simulate(delegated)
         finally:
             if helper is not None and helper.poll() is None:
                 helper.kill()
                 helper.wait()
     done(len(designs))
     out: list[SimulatedDesign] = [*designs]  # type: ignore[list-item]  # replaced, place by place
-    out[::2], out[1::2] = simulated, delegated_results
+    out[::2], out[1::2] = own_results, delegated_results
     return out
 
 

@@ -31,7 +31,6 @@ from heartfelt.scoring.scores import (
     OTHER_CONTESTANTS,
     OTHER_PAIRS,
     OTHER_STIMULI,
-    OTHER_SYSTEMS,
     UNTESTED,
     ModelComparison,
     ModelRank,

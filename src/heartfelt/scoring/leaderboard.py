@@ -157,9 +157,7 @@ def _board(runs: Sequence[ScoredRun]) -> Leaderboard:
 
 def _parts(runs: Sequence[ScoredRun], names: Mapping[tuple[str, str], str]) -> PartAgreement:
     """Agreement by part of all runs; models of several runs are not combined."""
-    parts = [
-        run.scores.parts.renamed({model: names[run.name, model] for model in run.scores.models}) for run in runs
-    ]
+    parts = [run.scores.parts.renamed({model: names[run.name, model] for model in run.scores.models}) for run in runs]
     joined = {
         name: tuple(row for part in parts for row in getattr(part, name))
         for name in ("calibrations", "errors", "worth", "from_labels")

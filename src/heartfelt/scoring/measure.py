@@ -17,8 +17,8 @@ from heartfelt.scoring.metrics import METRICS, ChanceLevel, chance_of, converted
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.pair_ceilings import ceilings_of, mean_ceiling, one_rater, strength_ceilings
 from heartfelt.scoring.scores import ModelScore, ScoringTask
-from heartfelt.scoring.sheet import Flags, PredictionSheet, yes
-from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth
+from heartfelt.scoring.sheet import Flags, PredictionSheet, floats_of, yes
+from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth, item_names
 from heartfelt.stats._bounds import ratio
 from heartfelt.stats._paired import mid_ranks
 from heartfelt.stats.association import metric_difference
@@ -42,6 +42,7 @@ from heartfelt.stats.triples import Floats
 WITHIN = "within cells"
 LEAST_SYSTEMS = LEAST_UNITS
 NO_SYSTEMS = "no systems"
+NO_CEILING = "no ceiling of this metric is known"
 _SHARE = "share of the way from chance to the ceiling"
 _IN_LABELS_AND_PREDICTIONS = {
     "the first column does not vary": "the labels do not vary",
@@ -217,14 +218,14 @@ class MetricMeasurer:
         _, (_, second) = typed(metric, pairing.x, chance.y, pairing.values)
         difference = metric_difference(name, x, first, second, group=group, confidence=self.options.confidence)
         beyond, p = from_chance(difference.estimate, 0.0, sign, metric), difference.p
-        if tests is None:
-            gained = sign * (_by_row(name, x, first) - _by_row(name, x, second))
-            if p.value is None:
-                p = self.flipped(gained, group)
-            by_item = pairing.aggregation == "item"
-            return level, beyond, (p, self.flipped_over_systems(gained, sheet.system) if by_item else p)
-        # Better than the best constant answer, and by what it says about the items.
-        return level, beyond, (_larger(p, tests[0]), tests[1])
+        if tests is not None:
+            # Better than the best constant answer, and by what it says about the items.
+            return level, beyond, (_larger(p, tests[0]), tests[1])
+        gained = sign * (_by_row(name, x, first) - _by_row(name, x, second))
+        if p.value is None:
+            p = self.flipped(gained, group)
+        over_systems = self.flipped_over_systems(gained, sheet.system) if pairing.aggregation == "item" else p
+        return level, beyond, (p, over_systems)
 
     def _association(
         self, sheet: PredictionSheet, pairing: LabelsAndPredictions, group: Any
@@ -295,19 +296,13 @@ class MetricMeasurer:
     def ceiling(self, task: ScoringTask, metric: str, aggregation: str = "item") -> Estimate:
         """The ceiling of a metric, or the reason there is none."""
         name, base = f"ceiling, {metric}", METRICS[metric].base
-        if not self.options.ceilings:
-            return Estimate.missing("ceilings were not asked for", name)
-        if aggregation == "system":
-            return Estimate.missing("no ceiling of system means is known", name)
-        if base is None or task.kind == "text":
-            return Estimate.missing("no ceiling of this metric is known", name)
+        reason = self._why_no_ceiling(task, base, aggregation)
+        if reason is not None or base is None:
+            return Estimate.missing(reason or NO_CEILING, name)
         if task.kind == "strengths":
             if task.id not in self._of_strengths:
                 self._of_strengths[task.id] = strength_ceilings(task, self.truth, self.options)
-            unknown = Estimate.missing("no ceiling of this metric is known", name)
-            return self._of_strengths[task.id].get(metric, unknown)
-        if task.kind == "ordinal":
-            return Estimate.missing("no ceiling of most frequent degrees is known", name)
+            return self._of_strengths[task.id].get(metric, Estimate.missing(NO_CEILING, name))
         if (task.id, base) not in self._ceilings:
             self._ceilings[task.id, base] = _ceiling(task, base, self.truth, self.options)
         result = self._ceilings[task.id, base]
@@ -316,6 +311,15 @@ class MetricMeasurer:
         if aggregation == WITHIN and metric != "pearson":
             return Estimate.missing("a ceiling within cells is known for Pearson's correlation only", name)
         return converted(metric, result.within_cells if aggregation == WITHIN else result.overall)
+
+    def _why_no_ceiling(self, task: ScoringTask, base: str | None, aggregation: str) -> str | None:
+        if not self.options.ceilings:
+            return "ceilings were not asked for"
+        if aggregation == "system":
+            return "no ceiling of system means is known"
+        if base is None or task.kind == "text":
+            return NO_CEILING
+        return "no ceiling of most frequent degrees is known" if task.kind == "ordinal" else None
 
     def choice_ceilings(self, task: ScoringTask) -> ChoiceScores | str:
         """The best scores to be expected of predicted choices, or the reason they are not known."""
@@ -341,7 +345,7 @@ class MetricMeasurer:
             return mean_ceiling(self.truth.courses_of(task), "one_rater", self.options.confidence)
         result = self._ceilings.get((task.id, METRICS[metric].base or ""))
         if result is None or isinstance(result, str):
-            return Estimate.missing(result or "no ceiling of this metric is known", "one more rater")
+            return Estimate.missing(result or NO_CEILING, "one more rater")
         return result.human
 
 
@@ -355,49 +359,50 @@ def _ceiling(task: ScoringTask, base: str, truth: Truth, options: ScoreOptions) 
     if task.kind == "numbers":
         items = items.filter(pl.col("label").is_not_null())
     methods = [str(name) for name in items["method"].unique()]
-    are_means = [name in ("mean", PUBLISHED) or name.startswith("ITU-T P.910") for name in methods]
-    if task.kind == "numbers" and are_means == [False]:
+    if task.kind == "numbers" and len(methods) == 1 and not is_mean(methods[0]):
         return f"no ceiling of labels made by '{methods[0]}' is known"
     if task.kind == "categories" and any(name.startswith("Dawid") for name in methods):
         return "no ceiling of labels made by Dawid-Skene is known"
     facts = items.select(*ITEM, "system", "intent")
     ratings = truth.answers.join(facts, on=ITEM, how="inner", maintain_order="left")
-    if not ratings.height and task.kind != "numbers":
-        return NO_RATINGS
     if not ratings.height:
-        if not items["standard_error"].is_not_null().any():
-            return f"{NO_RATINGS}, without spread and count"
-        label, error, n = (
-            items[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in ("label", "standard_error", "n")
-        )
-        metric = cast("NumberMetric", base)
-        top = ceiling_from_means(label, error * np.sqrt(n), n, metric, options.confidence)
-        unknown = Estimate.missing(NO_RATINGS, "ceiling")
-        return Ceiling(
-            metric=base,
-            overall=top,
-            within_cells=unknown,
-            cell_means=unknown,
-            cell_means_in_sample=unknown,
-            human=unknown,
-        )
+        return _ceiling_of_means(items, cast("NumberMetric", base), options) if task.kind == "numbers" else NO_RATINGS
     value = ratings["value"].to_numpy()
     if task.kind == "binary":
         value = yes(truth.study.scale_of(task.questions[0]), value)
-    item = ratings["stimulus"]
-    if len(task.questions) > 1:
-        item = ratings.select(pl.concat_str(ITEM, separator="\x1f")).to_series()
     both = pl.col("system", "intent").cast(pl.String).fill_null("")
     cell = ratings.select(pl.concat_str(both, separator="\x1f")).to_series()
     return ceiling(
         ratings["rater"],
-        item,
+        item_names(ratings) if len(task.questions) > 1 else ratings["stimulus"],
         value,
         cell=cell if base == "correlation" and cell.n_unique() > 1 else None,
         metric=cast("Metric", base),
         confidence=options.confidence,
         seed=options.seed,
     )
+
+
+def _ceiling_of_means(items: pl.DataFrame, metric: NumberMetric, options: ScoreOptions) -> Ceiling | str:
+    """The ceiling of mean labels from their standard errors, or why there is none."""
+    if not items["standard_error"].is_not_null().any():
+        return f"{NO_RATINGS}, without spread and count"
+    label, error, n = (floats_of(items[name]) for name in ("label", "standard_error", "n"))
+    top = ceiling_from_means(label, error * np.sqrt(n), n, metric, options.confidence)
+    unknown = Estimate.missing(NO_RATINGS, "ceiling")
+    return Ceiling(
+        metric=metric,
+        overall=top,
+        within_cells=unknown,
+        cell_means=unknown,
+        cell_means_in_sample=unknown,
+        human=unknown,
+    )
+
+
+def is_mean(method: str) -> bool:
+    """Whether labels made by this method are means of ratings."""
+    return method in ("mean", PUBLISHED) or method.startswith("ITU-T P.910")
 
 
 def _untested(test: str) -> tuple[Estimate, Estimate]:

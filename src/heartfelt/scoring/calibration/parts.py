@@ -410,7 +410,8 @@ def _excess(
     stimulus, group, values = compared.stimulus[rows], _group(compared)[rows], beyond.values[rows]
     sides = (inside, ~inside)
     counts = {
-        unit: int(np.unique(stimulus[side]).size) for unit, side in zip(("stimuli", "other_stimuli"), sides, strict=True)
+        unit: int(np.unique(stimulus[side]).size)
+        for unit, side in zip(("stimuli", "other_stimuli"), sides, strict=True)
     }
     if inside.all():
         return Estimate.missing("there are no other items", name, counts), None

@@ -8,10 +8,12 @@ are the same but for case and punctuation; *near-duplicates*: prompts that share
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -34,38 +36,11 @@ NEAR = 0.8
 _LONG = 25
 """Prompts of more words are long, of fewer than a third of it short: the strata that systems are balanced over."""
 ASPECTS: Mapping[str, tuple[str, ...]] = {
-    "emotion": (
-        "happy", "sad", "angry", "calm", "relaxed", "relaxing", "excited", "exciting", "energetic", "gloomy", "dark", "joyful",
-        "melancholic", "melancholy", "peaceful", "tense", "anxious", "scary", "romantic", "dreamy", "hopeful", "nostalgic",
-        "cheerful", "uplifting", "mellow", "emotional", "mood", "feeling", "tranquil", "dull", "playful", "aggressive",
-        "passionate", "soothing", "eerie", "triumphant", "mysterious",
-    ),
-    "genre": (
-        "pop", "classical", "rock", "jazz", "blues", "folk", "country", "electronic", "techno", "house", "ambient", "metal",
-        "punk", "reggae", "soul", "funk", "disco", "hip", "hop", "rap", "trap", "edm", "orchestral", "symphony", "opera",
-        "lofi", "indie", "gospel", "baroque", "waltz", "ballad", "sonata", "concerto", "chiptune", "bossa", "latin",
-    ),
-    "instrumentation": (
-        "piano", "guitar", "violin", "cello", "strings", "drum", "drums", "bass", "synth", "synthesizer", "synthesiser",
-        "flute", "clarinet", "saxophone", "trumpet", "horn", "brass", "organ", "harp", "percussion", "vocals", "vocal",
-        "voice", "singer", "choir", "orchestra", "band", "ukulele", "banjo", "accordion", "harmonica", "bells", "keyboard",
-        "instrumental", "acoustic", "guzheng", "erhu", "marimba",
-    ),
-    "rhythm": (
-        "tempo", "bpm", "beat", "beats", "rhythm", "rhythmic", "groove", "fast", "slow", "upbeat", "moderate", "syncopated",
-        "pulse", "steady", "swing", "march", "dance", "danceable", "allegro", "andante", "adagio", "time", "signature",
-    ),
-    "structure": (
-        "intro", "verse", "chorus", "bridge", "outro", "solo", "build", "builds", "crescendo", "climax", "melody", "harmony",
-        "riff", "arpeggio", "arpeggios", "progression", "chord", "chords", "key", "major", "minor", "loop", "section",
-        "begins", "starts", "ends", "fades", "repeating",
-    ),
-    "theme": (
-        "film", "movie", "game", "soundtrack", "cinematic", "epic", "nature", "rain", "ocean", "sea", "forest", "night", "city",
-        "space", "love", "battle", "party", "wedding", "christmas", "meditation", "sleep", "study", "travel", "summer",
-        "winter", "spring", "autumn", "celebration", "journey", "childhood", "advertisement", "background",
-    ),
-}  # fmt: skip
+    aspect: tuple(aspect_words)
+    for aspect, aspect_words in tomllib.loads(
+        files("heartfelt.stimuli.prompts").joinpath("aspects.toml").read_text("utf-8")
+    ).items()
+}
 
 
 @dataclass(frozen=True, slots=True)
