@@ -18,6 +18,7 @@ from heartfelt.planning.latent import Components, ScaleUse
 from heartfelt.planning.pilot import Pilot, QuestionPilot
 from heartfelt.study import Question, Scale, Study
 
+
 def _question(name: str, row: Mapping[str, Any]) -> QuestionPilot:
     values = tuple(row["values"])
     return QuestionPilot(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -213,19 +213,20 @@ def grid(material: StudyContents, options: PlanOptions, dropout: float) -> tuple
         candidate = design_of(material, *sizes, dropout, is_own=not designs and bool(listed_clips), notes=notes)
         if not any(replace(candidate, own=False) == replace(design, own=False) for design in designs):
             designs.append(candidate)
+    return designs, list(dict.fromkeys([*notes, *_notes_on_sizes(material, designs, bool(options.clips))]))
+
+
+def _notes_on_sizes(material: StudyContents, designs: Sequence[PlannedDesign], asked: bool) -> Iterator[str]:
+    """What is to be known of the smallest and the largest design; ``asked``: whether numbers of clips were asked for."""
     fewest = min(design.ratings for design in designs)
     if fewest < material.minimum:
-        notes.append(
-            f"With {fewest} ratings per clip no clip gets a label: the study's minimum_ratings is {material.minimum}."
+        yield f"With {fewest} ratings per clip no clip gets a label: the study's minimum_ratings is {material.minimum}."
+    missing = max(design.clips for design in designs) - material.system.size / material.cells
+    if missing > 0 and asked:
+        yield (
+            f"The largest design needs {plural(round(missing * material.cells), 'clip')} more than the study lists"
+            f" ({material.system.size:,}): make them before collecting."
         )
-    longest = max(design.clips for design in designs)
-    if longest > listed_clips and options.clips:
-        missing = round((longest - listed_clips) * material.cells)
-        notes.append(
-            f"The largest design needs {plural(missing, 'clip')} more than the study lists ({material.system.size:,}):"
-            " make them before collecting."
-        )
-    return designs, list(dict.fromkeys(notes))
 
 
 def _sizes_to_try(material: StudyContents, options: PlanOptions) -> tuple[Sequence[float], Sequence[int]]:

@@ -122,14 +122,13 @@ def estimate_pilot(snapshot: Snapshot, seed: int = 0) -> Pilot:
         notes.append(f"Of {len(names)} questions the first {MOST_QUESTIONS} are planned.")
     for question in names[:MOST_QUESTIONS]:
         question_pilot = _question(retained, question.id)
-        if not isinstance(question_pilot, str) and careless >= LEAST_CARELESS:
-            question_pilot = replace(
-                question_pilot, careless_variance=_careless_variance(snapshot, question.id, panel.dropped)
-            )
         if isinstance(question_pilot, str):
             notes.append(f"'{question.id}' cannot be planned from the pilot: {question_pilot}.")
-        else:
-            questions[question.id] = question_pilot
+            continue
+        if careless >= LEAST_CARELESS:
+            variance = _careless_variance(snapshot, question.id, panel.dropped)
+            question_pilot = replace(question_pilot, careless_variance=variance)
+        questions[question.id] = question_pilot
     if not questions:
         reason = " ".join(notes) or "it has no ratings that are numbers"
         raise InputError(

@@ -26,6 +26,11 @@ from heartfelt.planning.workers import DesignWork, simulate_all
 from heartfelt.progress import Progress, no_progress
 from heartfelt.snapshot import Snapshot
 
+ARMS = (
+    "The study has {} arms, and each fills its own quotas: raters and costs are for one arm that shows every stimulus and asks"
+    " every question."
+)
+
 
 def plan_study(
     study: OpenStudy | Path | str,
@@ -35,20 +40,15 @@ def plan_study(
     progress: Progress | None = None,
 ) -> StudyPlan:
     """Plan a study: simulate its own design and a grid of others, and say what each would show, take and cost."""
-    options = options or PlanOptions()
     opened = study if isinstance(study, OpenStudy) else open_study(study)
-    if options.smallest_effect is None and opened.study.smallest_effect is not None:
-        options = replace(options, smallest_effect=opened.study.smallest_effect)
+    options = _with_smallest_effect(options or PlanOptions(), opened)
     material = material_of(opened)
     _check_systems(material, options)
     study_pilot = _pilot(opened, pilot, options)
     dropout = study_pilot.dropout
     designs, notes = grid(material, options, dropout)
     if arms := len(opened.study.design.arms):
-        notes.append(
-            f"The study has {arms} arms, and each fills its own quotas: raters and costs are for one arm that shows every"
-            " stimulus and asks every question."
-        )
+        notes.append(ARMS.format(arms))
     if not material.compares:
         _check_effects(study_pilot, options)
     seconds = options.seconds or study_pilot.seconds or opened.study.design.expected_seconds
@@ -86,6 +86,12 @@ def plan_study(
         listed=material.system.size,
     )
     return replace(made_plan, answers=answers(made_plan))
+
+
+def _with_smallest_effect(options: PlanOptions, opened: OpenStudy) -> PlanOptions:
+    """The options, with the study's own smallest effect where none was given."""
+    own = opened.study.smallest_effect
+    return options if options.smallest_effect is not None or own is None else replace(options, smallest_effect=own)
 
 
 def _summary(pilot: Pilot, seconds: float) -> PilotSummary:

@@ -44,43 +44,57 @@ COMPARISONS = (
     " two-sided.",
     "The same figures with and without the raters that the exclusion rules leave out.",
 )
+STOPPING = (
+    "Fixed size: collecting ends when every {unit} has its {ratings} complete ratings, for which {raters} raters are invited"
+    " ({dropout} are expected to leave early). What a rater who leaves has not rated goes to others; the ratings given until"
+    " then count. Nobody looks at differences between systems before the end."
+)
 
 
 def registered_design(plan: StudyPlan) -> DesignForecast:
     """The cheapest design that can be registered: the study's own stimuli, within the budget, with the wanted power."""
-    wanted, limit = plan.options.power, plan.options.afford
-    with_listed = [forecast for forecast in plan.designs if not plan.listed or forecast.design.stimuli == plan.listed]
-    within = [forecast for forecast in plan.affordable if forecast in with_listed]
     several = len(plan.designs[0].design.systems) > 1
-    if several and plan.options.effect is None and not plan.options.effects:
-        smallest_effect = plan.options.smallest_effect
+    options = plan.options
+    if several and options.effect is None and not options.effects:
         raise InputError(
             "A preregistration names the effect that the study is to find, and none was given.",
-            f"Give --effect {0.5 if smallest_effect is None else smallest_effect:g}, the smallest difference"
+            f"Give --effect {0.5 if options.smallest_effect is None else options.smallest_effect:g}, the smallest difference"
             " between two systems that would matter,"
             " or each system's with --expect.",
         )
+    within = _within_budget(plan)
+    able = [forecast for forecast in within if not several or forecast.power >= options.power]
+    if not able:
+        raise _too_little_power(plan, max(within, key=lambda forecast: forecast.power))
+    return min(able, key=lambda forecast: forecast.hours if forecast.cost_at_most is None else forecast.cost_at_most)
+
+
+def _within_budget(plan: StudyPlan) -> list[DesignForecast]:
+    """The designs of the study's own stimuli that the budget pays."""
+    with_listed = [forecast for forecast in plan.designs if not plan.listed or forecast.design.stimuli == plan.listed]
+    within = [forecast for forecast in plan.affordable if forecast in with_listed]
     if not within:
         cheapest = min(with_listed, key=lambda forecast: forecast.cost_at_most or 0.0)
         raise InputError(
-            f"No design of the study's own {plan.listed:,} stimuli costs {number(limit, 2)} or less: the cheapest,"
+            f"No design of the study's own {plan.listed:,} stimuli costs {number(plan.options.afford, 2)} or less: the cheapest,"
             f" {cheapest.words}, may cost {number(cheapest.cost_at_most, 2)}.",
             f"Raise the budget ({_afford(cheapest.cost_at_most or 0.0)}), or list fewer stimuli in the study.",
         )
-    able = [forecast for forecast in within if not several or forecast.power >= wanted]
-    if able:
-        return min(
-            able, key=lambda forecast: forecast.cost_at_most if forecast.cost_at_most is not None else forecast.hours
-        )
-    best, first = max(within, key=lambda forecast: forecast.power), plan.first_reaching
-    more = "No design that was tried reaches it, so plan for a larger --effect or more stimuli"
-    if first is not None and first.design.stimuli == plan.listed:
+    return within
+
+
+def _too_little_power(plan: StudyPlan, best: DesignForecast) -> InputError:
+    """That no design of the study's own stimuli has the wanted power, and which designs have it."""
+    wanted, limit, first = plan.options.power, plan.options.afford, plan.first_reaching
+    if first is None:
+        more = "No design that was tried reaches it, so plan for a larger --effect or more stimuli"
+    elif first.design.stimuli == plan.listed:
         cost = "" if first.cost_at_most is None else f" ({_afford(first.cost_at_most)})"
         more = f"Pay for the first design that reaches it, {first.words}{cost}"
-    elif first is not None:
+    else:
         more = f"Make stimuli for the first design that reaches it, {first.words}, and list them in the study"
     money = "" if limit is None else f" for at most {number(limit, 2)}"
-    raise InputError(
+    return InputError(
         f"{best.words} is the best design of the study's own stimuli{money}; its power to find {target(plan)} is"
         f" {percent(best.power)}, and {percent(wanted)} was asked for.",
         f"{more}; or register the lower power, --power {int(100 * best.power) / 100:g}.",
@@ -118,11 +132,11 @@ def preregistration_of(plan: StudyPlan, study: Study, written: str | None = None
         power=chosen.power if powers else None,
         cost_at_most=chosen.cost_at_most,
         exclusions=_exclusions(plan.options.policy),
-        stopping=(
-            f"Fixed size: collecting ends when every {'set' if design.sets else 'stimulus'} has its {design.ratings} complete"
-            f" ratings, for which {design.raters} raters are invited ({percent(plan.pilot.dropout)} are expected to leave early)."
-            " What a rater who leaves has not rated goes to others; the ratings given until then count. Nobody looks at"
-            " differences between systems before the end."
+        stopping=STOPPING.format(
+            unit="set" if design.sets else "stimulus",
+            ratings=design.ratings,
+            raters=design.raters,
+            dropout=percent(plan.pilot.dropout),
         ),
         seed=plan.options.seed,
     )

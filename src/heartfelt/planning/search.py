@@ -84,8 +84,7 @@ def first_reaching(
     enough, stimuli are too few, and the clips are increased.
     """
     with_listed = [attempt for attempt in tried if attempt.design.stimuli == material.system.size]
-    is_reached = any(attempt.power >= options.power for attempt in with_listed)
-    if not with_listed or len(material.systems) < 2 or is_reached:
+    if not with_listed or len(material.systems) < 2 or _reaches(with_listed, options):
         return []
     low = max(attempt.design.ratings for attempt in with_listed)
     high = max(FURTHEST * material.ratings, 2 * low)
@@ -104,7 +103,12 @@ def first_reaching(
     while high - low > max(1, low // 10):
         middle = math.ceil(math.sqrt(low * high)) if high > 2 * low else (low + high) // 2
         low, high = (low, middle) if reaches(middle) else (middle, high)
-    return [*(attempt for ratings, attempt in looked.items() if ratings != high), looked[high]]
+    first = looked.pop(high)
+    return [*looked.values(), first]
+
+
+def _reaches(tried: Sequence[DesignForecast], options: PlanOptions) -> bool:
+    return any(attempt.power >= options.power for attempt in tried)
 
 
 def _more_clips(
@@ -115,7 +119,7 @@ def _more_clips(
     forecast: Callable[[PlannedDesign], DesignForecast],
 ) -> list[DesignForecast]:
     """Designs with more clips than the study lists, up to the first that reaches the wanted power."""
-    if any(attempt.power >= options.power for attempt in tried):
+    if _reaches(tried, options):
         return []
     clips = material.system.size / material.cells
     out: list[DesignForecast] = []

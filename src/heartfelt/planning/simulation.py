@@ -19,7 +19,7 @@ from heartfelt.planning.design import PlannedDesign, StimulusTable, StudyContent
 from heartfelt.planning.incidence import AssignedUnits, Incidence, assign
 from heartfelt.planning.latent import Floats
 from heartfelt.planning.options import PlanOptions
-from heartfelt.planning.parameters import draw_answers, draw_parameters, keeps_effects
+from heartfelt.planning.parameters import SampledParameters, draw_answers, draw_parameters, keeps_effects
 from heartfelt.planning.pilot import Pilot, QuestionPilot
 from heartfelt.planning.power import Bools, difference_weights, expected_errors, power_draws
 from heartfelt.planning.rehearsed import rehearse
@@ -235,7 +235,7 @@ def simulate_question(
         errors.append(pair_error)
         means.append(interval_width(jackknife))
         intent_hits, _ = tukey_pairs(effects[systems:], intent_cover, head)
-        intent_shares.append(float(intent_hits.mean()) if intent_hits.size else np.nan)
+        intent_shares.append(float(np.mean(intent_hits)) if intent_hits.size else np.nan)
         if not settled:
             for name, figure in real_figures(incidence, value, dropped, material.minimum).items():
                 real.setdefault(name, []).append(figure)
@@ -249,10 +249,7 @@ def simulate_question(
     powers = None
     if question_pilot.freedom is not None and pairs[0].size:
         weights = difference_weights(incidences[0].rater, incidences[0].unit, layout.system, systems)
-        parts = parameters.components[:done].copy()
-        # Raters who respond more strongly to everything respond so to systems.
-        parts[:, 7] += parts[:, 6] * parameters.effects[:done].var(axis=1)
-        expected = expected_errors(parts @ weights.T, pair_errors[:, 0])
+        expected = _expected(parameters, weights, pair_errors)
         attentive = [attentive_share(incidences[k % len(incidences)], people, k) for k in range(done)]
         attentive_difference = np.abs(planted[:done]) * np.array(attentive)[:, None]
         powers = power_draws(attentive_difference / expected, hits, wanted[:done], rng)
@@ -268,6 +265,15 @@ def simulate_question(
         errors=pair_errors,
         powers=powers,
     )
+
+
+def _expected(parameters: SampledParameters, weights: Floats, pair_errors: Floats) -> Floats:
+    """The standard errors to expect under the parameters of each study that was simulated."""
+    done = len(pair_errors)
+    parts = parameters.components[:done].copy()
+    # Raters who respond more strongly to everything respond so to systems.
+    parts[:, 7] += parts[:, 6] * parameters.effects[:done].var(axis=1)
+    return expected_errors(parts @ weights.T, pair_errors[:, 0])
 
 
 def wanted_pairs(planted: Floats, options: PlanOptions) -> Bools:

@@ -164,19 +164,23 @@ class ByPart:
         numbers = self.grouping.of_stimulus
         return np.array([numbers[name] for name in sheet.rows["stimulus"].cast(pl.String)], np.int64)
 
+    def _repeated_groups(self, sheet: PredictionSheet) -> Ints | None:
+        """The same; None where every row is a stimulus by itself."""
+        return None if self.grouping is None and sheet.stimulus is None else self._groups_of(sheet)
+
     def calibration(self, sheet: PredictionSheet) -> ModelCalibration | None:
         """Calibration of numbers, or of probabilities; None where a model gives neither."""
         shown = None if sheet.against_other_labels else _calibrated(sheet)
         if shown is None:
             return None
         of, rows, label, predicted = shown
-        group, grouping = self._groups_of(sheet), self.grouping
+        group, repeated, grouping = self._groups_of(sheet), self._repeated_groups(sheet), self.grouping
         raters = None if of == PROBABILITIES else self._raters_of(sheet)
         confidence = self.options.confidence
         line = calibration_line(
             label[rows],
             predicted[rows],
-            None if grouping is None and sheet.stimulus is None else group[rows],
+            None if repeated is None else repeated[rows],
             confidence=confidence,
             unit=STIMULI if grouping is None else "groups",
             raters=None if raters is None else raters.of_line(rows, predicted),
@@ -234,10 +238,9 @@ class ByPart:
         reason = _why_no_worth(sheet, answers)
         if reason is not None or answers is None:
             return RatersWorth(Estimate.missing(reason or _ONE_RATER, METHOD))
-        present = answers[np.isfinite(answers)]
-        filled = np.where(np.isfinite(answers), answers, present.mean())
+        filled = np.where(np.isfinite(answers), answers, answers[np.isfinite(answers)].mean())
         d, confidence = self._ratings_of(sheet), self.options.confidence
-        group = None if self.grouping is None and sheet.stimulus is None else self._groups_of(sheet)
+        group = self._repeated_groups(sheet)
         if d.size:
             position = {name: at for at, name in enumerate(item_names(sheet.rows))}
             order = np.array([position[name] for name in d.items], np.int64)

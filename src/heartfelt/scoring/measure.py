@@ -213,7 +213,8 @@ class MetricMeasurer:
             return level, Estimate.missing(reason, f"{metric} beyond chance"), (missing, missing)
         tests = self._association(sheet, pairing, group)
         if chance.y is None:
-            return level, from_chance(score, level.value, sign, metric), tests or _untested(test)
+            untested = Estimate.missing("there is no test of this metric against chance", test)
+            return level, from_chance(score, level.value, sign, metric), tests or (untested, untested)
         name, (x, first) = typed(metric, pairing.x, pairing.filled, pairing.values)
         _, (_, second) = typed(metric, pairing.x, chance.y, pairing.values)
         difference = metric_difference(name, x, first, second, group=group, confidence=self.options.confidence)
@@ -308,9 +309,11 @@ class MetricMeasurer:
         result = self._ceilings[task.id, base]
         if isinstance(result, str):
             return Estimate.missing(result, name)
-        if aggregation == WITHIN and metric != "pearson":
+        if aggregation != WITHIN:
+            return converted(metric, result.overall)
+        if metric != "pearson":
             return Estimate.missing("a ceiling within cells is known for Pearson's correlation only", name)
-        return converted(metric, result.within_cells if aggregation == WITHIN else result.overall)
+        return converted(metric, result.within_cells)
 
     def _why_no_ceiling(self, task: ScoringTask, base: str | None, aggregation: str) -> str | None:
         if not self.options.ceilings:
@@ -403,11 +406,6 @@ def _ceiling_of_means(items: pl.DataFrame, metric: NumberMetric, options: ScoreO
 def is_mean(method: str) -> bool:
     """Whether labels made by this method are means of ratings."""
     return method in ("mean", PUBLISHED) or method.startswith("ITU-T P.910")
-
-
-def _untested(test: str) -> tuple[Estimate, Estimate]:
-    missing = Estimate.missing("there is no test of this metric against chance", test)
-    return missing, missing
 
 
 def _larger(first: Estimate, second: Estimate) -> Estimate:

@@ -126,14 +126,19 @@ def tasks_of(study: Study, questions: Sequence[str]) -> tuple[list[ScoringTask],
         else:
             by_scale.setdefault(study.question(name).scale, []).append(name)
     for scale_name, names in by_scale.items():
-        scale, title = study.scale_of(names[0]), names[0] if len(names) == 1 else scale_name
-        if isinstance(scale, Ordered | YesNo):
-            tasks.append(ScoringTask.of(title, "binary", tuple(names)))
-        if isinstance(scale, Ordered):
-            tasks.append(ScoringTask.of(f"{title} (degree)", "ordinal", tuple(names)))
-        elif not isinstance(scale, YesNo):
-            tasks.append(ScoringTask.of(title, "categories", tuple(names)))
+        title = names[0] if len(names) == 1 else scale_name
+        tasks += _category_tasks(title, tuple(names), study.scale_of(names[0]))
     return tasks, notes
+
+
+def _category_tasks(title: str, names: tuple[str, ...], scale: Scale) -> Iterator[ScoringTask]:
+    """The tasks of questions that share a scale of categories."""
+    if isinstance(scale, Ordered | YesNo):
+        yield ScoringTask.of(title, "binary", names)
+    if isinstance(scale, Ordered):
+        yield ScoringTask.of(f"{title} (degree)", "ordinal", names)
+    elif not isinstance(scale, YesNo):
+        yield ScoringTask.of(title, "categories", names)
 
 
 def _single_tasks(name: str, scale: Scale) -> Iterator[ScoringTask]:

@@ -41,7 +41,7 @@ def earlier_bench(folder: Path | None, names: Sequence[str], data_hash: str, opt
     if folder is None or not (folder / SCORES).is_file():
         return Earlier()
     scores = read_json(folder / SCORES, Scores)
-    kept_models = [name for name in scores.models if name not in names and _answered(scores, name)]
+    kept_models = [name for name in _answered(scores) if name not in names]
     if not kept_models:
         return Earlier()
     fix = f"Choose another folder; or name {listed(kept_models)} again too, and all are scored anew."
@@ -95,9 +95,10 @@ def run_summary(home: Path) -> dict[str, Any]:
     return read_json(path, dict[str, Any]) if path.is_file() else {}
 
 
-def _answered(scores: Scores, model: str) -> bool:
-    """Whether a model answered anything; one that did not, such as a server that was down, is not kept."""
-    return any(covered.answered for covered in scores.coverage.get(model, {}).values())
+def _answered(scores: Scores) -> list[str]:
+    """The models that answered anything; one that did not, such as a server that was down, is not kept."""
+    covered = {model: scores.coverage.get(model, {}).values() for model in scores.models}
+    return [model for model, tasks in covered.items() if any(task.answered for task in tasks)]
 
 
 def _words(value: object) -> str:

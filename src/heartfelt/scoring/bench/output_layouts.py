@@ -183,7 +183,7 @@ def _sample(
 
 def _prediction(row: Mapping[str, Any], number: float | None, off_scale: bool) -> dict[str, object]:
     """What was predicted, as the score of a sample: its value is the first part of the prediction that there is."""
-    present = {name: part for name in _PARTS if (part := row.get(name)) is not None}
+    present = _stated({name: row.get(name) for name in _PARTS})
     prediction = {name: json.loads(part) if name in _AS_JSON else part for name, part in present.items()}
     samples = prediction.get("samples")
     trace = None if samples is None else ["" if part is None else part for part in samples]
@@ -194,7 +194,11 @@ def _prediction(row: Mapping[str, Any], number: float | None, off_scale: bool) -
         "explanation": row["reason"],
         "metadata": {OFF_SCALE: off_scale, PREDICTION: prediction},
     }
-    return {name: part for name, part in score.items() if part is not None}
+    return _stated(score)
+
+
+def _stated(parts: Mapping[str, object]) -> dict[str, object]:
+    return {name: part for name, part in parts.items() if part is not None}
 
 
 def _log(scores: Scores, model: str, samples: Sequence[Mapping[str, object]], *, compares: bool) -> dict[str, object]:

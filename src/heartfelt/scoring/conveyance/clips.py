@@ -115,19 +115,22 @@ def clips_of(
     intended = recipe_study(reference_recipe()) if study is None else load_study(study)
     clips = _listed(folder)
     clips = _by_folder(folder, intended) if clips is None or not clips.height else clips
-    intent_ids = {intent.id for intent in intended.intents}
-    unknown = sorted(set(clips["intent"]) - intent_ids)
-    if unknown:
-        raise InputError(
-            f"The intent '{unknown[0]}' has no reference coordinates.",
-            suggestion(unknown[0], intent_ids, "Intents") + " Others need a study that names them (--study).",
-        )
+    _check_intents(clips, {intent.id for intent in intended.intents})
     systems = [System(id=name) for name in clips["system"].unique().sort()]
     return Snapshot.build(
         intended.model_copy(update={"systems": systems}),
         stimuli=clips.select(stimulus="path", path="path", intent="intent", system="system"),
         source=Source(format="clips", name=folder.name, media_root=folder),
     )
+
+
+def _check_intents(clips: pl.DataFrame, intents: set[str]) -> None:
+    unknown = sorted(set(clips["intent"]) - intents)
+    if unknown:
+        raise InputError(
+            f"The intent '{unknown[0]}' has no reference coordinates.",
+            suggestion(unknown[0], intents, "Intents") + " Others need a study that names them (--study).",
+        )
 
 
 def _listed(folder: Path) -> pl.DataFrame | None:

@@ -71,7 +71,8 @@ def binary(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     scores = [
         *(score(name, answers, wrong, at) for name in DECISIONS),
         *(score(name, cross_validated.answers, wrong, HELD_OUT, why_not_held) for name in DECISIONS),
-        *(score(name, order, worst) for name in ("auroc", "average_precision")),
+        score("auroc", order, worst),
+        score("average_precision", order, worst),
         score("brier", probability, wrong, why_none=why_not),
     ]
     rows = sheet.answered & np.isfinite(answers)

@@ -90,16 +90,15 @@ def pair_sheet(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, model
 
 def _of_sets(predictions: pl.DataFrame, scale: Scale) -> Iterator[tuple[str, PredictedPair]]:
     """The verdicts on pairs that follow from predictions about sets; a pair in several sets has the mean of them."""
-    lacking = [name for name in ("members", "orders") if name not in predictions.columns]
-    predictions = predictions.with_columns(pl.lit(None, pl.String).alias(name) for name in lacking)
+    lacking = {"members", "orders"} - set(predictions.columns)
+    predictions = predictions.with_columns(pl.lit(None, pl.String).alias(name) for name in sorted(lacking))
     together = pl.col("members").is_not_null() | pl.col("shares").is_not_null() | pl.col("answer").is_in(list(_PLACES))
     by_pair: dict[str, list[PredictedPair]] = {}
     for row in predictions.filter(together | ~pl.col("ok")).select(_OF_SETS).iter_rows(named=True):
         for pair, verdict in _of_set(row, scale):
             by_pair.setdefault(set_name(pair), []).append(verdict)
     for name, verdicts in by_pair.items():
-        usable = [verdict for verdict in verdicts if verdict.problem is None] or verdicts[:1]
-        yield name, usable[0] if len(usable) == 1 or usable[0].place else _mean(usable)
+        yield name, _joined(verdicts)
 
 
 def _of_set(row: Mapping[str, Any], scale: Scale) -> Iterator[tuple[tuple[str, str], PredictedPair]]:
@@ -132,6 +131,12 @@ def _verdict(
         return PredictedPair(lean=a - b, chance=a / (a + b) if a + b > 0 else 0.5)
     tie = chances.get(TIE, max(1.0 - a - b, 0.0))
     return PredictedPair(lean=a - b, chance=a, tie=tie if tie > 1e-9 or TIE in chances else math.nan)
+
+
+def _joined(verdicts: list[PredictedPair]) -> PredictedPair:
+    """What several sets say of a pair: the only usable verdict, a place, or the mean."""
+    usable = [verdict for verdict in verdicts if verdict.problem is None] or verdicts[:1]
+    return usable[0] if len(usable) == 1 or usable[0].place else _mean(usable)
 
 
 def _mean(verdicts: list[PredictedPair]) -> PredictedPair:

@@ -66,22 +66,31 @@ def read_prompts(source: Path) -> PromptSet:
     if not source.is_file():
         raise InputError(f"There are no prompts in {source}.", "Give a study folder, a text file or a table.")
     if source.suffix.lower() in LINES:
-        lines = [line.strip() for _, line in numbered_lines(source)]
-        parts = [line.partition("\t") for line in lines]
-        if all(tab for _, tab, _ in parts):
-            return _distinct([name.strip() for name, _, _ in parts], [text for _, _, text in parts], {}, source)
-        return _distinct([f"p{line_number}" for line_number in range(1, len(lines) + 1)], lines, {}, source)
+        return _of_lines(source)
     table = read_table(source)
-    text = next((name for name in _TEXTS if name in table.columns), None)
+    text, name, of = (
+        next((column for column in columns if column in table.columns), None) for columns in (_TEXTS, _IDS, _SOURCES)
+    )
     if text is None:
         need(table, ["prompt"], str(source))
-    name = next((name for name in _IDS if name in table.columns), None)
-    of = next((name for name in _SOURCES if name in table.columns), None)
     table = table.filter(pl.col(str(text)).cast(pl.String).str.strip_chars().str.len_chars() > 0)
-    numbered = [f"p{row_number}" for row_number in range(1, table.height + 1)]
-    names = numbered if name is None else table[name].cast(pl.String).fill_null("").to_list()
-    sources = {} if of is None else dict(zip(names, table[of].cast(pl.String).fill_null("").to_list(), strict=True))
-    return _distinct(names, table[str(text)].cast(pl.String).to_list(), sources, source)
+    table = table.with_columns(pl.all().cast(pl.String))
+    names = _numbered(table.height) if name is None else table[name].fill_null("").to_list()
+    sources = {} if of is None else dict(zip(names, table[of].fill_null("").to_list(), strict=True))
+    return _distinct(names, table[str(text)].to_list(), sources, source)
+
+
+def _of_lines(source: Path) -> PromptSet:
+    """A prompt per line, with its id before a tab where every line has one."""
+    lines = [line.strip() for _, line in numbered_lines(source)]
+    parts = [line.partition("\t") for line in lines]
+    if all(tab for _, tab, _ in parts):
+        return _distinct([name.strip() for name, _, _ in parts], [text for _, _, text in parts], {}, source)
+    return _distinct(_numbered(len(lines)), lines, {}, source)
+
+
+def _numbered(count: int) -> list[str]:
+    return [f"p{number}" for number in range(1, count + 1)]
 
 
 def _distinct(names: Sequence[str], texts: Sequence[str], sources: Mapping[str, str], where: Path) -> PromptSet:

@@ -22,6 +22,7 @@ from heartfelt.errors import InputError, suggestion
 
 Formants = tuple[float, float, float]
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sound:
     """A stretch of speech: the strengths of voice and noise, the noise's band, and the formants (hertz)."""
