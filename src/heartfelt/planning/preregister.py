@@ -7,6 +7,7 @@ variables, exclusions, analysis plan.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,7 @@ from heartfelt.planning.words import design_lines, target
 from heartfelt.screening.policy import parse_policy
 from heartfelt.screening.rules import RULES
 from heartfelt.serialization import write_json
+from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Study
 from heartfelt.study.model import Question, say
 from heartfelt.templates import text_templates
@@ -105,8 +107,9 @@ def preregistration_of(plan: StudyPlan, study: Study, written: str | None = None
     """What is registered: the study's questions, rules and analyses, and the design of ``registered_design``."""
     chosen = registered_design(plan)
     design = chosen.design
-    names = tuple(name for name in design.systems if name)
+    names, intents = (tuple(filter(None, listed_names)) for listed_names in (design.systems, design.intents))
     powers = [question.power for question in chosen.questions.values() if not question.power.is_missing]
+    is_comparison = plan.kind == "comparison"
     return Preregistration(
         heartfelt=__version__,
         written=written or datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -118,15 +121,12 @@ def preregistration_of(plan: StudyPlan, study: Study, written: str | None = None
         stimuli_per_rater=design.per_rater,
         stimuli=design.stimuli,
         systems=names,
-        intents=tuple(name for name in design.intents if name),
+        intents=intents,
         minimum_ratings=study.design.minimum_ratings,
         questions=registered_questions(study),
         policy=plan.options.policy,
-        analyses=COMPARISONS if plan.kind == "comparison" else (*_models(study, design.intents), *RATINGS),
-        expected=(
-            *(line.strip() for line in design_lines(chosen)[1:]),
-            *dict.fromkeys(f"Intervals of powers: {power.interval}" for power in powers),
-        ),
+        analyses=COMPARISONS if is_comparison else (*_models(study, design.intents), *RATINGS),
+        expected=(*map(str.strip, design_lines(chosen)[1:]), *_intervals(powers)),
         effect=target(plan) if powers else "",
         smallest_effect=plan.options.smallest_effect,
         power=chosen.power if powers else None,
@@ -140,6 +140,11 @@ def preregistration_of(plan: StudyPlan, study: Study, written: str | None = None
         ),
         seed=plan.options.seed,
     )
+
+
+def _intervals(powers: Sequence[Estimate]) -> dict[str, None]:
+    """What the intervals of powers are, each once."""
+    return dict.fromkeys(f"Intervals of powers: {power.interval}" for power in powers)
 
 
 def _hypotheses(plan: StudyPlan, chosen: DesignForecast, names: tuple[str, ...]) -> tuple[str, ...]:

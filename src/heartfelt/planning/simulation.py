@@ -237,8 +237,7 @@ def simulate_question(
         intent_hits, _ = tukey_pairs(effects[systems:], intent_cover, head)
         intent_shares.append(float(np.mean(intent_hits)) if intent_hits.size else np.nan)
         if not settled:
-            for name, figure in real_figures(incidence, value, dropped, material.minimum).items():
-                real.setdefault(name, []).append(figure)
+            _append(real, real_figures(incidence, value, dropped, material.minimum))
             settled = enough(real, dict(zip(FIGURES, np.array(heads).T, strict=True)), value.size)
         if settles(number + 1, value.size, detected, wanted):
             break
@@ -247,7 +246,7 @@ def simulate_question(
     figures = {name: table[:, column] for column, name in enumerate(FIGURES)}
     hits, pair_errors = np.array(detected).reshape(done, -1), np.array(errors).reshape(done, 2, -1)
     powers = None
-    if question_pilot.freedom is not None and pairs[0].size:
+    if question_pilot.freedom is not None and systems > 1:
         weights = difference_weights(incidences[0].rater, incidences[0].unit, layout.system, systems)
         expected = _expected(parameters, weights, pair_errors)
         attentive = [attentive_share(incidences[k % len(incidences)], people, k) for k in range(done)]
@@ -265,6 +264,11 @@ def simulate_question(
         errors=pair_errors,
         powers=powers,
     )
+
+
+def _append(lists: dict[str, list[float]], figures: Mapping[str, float]) -> None:
+    for name, figure in figures.items():
+        lists.setdefault(name, []).append(figure)
 
 
 def _expected(parameters: SampledParameters, weights: Floats, pair_errors: Floats) -> Floats:

@@ -160,12 +160,7 @@ def load_make(folder: Path | str) -> MakePlan:
     _check_systems(make_file, study, document, path)
     settings = {name: _settings(name, make_file, document, path, home) for name in make_file.systems}
     prompts = list(_prompts(make_file, settings, study, path))
-    doubled = [name for name, count in Counter(prompt.stimulus for prompt in prompts).items() if count > 1]
-    if doubled:
-        raise InputError(
-            f"{path}: two stimuli would be called '{doubled[0]}'.",
-            "Rename a system, an intent or a text, so that every id is different.",
-        )
+    _check_ids(prompts, path)
     stimuli = [PlannedStimulus(prompt, stem) for prompt, stem in zip(prompts, _stems(prompts), strict=True)]
     systems = tuple(
         PlannedSystem(
@@ -187,6 +182,15 @@ def load_make(folder: Path | str) -> MakePlan:
         systems=systems,
         notes=notes if unmade else (),
     )
+
+
+def _check_ids(prompts: Sequence[StimulusPrompt], path: Path) -> None:
+    doubled = [name for name, count in Counter(prompt.stimulus for prompt in prompts).items() if count > 1]
+    if doubled:
+        raise InputError(
+            f"{path}: two stimuli would be called '{doubled[0]}'.",
+            "Rename a system, an intent or a text, so that every id is different.",
+        )
 
 
 def _check_systems(make_file: MakeFile, study: Study, document: Document, path: Path) -> None:

@@ -78,17 +78,19 @@ def _read(manifest: Path) -> pl.DataFrame:
 def _write(manifest: Path, rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> None:
     """Write the list as text; optional columns that say nothing are left out where they are new."""
     keys = dict.fromkeys([*columns, *(key for row in rows for key in row)])
-    stating = {key for row in rows for key, value in row.items() if value is not None}
-    names = [key for key in keys if key in stating or key in columns or key not in _OPTIONAL]
-    frame = pl.DataFrame(
-        {key: [None if (value := row.get(key)) is None else str(value) for row in rows] for key in names},
-        schema=dict.fromkeys(names, pl.String),
-    )
+    silent = {key for key in _OPTIONAL if key not in columns and all(row.get(key) is None for row in rows)}
+    names = [key for key in keys if key not in silent]
+    texts = {key: [_text(row.get(key)) for row in rows] for key in names}
+    frame = pl.DataFrame(texts, schema=dict.fromkeys(names, pl.String))
     if manifest.suffix.lower() in PARQUET:
         with whole_file(manifest) as file:
             frame.with_columns(pl.col("seed").cast(pl.Int64)).write_parquet(file)
     else:
         write_text(manifest, csv_text(frame))
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 _OPTIONAL = ("licence_url", "generated_on", "link")

@@ -106,11 +106,7 @@ def prepare(
     )
     manifest = inside(folder, study.stimuli.manifest, f"{folder / STUDY_FILE}, stimuli.manifest")
     root = inside(folder, study.stimuli.media, f"{folder / STUDY_FILE}, stimuli.media")
-    sheet = NamedTable.read(manifest)
-    sheet.need("stimulus", "path")
-    sheet = sheet.with_ids("stimulus")
-    sheet.unique("stimulus")
-    frame = sheet.frame
+    frame = _manifest_of(manifest)
     # A stimulus that was made again after preparation has no original yet.
     sources = [name for name in ("original", "path") if name in frame.columns]
     originals = frame.select(pl.coalesce(sources).cast(pl.String)).to_series().to_list()
@@ -133,14 +129,24 @@ def prepare(
     else:
         done = _with_duplicates(results, _same_sounds(results, root), "the same recording as")
         done = _with_rates(_with_lengths(done, chosen.seconds))
-    columns = frame.get_column("system").cast(pl.String).to_list() if "system" in frame.columns else []
-    systems = {name: system for name, system in zip(names, columns, strict=False) if system is not None}
+    systems: dict[str, str] = {}
+    if "system" in frame.columns:
+        with_system = frame.select(pl.col("stimulus"), pl.col("system").cast(pl.String)).drop_nulls("system")
+        systems = dict(with_system.iter_rows())
     preparation = PreparationResult(
         study=study.name, options=chosen, stimuli=tuple(done), differences=_differences(done, systems), systems=systems
     )
     _write_table(manifest, _manifest(frame, done))
     write_json(folder / RECORD, preparation)
     return preparation
+
+
+def _manifest_of(path: Path) -> pl.DataFrame:
+    sheet = NamedTable.read(path)
+    sheet.need("stimulus", "path")
+    sheet = sheet.with_ids("stimulus")
+    sheet.unique("stimulus")
+    return sheet.frame
 
 
 def _write_table(path: Path, table: pl.DataFrame) -> None:

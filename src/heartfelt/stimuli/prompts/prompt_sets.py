@@ -68,9 +68,7 @@ def read_prompts(source: Path) -> PromptSet:
     if source.suffix.lower() in LINES:
         return _of_lines(source)
     table = read_table(source)
-    text, name, of = (
-        next((column for column in columns if column in table.columns), None) for columns in (_TEXTS, _IDS, _SOURCES)
-    )
+    text, name, of = (_first(columns, table) for columns in (_TEXTS, _IDS, _SOURCES))
     if text is None:
         need(table, ["prompt"], str(source))
     table = table.filter(pl.col(str(text)).cast(pl.String).str.strip_chars().str.len_chars() > 0)
@@ -78,6 +76,10 @@ def read_prompts(source: Path) -> PromptSet:
     names = _numbered(table.height) if name is None else table[name].fill_null("").to_list()
     sources = {} if of is None else dict(zip(names, table[of].fill_null("").to_list(), strict=True))
     return _distinct(names, table[str(text)].to_list(), sources, source)
+
+
+def _first(names: Sequence[str], table: pl.DataFrame) -> str | None:
+    return next((name for name in names if name in table.columns), None)
 
 
 def _of_lines(source: Path) -> PromptSet:
@@ -152,26 +154,26 @@ class PromptCoverage:
 def coverage(prompts: PromptSet, aspects: Mapping[str, Iterable[str]] = ASPECTS, near: float = NEAR) -> PromptCoverage:
     """What the prompts cover, which mention no aspect, and which are the same or nearly so."""
     require(bool(prompts.prompts), "There are no prompts.", "Give a file with a prompt per line or row.")
-    tokens = {name: words(text) for name, text in prompts.prompts.items()}
-    sets = {name: frozenset(token_list) for name, token_list in tokens.items()}
-    lists = {name: frozenset(aspect_words) for name, aspect_words in aspects.items()}
-    mentioned = {
-        name: [aspect for aspect, aspect_words in lists.items() if aspect_words & prompt_words]
-        for name, prompt_words in sets.items()
-    }
+    tokens = {name: tuple(words(text)) for name, text in prompts.prompts.items()}
+    sets = {name: frozenset(prompt_words) for name, prompt_words in tokens.items()}
+    mentioning = {aspect: _mentioning(sets, frozenset(aspect_words)) for aspect, aspect_words in aspects.items()}
     groups: dict[tuple[str, ...], list[str]] = {}
-    for name, token_list in tokens.items():
-        groups.setdefault(tuple(token_list), []).append(name)
-    first = [group[0] for group in groups.values()]
+    for name, prompt_words in tokens.items():
+        groups.setdefault(prompt_words, []).append(name)
     return PromptCoverage(
-        lengths={name: len(token_list) for name, token_list in tokens.items()},
+        lengths={name: len(prompt_words) for name, prompt_words in tokens.items()},
         diversity=diversity(list(prompts.prompts.values())),
-        aspects={aspect: sum(aspect in prompt_aspects for prompt_aspects in mentioned.values()) for aspect in lists},
-        without_aspect=tuple(name for name, prompt_aspects in mentioned.items() if not prompt_aspects),
+        aspects={aspect: len(names) for aspect, names in mentioning.items()},
+        without_aspect=tuple(name for name in tokens if not any(name in names for names in mentioning.values())),
         duplicates=tuple(tuple(group) for group in groups.values() if len(group) > 1),
-        near_duplicates=tuple(_near(first, sets, near)),
+        near_duplicates=tuple(_near([group[0] for group in groups.values()], sets, near)),
         sources=dict(Counter(prompts.sources.values())),
     )
+
+
+def _mentioning(prompts: Mapping[str, frozenset[str]], aspect: frozenset[str]) -> set[str]:
+    """The prompts that hold a word of an aspect."""
+    return {name for name, prompt_words in prompts.items() if prompt_words & aspect}
 
 
 def _near(names: Sequence[str], sets: Mapping[str, frozenset[str]], near: float) -> list[tuple[str, str, float]]:
