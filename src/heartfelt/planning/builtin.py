@@ -35,7 +35,7 @@ def _pilot(row: Mapping[str, Any]) -> Pilot:
     return Pilot(**{**row, "questions": questions})
 
 
-_TABLES = tomllib.loads(files("heartfelt.planning").joinpath("builtin.toml").read_text("utf-8"))
+_TABLES = tomllib.loads(files(__package__).joinpath("builtin.toml").read_text("utf-8"))
 BUILT_IN: Mapping[str, Pilot] = MappingProxyType({name: _pilot(row) for name, row in _TABLES.items()})
 ASSUMED = (
     "The figures rest on {source}, which come from another study: raters and stimuli of yours may differ. A pilot of 20 raters"

@@ -59,7 +59,7 @@ def _square(error: float) -> float:
 
 _FROM_BASE: Mapping[str, Callable[[float], float]] = {"kendall": _tau, "ccc": _concordance, "mse": _square}
 """How a metric's ceiling follows from its base, where it is another number."""
-_TABLES = tomllib.loads(files("heartfelt.scoring").joinpath("metrics.toml").read_text("utf-8"))
+_TABLES = tomllib.loads(files(__package__).joinpath("metrics.toml").read_text("utf-8"))
 METRICS: dict[str, MetricInfo] = {
     name: MetricInfo(**info, from_base=_FROM_BASE.get(name)) for name, info in _TABLES["metrics"].items()
 }

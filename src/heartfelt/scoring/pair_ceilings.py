@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, get_args
+from functools import partial
+from typing import get_args
 
 import numpy as np
 import polars as pl
@@ -65,8 +66,8 @@ def strength_ceilings(task: ScoringTask, truth: Truth, options: ScoreOptions) ->
         reason = "there are no comparisons"
     if result is None:
         return {name: Estimate.missing(reason, f"ceiling, {name}") for name in names}
-    arguments: dict[str, Any] = {"confidence": options.confidence, "seed": options.seed}
-    return {name: strength_ceiling(result.result, name, **arguments) for name in names}
+    ceiling = partial(strength_ceiling, result.result, confidence=options.confidence, seed=options.seed)
+    return {name: ceiling(name) for name in names}
 
 
 def mean_ceiling(courses: pl.DataFrame, column: str, confidence: float) -> Estimate:

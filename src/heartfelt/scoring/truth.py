@@ -121,7 +121,7 @@ def tasks_of(study: Study, questions: Sequence[str]) -> tuple[list[ScoringTask],
         scale = study.scale_of(name)
         if isinstance(scale, Tags):
             notes.append(f"The question '{name}' is answered with tags, which are not scored.")
-        elif isinstance(scale, COMPARED | Trace) or scale.level == "text" or not scale.labels():
+        elif isinstance(scale, (*COMPARED, Trace)) or scale.level == "text" or not scale.labels():
             tasks += _single_tasks(name, scale)
         else:
             by_scale.setdefault(study.question(name).scale, []).append(name)

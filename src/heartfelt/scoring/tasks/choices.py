@@ -296,8 +296,8 @@ def _calibrated(answers: PairAnswers, why_missing: str | None) -> ChoiceCalibrat
         return NoCalibration(why_missing=why_missing)
     first, tie = answers.outcome(failures=False)
     rater, left, right, value = answers.columns()
-    options: dict[str, Any] = {"tie": tie, "confidence": answers.confidence, "seed": answers.seed}
-    return choice_calibration(rater, left, right, value, first, **options)
+    confidence, seed = answers.confidence, answers.seed
+    return choice_calibration(rater, left, right, value, first, tie=tie, confidence=confidence, seed=seed)
 
 
 def _bias(sheet: PredictionSheet, confidence: float) -> PositionBias | None:

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from heartfelt.stimuli.generators.generator import Licence
 
-_TABLE = tomllib.loads(files("heartfelt.stimuli.generators").joinpath("known_licences.toml").read_text("utf-8"))
+_TABLE = tomllib.loads(files(__package__).joinpath("known_licences.toml").read_text("utf-8"))
 LICENCES: Mapping[str, Licence] = {
     model: Licence(row["name"], row["url"], row["commercial"], row.get("note", ""))
     for row in _TABLE["licences"]

@@ -37,9 +37,7 @@ _LONG = 25
 """Prompts of more words are long, of fewer than a third of it short: the strata that systems are balanced over."""
 ASPECTS: Mapping[str, tuple[str, ...]] = {
     aspect: tuple(aspect_words)
-    for aspect, aspect_words in tomllib.loads(
-        files("heartfelt.stimuli.prompts").joinpath("aspects.toml").read_text("utf-8")
-    ).items()
+    for aspect, aspect_words in tomllib.loads(files(__package__).joinpath("aspects.toml").read_text("utf-8")).items()
 }
 
 

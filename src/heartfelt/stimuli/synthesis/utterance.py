@@ -40,7 +40,7 @@ def _stretch(row: Mapping[str, Any]) -> Sound:
     return Sound(**{**row, "formants": (first, second, third)})
 
 
-_TABLES = tomllib.loads(files("heartfelt.stimuli.synthesis").joinpath("speech_sounds.toml").read_text("utf-8"))
+_TABLES = tomllib.loads(files(__package__).joinpath("speech_sounds.toml").read_text("utf-8"))
 VOWELS: dict[str, Formants] = {name: tuple(formants) for name, formants in _TABLES["vowels"].items()}
 CONSONANTS: dict[str, tuple[Sound, ...]] = {
     name: tuple(map(_stretch, rows)) for name, rows in _TABLES["consonants"].items()
