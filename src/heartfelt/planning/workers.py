@@ -1,7 +1,7 @@
 """Simulating designs in two processes: a helper of our own takes every second design.
 
-The helper is ``python -m heartfelt.planning.workers``, not a pool: a pool would import the caller's main module again, which a
-script without a guard does not survive. Where the helper fails, its designs are simulated here.
+The helper is ``python -m heartfelt.planning.workers``, not a pool: a pool would import the caller's main module
+again, which a script without a guard does not survive. Where the helper fails, its designs are simulated here.
 """
 
 from __future__ import annotations

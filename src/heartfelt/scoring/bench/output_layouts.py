@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import polars as pl
 
@@ -25,6 +25,7 @@ from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.scores import Scores
 from heartfelt.snapshot import Snapshot
 
+T = TypeVar("T")
 OFF_SCALE = "off_scale"
 """In the metadata of a score in a log: whether its value is off the question's scale."""
 _AS_JSON = ("shares", "members", "orders", "samples")
@@ -197,7 +198,8 @@ def _prediction(row: Mapping[str, Any], number: float | None, off_scale: bool) -
     return _stated(score)
 
 
-def _stated(parts: Mapping[str, object]) -> dict[str, object]:
+def _stated(parts: Mapping[str, T | None]) -> dict[str, T]:
+    """The parts that there are."""
     return {name: part for name, part in parts.items() if part is not None}
 
 

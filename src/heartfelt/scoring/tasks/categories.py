@@ -29,7 +29,9 @@ def categories(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
         for name in ("accuracy", "balanced_accuracy", "macro_f1")
     ]
     shares = sheet.shares
-    has_shares = np.isfinite(shares).all(axis=1) if shares is not None else np.zeros(x.size, np.bool_)
+    has_shares: Flags = np.zeros(x.size, np.bool_)
+    if shares is not None:
+        has_shares = np.asarray(np.isfinite(shares).all(axis=1), np.bool_)
     why_none = None if has_shares.any() else _NO_SHARES
     pairings += [_top(k, index, shares, has_shares, why_none) for k in (2, 3) if k < codes.size]
     pairings.append(_divergence(sheet, measure.truth.votes, why_none))

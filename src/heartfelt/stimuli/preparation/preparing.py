@@ -245,7 +245,7 @@ def _is_cut_off(problem: str, clip: audio.Audio, start: float, options: PrepareO
     length = clip.frames if options.seconds is None else round(options.seconds * clip.rate)
     has_own_end = round(start * clip.rate) + length >= clip.frames
     faded = {"begins abruptly": start > 0, "ends abruptly": not has_own_end}
-    return options.fade and faded.get(problem, False)
+    return options.fade > 0 and faded.get(problem, False)
 
 
 def _heard(
