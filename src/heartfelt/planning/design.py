@@ -216,13 +216,13 @@ def grid(material: StudyContents, options: PlanOptions, dropout: float) -> tuple
     return designs, list(dict.fromkeys([*notes, *_notes_on_sizes(material, designs, bool(options.clips))]))
 
 
-def _notes_on_sizes(material: StudyContents, designs: Sequence[PlannedDesign], asked: bool) -> Iterator[str]:
-    """What is to be known of the smallest and the largest design; ``asked``: whether numbers of clips were asked for."""
+def _notes_on_sizes(material: StudyContents, designs: Sequence[PlannedDesign], states_clips: bool) -> Iterator[str]:
+    """Notes on the smallest and the largest design; ``states_clips``: whether numbers of clips were asked for."""
     fewest = min(design.ratings for design in designs)
     if fewest < material.minimum:
         yield f"With {fewest} ratings per clip no clip gets a label: the study's minimum_ratings is {material.minimum}."
     missing = max(design.clips for design in designs) - material.system.size / material.cells
-    if missing > 0 and asked:
+    if missing > 0 and states_clips:
         yield (
             f"The largest design needs {plural(round(missing * material.cells), 'clip')} more than the study lists"
             f" ({material.system.size:,}): make them before collecting."

@@ -160,6 +160,7 @@ def latent_parts(use: ScaleUse, components: Floats) -> Floats:
     share = components / np.where(total > 0, total, 1.0)[:, None]
     taste = use.latent(share[:, 4] + share[:, 7]) - use.latent(share[:, 4])
     system, intent, rater = (use.latent(share[:, k]) for k in (0, 1, 4))
+    # Cutting weakens sums and parts differently, so each part is what its sum has beyond the smaller sum.
     in_cell = use.latent(share[:, :3].sum(axis=1))
     in_stimulus = use.latent(share[:, :4].sum(axis=1))
     cell = np.maximum(in_cell - system - intent, 0.0)

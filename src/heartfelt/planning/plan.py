@@ -90,8 +90,10 @@ def plan_study(
 
 def _with_smallest_effect(options: PlanOptions, opened: OpenStudy) -> PlanOptions:
     """The options, with the study's own smallest effect where none was given."""
-    own = opened.study.smallest_effect
-    return options if options.smallest_effect is not None or own is None else replace(options, smallest_effect=own)
+    smallest = opened.study.smallest_effect
+    if options.smallest_effect is not None or smallest is None:
+        return options
+    return replace(options, smallest_effect=smallest)
 
 
 def _summary(pilot: Pilot, seconds: float) -> PilotSummary:
@@ -126,8 +128,8 @@ def _pilot(opened: OpenStudy, pilot: Snapshot | Pilot | None, options: PlanOptio
 
 def _shared_questions(opened: OpenStudy, pilot: Pilot, options: PlanOptions) -> dict[str, QuestionPilot]:
     """What the pilot knows of the study's own questions, with raters' tastes as they are asked for."""
-    asked = {question.id for question in opened.study.asked}
-    shared = {name: question for name, question in pilot.questions.items() if name in asked}
+    question_ids = {question.id for question in opened.study.asked}
+    shared = {name: question for name, question in pilot.questions.items() if name in question_ids}
     if not shared:
         raise InputError(
             f"None of the study's questions can be planned from {pilot.source}.",

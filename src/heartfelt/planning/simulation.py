@@ -218,6 +218,7 @@ def simulate_question(
     heads, detected, widths, means, intent_shares, errors = [], [], [], [], [], []
     real: dict[str, list[float]] = {}
     settled = False
+    # The figures of a study are kept, its answers are not: memory does not grow with ratings.
     for number in range(most):
         incidence, (careless, dropped) = (incidences[number % len(incidences)], (people[0][number], people[1][number]))
         value = draw_answers(
@@ -365,6 +366,7 @@ def interval_width(parts: Floats) -> float:
     factor = np.array([rater_factor(count) for count in people])
     extra = np.where(people < 3, 0.0, factor * np.maximum(raters - ratings, 0.0))
     total = items + extra
+    # Where rating noise swamps the raters' part, that part is known no better than its noise allows.
     doubt = np.where(people < 3, 0.0, np.maximum(extra, np.minimum(raters, items)))
     below = items**2 / df + doubt**2 / np.maximum(people - 1.0, 1.0)
     free = np.maximum(np.divide(total**2, below, out=np.ones_like(total), where=below > 0), 1.0)

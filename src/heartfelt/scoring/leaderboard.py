@@ -108,6 +108,7 @@ def _board(runs: Sequence[ScoredRun]) -> Leaderboard:
     details: dict[str, TaskDetails] = {}
     for run in runs:
         for task in run.scores.tasks:
+            # The first run that has a task gives its details.
             if tasks.setdefault(task.id, task) is task and task.id in run.scores.details:
                 details[task.id] = replace(run.scores.details[task.id], models={})
     by_task = {name: list(_models_of(name, runs, names)) for name in tasks}

@@ -238,6 +238,7 @@ class MetricMeasurer:
         how = _ASSOCIATION.get(pairing.metric)
         if how is None or pairing.values:
             return None
+        # Metrics that sum the same products or ranks share one test.
         weighted = pairing.metric if how == "matches" else ""
         key = (sheet.model, sheet.task.id, pairing.aggregation, pairing.at, how, weighted)
         if key not in self._tests:
@@ -259,6 +260,7 @@ class MetricMeasurer:
         by_item = pairing.aggregation == "item"
         rows = (sheet.answered & np.isfinite(pairing.y)) if by_item else np.ones(x.size, np.bool_)
         seed, confidence = self.options.seed, self.options.confidence
+        # Labels are rearranged inside systems, so that differences between systems alone do not count as skill.
         system, stimulus = np.zeros(x.size, np.int64), None
         if pairing.aggregation == WITHIN:
             system = group

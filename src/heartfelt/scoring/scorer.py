@@ -82,6 +82,7 @@ def score(
     models = predictions["model"].unique(maintain_order=True).to_list()
     every_task, unscored = _tasks(truth)
     attempted = {task.id: _attempted(task, about_truth) for task in every_task}
+    # In the order of the predictions, which tables and figures keep.
     able = {name: [model for model in models if model in having] for name, having in attempted.items()}
     tasks = [task for task in every_task if able[task.id]]
     report, total = progress or no_progress, sum(len(names) for names in able.values())

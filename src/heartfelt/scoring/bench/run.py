@@ -163,6 +163,7 @@ def _asked_all(
             with predictor:
                 predictor.learn(source, label_table)
                 home = None if options.folder is None else run_folder(options.folder / RUNS, predictor.spec)
+                # What the earlier models have spent is known only now.
                 asking = _asking(predictor, options.run, home, runs)
                 done = run(predictor, cases_of[predictor.compares], home, asking, progress)
                 about[done.model] = model_info(predictor, done)

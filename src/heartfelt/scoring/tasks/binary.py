@@ -164,6 +164,7 @@ def best_threshold(label: Floats, score: Floats) -> float | None:
     balanced = (hits + passes) / 2
     half = max(float(values[-1] - values[0]) / 2, 0.5)
     edges = np.concatenate([[values[0] - half], values, [values[-1] + half]])
+    # Ties up to rounding count as equally good, and the widest range among them is the safest.
     best = np.flatnonzero(balanced >= balanced.max() - 1e-12)
     at = int(best[np.argmax(edges[best + 1] - edges[best])])
     return float((edges[at] + edges[at + 1]) / 2)

@@ -55,6 +55,7 @@ def write_manifest(
         if name not in table or name in new:
             further = {key: before.get(key) for key in columns if key not in _PREPARED}
             row = further | _row(planned.prompt.text, planned.prompt.intent, ledger_row, record)
+        # What was recorded when it was made stays; what nobody had stated then may be added.
         later = ClipProvenance.of(settings).columns()
         row |= {key: later[key] for key in _STATED_LATER if later.get(key) and row.get(key) is None}
         row |= stated.get(name, {})

@@ -118,6 +118,7 @@ def prepare(
         raise UnknownNameError(f"No file can be written as '{suffix}'.", suggestion(suffix, suffixes, "Formats"))
     results: list[Result] = []
     report = progress or no_progress
+    # Threads are enough: the libraries that decode and encode release the interpreter's lock.
     with ThreadPoolExecutor(workers or min(8, os.cpu_count() or 1)) as pool:
         step = _prepare_picture if is_image else _prepare_sound
         attempt = partial(_attempt, step, _Settings(root, chosen, study.seed, vocals))
