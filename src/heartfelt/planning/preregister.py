@@ -7,9 +7,11 @@ variables, exclusions, analysis plan.
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 from jinja2 import Template
@@ -30,27 +32,9 @@ from heartfelt.study.model import Question, say
 from heartfelt.templates import text_templates
 from heartfelt.wording import listed, number, percent
 
-RATINGS = (
-    "Two systems differ where p < .05 after Tukey's correction over all pairs of a question, two-sided, from that model"
-    " (restricted maximum likelihood, Satterthwaite degrees of freedom).",
-    "Where tastes cannot be separated (no rater meets two systems, or two stimuli of one), the model has no term for them, and the"
-    " report says so.",
-    "Means of systems with 95% intervals that take raters and stimuli as samples (two-way jackknife).",
-    "Labels: the mean rating of a stimulus; reliability by Krippendorff's alpha, ICC(1,1) and ICC(1,k); the ceiling of a"
-    " predictor's correlation with the mean ratings.",
-    "The same figures with and without the raters that the exclusion rules leave out.",
-)
-COMPARISONS = (
-    "Strengths of systems by Bradley and Terry's model (Davidson's where ties are allowed) with an order effect.",
-    "All pairs of systems by their difference of strengths, jackknife over raters and sets, with Holm's correction at .05,"
-    " two-sided.",
-    "The same figures with and without the raters that the exclusion rules leave out.",
-)
-STOPPING = (
-    "Fixed size: collecting ends when every {unit} has its {ratings} complete ratings, for which {raters} raters are invited"
-    " ({dropout} are expected to leave early). What a rater who leaves has not rated goes to others; the ratings given until"
-    " then count. Nobody looks at differences between systems before the end."
-)
+_TEXTS = tomllib.loads(files(__package__).joinpath("preregistration.toml").read_text("utf-8"))
+RATINGS, COMPARISONS = (tuple(_TEXTS[kind]) for kind in ("ratings", "comparisons"))
+STOPPING: str = _TEXTS["stopping"]
 
 
 def registered_design(plan: StudyPlan) -> DesignForecast:

@@ -12,9 +12,11 @@ hand. Here ``clear`` takes the words furthest from both axes, ``spread`` the wor
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from importlib.resources import files
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -62,28 +64,9 @@ class _Columns:
 
 
 _OWN, _NRC = "own table", "NRC VAD"
-_LAYOUTS = (
-    _Columns(
-        layout="Warriner",
-        word=("Word",),
-        valence="V.Mean.Sum",
-        arousal="A.Mean.Sum",
-        valence_sd="V.SD.Sum",
-        arousal_sd="A.SD.Sum",
-    ),
-    _Columns(
-        layout="ANEW",
-        word=("Description", "Word", "word"),
-        valence="Valence Mean",
-        arousal="Arousal Mean",
-        valence_sd="Valence SD",
-        arousal_sd="Arousal SD",
-    ),
-    _Columns(
-        layout="ANEW", word=("Word", "word"), valence="ValMn", arousal="AroMn", valence_sd="ValSD", arousal_sd="AroSD"
-    ),
-    _Columns(layout=_OWN, word=("term", "Word", "word"), valence="valence", arousal="arousal"),
-    _Columns(layout=_OWN, word=("Word", "term", "word"), valence="Valence", arousal="Arousal"),
+_LAYOUTS = tuple(
+    _Columns(**row)
+    for row in tomllib.loads(files(__package__).joinpath("norms_layouts.toml").read_text("utf-8"))["layouts"]
 )
 
 
