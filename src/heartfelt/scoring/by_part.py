@@ -15,17 +15,15 @@ from heartfelt.scoring.calibration.parts import (
     ON_LINE,
     PROBABILITIES,
     STIMULI,
-    Gaps,
     ModelCalibration,
-    ModelErrors,
     PartError,
     Worth,
-    part_errors,
-    system_biases,
 )
+from heartfelt.scoring.ceilings import is_mean
 from heartfelt.scoring.label_raters import LabelRaters
-from heartfelt.scoring.measure import Marked, is_mean
+from heartfelt.scoring.measure import Marked
 from heartfelt.scoring.options import ScoreOptions
+from heartfelt.scoring.part_errors import Gaps, ModelErrors, part_errors, system_biases
 from heartfelt.scoring.scores import ScoringTask
 from heartfelt.scoring.sheet import Flags, PredictionSheet, floats_of, yes
 from heartfelt.scoring.sound import LEAST_SPREAD, unavailable

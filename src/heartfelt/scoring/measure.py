@@ -6,19 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
-import polars as pl
 
-from heartfelt.labels.labelling import PUBLISHED
+from heartfelt.scoring.ceilings import ceiling_of, ceilings_of, mean_ceiling, one_rater, strength_ceilings
 from heartfelt.scoring.details import ModelDetails
 from heartfelt.scoring.metrics import METRICS, ChanceLevel, chance_of, converted
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.pair_ceilings import ceilings_of, mean_ceiling, one_rater, strength_ceilings
 from heartfelt.scoring.scores import ModelScore, ScoringTask
-from heartfelt.scoring.sheet import Flags, PredictionSheet, floats_of, yes
-from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth, item_names
+from heartfelt.scoring.sheet import Flags, PredictionSheet
+from heartfelt.scoring.truth import Truth
 from heartfelt.stats._bounds import ratio
 from heartfelt.stats._paired import mid_ranks
 from heartfelt.stats.association import metric_difference
@@ -34,9 +32,7 @@ from heartfelt.stats.inference.no_association import (
     too_few_ways,
 )
 from heartfelt.stats.jackknife import LEAST_UNITS, JackknifeError, spreads_over
-from heartfelt.stats.noise_ceiling import Ceiling, ceiling
-from heartfelt.stats.reliability.number_ceiling import NumberMetric, ceiling_from_means
-from heartfelt.stats.reliability.yardsticks import Metric
+from heartfelt.stats.noise_ceiling import Ceiling
 from heartfelt.stats.triples import Floats
 
 WITHIN = "within cells"
@@ -307,7 +303,7 @@ class MetricMeasurer:
                 self._of_strengths[task.id] = strength_ceilings(task, self.truth, self.options)
             return self._of_strengths[task.id].get(metric, Estimate.missing(NO_CEILING, name))
         if (task.id, base) not in self._ceilings:
-            self._ceilings[task.id, base] = _ceiling(task, base, self.truth, self.options)
+            self._ceilings[task.id, base] = ceiling_of(task, base, self.truth, self.options)
         result = self._ceilings[task.id, base]
         if isinstance(result, str):
             return Estimate.missing(result, name)
@@ -352,62 +348,6 @@ class MetricMeasurer:
         if result is None or isinstance(result, str):
             return Estimate.missing(result or NO_CEILING, "one more rater")
         return result.human
-
-
-def _ceiling(task: ScoringTask, base: str, truth: Truth, options: ScoreOptions) -> Ceiling | str:
-    """The ceiling over the items that are scored, or why there is none.
-
-    Tied items of categories are not scored but show how clear items are, so their votes are used too. Where single ratings are
-    not known, the ceiling of numbers comes from the labels' standard errors.
-    """
-    items = truth.items.filter(pl.col("question").is_in(task.questions))
-    if task.kind == "numbers":
-        items = items.filter(pl.col("label").is_not_null())
-    methods = [str(name) for name in items["method"].unique()]
-    if task.kind == "numbers" and len(methods) == 1 and not is_mean(methods[0]):
-        return f"no ceiling of labels made by '{methods[0]}' is known"
-    if task.kind == "categories" and any(name.startswith("Dawid") for name in methods):
-        return "no ceiling of labels made by Dawid-Skene is known"
-    facts = items.select(*ITEM, "system", "intent")
-    ratings = truth.answers.join(facts, on=ITEM, how="inner", maintain_order="left")
-    if not ratings.height:
-        return _ceiling_of_means(items, cast("NumberMetric", base), options) if task.kind == "numbers" else NO_RATINGS
-    value = ratings["value"].to_numpy()
-    if task.kind == "binary":
-        value = yes(truth.study.scale_of(task.questions[0]), value)
-    both = pl.col("system", "intent").cast(pl.String).fill_null("")
-    cell = ratings.select(pl.concat_str(both, separator="\x1f")).to_series()
-    return ceiling(
-        ratings["rater"],
-        item_names(ratings) if len(task.questions) > 1 else ratings["stimulus"],
-        value,
-        cell=cell if base == "correlation" and cell.n_unique() > 1 else None,
-        metric=cast("Metric", base),
-        confidence=options.confidence,
-        seed=options.seed,
-    )
-
-
-def _ceiling_of_means(items: pl.DataFrame, metric: NumberMetric, options: ScoreOptions) -> Ceiling | str:
-    """The ceiling of mean labels from their standard errors, or why there is none."""
-    if not items["standard_error"].is_not_null().any():
-        return f"{NO_RATINGS}, without spread and count"
-    label, error, n = (floats_of(items[name]) for name in ("label", "standard_error", "n"))
-    top = ceiling_from_means(label, error * np.sqrt(n), n, metric, options.confidence)
-    unknown = Estimate.missing(NO_RATINGS, "ceiling")
-    return Ceiling(
-        metric=metric,
-        overall=top,
-        within_cells=unknown,
-        cell_means=unknown,
-        cell_means_in_sample=unknown,
-        human=unknown,
-    )
-
-
-def is_mean(method: str) -> bool:
-    """Whether labels made by this method are means of ratings."""
-    return method in ("mean", PUBLISHED) or method.startswith("ITU-T P.910")
 
 
 def _larger(first: Estimate, second: Estimate) -> Estimate:

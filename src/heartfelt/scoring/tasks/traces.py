@@ -15,11 +15,11 @@ import numpy as np
 import polars as pl
 
 from heartfelt.labels.courses import aligned
+from heartfelt.scoring.ceilings import mean_ceiling
 from heartfelt.scoring.details import TraceDetails
 from heartfelt.scoring.measure import NO_SYSTEMS, Marked, MetricMeasurer, from_chance, of_ceiling
 from heartfelt.scoring.metrics import chance_of
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.pair_ceilings import mean_ceiling
 from heartfelt.scoring.scores import ModelScore, ScoringTask
 from heartfelt.scoring.sheet import NOT_GIVEN, Flags, PredictionSheet
 from heartfelt.scoring.truth import ITEM, Truth
