@@ -40,7 +40,7 @@ $(VENV)/base: pyproject.toml constraints.txt | $(VENV)/pip
 	@touch $@
 
 # Brings everything of the base too, in one resolution.
-$(VENV)/dev: pyproject.toml constraints.txt scripts/install-for-tests scripts/install-chromium | $(VENV)/pip
+$(VENV)/dev: pyproject.toml constraints.txt plugins/heartfelt-mustango/pyproject.toml scripts/install-for-tests scripts/install-chromium | $(VENV)/pip
 	@echo "Installing what the tests need ..."
 	@scripts/install-for-tests "$(BIN)/python"
 	@touch $(VENV)/base $@
@@ -86,8 +86,8 @@ mutants: $(VENV)/dev
 	@$(BIN)/python scripts/mutants.py
 
 lint: $(VENV)/dev
-	@$(BIN)/ruff check src tests benchmarks scripts
-	@$(BIN)/ruff format --check src tests benchmarks scripts
+	@$(BIN)/ruff check src tests benchmarks scripts plugins
+	@$(BIN)/ruff format --check src tests benchmarks scripts plugins
 	@$(BIN)/mypy
 
 # Peers that need an older NumPy live in an environment of their own; without it their rows are left out with a word.

@@ -517,7 +517,7 @@ def _saved(kind: Any, parts: dict[str, Any], folder: Path, **options: Any) -> Pa
 def write_mustango(folder: Path, *, tiny: bool = False) -> Path:
     """Mustango's checkpoint as published, and in ``text`` and ``beats`` below it what it borrows from other models."""
     torch, transformers = library("torch"), library("transformers")
-    networks = library("heartfelt.stimuli.generators.mustango_networks")
+    networks = library("heartfelt_mustango.networks")
     sizes = T5_TINY if tiny else T5_LARGE
     small = {"block_out_channels": [8, 8], "attention_head_dim": [2, 2], "norm_num_groups": 4, "layers_per_block": 1}
     small |= {"cross_attention_dim": sizes["d_model"], "sample_size": [32, 2]}

@@ -17,8 +17,8 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from heartfelt.scoring.calibration.label_raters import LabelRaters
-from heartfelt.scoring.calibration.parts import Gaps, ModelErrors, part_errors, system_biases
+from heartfelt.scoring.label_raters import LabelRaters
+from heartfelt.scoring.part_errors import Gaps, ModelErrors, part_errors, system_biases
 from heartfelt.stats.calibration_line import calibration_line
 from heartfelt.stats.raters_worth import RatersWorth, raters_worth
 from heartfelt.stats.ratings import Ratings, as_ratings

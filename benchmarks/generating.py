@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.generating`` on a machine with a GPU; ``--tiny`` tries everything on a CPU with tiny models. Models are built
 here from configurations written out in ``_pipelines.py`` (nothing is downloaded), saved, and loaded and run by the generators
-themselves, with their default steps. What random weights make is noise, but takes as long. Needs PyTorch, Transformers, Diffusers
-and NumPy.
+themselves, with their default steps. What random weights make is noise, but takes as long. Needs PyTorch, Transformers, Diffusers,
+NumPy and ``plugins/heartfelt-mustango``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from typing import Any
 from benchmarks import _pipelines
 from heartfelt.stimuli.generators.generator import GeneratorOutOfMemory
 from heartfelt.stimuli.generators.musicgen import MusicGen, MusicGenSettings
-from heartfelt.stimuli.generators.mustango import Mustango, MustangoSampling, MustangoSettings
 from heartfelt.stimuli.generators.pipelines import (
     AudioLdm2,
     AudioLdm2Settings,
@@ -35,6 +34,7 @@ from heartfelt.stimuli.generators.pipelines import (
 from heartfelt.stimuli.generators.text_to_image import ImageSampling, TextToImage, TextToImageSettings
 from heartfelt.stimuli.generators.torch_models import Unusable, library
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt
+from heartfelt_mustango.checkpoint import Mustango, MustangoSampling, MustangoSettings
 
 SECONDS = 10.0
 TEXT = "happy, instrumental"

@@ -262,8 +262,6 @@ CIRCULAR_PARTS = {
     ("heartfelt.predictors", frozenset({"networks", "weights"})),
     ("heartfelt.predictors", frozenset({"files", "measures", "task", "trained"})),
     ("heartfelt.predictors", frozenset({"execution", "function", "options", "predictor", "spec"})),
-    ("heartfelt.scoring", frozenset({"calibration", "measure", "scores", "sheet", "tasks", "truth"})),
-    ("heartfelt.stimuli", frozenset({"generation", "generators"})),
 }
 CIRCULAR_TYPES = {
     # A study's parts validate themselves against the whole.
@@ -449,8 +447,8 @@ def test_heavy_libraries_are_imported_late() -> None:
         # FastAPI reads the annotations of a route where its module is loaded; nothing loads the web package before it is wanted.
         heavy = HEAVY - ({"fastapi"} if path.startswith("web/") else set())
         heavy -= {"matplotlib"} if path.startswith("report/drawing/") else set()
-        # Networks are classes of PyTorch; a recipe or generator imports them when it builds or loads one.
-        is_network = path.startswith(("training/finetuning/", "stimuli/generators/")) and "networks" in path
+        # Networks are classes of PyTorch; a recipe imports them when it builds or loads one.
+        is_network = path.startswith("training/finetuning/") and "networks" in path
         heavy -= {"torch"} if is_network else set()
         for node in tree.body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

@@ -13,14 +13,14 @@ from scipy import stats as scipy_stats
 
 from heartfelt.errors import InputError
 from heartfelt.scoring import ItemSelection, ScoreOptions, score
-from heartfelt.scoring import measure as measure_module
+from heartfelt.scoring import ceilings as ceilings_module
+from heartfelt.scoring.ceilings import ceiling_of
 from heartfelt.scoring.compare import Entrant, compare
 from heartfelt.scoring.measure import (
     WITHIN,
     Forms,
     LabelsAndPredictions,
     MetricMeasurer,
-    _ceiling,
     from_chance,
     of_ceiling,
     plainly,
@@ -292,19 +292,19 @@ def test_labels_by_dawid_and_skene_have_no_ceiling() -> None:
     task = next(task for task in tasks_of(truth.study, ["feeling"])[0] if task.kind == "categories")
     modelled = replace(truth, items=truth.items.with_columns(method=pl.lit("Dawid-Skene")))
     why = "no ceiling of labels made by Dawid-Skene is known"
-    assert _ceiling(task, "accuracy", modelled, ScoreOptions()) == why
+    assert ceiling_of(task, "accuracy", modelled, ScoreOptions()) == why
     unrated = replace(truth, answers=truth.answers.clear())
-    assert _ceiling(task, "accuracy", unrated, ScoreOptions()) == NO_RATINGS
+    assert ceiling_of(task, "accuracy", unrated, ScoreOptions()) == NO_RATINGS
 
 
 def test_cells_are_for_ceilings_of_correlations_in_several_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[pl.Series | None] = []
-    monkeypatch.setattr(measure_module, "ceiling", lambda *_, cell, **__: given.append(cell))
+    monkeypatch.setattr(ceilings_module, "ceiling", lambda *_, cell, **__: given.append(cell))
     truth = truth_of(made.numbers(per_cell=1)[0])
     task = tasks_of(truth.study, ["valence"])[0][0]
     same = truth.items.with_columns(system=pl.lit("S"), intent=pl.lit("glad"))
     for base, items in (("correlation", truth.items), ("rmse", truth.items), ("correlation", same)):
-        _ceiling(task, base, replace(truth, items=items), ScoreOptions())
+        ceiling_of(task, base, replace(truth, items=items), ScoreOptions())
     cells, *others = given
     assert cells is not None
     assert cells.n_unique() == 8 * 3
@@ -336,12 +336,12 @@ def test_yes_or_no_has_a_ceiling_however_its_categories_are_labelled(
     monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     given: list[list[float]] = []
-    monkeypatch.setattr(measure_module, "ceiling", lambda _rater, _item, value, **_: given.append(value.tolist()))
+    monkeypatch.setattr(ceilings_module, "ceiling", lambda _rater, _item, value, **_: given.append(value.tolist()))
     truth = truth_of(made.chances(stimuli=6)[0])
     truth = replace(truth, items=truth.items.with_columns(method=pl.lit(method)))
     task = next(task for task in tasks_of(truth.study, ["match"])[0] if task.kind == "binary")
-    assert _ceiling(task, "balanced_accuracy", truth, ScoreOptions()) is None
+    assert ceiling_of(task, "balanced_accuracy", truth, ScoreOptions()) is None
     (votes,) = given
     assert sorted(votes) == sorted(truth.answers["value"].to_list())
     unrated = replace(truth, answers=truth.answers.clear())
-    assert _ceiling(task, "balanced_accuracy", unrated, ScoreOptions()) == NO_RATINGS
+    assert ceiling_of(task, "balanced_accuracy", unrated, ScoreOptions()) == NO_RATINGS

@@ -17,10 +17,11 @@ from heartfelt.report.site.boards import _without_oracles
 from heartfelt.scoring import ScoreOptions, Scores, score, truth_of
 from heartfelt.scoring.bench import bench
 from heartfelt.scoring.bench.stacking import stacks_of, with_stacks
-from heartfelt.scoring.calibration.by_part import stimulus_groups, thirds
-from heartfelt.scoring.calibration.label_raters import LabelRaters
-from heartfelt.scoring.calibration.parts import Gaps, ModelErrors, PartAgreement, PartError, part_errors, system_biases
+from heartfelt.scoring.by_part import stimulus_groups, thirds
+from heartfelt.scoring.calibration.parts import PartAgreement, PartError
+from heartfelt.scoring.label_raters import LabelRaters
 from heartfelt.scoring.leaderboard import ScoredRun, boards_of
+from heartfelt.scoring.part_errors import Gaps, ModelErrors, part_errors, system_biases
 from heartfelt.serialization import from_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source

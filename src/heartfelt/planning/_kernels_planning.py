@@ -76,6 +76,7 @@ def label_statistics(
             between += n[u] * (mean[u] - grand) ** 2
             if n[u] > 1.0:
                 disagreement += n[u] * within[u] / (n[u] - 1.0)
+    # Krippendorff's alpha: the disagreement inside stimuli over that of all answers that have a partner.
     if pairable > 2.0:
         centre, spread = pair_sum / pairable, 0.0
         for k in range(rater.size):
@@ -84,6 +85,7 @@ def label_statistics(
                 spread += (value[k] - centre) ** 2
         if spread > 0.0:
             head[2] = 1.0 - (disagreement / pairable) / (spread / (pairable - 1.0))
+    # One-way analysis of variance; n0 stands for the ratings per stimulus where these differ.
     if total > labelled and inside > 0.0:
         mean_within = inside / (total - labelled)
         mean_between = between / (labelled - 1.0)
@@ -128,6 +130,7 @@ def _jackknife(
             continue
         s = system[u]
         took[s, r] = True
+        # Without this rating its stimulus has another mean, or is lost where it has no other.
         if n[u] > 1.0:
             moved, gone = -(value[k] - mean[u]) / (n[u] - 1.0), 0.0
         else:
@@ -138,6 +141,7 @@ def _jackknife(
         single[s, 0] += 1.0
         single[s, 1] += without
         single[s, 2] += without * without
+    # A rater's changes are summed before they are applied: who rated several stimuli is left out with all of them.
     for s in range(systems):
         if size[s] < 2.0:
             continue
@@ -169,6 +173,7 @@ def _cells(
             count[intent[u]] += 1.0
     cell_of = np.arange(intents)
     alone = 0
+    # A stimulus alone in its cell says nothing of the spread inside cells: such stimuli share a cell, or join the first.
     for i in range(intents):
         if count[i] == 1.0:
             cell_of[i] = intents

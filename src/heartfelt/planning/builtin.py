@@ -1,120 +1,59 @@
 """Published studies as pilots: their variance components and use of the scale, not their data; and stated assumptions.
 
-- ``aimoclips``: valence and arousal on nine points, by ``estimate_pilot`` from the published AImoclips ratings (111 raters, 6,162
-  ratings of 991 clips; CC BY 4.0).
-- ``mos``: quality on five points, from the opinion scores of the Voice Conversion Challenge 2018 (270 judges, 61,040 scores, the
-  table of unilight/LDNet).
-- ``presence``: an assumption. A third of the answers say present, and raters agree moderately (alpha about .35).
-
-Comparisons have assumptions of their own (``planning.comparison``).
+``builtin.toml`` says where each is from. Comparisons have assumptions of their own (``planning.comparison``).
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.resources import files
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from heartfelt.planning.latent import Components, ScaleUse
 from heartfelt.planning.pilot import Pilot, QuestionPilot
-from heartfelt.study import Scale, Study
+from heartfelt.study import Question, Scale, Study
 
-AIMOCLIPS_CREDIT = (
-    "Variance components from the AImoclips ratings (Go et al. 2025, CC BY 4.0), estimated with"
-    " 'heartfelt plan --pilot'."
-)
-VCC_CREDIT = (
-    "Variance components from the opinion scores of the Voice Conversion Challenge 2018 (Lorenzo-Trueba et al. 2018), as"
-    " tabulated in unilight/LDNet, estimated with 'heartfelt plan --pilot'."
-)
-_NINE = tuple(float(point) for point in range(1, 10))
 
-VALENCE = QuestionPilot(
-    question="valence",
-    components=Components(
-        system=1.129, intent=0.460, cell=0.247, stimulus=0.351, rater=0.508, residual=2.350, gain=0.092, taste=0.152
-    ),
-    scale=ScaleUse(_NINE, (0.103, 0.094, 0.132, 0.110, 0.153, 0.162, 0.138, 0.067, 0.041)),
-    bounds=(1.0, 9.0),
-)
-AROUSAL = QuestionPilot(
-    question="arousal",
-    components=Components(
-        system=0.328, intent=1.518, cell=0.484, stimulus=0.304, rater=0.584, residual=2.299, gain=0.083, taste=0.161
-    ),
-    scale=ScaleUse(_NINE, (0.093, 0.121, 0.145, 0.113, 0.122, 0.148, 0.127, 0.073, 0.058)),
-    bounds=(1.0, 9.0),
-)
-MOS = QuestionPilot(
-    question="quality",
-    components=Components(
-        system=0.289, intent=0.0, cell=0.0, stimulus=0.207, rater=0.469, residual=0.582, gain=0.136, taste=0.110
-    ),
-    scale=ScaleUse((1.0, 2.0, 3.0, 4.0, 5.0), (0.166, 0.249, 0.224, 0.226, 0.135)),
-    bounds=(1.0, 5.0),
-)
-PRESENCE = QuestionPilot(
-    question="presence",
-    components=Components(
-        system=0.020, intent=0.040, cell=0.010, stimulus=0.010, rater=0.020, residual=0.122, gain=0.0
-    ),
-    scale=ScaleUse((0.0, 1.0), (0.67, 0.33)),
-    bounds=(0.0, 1.0),
-    careless_variance=1.0,
-)
-BUILT_IN: Mapping[str, Pilot] = MappingProxyType(
-    {
-        "aimoclips": Pilot(
-            source="AImoclips' variance components",
-            questions={"valence": VALENCE, "arousal": AROUSAL},
-            careless=19 / 111,
-            dropout=1 / 111,
-            raters=111,
-            credit=AIMOCLIPS_CREDIT,
-        ),
-        "mos": Pilot(
-            source="variance components of the Voice Conversion Challenge 2018",
-            questions={"quality": MOS},
-            careless=0.0,
-            dropout=0.05,
-            raters=270,
-            credit=VCC_CREDIT,
-        ),
-        "presence": Pilot(
-            source="assumed components of presence answers",
-            questions={"presence": PRESENCE},
-            careless=0.1,
-            dropout=0.05,
-        ),
-    }
-)
+def _question(name: str, row: Mapping[str, Any]) -> QuestionPilot:
+    values = tuple(row["values"])
+    return QuestionPilot(
+        question=name,
+        components=Components(**row["components"]),
+        scale=ScaleUse(values, tuple(row["shares"])),
+        bounds=(values[0], values[-1]),
+        **{key: row[key] for key in ("careless_variance",) if key in row},
+    )
+
+
+def _pilot(row: Mapping[str, Any]) -> Pilot:
+    questions = {name: _question(name, question) for name, question in row["questions"].items()}
+    return Pilot(**{**row, "questions": questions})
+
+
+_TABLES = tomllib.loads(files(__package__).joinpath("builtin.toml").read_text("utf-8"))
+BUILT_IN: Mapping[str, Pilot] = MappingProxyType({name: _pilot(row) for name, row in _TABLES.items()})
 ASSUMED = (
     "The figures rest on {source}, which come from another study: raters and stimuli of yours may differ. A pilot of 20 raters"
     " (--pilot SNAPSHOT) replaces them by your own, with their uncertainty."
 )
+ALIKE = "'{}' stands for {} questions on the same scale, of which nothing different is known."
 
 
 def built_in_pilot(study: Study) -> Pilot:
     """The built-in pilot whose questions are like the study's; every question is fitted to its own scale."""
-    plannable_questions = [question for question in study.asked if plannable(study.scale_of(question.id))]
     questions: dict[str, QuestionPilot] = {}
     sources: list[Pilot] = []
     alike: dict[tuple[str, Components, tuple[float, ...]], list[str]] = {}
-    for question in plannable_questions:
+    for question in study.asked:
         scale = study.scale_of(question.id)
-        bounds = scale.bounds()
-        categories = sorted(scale.labels())
-        if categories and (scale.level != "interval"):
-            pilot, model = BUILT_IN["presence"], PRESENCE
-        elif question.axis in ("valence", "arousal") or question.id in ("valence", "arousal"):
-            pilot = BUILT_IN["aimoclips"]
-            model = AROUSAL if "arousal" in (question.axis, question.id) else VALENCE
-        elif bounds == (1.0, 5.0) or not study.intents:
-            pilot, model = BUILT_IN["mos"], MOS
-        else:
-            pilot, model = BUILT_IN["aimoclips"], VALENCE
+        if not plannable(scale):
+            continue
+        pilot, model = _like(question, scale, bool(study.intents))
         question_pilot = _on_scale(question.id, model, scale)
         same = alike.setdefault((model.question, question_pilot.components, question_pilot.scale.values), [])
         same.append(question.id)
@@ -124,20 +63,28 @@ def built_in_pilot(study: Study) -> Pilot:
             sources.append(pilot)
     first = sources[0] if sources else BUILT_IN["presence"]
     source = " and ".join(pilot.source for pilot in sources) or first.source
+    same_scale = [names for names in alike.values() if len(names) > 1]
     return replace(
         first,
         source=source,
         questions=questions,
         credit=" ".join(pilot.credit for pilot in sources if pilot.credit),
-        notes=(
-            ASSUMED.format(source=source),
-            *(
-                f"'{names[0]}' stands for {len(names)} questions on the same scale, of which nothing different is known."
-                for names in alike.values()
-                if len(names) > 1
-            ),
-        ),
+        notes=(ASSUMED.format(source=source), *(ALIKE.format(names[0], len(names)) for names in same_scale)),
     )
+
+
+def _like(question: Question, scale: Scale, has_intents: bool) -> tuple[Pilot, QuestionPilot]:
+    """The built-in question that is most like this one, and its pilot."""
+    axes = {question.axis, question.id} & {"valence", "arousal"}
+    if scale.labels() and scale.level != "interval":
+        pilot, model = "presence", "presence"
+    elif axes:
+        pilot, model = "aimoclips", "arousal" if "arousal" in axes else "valence"
+    elif scale.bounds() == (1.0, 5.0) or not has_intents:
+        pilot, model = "mos", "quality"
+    else:
+        pilot, model = "aimoclips", "valence"
+    return BUILT_IN[pilot], BUILT_IN[pilot].questions[model]
 
 
 def plannable(scale: Scale) -> bool:
@@ -160,7 +107,7 @@ def _on_scale(question: str, model: QuestionPilot, scale: Scale) -> QuestionPilo
         values = tuple(np.linspace(bounds[0], bounds[1], 101).tolist())
     use = model.scale if values == model.scale.values else model.scale.onto(model.bounds, values)
     stretch = ((bounds[1] - bounds[0]) / (model.bounds[1] - model.bounds[0])) ** 2
-    parts = Components.scaled(model.components, stretch)
+    parts = model.components.scaled(stretch)
     return QuestionPilot(
         question=question, components=parts, scale=use, bounds=bounds, careless_variance=model.careless_variance
     )

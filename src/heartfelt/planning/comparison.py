@@ -9,6 +9,9 @@ are tested with Holm's correction.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 
@@ -28,6 +31,7 @@ from heartfelt.screening.panel import screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import set_questions
 from heartfelt.stats.comparison.strengths import Strengths
+from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Ints
 from heartfelt.streams import stream
 from heartfelt.study import Study
@@ -42,6 +46,10 @@ CARELESS, DROPOUT = 0.1, 0.05
 ASSUMED = (
     "The figures assume that strengths differ by 0.6 log odds (standard deviation) between systems and 0.4 between stimuli of a"
     " system: a pilot (--pilot SNAPSHOT) replaces the first by your own."
+)
+STIMULI_ASSUMED = (
+    "The variance between stimuli of a system is assumed (0.16, between 0.06 and 0.43 in 95% of the simulated studies), not"
+    " estimated from the pilot."
 )
 
 
@@ -64,10 +72,7 @@ def comparison_pilot(study: Study, snapshot: Snapshot | None, seed: int = 0) -> 
     ties = isinstance(scale, Choice) and scale.ties
     use = ScaleUse((0.0, 0.5, 1.0), (0.4, 0.2, 0.4)) if ties else ScaleUse((0.0, 1.0), (0.5, 0.5))
     if snapshot is None:
-        parts = Components(
-            system=SYSTEM_VARIANCE, intent=0.0, cell=0.0, stimulus=STIMULUS_VARIANCE, rater=0.0, residual=np.pi**2 / 3
-        )
-        model = QuestionPilot(question=question, components=parts, scale=use, bounds=(0.0, 1.0))
+        model = _question_pilot(question, use, SYSTEM_VARIANCE)
         return Pilot(
             source="assumed strengths",
             questions={question: model},
@@ -90,18 +95,10 @@ def comparison_pilot(study: Study, snapshot: Snapshot | None, seed: int = 0) -> 
         )
     result, size = fitted.result, len(fitted.result.core)
     strengths = np.array([float(result.strengths[index]) for index in result.core])
-    noise = fitted.result.covariance.total[:size, :size]
     centre = np.eye(size) - 1.0 / size
-    noise = centre @ noise @ centre
-    variance = strength_variance(strengths, noise)
-    parts = Components(
-        system=variance, intent=0.0, cell=0.0, stimulus=STIMULUS_VARIANCE, rater=0.0, residual=np.pi**2 / 3
-    )
-    model = QuestionPilot(
-        question=question,
-        components=parts,
-        scale=use,
-        bounds=(0.0, 1.0),
+    noise = centre @ fitted.result.covariance.total[:size, :size] @ centre
+    model = replace(
+        _question_pilot(question, use, strength_variance(strengths, noise)),
         systems={str(result.names[index]): float(value) for index, value in zip(result.core, strengths, strict=True)},
         system_noise=tuple(tuple(row) for row in noise.tolist()),
         careless_variance=1.0,
@@ -109,10 +106,6 @@ def comparison_pilot(study: Study, snapshot: Snapshot | None, seed: int = 0) -> 
         ties=tie_share(fitted.pairs) if ties else None,
     )
     careless = len(panel.dropped)
-    note = (
-        "The variance between stimuli of a system is assumed (0.16, between 0.06 and 0.43 in 95% of the simulated studies), not"
-        " estimated from the pilot."
-    )
     return Pilot(
         source=f"pilot {snapshot.source.name} ({plural(raters, 'rater')})",
         questions={question: model},
@@ -120,8 +113,16 @@ def comparison_pilot(study: Study, snapshot: Snapshot | None, seed: int = 0) -> 
         dropout=DROPOUT,
         raters=raters,
         careless_raters=careless,
-        notes=(note,),
+        notes=(STIMULI_ASSUMED,),
     )
+
+
+def _question_pilot(question: str, use: ScaleUse, system: float) -> QuestionPilot:
+    """Strengths with this variance between systems, and what is assumed of stimuli and choices."""
+    parts = Components(
+        system=system, intent=0.0, cell=0.0, stimulus=STIMULUS_VARIANCE, rater=0.0, residual=np.pi**2 / 3
+    )
+    return QuestionPilot(question=question, components=parts, scale=use, bounds=(0.0, 1.0))
 
 
 def strength_variance(strengths: Floats, noise: Floats) -> float:
@@ -200,12 +201,10 @@ def _studies(
         strength = strength + np.sqrt(stimulus[number]) * rng.standard_normal(layout.system.size)
         choices = drawn_choices(layout, incidence, question_pilot, strength, shares[number], rng, ties[number])
         fitted = fit_choices(layout, incidence, choices)
-        tested = [_difference(fitted, a, b) for a, b in zip(first.tolist(), second.tolist(), strict=True)]
-        corrected = stats.holm([p for p, _ in tested])
-        detected.append(np.array([np.nan if hit is None else float(hit) for hit in corrected.significant]))
-        widths.append([np.nan if width is None else width for _, width in tested])
-        spans = [e.high - e.low for e in fitted.strengths if e.low is not None and e.high is not None]
-        means.append(float(np.mean(spans)) if spans else np.nan)
+        hits, width, mean_width = _figures(fitted, list(zip(first.tolist(), second.tolist(), strict=True)))
+        detected.append(hits)
+        widths.append(width)
+        means.append(mean_width)
         if settles(number + 1, incidence.rater.size, detected, wanted):
             break
     done = len(detected)
@@ -226,6 +225,19 @@ def _studies(
         named=keeps_effects(question_pilot, names, options),
         powers=powers,
     )
+
+
+def _figures(fitted: Strengths, pairs: Sequence[tuple[int, int]]) -> tuple[Floats, list[float], float]:
+    """Which pairs of systems differ (NaN where that is not known), the widths of their intervals, and that of a strength's."""
+    tested = [_difference(fitted, a, b) for a, b in pairs]
+    corrected = stats.holm([p for p, _ in tested])
+    hits = np.array(corrected.significant, np.float64)
+    spans = [span for strength in fitted.strengths if (span := _width(strength)) is not None]
+    return hits, [np.nan if width is None else width for _, width in tested], float(np.mean(spans)) if spans else np.nan
+
+
+def _width(estimate: Estimate) -> float | None:
+    return None if estimate.low is None or estimate.high is None else estimate.high - estimate.low
 
 
 def _variances(stimulus: Floats, widths: Floats) -> Floats:
@@ -280,5 +292,4 @@ def _difference(fitted: Strengths, a: int, b: int) -> tuple[float | None, float 
     if a not in fitted.names or b not in fitted.names:
         return None, None
     effect = fitted.difference(a, b)
-    low, high = effect.estimate.low, effect.estimate.high
-    return effect.p_value, None if low is None or high is None else high - low
+    return effect.p_value, _width(effect.estimate)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -84,6 +84,11 @@ class StudyContents:
     compares: bool = False
     sets: tuple[tuple[int, int], ...] = ()
     """The pairs of stimuli that the study's own sets compare, where their systems differ."""
+
+    @property
+    def cells(self) -> int:
+        """Combinations of system and intent."""
+        return len(self.systems) * len(self.intents)
 
 
 def material_of(opened: OpenStudy) -> StudyContents:
@@ -193,39 +198,47 @@ def pairs_available(material: StudyContents, clips: float) -> int:
 def grid(material: StudyContents, options: PlanOptions, dropout: float) -> tuple[list[PlannedDesign], list[str]]:
     """The designs to simulate, the study's own first, and notes on what cannot be as asked."""
     notes: list[str] = []
-    cells = len(material.systems) * len(material.intents)
-    listed_clips = material.system.size / cells
+    listed_clips = material.system.size / material.cells
     if not material.system.size and not options.clips:
         raise InputError(
             "The study lists no stimuli to plan with.",
             "Add them to its manifest, or say how many there will be of each system and intent: --clips 5.",
         )
-    clips: Sequence[float] = options.clips or ([listed_clips] if listed_clips else [])
-    ratings = options.ratings or ((material.ratings,) if not options.raters else (0,))
-    if not (options.clips or options.ratings or options.raters or options.per_rater):
-        least = max(2, material.minimum)
-        factors = (0.5, 2 / 3, 1, 1.5, 2, 3)
-        ratings = tuple(dict.fromkeys(max(least, round(material.ratings * factor)) for factor in factors))
-        clips = [listed_clips, math.ceil(1.5 * listed_clips), 2 * math.ceil(listed_clips)]
+    clips, ratings = _sizes_to_try(material, options)
+    combinations = list(itertools.product(clips, ratings, options.per_rater or (0,), options.raters or (0,)))
+    if listed_clips:
+        combinations.insert(0, (listed_clips, material.ratings, 0, 0))
     designs: list[PlannedDesign] = []
-    combinations = itertools.product(clips, ratings, options.per_rater or (0,), options.raters or (0,))
-    for sizes in [(listed_clips, material.ratings, 0, 0), *combinations] if listed_clips else combinations:
+    for sizes in combinations:
         candidate = design_of(material, *sizes, dropout, is_own=not designs and bool(listed_clips), notes=notes)
         if not any(replace(candidate, own=False) == replace(design, own=False) for design in designs):
             designs.append(candidate)
-    short = [design.ratings for design in designs if design.ratings < material.minimum]
-    if short:
-        notes.append(
-            f"With {min(short)} ratings per clip no clip gets a label: the study's minimum_ratings is {material.minimum}."
+    return designs, list(dict.fromkeys([*notes, *_notes_on_sizes(material, designs, bool(options.clips))]))
+
+
+def _notes_on_sizes(material: StudyContents, designs: Sequence[PlannedDesign], states_clips: bool) -> Iterator[str]:
+    """Notes on the smallest and the largest design; ``states_clips``: whether numbers of clips were asked for."""
+    fewest = min(design.ratings for design in designs)
+    if fewest < material.minimum:
+        yield f"With {fewest} ratings per clip no clip gets a label: the study's minimum_ratings is {material.minimum}."
+    missing = max(design.clips for design in designs) - material.system.size / material.cells
+    if missing > 0 and states_clips:
+        yield (
+            f"The largest design needs {plural(round(missing * material.cells), 'clip')} more than the study lists"
+            f" ({material.system.size:,}): make them before collecting."
         )
-    longest = max(design.clips for design in designs)
-    if longest > listed_clips and options.clips:
-        missing = round((longest - listed_clips) * cells)
-        notes.append(
-            f"The largest design needs {plural(missing, 'clip')} more than the study lists ({material.system.size:,}):"
-            " make them before collecting."
-        )
-    return designs, list(dict.fromkeys(notes))
+
+
+def _sizes_to_try(material: StudyContents, options: PlanOptions) -> tuple[Sequence[float], Sequence[int]]:
+    """Clips per cell and ratings per clip: those asked for, or some around the study's own."""
+    listed_clips = material.system.size / material.cells
+    if options.clips or options.ratings or options.raters or options.per_rater:
+        ratings = options.ratings or ((0,) if options.raters else (material.ratings,))
+        return options.clips or ([listed_clips] if listed_clips else []), ratings
+    least = max(2, material.minimum)
+    factors = (0.5, 2 / 3, 1, 1.5, 2, 3)
+    ratings = tuple(dict.fromkeys(max(least, round(material.ratings * factor)) for factor in factors))
+    return [listed_clips, math.ceil(1.5 * listed_clips), 2 * math.ceil(listed_clips)], ratings
 
 
 def design_of(
@@ -240,26 +253,11 @@ def design_of(
     notes: list[str],
 ) -> PlannedDesign:
     """A design of so many clips per cell, ratings per clip, trials per rater and raters; 0 for what follows from the rest."""
-    cells = len(material.systems) * len(material.intents)
-    listed = is_own or clips == material.system.size / cells
-    stimuli = material.system.size if listed else round(clips) * cells
-    sets = 0
-    if material.compares:
-        available = pairs_available(material, clips)
-        sets = available if material.pairs is None else min(available, stimuli * material.pairs // 2)
-        if material.sets:
-            # As many pairs per stimulus as the study's own sets have.
-            sets = max(1, round(len(material.sets) * stimuli / material.system.size))
-        require(
-            sets > 0,
-            "The study compares stimuli, but no two stimuli of different systems share an intent.",
-            "List at least two systems, each with a stimulus per intent.",
-        )
+    listed = is_own or clips == material.system.size / material.cells
+    stimuli = material.system.size if listed else round(clips) * material.cells
+    sets = _sets_of(material, clips, stimuli) if material.compares else 0
     units = sets or stimuli
-    most = units
-    if material.distinct and not sets:
-        sizes = {"system": len(material.systems), "intent": len(material.intents), "prompt": stimuli}
-        most = min(units, math.prod(sizes[name] for name in material.distinct))
+    most = units if sets else min(units, _most_trials(material, stimuli))
     trials = per_rater or material.per_rater or most
     if trials > most:
         reason = "there are no more stimuli" if most == units else "the design lets nobody meet a cell twice"
@@ -267,14 +265,10 @@ def design_of(
         trials = most
     staying = 1 - dropout / 2
     quota = ratings or max(1, math.ceil(raters * trials * staying / units))
-    people = raters or math.ceil(units * quota / trials / staying)
+    people = raters or max(quota, math.ceil(units * quota / trials / staying))
     if people < quota:
-        if raters:
-            notes.append(
-                f"{quota} ratings per clip need at least {quota} raters; {people} raters give {people} at most."
-            )
-            quota = people
-        people = max(people, quota)
+        notes.append(f"{quota} ratings per clip need at least {quota} raters; {people} raters give {people} at most.")
+        quota = people
     require(
         units * quota <= MOST_RATINGS,
         f"A design of {units * quota:,} ratings is too large to simulate.",
@@ -291,6 +285,29 @@ def design_of(
         sets=sets,
         own=is_own,
     )
+
+
+def _sets_of(material: StudyContents, clips: float, stimuli: int) -> int:
+    """How many pairs so many stimuli are compared in."""
+    if material.sets:
+        # As many pairs per stimulus as the study's own sets have.
+        return max(1, round(len(material.sets) * stimuli / material.system.size))
+    available = pairs_available(material, clips)
+    sets = available if material.pairs is None else min(available, stimuli * material.pairs // 2)
+    require(
+        sets > 0,
+        "The study compares stimuli, but no two stimuli of different systems share an intent.",
+        "List at least two systems, each with a stimulus per intent.",
+    )
+    return sets
+
+
+def _most_trials(material: StudyContents, stimuli: int) -> int:
+    """The most trials of one rater, who may meet every combination of ``distinct`` once."""
+    if not material.distinct:
+        return stimuli
+    sizes = {"system": len(material.systems), "intent": len(material.intents), "prompt": stimuli}
+    return math.prod(sizes[name] for name in material.distinct)
 
 
 def standardised(count: int, size: int, rng: np.random.Generator) -> Floats:

@@ -14,7 +14,7 @@ g(system + intent + cell + stimulus), two about different stimuli of one cell wi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -146,19 +146,9 @@ class Components:
             [*(self.system, self.intent, self.cell, self.stimulus, self.rater, self.residual), *(self.gain, self.taste)]
         )
 
-    @classmethod
-    def scaled(cls, components: Components, factor: float) -> Components:
+    def scaled(self, factor: float) -> Components:
         """The components in other units; gains have none."""
-        return cls(
-            system=components.system * factor,
-            intent=components.intent * factor,
-            cell=components.cell * factor,
-            stimulus=components.stimulus * factor,
-            rater=components.rater * factor,
-            residual=components.residual * factor,
-            gain=components.gain,
-            taste=components.taste * factor,
-        )
+        return replace(Components(**{name: value * factor for name, value in asdict(self).items()}), gain=self.gain)
 
 
 def latent_parts(use: ScaleUse, components: Floats) -> Floats:
@@ -170,6 +160,7 @@ def latent_parts(use: ScaleUse, components: Floats) -> Floats:
     share = components / np.where(total > 0, total, 1.0)[:, None]
     taste = use.latent(share[:, 4] + share[:, 7]) - use.latent(share[:, 4])
     system, intent, rater = (use.latent(share[:, k]) for k in (0, 1, 4))
+    # Cutting weakens sums and parts differently, so each part is what its sum has beyond the smaller sum.
     in_cell = use.latent(share[:, :3].sum(axis=1))
     in_stimulus = use.latent(share[:, :4].sum(axis=1))
     cell = np.maximum(in_cell - system - intent, 0.0)

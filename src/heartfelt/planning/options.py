@@ -87,20 +87,19 @@ class PlanOptions:
                 " of the scale.",
             )
         require(
-            (self.tastes is None or 0 <= self.tastes < math.inf)
-            and (self.smallest_effect is None or 0 < self.smallest_effect < math.inf),
+            _between(self.tastes, 0) and _between(self.smallest_effect, 0) and self.smallest_effect != 0,
             "Tastes and the smallest effect are numbers of points, at least 0 and above 0.",
             "Use for example 0.5 and 0.3.",
         )
         for name, value in (("careless", self.careless), ("dropout", self.dropout)):
             require(
-                value is None or 0 <= value < 1,
+                _between(value, 0, 1),
                 f"{name} must be at least 0 and below 1, not {value}.",
                 "Give a share such as 0.1.",
             )
         prices = (self.pay_per_hour, self.pay_per_rating, self.afford, self.seconds)
         require(
-            all(price is None or price > 0 for price in prices) and self.fee >= 0 and self.overhead_minutes >= 0,
+            all(price is None or price > 0 for price in prices) and min(self.fee, self.overhead_minutes) >= 0,
             "Prices, times and budgets must be positive.",
             "Leave out what is not known.",
         )
@@ -120,3 +119,8 @@ class PlanOptions:
     def priced(self) -> bool:
         """Whether costs can be worked out."""
         return self.pay_per_hour is not None or self.pay_per_rating is not None
+
+
+def _between(value: float | None, low: float, high: float = math.inf) -> bool:
+    """Whether a number, if there is one, is at least ``low`` and below ``high``."""
+    return value is None or low <= value < high

@@ -10,7 +10,7 @@ What the pilot leaves open is drawn anew for every study (``planning.uncertainty
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -115,21 +115,7 @@ def estimate_pilot(snapshot: Snapshot, seed: int = 0) -> Pilot:
         )
     careless = len(panel.dropped)
     retained = panel.snapshot()
-    names = [question for question in snapshot.study.asked if _averaged(snapshot, question)]
-    questions: dict[str, QuestionPilot] = {}
-    notes: list[str] = []
-    if len(names) > MOST_QUESTIONS:
-        notes.append(f"Of {len(names)} questions the first {MOST_QUESTIONS} are planned.")
-    for question in names[:MOST_QUESTIONS]:
-        question_pilot = _question(retained, question.id)
-        if not isinstance(question_pilot, str) and careless >= LEAST_CARELESS:
-            question_pilot = replace(
-                question_pilot, careless_variance=_careless_variance(snapshot, question.id, panel.dropped)
-            )
-        if isinstance(question_pilot, str):
-            notes.append(f"'{question.id}' cannot be planned from the pilot: {question_pilot}.")
-        else:
-            questions[question.id] = question_pilot
+    questions, notes = _questions(snapshot, retained, panel.dropped)
     if not questions:
         reason = " ".join(notes) or "it has no ratings that are numbers"
         raise InputError(
@@ -150,6 +136,26 @@ def estimate_pilot(snapshot: Snapshot, seed: int = 0) -> Pilot:
         left=left_early,
         notes=tuple(notes),
     )
+
+
+def _questions(
+    snapshot: Snapshot, retained: Snapshot, dropped: Collection[str]
+) -> tuple[dict[str, QuestionPilot], list[str]]:
+    """What the retained ratings say of every question, and notes on those that cannot be planned."""
+    names = [question.id for question in snapshot.study.asked if _averaged(snapshot, question)]
+    questions: dict[str, QuestionPilot] = {}
+    notes = (
+        [f"Of {len(names)} questions the first {MOST_QUESTIONS} are planned."] if len(names) > MOST_QUESTIONS else []
+    )
+    for name in names[:MOST_QUESTIONS]:
+        question_pilot = _question(retained, name)
+        if isinstance(question_pilot, str):
+            notes.append(f"'{name}' cannot be planned from the pilot: {question_pilot}.")
+            continue
+        if len(dropped) >= LEAST_CARELESS:
+            question_pilot = replace(question_pilot, careless_variance=_careless_variance(snapshot, name, dropped))
+        questions[name] = question_pilot
+    return questions, notes
 
 
 def _averaged(snapshot: Snapshot, question: Question) -> bool:

@@ -23,8 +23,13 @@ from heartfelt.planning.search import affordable, first_reaching, price
 from heartfelt.planning.simulation import SimulatedDesign
 from heartfelt.planning.words import answers, open_words
 from heartfelt.planning.workers import DesignWork, simulate_all
-from heartfelt.progress import Progress
+from heartfelt.progress import Progress, no_progress
 from heartfelt.snapshot import Snapshot
+
+ARMS = (
+    "The study has {} arms, and each fills its own quotas: raters and costs are for one arm that shows every stimulus and asks"
+    " every question."
+)
 
 
 def plan_study(
@@ -35,30 +40,25 @@ def plan_study(
     progress: Progress | None = None,
 ) -> StudyPlan:
     """Plan a study: simulate its own design and a grid of others, and say what each would show, take and cost."""
-    options = options or PlanOptions()
     opened = study if isinstance(study, OpenStudy) else open_study(study)
-    if options.smallest_effect is None and opened.study.smallest_effect is not None:
-        options = replace(options, smallest_effect=opened.study.smallest_effect)
+    options = _with_smallest_effect(options or PlanOptions(), opened)
     material = material_of(opened)
     _check_systems(material, options)
     study_pilot = _pilot(opened, pilot, options)
     dropout = study_pilot.dropout
     designs, notes = grid(material, options, dropout)
     if arms := len(opened.study.design.arms):
-        notes.append(
-            f"The study has {arms} arms, and each fills its own quotas: raters and costs are for one arm that shows every"
-            " stimulus and asks every question."
-        )
+        notes.append(ARMS.format(arms))
     if not material.compares:
         _check_effects(study_pilot, options)
     seconds = options.seconds or study_pilot.seconds or opened.study.design.expected_seconds
     paid = affordable(material, options, dropout, seconds)
     if paid is not None and not any(replace(paid, own=design.own) == design for design in designs):
         designs.append(paid)
+    report = progress or no_progress
 
     def done(count: int) -> None:
-        if progress is not None:
-            progress("simulating designs", count, len(designs))
+        report("simulating designs", count, len(designs))
 
     work = DesignWork(material, study_pilot, dropout, options)
     forecasts = [
@@ -67,77 +67,79 @@ def plan_study(
     ]
 
     def forecast_of(design: PlannedDesign) -> DesignForecast:
-        if progress is not None:
-            progress("looking for the wanted power", 0, 1)
+        report("looking for the wanted power", 0, 1)
         return _forecast(design, work.simulate(design), options, seconds, study_pilot)
 
     forecasts += first_reaching(material, options, dropout, forecasts, forecast_of)
-    recommended = _recommended(forecasts, options)
-    summary = PilotSummary(
-        source=study_pilot.source,
-        raters=study_pilot.raters,
-        careless=study_pilot.careless,
-        dropout=dropout,
-        seconds=seconds,
-        components={name: question_pilot.components for name, question_pilot in study_pilot.questions.items()},
-        from_pilot=any(question_pilot.freedom is not None for question_pilot in study_pilot.questions.values()),
-        credit=study_pilot.credit,
-    )
-    nothing = PlainAnswers("", "", "")
+    notes += [*study_pilot.notes, *open_words(study_pilot), *_zero_effects(study_pilot, material, options)]
     made_plan = StudyPlan(
         heartfelt=__version__,
         study=opened.study.name,
         hash=opened.study.hash,
         kind="comparison" if material.compares else "ratings",
         options=options,
-        pilot=summary,
+        pilot=_summary(study_pilot, seconds),
         designs=tuple(forecasts),
-        recommended=recommended,
-        answers=nothing,
-        notes=tuple(
-            dict.fromkeys(
-                [*notes, *study_pilot.notes, *open_words(study_pilot), *_zero_effects(study_pilot, material, options)]
-            )
-        ),
+        recommended=_recommended(forecasts, options),
+        answers=PlainAnswers("", "", ""),
+        notes=tuple(dict.fromkeys(notes)),
         listed=material.system.size,
     )
     return replace(made_plan, answers=answers(made_plan))
 
 
+def _with_smallest_effect(options: PlanOptions, opened: OpenStudy) -> PlanOptions:
+    """The options, with the study's own smallest effect where none was given."""
+    smallest = opened.study.smallest_effect
+    if options.smallest_effect is not None or smallest is None:
+        return options
+    return replace(options, smallest_effect=smallest)
+
+
+def _summary(pilot: Pilot, seconds: float) -> PilotSummary:
+    return PilotSummary(
+        source=pilot.source,
+        raters=pilot.raters,
+        careless=pilot.careless,
+        dropout=pilot.dropout,
+        seconds=seconds,
+        components={name: question.components for name, question in pilot.questions.items()},
+        from_pilot=any(question.freedom is not None for question in pilot.questions.values()),
+        credit=pilot.credit,
+    )
+
+
 def _pilot(opened: OpenStudy, pilot: Snapshot | Pilot | None, options: PlanOptions) -> Pilot:
+    compares = opened.sets is not None
     if isinstance(pilot, Pilot):
         study_pilot = pilot
-    elif pilot is not None:
-        study_pilot = (
-            comparison_pilot(opened.study, pilot, options.seed)
-            if opened.sets is not None
-            else estimate_pilot(pilot, options.seed)
-        )
-    elif opened.sets is not None:
-        study_pilot = comparison_pilot(opened.study, None)
+    elif compares:
+        study_pilot = comparison_pilot(opened.study, pilot, options.seed)
     else:
-        study_pilot = built_in_pilot(opened.study)
-    if opened.sets is None:
-        question_ids = [question.id for question in opened.study.asked]
-        shared = {
-            name: question_pilot for name, question_pilot in study_pilot.questions.items() if name in question_ids
-        }
-        if not shared:
-            raise InputError(
-                f"None of the study's questions can be planned from {study_pilot.source}.",
-                "Plan studies whose answers are numbers, ordered categories, yes or no, or comparisons; a pilot must ask"
-                " the same questions.",
-            )
-        study_pilot = replace(study_pilot, questions=shared)
-    if options.tastes is not None and opened.sets is None:
-        taste = options.tastes**2
-        questions = {name: with_taste(question_pilot, taste) for name, question_pilot in study_pilot.questions.items()}
-        study_pilot = replace(study_pilot, questions=questions)
+        study_pilot = built_in_pilot(opened.study) if pilot is None else estimate_pilot(pilot, options.seed)
+    if not compares:
+        study_pilot = replace(study_pilot, questions=_shared_questions(opened, study_pilot, options))
     if options.careless is not None:
         study_pilot = replace(study_pilot, careless=options.careless, careless_raters=None)
     if options.dropout is not None:
         study_pilot = replace(study_pilot, dropout=options.dropout)
     return study_pilot
+
+
+def _shared_questions(opened: OpenStudy, pilot: Pilot, options: PlanOptions) -> dict[str, QuestionPilot]:
+    """What the pilot knows of the study's own questions, with raters' tastes as they are asked for."""
+    question_ids = {question.id for question in opened.study.asked}
+    shared = {name: question for name, question in pilot.questions.items() if name in question_ids}
+    if not shared:
+        raise InputError(
+            f"None of the study's questions can be planned from {pilot.source}.",
+            "Plan studies whose answers are numbers, ordered categories, yes or no, or comparisons; a pilot must ask"
+            " the same questions.",
+        )
+    if options.tastes is None:
+        return shared
+    taste = options.tastes**2
+    return {name: with_taste(question, taste) for name, question in shared.items()}
 
 
 def with_taste(question_pilot: QuestionPilot, taste: float) -> QuestionPilot:

@@ -7,8 +7,11 @@ variables, exclusions, analysis plan.
 from __future__ import annotations
 
 import math
+import tomllib
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 from jinja2 import Template
@@ -23,64 +26,61 @@ from heartfelt.planning.words import design_lines, target
 from heartfelt.screening.policy import parse_policy
 from heartfelt.screening.rules import RULES
 from heartfelt.serialization import write_json
+from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Study
 from heartfelt.study.model import Question, say
 from heartfelt.templates import text_templates
 from heartfelt.wording import listed, number, percent
 
-RATINGS = (
-    "Two systems differ where p < .05 after Tukey's correction over all pairs of a question, two-sided, from that model"
-    " (restricted maximum likelihood, Satterthwaite degrees of freedom).",
-    "Where tastes cannot be separated (no rater meets two systems, or two stimuli of one), the model has no term for them, and the"
-    " report says so.",
-    "Means of systems with 95% intervals that take raters and stimuli as samples (two-way jackknife).",
-    "Labels: the mean rating of a stimulus; reliability by Krippendorff's alpha, ICC(1,1) and ICC(1,k); the ceiling of a"
-    " predictor's correlation with the mean ratings.",
-    "The same figures with and without the raters that the exclusion rules leave out.",
-)
-COMPARISONS = (
-    "Strengths of systems by Bradley and Terry's model (Davidson's where ties are allowed) with an order effect.",
-    "All pairs of systems by their difference of strengths, jackknife over raters and sets, with Holm's correction at .05,"
-    " two-sided.",
-    "The same figures with and without the raters that the exclusion rules leave out.",
-)
+_TEXTS = tomllib.loads(files(__package__).joinpath("preregistration.toml").read_text("utf-8"))
+RATINGS, COMPARISONS = (tuple(_TEXTS[kind]) for kind in ("ratings", "comparisons"))
+STOPPING: str = _TEXTS["stopping"]
 
 
 def registered_design(plan: StudyPlan) -> DesignForecast:
     """The cheapest design that can be registered: the study's own stimuli, within the budget, with the wanted power."""
-    wanted, limit = plan.options.power, plan.options.afford
-    with_listed = [forecast for forecast in plan.designs if not plan.listed or forecast.design.stimuli == plan.listed]
-    within = [forecast for forecast in plan.affordable if forecast in with_listed]
     several = len(plan.designs[0].design.systems) > 1
-    if several and plan.options.effect is None and not plan.options.effects:
-        smallest_effect = plan.options.smallest_effect
+    options = plan.options
+    if several and options.effect is None and not options.effects:
         raise InputError(
             "A preregistration names the effect that the study is to find, and none was given.",
-            f"Give --effect {0.5 if smallest_effect is None else smallest_effect:g}, the smallest difference"
+            f"Give --effect {0.5 if options.smallest_effect is None else options.smallest_effect:g}, the smallest difference"
             " between two systems that would matter,"
             " or each system's with --expect.",
         )
+    within = _within_budget(plan)
+    able = [forecast for forecast in within if not several or forecast.power >= options.power]
+    if not able:
+        raise _too_little_power(plan, max(within, key=lambda forecast: forecast.power))
+    return min(able, key=lambda forecast: forecast.hours if forecast.cost_at_most is None else forecast.cost_at_most)
+
+
+def _within_budget(plan: StudyPlan) -> list[DesignForecast]:
+    """The designs of the study's own stimuli that the budget pays."""
+    with_listed = [forecast for forecast in plan.designs if not plan.listed or forecast.design.stimuli == plan.listed]
+    within = [forecast for forecast in plan.affordable if forecast in with_listed]
     if not within:
         cheapest = min(with_listed, key=lambda forecast: forecast.cost_at_most or 0.0)
         raise InputError(
-            f"No design of the study's own {plan.listed:,} stimuli costs {number(limit, 2)} or less: the cheapest,"
+            f"No design of the study's own {plan.listed:,} stimuli costs {number(plan.options.afford, 2)} or less: the cheapest,"
             f" {cheapest.words}, may cost {number(cheapest.cost_at_most, 2)}.",
             f"Raise the budget ({_afford(cheapest.cost_at_most or 0.0)}), or list fewer stimuli in the study.",
         )
-    able = [forecast for forecast in within if not several or forecast.power >= wanted]
-    if able:
-        return min(
-            able, key=lambda forecast: forecast.cost_at_most if forecast.cost_at_most is not None else forecast.hours
-        )
-    best, first = max(within, key=lambda forecast: forecast.power), plan.first_reaching
-    more = "No design that was tried reaches it, so plan for a larger --effect or more stimuli"
-    if first is not None and first.design.stimuli == plan.listed:
+    return within
+
+
+def _too_little_power(plan: StudyPlan, best: DesignForecast) -> InputError:
+    """That no design of the study's own stimuli has the wanted power, and which designs have it."""
+    wanted, limit, first = plan.options.power, plan.options.afford, plan.first_reaching
+    if first is None:
+        more = "No design that was tried reaches it, so plan for a larger --effect or more stimuli"
+    elif first.design.stimuli == plan.listed:
         cost = "" if first.cost_at_most is None else f" ({_afford(first.cost_at_most)})"
         more = f"Pay for the first design that reaches it, {first.words}{cost}"
-    elif first is not None:
+    else:
         more = f"Make stimuli for the first design that reaches it, {first.words}, and list them in the study"
     money = "" if limit is None else f" for at most {number(limit, 2)}"
-    raise InputError(
+    return InputError(
         f"{best.words} is the best design of the study's own stimuli{money}; its power to find {target(plan)} is"
         f" {percent(best.power)}, and {percent(wanted)} was asked for.",
         f"{more}; or register the lower power, --power {int(100 * best.power) / 100:g}.",
@@ -91,8 +91,9 @@ def preregistration_of(plan: StudyPlan, study: Study, written: str | None = None
     """What is registered: the study's questions, rules and analyses, and the design of ``registered_design``."""
     chosen = registered_design(plan)
     design = chosen.design
-    names = tuple(name for name in design.systems if name)
+    names, intents = (tuple(filter(None, listed_names)) for listed_names in (design.systems, design.intents))
     powers = [question.power for question in chosen.questions.values() if not question.power.is_missing]
+    is_comparison = plan.kind == "comparison"
     return Preregistration(
         heartfelt=__version__,
         written=written or datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -104,28 +105,30 @@ def preregistration_of(plan: StudyPlan, study: Study, written: str | None = None
         stimuli_per_rater=design.per_rater,
         stimuli=design.stimuli,
         systems=names,
-        intents=tuple(name for name in design.intents if name),
+        intents=intents,
         minimum_ratings=study.design.minimum_ratings,
         questions=registered_questions(study),
         policy=plan.options.policy,
-        analyses=COMPARISONS if plan.kind == "comparison" else (*_models(study, design.intents), *RATINGS),
-        expected=(
-            *(line.strip() for line in design_lines(chosen)[1:]),
-            *dict.fromkeys(f"Intervals of powers: {power.interval}" for power in powers),
-        ),
+        analyses=COMPARISONS if is_comparison else (*_models(study, design.intents), *RATINGS),
+        expected=(*map(str.strip, design_lines(chosen)[1:]), *_intervals(powers)),
         effect=target(plan) if powers else "",
         smallest_effect=plan.options.smallest_effect,
         power=chosen.power if powers else None,
         cost_at_most=chosen.cost_at_most,
         exclusions=_exclusions(plan.options.policy),
-        stopping=(
-            f"Fixed size: collecting ends when every {'set' if design.sets else 'stimulus'} has its {design.ratings} complete"
-            f" ratings, for which {design.raters} raters are invited ({percent(plan.pilot.dropout)} are expected to leave early)."
-            " What a rater who leaves has not rated goes to others; the ratings given until then count. Nobody looks at"
-            " differences between systems before the end."
+        stopping=STOPPING.format(
+            unit="set" if design.sets else "stimulus",
+            ratings=design.ratings,
+            raters=design.raters,
+            dropout=percent(plan.pilot.dropout),
         ),
         seed=plan.options.seed,
     )
+
+
+def _intervals(powers: Sequence[Estimate]) -> dict[str, None]:
+    """What the intervals of powers are, each once."""
+    return dict.fromkeys(f"Intervals of powers: {power.interval}" for power in powers)
 
 
 def _hypotheses(plan: StudyPlan, chosen: DesignForecast, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -213,7 +216,7 @@ def markdown(preregistration: Preregistration, plan: StudyPlan, study: Study) ->
 
 @cache
 def _template() -> Template:
-    return text_templates("heartfelt.planning").get_template("preregistration.md.j2")
+    return text_templates("heartfelt.planning").get_template("templates/preregistration.md.j2")
 
 
 def _afford(cost: float) -> str:

@@ -45,7 +45,7 @@ def price(design: PlannedDesign, options: PlanOptions, seconds: float, answered:
 
 def with_ratings(material: StudyContents, options: PlanOptions, dropout: float, ratings: int) -> PlannedDesign:
     """The study's own clips with other ratings per clip."""
-    clips = material.system.size / (len(material.systems) * len(material.intents))
+    clips = material.system.size / material.cells
     per_rater = options.per_rater[0] if options.per_rater else 0
     return design_of(material, clips, ratings, per_rater, 0, dropout, is_own=False, notes=[])
 
@@ -83,9 +83,8 @@ def first_reaching(
     With the study's own clips, the ratings per clip are halved in between (power grows with them); where no number of ratings is
     enough, stimuli are too few, and the clips are increased.
     """
-    listed = material.system.size
-    with_listed = [attempt for attempt in tried if attempt.design.stimuli == listed]
-    if not with_listed or len(material.systems) < 2 or any(attempt.power >= options.power for attempt in with_listed):
+    with_listed = [attempt for attempt in tried if attempt.design.stimuli == material.system.size]
+    if not with_listed or len(material.systems) < 2 or _reaches(with_listed, options):
         return []
     low = max(attempt.design.ratings for attempt in with_listed)
     high = max(FURTHEST * material.ratings, 2 * low)
@@ -99,12 +98,17 @@ def first_reaching(
         enough = reaches(high)
     except InputError:
         return []
-    if enough:
-        while high - low > max(1, low // 10):
-            middle = math.ceil(math.sqrt(low * high)) if high > 2 * low else (low + high) // 2
-            low, high = (low, middle) if reaches(middle) else (middle, high)
-        return [*(attempt for ratings, attempt in looked.items() if ratings != high), looked[high]]
-    return [looked[high], *_more_clips(material, options, dropout, tried, forecast)]
+    if not enough:
+        return [looked[high], *_more_clips(material, options, dropout, tried, forecast)]
+    while high - low > max(1, low // 10):
+        middle = math.ceil(math.sqrt(low * high)) if high > 2 * low else (low + high) // 2
+        low, high = (low, middle) if reaches(middle) else (middle, high)
+    first = looked.pop(high)
+    return [*looked.values(), first]
+
+
+def _reaches(tried: Sequence[DesignForecast], options: PlanOptions) -> bool:
+    return any(attempt.power >= options.power for attempt in tried)
 
 
 def _more_clips(
@@ -115,9 +119,9 @@ def _more_clips(
     forecast: Callable[[PlannedDesign], DesignForecast],
 ) -> list[DesignForecast]:
     """Designs with more clips than the study lists, up to the first that reaches the wanted power."""
-    if any(attempt.power >= options.power for attempt in tried):
+    if _reaches(tried, options):
         return []
-    clips = material.system.size / (len(material.systems) * len(material.intents))
+    clips = material.system.size / material.cells
     out: list[DesignForecast] = []
     for factor in MORE_CLIPS:
         wanted = math.ceil(factor * clips)

@@ -19,7 +19,7 @@ from heartfelt.planning.design import PlannedDesign, StimulusTable, StudyContent
 from heartfelt.planning.incidence import AssignedUnits, Incidence, assign
 from heartfelt.planning.latent import Floats
 from heartfelt.planning.options import PlanOptions
-from heartfelt.planning.parameters import draw_answers, draw_parameters, keeps_effects
+from heartfelt.planning.parameters import SampledParameters, draw_answers, draw_parameters, keeps_effects
 from heartfelt.planning.pilot import Pilot, QuestionPilot
 from heartfelt.planning.power import Bools, difference_weights, expected_errors, power_draws
 from heartfelt.planning.rehearsed import rehearse
@@ -218,6 +218,7 @@ def simulate_question(
     heads, detected, widths, means, intent_shares, errors = [], [], [], [], [], []
     real: dict[str, list[float]] = {}
     settled = False
+    # The figures of a study are kept, its answers are not: memory does not grow with ratings.
     for number in range(most):
         incidence, (careless, dropped) = (incidences[number % len(incidences)], (people[0][number], people[1][number]))
         value = draw_answers(
@@ -235,10 +236,9 @@ def simulate_question(
         errors.append(pair_error)
         means.append(interval_width(jackknife))
         intent_hits, _ = tukey_pairs(effects[systems:], intent_cover, head)
-        intent_shares.append(float(intent_hits.mean()) if intent_hits.size else np.nan)
+        intent_shares.append(float(np.mean(intent_hits)) if intent_hits.size else np.nan)
         if not settled:
-            for name, figure in real_figures(incidence, value, dropped, material.minimum).items():
-                real.setdefault(name, []).append(figure)
+            _append(real, real_figures(incidence, value, dropped, material.minimum))
             settled = enough(real, dict(zip(FIGURES, np.array(heads).T, strict=True)), value.size)
         if settles(number + 1, value.size, detected, wanted):
             break
@@ -247,12 +247,9 @@ def simulate_question(
     figures = {name: table[:, column] for column, name in enumerate(FIGURES)}
     hits, pair_errors = np.array(detected).reshape(done, -1), np.array(errors).reshape(done, 2, -1)
     powers = None
-    if question_pilot.freedom is not None and pairs[0].size:
+    if question_pilot.freedom is not None and systems > 1:
         weights = difference_weights(incidences[0].rater, incidences[0].unit, layout.system, systems)
-        parts = parameters.components[:done].copy()
-        # Raters who respond more strongly to everything respond so to systems.
-        parts[:, 7] += parts[:, 6] * parameters.effects[:done].var(axis=1)
-        expected = expected_errors(parts @ weights.T, pair_errors[:, 0])
+        expected = _expected(parameters, weights, pair_errors)
         attentive = [attentive_share(incidences[k % len(incidences)], people, k) for k in range(done)]
         attentive_difference = np.abs(planted[:done]) * np.array(attentive)[:, None]
         powers = power_draws(attentive_difference / expected, hits, wanted[:done], rng)
@@ -268,6 +265,20 @@ def simulate_question(
         errors=pair_errors,
         powers=powers,
     )
+
+
+def _append(lists: dict[str, list[float]], figures: Mapping[str, float]) -> None:
+    for name, figure in figures.items():
+        lists.setdefault(name, []).append(figure)
+
+
+def _expected(parameters: SampledParameters, weights: Floats, pair_errors: Floats) -> Floats:
+    """The standard errors to expect under the parameters of each study that was simulated."""
+    done = len(pair_errors)
+    parts = parameters.components[:done].copy()
+    # Raters who respond more strongly to everything respond so to systems.
+    parts[:, 7] += parts[:, 6] * parameters.effects[:done].var(axis=1)
+    return expected_errors(parts @ weights.T, pair_errors[:, 0])
 
 
 def wanted_pairs(planted: Floats, options: PlanOptions) -> Bools:
@@ -355,6 +366,7 @@ def interval_width(parts: Floats) -> float:
     factor = np.array([rater_factor(count) for count in people])
     extra = np.where(people < 3, 0.0, factor * np.maximum(raters - ratings, 0.0))
     total = items + extra
+    # Where rating noise swamps the raters' part, that part is known no better than its noise allows.
     doubt = np.where(people < 3, 0.0, np.maximum(extra, np.minimum(raters, items)))
     below = items**2 / df + doubt**2 / np.maximum(people - 1.0, 1.0)
     free = np.maximum(np.divide(total**2, below, out=np.ones_like(total), where=below > 0), 1.0)

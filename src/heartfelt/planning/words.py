@@ -117,6 +117,12 @@ def _alike(a: DesignForecast, b: DesignForecast) -> bool:
     return abs(math.log(max(a.ratings_given, 1.0) / max(b.ratings_given, 1.0))) < _SAME_EFFORT
 
 
+def _trades(few: DesignForecast, many: DesignForecast) -> bool:
+    """Whether the second design spends about the same number of ratings on more clips, with fewer ratings of each."""
+    more_clips = many.design.stimuli > few.design.stimuli and many.design.ratings < few.design.ratings
+    return more_clips and _alike(few, many) and math.isfinite(_width(many) / _width(few))
+
+
 def _width(forecast: DesignForecast) -> float:
     widths = [q.difference_width.value or q.mean_width.value for q in forecast.questions.values()]
     nonzero = [width for width in widths if width]
@@ -125,15 +131,7 @@ def _width(forecast: DesignForecast) -> float:
 
 def _clips_or_ratings(plan: StudyPlan) -> str:
     """Compare designs of about the same size that spend it on clips or on ratings per clip."""
-    pairs = [
-        (few, many)
-        for few in plan.designs
-        for many in plan.designs
-        if many.design.stimuli > few.design.stimuli
-        and many.design.ratings < few.design.ratings
-        and _alike(few, many)
-        and math.isfinite(_width(many) / _width(few))
-    ]
+    pairs = [(few, many) for few in plan.designs for many in plan.designs if _trades(few, many)]
     if not pairs or plan.kind == "comparison":
         return ""
     few, many = max(pairs, key=lambda pair: pair[1].design.stimuli / pair[0].design.stimuli)
@@ -147,14 +145,8 @@ def _clips_or_ratings(plan: StudyPlan) -> str:
         f"single clips' means are then less reliable ({_reliability(many)} against {_reliability(few)}), so spend on ratings"
         " if labels of single clips matter, for example to train or score predictors"
     )
-    choice = (
-        "More clips"
-        if narrow < 0.97
-        else "It hardly matters for comparing systems"
-        if narrow < 1.03
-        else "More ratings"
-    )
-    return f"{head} {shown}. {choice}{'' if choice.startswith('It') else ' for comparing systems'}; {trust}."
+    choice = "More clips" if narrow < 0.97 else "It hardly matters" if narrow < 1.03 else "More ratings"
+    return f"{head} {shown}. {choice} for comparing systems; {trust}."
 
 
 def _percent_change(ratio: float) -> str:

@@ -1,7 +1,7 @@
 """Simulating designs in two processes: a helper of our own takes every second design.
 
-The helper is ``python -m heartfelt.planning.workers``, not a pool: a pool would import the caller's main module again, which a
-script without a guard does not survive. Where the helper fails, its designs are simulated here.
+The helper is ``python -m heartfelt.planning.workers``, not a pool: a pool would import the caller's main module
+again, which a script without a guard does not survive. Where the helper fails, its designs are simulated here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,32 +44,49 @@ def simulate_all(
     work: DesignWork, designs: Sequence[PlannedDesign], done: Callable[[int], None] = lambda _: None
 ) -> list[SimulatedDesign]:
     """Simulate the designs, in their order; ``done`` is told how many are finished."""
-    workers = work.options.workers or min(2, os.cpu_count() or 1)
-    size = sum(design.wanted for design in designs) * work.options.studies
-    both = workers > 1 and len(designs) > 1 and size >= LEAST_RATINGS and bool(sys.executable)
+    both = len(designs) > 1 and _pays(work, designs)
     own_designs, delegated = (designs[::2], designs[1::2]) if both else (designs, [])
+    simulated: list[SimulatedDesign] = []
+
+    def simulate(part: Sequence[PlannedDesign]) -> list[SimulatedDesign]:
+        for design in part:
+            simulated.append(work.simulate(design))
+            done(len(simulated))
+        return simulated[-len(part) :]
+
+    if not delegated:
+        return simulate(own_designs)
     with tempfile.TemporaryDirectory(prefix="heartfelt-") as folder:
         results = Path(folder) / "simulated.pickle"
-        helper = _start(work, delegated, results) if delegated else None
-        try:
-            simulated = []
-            for design in own_designs:
-                simulated.append(work.simulate(design))
-                done(len(simulated))
-            if not delegated:
-                return simulated
-            if helper is not None and helper.wait() == 0:
-                delegated_results: list[SimulatedDesign] = pickle.loads(results.read_bytes())
-            else:
-                delegated_results = [work.simulate(design) for design in delegated]
-        finally:
-            if helper is not None and helper.poll() is None:
-                helper.kill()
-                helper.wait()
+        with _helped(work, delegated, results) as helper:
+            own_results = simulate(own_designs)
+            finished = helper is not None and helper.wait() == 0
+            delegated_results = pickle.loads(results.read_bytes()) if finished else simulate(delegated)
     done(len(designs))
     out: list[SimulatedDesign] = [*designs]  # type: ignore[list-item]  # replaced, place by place
-    out[::2], out[1::2] = simulated, delegated_results
+    out[::2], out[1::2] = own_results, delegated_results
     return out
+
+
+def _pays(work: DesignWork, designs: Sequence[PlannedDesign]) -> bool:
+    """Whether there is work for a second process, and a processor for it."""
+    workers = work.options.workers or min(2, os.cpu_count() or 1)
+    size = sum(design.wanted for design in designs) * work.options.studies
+    return workers > 1 and size >= LEAST_RATINGS and bool(sys.executable)
+
+
+@contextmanager
+def _helped(
+    work: DesignWork, designs: Sequence[PlannedDesign], results: Path
+) -> Iterator[subprocess.Popen[bytes] | None]:
+    """A helper that simulates designs, ended with the block; None where it does not start."""
+    helper = _start(work, designs, results)
+    try:
+        yield helper
+    finally:
+        if helper is not None and helper.poll() is None:
+            helper.kill()
+            helper.wait()
 
 
 def _start(work: DesignWork, designs: Sequence[PlannedDesign], results: Path) -> subprocess.Popen[bytes] | None:

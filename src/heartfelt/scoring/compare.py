@@ -31,7 +31,6 @@ from heartfelt.scoring.scores import (
     OTHER_CONTESTANTS,
     OTHER_PAIRS,
     OTHER_STIMULI,
-    OTHER_SYSTEMS,
     UNTESTED,
     ModelComparison,
     ModelRank,
@@ -246,9 +245,8 @@ def ranks(
     reach = OTHER_CLIPS if named else _REACH.get(task.kind, OTHER_STIMULI)
 
     def for_other_systems(entrant: Entrant) -> SystemRank:
-        model = entrant.model
-        beats_chance = in_others.get(model)
-        best, worst = (None, None) if why_not_over_systems is not None else wide.get(model, (None, None))
+        beats_chance = in_others.get(entrant.model)
+        best, worst = (None, None) if why_not_over_systems is not None else wide.get(entrant.model, (None, None))
         reason = why_not_over_systems
         if best is None and not why_not_over_systems:
             untested = entrant.p_chance_over_systems.why_missing
@@ -257,50 +255,40 @@ def ranks(
             best=best,
             worst=worst,
             why_none=reason,
-            generalises_to=OTHER_SYSTEMS,
             beats_chance=beats_chance,
-            p_chance_adjusted=chance_in_others.get(model),
+            p_chance_adjusted=chance_in_others.get(entrant.model),
         )
 
-    result = []
-    by_name = {entrant.model: entrant for entrant in able}
-    for position, model in enumerate(order, start=1):
-        best, worst = over_stimuli[model]
-        result.append(
-            ModelRank(
-                task=task.id,
-                model=model,
-                place=position,
-                best=best,
-                worst=worst,
-                beats_chance=beats[model],
-                p_chance_adjusted=chance[model],
-                generalises_to=reach,
-                over_systems=for_other_systems(by_name[model]),
-            )
-        )
-    for entrant in [*ordered, *(entrant for entrant in entrants if entrant not in able)]:
+    def rank(entrant: Entrant) -> ModelRank:
         model = entrant.model
-        if model not in over_stimuli:
-            no_score = NO_CHANCE_BEATEN if beats.get(model) is False else "it has no score"
-            if model in beats and beats[model] is None:
-                no_score = f"{UNTESTED}: {entrant.why_untested or 'no p-value is known'}"
-            reason = entrant.why_unranked or no_score
-            result.append(
-                ModelRank(
-                    task=task.id,
-                    model=model,
-                    place=None,
-                    best=None,
-                    worst=None,
-                    why_none=reason,
-                    beats_chance=beats.get(model),
-                    p_chance_adjusted=chance.get(model),
-                    generalises_to=reach,
-                    over_systems=SystemRank(why_none=reason),
-                )
-            )
-    return result
+        is_ranked = model in over_stimuli
+        best, worst = over_stimuli.get(model, (None, None))
+        reason = None if is_ranked else entrant.why_unranked or _why_no_rank(entrant, beats)
+        return ModelRank(
+            task=task.id,
+            model=model,
+            place=order.index(model) + 1 if is_ranked else None,
+            best=best,
+            worst=worst,
+            why_none=reason,
+            beats_chance=beats.get(model),
+            p_chance_adjusted=chance.get(model),
+            generalises_to=reach,
+            over_systems=for_other_systems(entrant) if is_ranked else SystemRank(why_none=reason),
+        )
+
+    able_last = [*ordered, *(entrant for entrant in entrants if entrant not in able)]
+    return [rank(entrant) for entrant in sorted(able_last, key=lambda entrant: entrant.model not in over_stimuli)]
+
+
+def _why_no_rank(entrant: Entrant, beats: Mapping[str, bool | None]) -> str:
+    """Why a model that may be ranked has no rank."""
+    match beats.get(entrant.model, True):
+        case False:
+            return NO_CHANCE_BEATEN
+        case None:
+            return f"{UNTESTED}: {entrant.why_untested or 'no p-value is known'}"
+    return "it has no score"
 
 
 def _gate(

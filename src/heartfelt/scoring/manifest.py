@@ -133,11 +133,13 @@ def differences(before: object, now: object) -> list[ManifestDifference]:
 
 def _differences(before: Json, now: Json, where: str) -> Iterator[ManifestDifference]:
     if isinstance(before, dict) and isinstance(now, dict):
-        for name in {**before, **now}:
-            yield from _differences(before.get(name), now.get(name), f"{where}.{name}" if where else name)
+        parts = [(name, before.get(name), now.get(name)) for name in {**before, **now}]
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        for index, (first, second) in enumerate(zip(before, now, strict=True)):
-            yield from _differences(first, second, f"{where}.{index}" if where else str(index))
-    elif before != now:
-        first, second = ("nothing" if side is None else str(side)[:80] for side in (before, now))
-        yield ManifestDifference(where, first, second)
+        parts = [(str(index), first, second) for index, (first, second) in enumerate(zip(before, now, strict=True))]
+    else:
+        if before != now:
+            first, second = ("nothing" if side is None else str(side)[:80] for side in (before, now))
+            yield ManifestDifference(where, first, second)
+        return
+    for name, first_part, second_part in parts:
+        yield from _differences(first_part, second_part, f"{where}.{name}" if where else name)

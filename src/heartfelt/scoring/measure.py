@@ -6,19 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
-import polars as pl
 
-from heartfelt.labels.labelling import PUBLISHED
+from heartfelt.scoring.ceilings import ceiling_of, ceilings_of, mean_ceiling, one_rater, strength_ceilings
 from heartfelt.scoring.details import ModelDetails
 from heartfelt.scoring.metrics import METRICS, ChanceLevel, chance_of, converted
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.scores import ModelScore, ScoringTask
-from heartfelt.scoring.sheet import Flags, PredictionSheet, yes
-from heartfelt.scoring.tasks.pair_ceilings import ceilings_of, mean_ceiling, one_rater, strength_ceilings
-from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth
+from heartfelt.scoring.sheet import Flags, PredictionSheet
+from heartfelt.scoring.truth import Truth
 from heartfelt.stats._bounds import ratio
 from heartfelt.stats._paired import mid_ranks
 from heartfelt.stats.association import metric_difference
@@ -34,14 +32,13 @@ from heartfelt.stats.inference.no_association import (
     too_few_ways,
 )
 from heartfelt.stats.jackknife import LEAST_UNITS, JackknifeError, spreads_over
-from heartfelt.stats.noise_ceiling import Ceiling, ceiling
-from heartfelt.stats.reliability.number_ceiling import NumberMetric, ceiling_from_means
-from heartfelt.stats.reliability.yardsticks import Metric
+from heartfelt.stats.noise_ceiling import Ceiling
 from heartfelt.stats.triples import Floats
 
 WITHIN = "within cells"
 LEAST_SYSTEMS = LEAST_UNITS
 NO_SYSTEMS = "no systems"
+NO_CEILING = "no ceiling of this metric is known"
 _SHARE = "share of the way from chance to the ceiling"
 _IN_LABELS_AND_PREDICTIONS = {
     "the first column does not vary": "the labels do not vary",
@@ -212,19 +209,20 @@ class MetricMeasurer:
             return level, Estimate.missing(reason, f"{metric} beyond chance"), (missing, missing)
         tests = self._association(sheet, pairing, group)
         if chance.y is None:
-            return level, from_chance(score, level.value, sign, metric), tests or _untested(test)
+            untested = Estimate.missing("there is no test of this metric against chance", test)
+            return level, from_chance(score, level.value, sign, metric), tests or (untested, untested)
         name, (x, first) = typed(metric, pairing.x, pairing.filled, pairing.values)
         _, (_, second) = typed(metric, pairing.x, chance.y, pairing.values)
         difference = metric_difference(name, x, first, second, group=group, confidence=self.options.confidence)
         beyond, p = from_chance(difference.estimate, 0.0, sign, metric), difference.p
-        if tests is None:
-            gained = sign * (_by_row(name, x, first) - _by_row(name, x, second))
-            if p.value is None:
-                p = self.flipped(gained, group)
-            by_item = pairing.aggregation == "item"
-            return level, beyond, (p, self.flipped_over_systems(gained, sheet.system) if by_item else p)
-        # Better than the best constant answer, and by what it says about the items.
-        return level, beyond, (_larger(p, tests[0]), tests[1])
+        if tests is not None:
+            # Better than the best constant answer, and by what it says about the items.
+            return level, beyond, (_larger(p, tests[0]), tests[1])
+        gained = sign * (_by_row(name, x, first) - _by_row(name, x, second))
+        if p.value is None:
+            p = self.flipped(gained, group)
+        over_systems = self.flipped_over_systems(gained, sheet.system) if pairing.aggregation == "item" else p
+        return level, beyond, (p, over_systems)
 
     def _association(
         self, sheet: PredictionSheet, pairing: LabelsAndPredictions, group: Any
@@ -236,6 +234,7 @@ class MetricMeasurer:
         how = _ASSOCIATION.get(pairing.metric)
         if how is None or pairing.values:
             return None
+        # Metrics that sum the same products or ranks share one test.
         weighted = pairing.metric if how == "matches" else ""
         key = (sheet.model, sheet.task.id, pairing.aggregation, pairing.at, how, weighted)
         if key not in self._tests:
@@ -257,6 +256,7 @@ class MetricMeasurer:
         by_item = pairing.aggregation == "item"
         rows = (sheet.answered & np.isfinite(pairing.y)) if by_item else np.ones(x.size, np.bool_)
         seed, confidence = self.options.seed, self.options.confidence
+        # Labels are rearranged inside systems, so that differences between systems alone do not count as skill.
         system, stimulus = np.zeros(x.size, np.int64), None
         if pairing.aggregation == WITHIN:
             system = group
@@ -295,27 +295,32 @@ class MetricMeasurer:
     def ceiling(self, task: ScoringTask, metric: str, aggregation: str = "item") -> Estimate:
         """The ceiling of a metric, or the reason there is none."""
         name, base = f"ceiling, {metric}", METRICS[metric].base
-        if not self.options.ceilings:
-            return Estimate.missing("ceilings were not asked for", name)
-        if aggregation == "system":
-            return Estimate.missing("no ceiling of system means is known", name)
-        if base is None or task.kind == "text":
-            return Estimate.missing("no ceiling of this metric is known", name)
+        reason = self._why_no_ceiling(task, base, aggregation)
+        if reason is not None or base is None:
+            return Estimate.missing(reason or NO_CEILING, name)
         if task.kind == "strengths":
             if task.id not in self._of_strengths:
                 self._of_strengths[task.id] = strength_ceilings(task, self.truth, self.options)
-            unknown = Estimate.missing("no ceiling of this metric is known", name)
-            return self._of_strengths[task.id].get(metric, unknown)
-        if task.kind == "ordinal":
-            return Estimate.missing("no ceiling of most frequent degrees is known", name)
+            return self._of_strengths[task.id].get(metric, Estimate.missing(NO_CEILING, name))
         if (task.id, base) not in self._ceilings:
-            self._ceilings[task.id, base] = _ceiling(task, base, self.truth, self.options)
+            self._ceilings[task.id, base] = ceiling_of(task, base, self.truth, self.options)
         result = self._ceilings[task.id, base]
         if isinstance(result, str):
             return Estimate.missing(result, name)
-        if aggregation == WITHIN and metric != "pearson":
+        if aggregation != WITHIN:
+            return converted(metric, result.overall)
+        if metric != "pearson":
             return Estimate.missing("a ceiling within cells is known for Pearson's correlation only", name)
-        return converted(metric, result.within_cells if aggregation == WITHIN else result.overall)
+        return converted(metric, result.within_cells)
+
+    def _why_no_ceiling(self, task: ScoringTask, base: str | None, aggregation: str) -> str | None:
+        if not self.options.ceilings:
+            return "ceilings were not asked for"
+        if aggregation == "system":
+            return "no ceiling of system means is known"
+        if base is None or task.kind == "text":
+            return NO_CEILING
+        return "no ceiling of most frequent degrees is known" if task.kind == "ordinal" else None
 
     def choice_ceilings(self, task: ScoringTask) -> ChoiceScores | str:
         """The best scores to be expected of predicted choices, or the reason they are not known."""
@@ -341,68 +346,8 @@ class MetricMeasurer:
             return mean_ceiling(self.truth.courses_of(task), "one_rater", self.options.confidence)
         result = self._ceilings.get((task.id, METRICS[metric].base or ""))
         if result is None or isinstance(result, str):
-            return Estimate.missing(result or "no ceiling of this metric is known", "one more rater")
+            return Estimate.missing(result or NO_CEILING, "one more rater")
         return result.human
-
-
-def _ceiling(task: ScoringTask, base: str, truth: Truth, options: ScoreOptions) -> Ceiling | str:
-    """The ceiling over the items that are scored, or why there is none.
-
-    Tied items of categories are not scored but show how clear items are, so their votes are used too. Where single ratings are
-    not known, the ceiling of numbers comes from the labels' standard errors.
-    """
-    items = truth.items.filter(pl.col("question").is_in(task.questions))
-    if task.kind == "numbers":
-        items = items.filter(pl.col("label").is_not_null())
-    methods = [str(name) for name in items["method"].unique()]
-    are_means = [name in ("mean", PUBLISHED) or name.startswith("ITU-T P.910") for name in methods]
-    if task.kind == "numbers" and are_means == [False]:
-        return f"no ceiling of labels made by '{methods[0]}' is known"
-    if task.kind == "categories" and any(name.startswith("Dawid") for name in methods):
-        return "no ceiling of labels made by Dawid-Skene is known"
-    facts = items.select(*ITEM, "system", "intent")
-    ratings = truth.answers.join(facts, on=ITEM, how="inner", maintain_order="left")
-    if not ratings.height and task.kind != "numbers":
-        return NO_RATINGS
-    if not ratings.height:
-        if not items["standard_error"].is_not_null().any():
-            return f"{NO_RATINGS}, without spread and count"
-        label, error, n = (
-            items[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in ("label", "standard_error", "n")
-        )
-        metric = cast("NumberMetric", base)
-        top = ceiling_from_means(label, error * np.sqrt(n), n, metric, options.confidence)
-        unknown = Estimate.missing(NO_RATINGS, "ceiling")
-        return Ceiling(
-            metric=base,
-            overall=top,
-            within_cells=unknown,
-            cell_means=unknown,
-            cell_means_in_sample=unknown,
-            human=unknown,
-        )
-    value = ratings["value"].to_numpy()
-    if task.kind == "binary":
-        value = yes(truth.study.scale_of(task.questions[0]), value)
-    item = ratings["stimulus"]
-    if len(task.questions) > 1:
-        item = ratings.select(pl.concat_str(ITEM, separator="\x1f")).to_series()
-    both = pl.col("system", "intent").cast(pl.String).fill_null("")
-    cell = ratings.select(pl.concat_str(both, separator="\x1f")).to_series()
-    return ceiling(
-        ratings["rater"],
-        item,
-        value,
-        cell=cell if base == "correlation" and cell.n_unique() > 1 else None,
-        metric=cast("Metric", base),
-        confidence=options.confidence,
-        seed=options.seed,
-    )
-
-
-def _untested(test: str) -> tuple[Estimate, Estimate]:
-    missing = Estimate.missing("there is no test of this metric against chance", test)
-    return missing, missing
 
 
 def _larger(first: Estimate, second: Estimate) -> Estimate:

@@ -9,9 +9,11 @@ items. ``recall`` and BLEU have no chance level.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from importlib.resources import files
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -55,111 +57,14 @@ def _square(error: float) -> float:
     return error * error
 
 
-_NORMAL = "for normally distributed labels"
-_OTHER_TEXTS = "the model's own texts assigned to other items"
-_ALL_LABELS = "the distribution of all labels"
-_PER_CATEGORY = "1 / categories among the labels"
-_SHARE_PRESENT = "share of labels that are present"
-_MEAN_LABEL = "always the mean label"
-_EVEN = "even odds"
-_EVEN_TIES = "even odds, with ties as often as they occur"
-
+_FROM_BASE: Mapping[str, Callable[[float], float]] = {"kendall": _tau, "ccc": _concordance, "mse": _square}
+"""How a metric's ceiling follows from its base, where it is another number."""
+_TABLES = tomllib.loads(files(__package__).joinpath("metrics.toml").read_text("utf-8"))
 METRICS: dict[str, MetricInfo] = {
-    "balanced_accuracy": MetricInfo(title="balanced accuracy", chance_rule=_PER_CATEGORY, base="balanced_accuracy"),
-    "accuracy": MetricInfo(title="accuracy", chance_rule="share of the most frequent label", base="accuracy"),
-    "precision": MetricInfo(title="precision", chance_rule=_SHARE_PRESENT),
-    "recall": MetricInfo(title="recall"),
-    "f1": MetricInfo(title="F1", chance_rule="always saying present"),
-    "macro_f1": MetricInfo(title="macro F1", chance_rule=_PER_CATEGORY, base="macro_f1"),
-    "auroc": MetricInfo(title="area under the ROC curve", chance_rule="0.5", chance=0.5),
-    "average_precision": MetricInfo(title="average precision", chance_rule=_SHARE_PRESENT),
-    "brier": MetricInfo(
-        title="Brier score", higher_is_better=False, chance_rule="always the share of labels that are present"
-    ),
-    "top_2": MetricInfo(title="top-2 accuracy", chance_rule="share of the 2 most frequent labels"),
-    "top_3": MetricInfo(title="top-3 accuracy", chance_rule="share of the 3 most frequent labels"),
-    "divergence": MetricInfo(
-        title="Jensen-Shannon divergence from the votes (bits)",
-        higher_is_better=False,
-        chance_rule="always the distribution of all votes",
-    ),
-    "quadratic_kappa": MetricInfo(title="quadratic-weighted kappa", chance_rule="0", chance=0.0),
-    "pearson": MetricInfo(title="Pearson correlation (LCC)", chance_rule="0", chance=0.0, base="correlation"),
-    "spearman": MetricInfo(
-        title="Spearman correlation (SRCC)",
-        chance_rule="0",
-        chance=0.0,
-        base="correlation",
-        note="the ceiling of Pearson's correlation",
-    ),
-    "kendall": MetricInfo(
-        title="Kendall's tau (KTAU)", chance_rule="0", chance=0.0, base="correlation", from_base=_tau, note=_NORMAL
-    ),
-    "ccc": MetricInfo(
-        title="concordance (CCC)", chance_rule="0", chance=0.0, base="correlation", from_base=_concordance
-    ),
-    "mse": MetricInfo(
-        title="mean squared error", higher_is_better=False, chance_rule=_MEAN_LABEL, base="rmse", from_base=_square
-    ),
-    "rmse": MetricInfo(title="root mean squared error", higher_is_better=False, chance_rule=_MEAN_LABEL, base="rmse"),
-    "mae": MetricInfo(
-        title="mean absolute error",
-        higher_is_better=False,
-        chance_rule="always the median label",
-        base="mae",
-        note=_NORMAL,
-    ),
-    "bleu_1": MetricInfo(title="BLEU-1"),
-    "bleu_4": MetricInfo(title="BLEU-4"),
-    "rouge_l": MetricInfo(title="ROUGE-L", chance_rule=_OTHER_TEXTS),
-    "cider": MetricInfo(title="CIDEr-D", chance_rule=_OTHER_TEXTS),
-    "interval_coverage": MetricInfo(title="coverage of the predictor's intervals"),
-    "interval_width": MetricInfo(title="mean width of the predictor's intervals", higher_is_better=False),
-    "interval_score": MetricInfo(
-        title="interval score of the predictor's intervals", higher_is_better=False, chance_rule=_ALL_LABELS
-    ),
-    "crps": MetricInfo(title="CRPS, normal with the interval's width", higher_is_better=False, chance_rule=_ALL_LABELS),
-    "bert_score": MetricInfo(title="BERTScore (MiniLM)", chance_rule=_OTHER_TEXTS),
-    "choice_accuracy": MetricInfo(title="accuracy of single choices", chance_rule=_EVEN, chance=0.5),
-    "decided_accuracy": MetricInfo(title="accuracy of single choices without ties", chance_rule=_EVEN, chance=0.5),
-    "majority_accuracy": MetricInfo(title="accuracy of the majority's choice", chance_rule=_EVEN, chance=0.5),
-    "outcome_accuracy": MetricInfo(title="accuracy of first, tie or second", chance_rule="the most frequent outcome"),
-    "log_loss": MetricInfo(
-        title="log loss of choices (nats)", higher_is_better=False, chance_rule=_EVEN, chance=math.log(2)
-    ),
-    "outcome_log_loss": MetricInfo(
-        title="log loss of first, tie or second (nats)", higher_is_better=False, chance_rule=_EVEN_TIES
-    ),
-    "choice_brier": MetricInfo(title="Brier score of choices", higher_is_better=False, chance_rule=_EVEN),
-    "outcome_brier": MetricInfo(
-        title="Brier score of first, tie or second", higher_is_better=False, chance_rule=_EVEN_TIES
-    ),
-    "trace_ccc": MetricInfo(
-        title="concordance with the raters' course (CCC)", chance_rule="a constant course", chance=0.0
-    ),
+    name: MetricInfo(**info, from_base=_FROM_BASE.get(name)) for name, info in _TABLES["metrics"].items()
 }
-
-HEADLINES: dict[Kind, str] = {
-    "binary": "balanced_accuracy",
-    "categories": "accuracy",
-    "ordinal": "quadratic_kappa",
-    "numbers": "pearson",
-    "text": "cider",
-    "choices": "choice_accuracy",
-    "strengths": "spearman",
-    "traces": "trace_ccc",
-}
-FAILURES: dict[Kind, str] = {
-    "binary": "a failed prediction counts as the wrong answer, with the worst score seen",
-    "categories": "a failed prediction counts as a wrong category, with no share for the right one",
-    "ordinal": "a failed prediction counts as the category furthest from the label",
-    "numbers": "a failed prediction counts as the far end of the scale for errors, and for correlations as the mean of the "
-    "model's own predictions, which says nothing about the item",
-    "text": "a failed prediction counts as an empty text",
-    "choices": "a failed prediction counts as the stimulus that fewer people chose, and in log loss and Brier scores as even odds",
-    "strengths": "a failed prediction counts as the mean of the model's own predictions, which says nothing about the item",
-    "traces": "a failed prediction counts as a constant course, whose concordance is 0",
-}
+HEADLINES: dict[Kind, str] = {kind: _TABLES["tasks"][kind]["headline"] for kind in get_args(Kind)}
+FAILURES: dict[Kind, str] = {kind: _TABLES["tasks"][kind]["failures"] for kind in get_args(Kind)}
 """What a failed prediction counts as in the scores that include failures."""
 
 
@@ -212,7 +117,7 @@ def chance_of(metric: str, x: Floats) -> ChanceLevel:
         case "mse" | "rmse":
             squared = float(np.mean((x - x.mean()) ** 2))
             level = squared if metric == "mse" else math.sqrt(squared)
-            return ChanceLevel(level, _MEAN_LABEL, np.full(x.size, x.mean()))
+            return ChanceLevel(level, "always the mean label", np.full(x.size, x.mean()))
         case "mae":
             middle = float(np.median(x))
             level = float(np.mean(np.abs(x - middle)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -12,25 +12,16 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark, Labels
 from heartfelt.predictors.predictor import PREDICTIONS
-from heartfelt.progress import Progress
-from heartfelt.scoring.calibration.by_part import ByPart, cells_of
+from heartfelt.progress import Progress, no_progress
+from heartfelt.scoring.by_part import ByPart, cells_of
 from heartfelt.scoring.calibration.parts import ModelCalibration, PartAgreement, PartError, Worth
 from heartfelt.scoring.compare import OTHER_LABELS, Entrant, compare, ranks
 from heartfelt.scoring.details import TaskDetails
 from heartfelt.scoring.measure import Marked, MetricMeasurer
 from heartfelt.scoring.metrics import METRICS, Kind
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.scores import (
-    ModelComparison,
-    ModelCoverage,
-    ModelInfo,
-    ModelRank,
-    ModelScore,
-    Scores,
-    ScoringTask,
-    Slice,
-)
-from heartfelt.scoring.sheet import PredictionSheet, sheet_of
+from heartfelt.scoring.scores import ModelComparison, ModelCoverage, ModelInfo, ModelRank, Scores, ScoringTask, Slice
+from heartfelt.scoring.sheet import Flags, PredictionSheet, sheet_of
 from heartfelt.scoring.tasks.binary import binary
 from heartfelt.scoring.tasks.categories import categories, ordinal
 from heartfelt.scoring.tasks.choices import answers_to, choices
@@ -40,10 +31,12 @@ from heartfelt.scoring.tasks.texts import texts
 from heartfelt.scoring.tasks.traces import trace_sheet, traces
 from heartfelt.scoring.truth import ITEM, Truth, tasks_of, truth_of
 from heartfelt.snapshot import Snapshot
+from heartfelt.stats.triples import Ints
 from heartfelt.study.model import say
 
 MOST_VALUES = 60
 """A column with more values than this is not sliced by unless asked for."""
+UNSCORED = "{:,} predictions are about items without ratings, or left out, and are not scored."
 MARKING: dict[Kind, Callable[[PredictionSheet, MetricMeasurer], Marked]] = {
     "binary": binary,
     "categories": categories,
@@ -78,69 +71,47 @@ def score(
     claims = {name: info.interval_confidence for name, info in about.items() if info.interval_confidence}
     options = replace(options, claimed={**claims, **options.claimed})
     truth = source if isinstance(source, Truth) else truth_of(source, options, snapshot=snapshot)
-    study, measure = truth.study, MetricMeasurer(options=options, truth=truth)
+    study, measure, by_part = truth.study, MetricMeasurer(options=options, truth=truth), ByPart.of(truth, options)
     predictions = PREDICTIONS.check(predictions, "predictions")
-    models = predictions["model"].unique(maintain_order=True).to_list()
     about_truth = _about(predictions, truth)
     if not about_truth.height:
         raise InputError(
             f"No prediction is about a scored item of '{study.name}'.",
             "Stimulus and question of the predictions must match the source; check both, and the selection.",
         )
+    models = predictions["model"].unique(maintain_order=True).to_list()
     every_task, unscored = _tasks(truth)
-    able = {task.id: _attempted(task, about_truth) for task in every_task}
+    attempted = {task.id: _attempted(task, about_truth) for task in every_task}
+    # In the order of the predictions, which tables and figures keep.
+    able = {name: [model for model in models if model in having] for name, having in attempted.items()}
     tasks = [task for task in every_task if able[task.id]]
-    notes = [*truth.notes, *unscored]
-    notes += [f"No model predicts '{task.id}'." for task in every_task if not able[task.id]]
-    notes += [
-        f"{model} does not predict '{task.id}'." for task in tasks for model in models if model not in able[task.id]
-    ]
-    if predictions.height > about_truth.height:
-        not_about_truth = predictions.height - about_truth.height
-        notes.append(
-            f"{not_about_truth:,} predictions are about items without ratings, or left out, and are not scored."
-        )
-    scores: list[ModelScore] = []
-    by_slice: list[Slice] = []
+    report, total = progress or no_progress, sum(len(names) for names in able.values())
+    results: list[_ModelResult] = []
     comparisons: list[ModelComparison] = []
     model_ranks: list[ModelRank] = []
-    coverage: dict[str, dict[str, ModelCoverage]] = {}
     details: dict[str, TaskDetails] = {}
-    rows: list[pl.DataFrame] = []
-    by_part = ByPart.of(truth, options)
-    calibrations: list[ModelCalibration | None] = []
-    errors: list[PartError] = []
-    worth: list[Worth | None] = []
-    of_labels: dict[str, None] = {}
-    done, total = 0, sum(len(able[task.id]) for task in tasks)
     for task in tasks:
         columns, part_columns = columns_of(truth, task, options.slices), by_part.columns(task)
-        entrants, of_models = [], {}
-        for model in [model for model in models if model in able[task.id]]:
+        of_task = []
+        for model in able[task.id]:
             sheet = SHEETS.get(task.kind, sheet_of)(truth, about_truth, task, model)
-            marked = MARKING[task.kind](sheet, measure)
-            rows.append(_rows(sheet, marked))
-            entrants.append(_entrant(sheet, rows[-1], marked, measure))
-            of_models[model] = marked.details
-            scores += marked.scores
-            by_slice += _slices(sheet, marked, measure, columns)
-            calibrations.append(by_part.calibration(sheet))
-            errors += by_part.errors(sheet, marked, part_columns)
-            worth.append(by_part.worth(sheet))
-            if sheet.from_labels or sheet.against_other_labels:
-                of_labels[model] = None
-            notes += marked.notes
-            coverage.setdefault(model, {})[task.id] = sheet.coverage
-            done += 1
-            if progress is not None:
-                progress("scoring", done, total)
+            of_task.append(_ModelResult.of(sheet, measure, by_part, columns, part_columns))
+            report("scoring", len(results) + len(of_task), total)
+        entrants = [result.entrant(measure) for result in of_task]
         pairs = compare(entrants, task, options.confidence)
         comparisons += pairs
         model_ranks += ranks(entrants, pairs, task, options.confidence)
         details[task.id] = TaskDetails(
-            of_models, measure.human(task, task.headline), measure.smooth_ceiling(task, task.headline)
+            {result.sheet.model: result.marked.details for result in of_task},
+            measure.human(task, task.headline),
+            measure.smooth_ceiling(task, task.headline),
         )
-    metrics = {model_score.metric for model_score in scores}
+        results += of_task
+    unscored_rows = predictions.height - about_truth.height
+    scores = tuple(model_score for result in results for model_score in result.marked.scores)
+    metrics, coverage = {part.metric for part in scores}, dict[str, dict[str, ModelCoverage]]()
+    for result in results:
+        coverage.setdefault(result.sheet.model, {})[result.sheet.task.id] = result.sheet.coverage
     return Scores(
         study=study.name,
         title=say(study.title) or study.name,
@@ -152,20 +123,82 @@ def score(
         metrics={name: info for name, info in METRICS.items() if name in metrics},
         coverage=coverage,
         ranks=tuple(model_ranks),
-        scores=tuple(scores),
+        scores=scores,
         comparisons=tuple(comparisons),
-        slices=tuple(by_slice),
+        slices=tuple(part for result in results for part in result.slices),
         details=details,
-        parts=PartAgreement(
-            calibrations=tuple(row for row in calibrations if row is not None),
-            errors=tuple(errors),
-            worth=tuple(row for row in worth if row is not None),
-            from_labels=tuple(of_labels),
-            notes=by_part.notes(tasks),
+        parts=_part_agreement(results, by_part.notes(tasks)),
+        notes=(
+            *truth.notes,
+            *unscored,
+            *_not_predicted(every_task, models, able),
+            *([UNSCORED.format(unscored_rows)] if unscored_rows > 0 else ()),
+            *(note for result in results for note in result.marked.notes),
         ),
-        notes=tuple(notes),
         ledger=truth.ledger,
-        rows=pl.concat(rows, how="vertical") if rows else pl.DataFrame(),
+        rows=pl.concat([result.rows for result in results], how="vertical") if results else pl.DataFrame(),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _ModelResult:
+    """One model on one task: its sheet, its scores, and what belongs to them."""
+
+    sheet: PredictionSheet
+    marked: Marked
+    rows: pl.DataFrame
+    slices: tuple[Slice, ...]
+    calibration: ModelCalibration | None
+    errors: Sequence[PartError]
+    worth: Worth | None
+
+    @classmethod
+    def of(
+        cls,
+        sheet: PredictionSheet,
+        measure: MetricMeasurer,
+        by_part: ByPart,
+        columns: Sequence[str],
+        part_columns: Sequence[str],
+    ) -> _ModelResult:
+        marked = MARKING[sheet.task.kind](sheet, measure)
+        return cls(
+            sheet=sheet,
+            marked=marked,
+            rows=_rows(sheet, marked),
+            slices=tuple(_slices(sheet, marked, measure, columns)),
+            calibration=by_part.calibration(sheet),
+            errors=by_part.errors(sheet, marked, part_columns),
+            worth=by_part.worth(sheet),
+        )
+
+    def entrant(self, measure: MetricMeasurer) -> Entrant:
+        """The model as it is compared with the others of its task."""
+        sheet, marked, answers = self.sheet, self.marked, None
+        headline = next(part for part in marked.scores if part.metric == sheet.task.headline)
+        reason = OTHER_LABELS if sheet.against_other_labels else headline.with_failures.why_missing
+        if marked.right is not None:
+            answers = answers_to(sheet, measure).table.with_row_index("place")
+            answers = answers.select("rater", "first", "second", "place", pl.Series("right", marked.right))
+        return Entrant.of(headline, self.rows, reason, answers=answers)
+
+
+def _not_predicted(tasks: Sequence[ScoringTask], models: Sequence[str], able: Mapping[str, list[str]]) -> Iterator[str]:
+    """Notes on tasks that no model predicts, and on models that do not predict a task of others."""
+    yield from (f"No model predicts '{task.id}'." for task in tasks if not able[task.id])
+    for task in tasks:
+        if able[task.id]:
+            yield from (f"{model} does not predict '{task.id}'." for model in models if model not in able[task.id])
+
+
+def _part_agreement(results: Sequence[_ModelResult], notes: tuple[str, ...]) -> PartAgreement:
+    of_labels = [part.sheet.model for part in results if part.sheet.from_labels or part.sheet.against_other_labels]
+    return PartAgreement(
+        calibrations=tuple(result.calibration for result in results if result.calibration is not None),
+        errors=tuple(error for result in results for error in result.errors),
+        worth=tuple(result.worth for result in results if result.worth is not None),
+        from_labels=tuple(dict.fromkeys(of_labels)),
+        notes=notes,
     )
 
 
@@ -243,16 +276,6 @@ def _about(predictions: pl.DataFrame, truth: Truth) -> pl.DataFrame:
     return pl.concat([about.filter(~of_pairs), predictions.filter(of_pairs)])
 
 
-def _entrant(sheet: PredictionSheet, rows: pl.DataFrame, marked: Marked, measure: MetricMeasurer) -> Entrant:
-    headline = next(model_score for model_score in marked.scores if model_score.metric == sheet.task.headline)
-    reason = OTHER_LABELS if sheet.against_other_labels else headline.with_failures.why_missing
-    answers = None
-    if marked.right is not None:
-        answers = answers_to(sheet, measure).table.with_row_index("place")
-        answers = answers.select("rater", "first", "second", "place", pl.Series("right", marked.right))
-    return Entrant.of(headline, rows, reason, answers=answers)
-
-
 def columns_of(truth: Truth, task: ScoringTask, wanted: Sequence[str] | None) -> list[str]:
     """The columns a task is sliced by; of columns that cut the items alike the first."""
     rows = truth.items_of(task)
@@ -275,7 +298,9 @@ def _slices(sheet: PredictionSheet, marked: Marked, measure: MetricMeasurer, col
 
     Predictions made of labels in the other half of the stimuli are fair over all of them only, and are not sliced.
     """
-    for column in columns if (marked.sliced or marked.slice_of) and not sheet.from_labels else ():
+    if sheet.from_labels or not (marked.sliced or marked.slice_of):
+        return
+    for column in columns:
         cells = cells_of(sheet, column)
         for value in cells.drop_nulls().unique().sort().to_list():
             inside = (cells == value).fill_null(False).to_numpy()
@@ -287,8 +312,12 @@ def _slices(sheet: PredictionSheet, marked: Marked, measure: MetricMeasurer, col
                 yield part(metric=sheet.task.headline, answered=answered, estimate=marked.slice_of(inside))
             for metric, y in marked.sliced.items():
                 rows = inside & sheet.answered & np.isfinite(y)
-                group = None if sheet.stimulus is None else sheet.stimulus[rows]
-                if group is not None and np.unique(group).size == group.size:
-                    group = None
-                estimate = measure.numbers(metric, sheet.truth[rows], y[rows], [group])[0][0]
+                estimate = measure.numbers(metric, sheet.truth[rows], y[rows], [_repeated(sheet.stimulus, rows)])[0][0]
                 yield part(metric=metric, answered=int(rows.sum()), estimate=estimate)
+
+
+def _repeated(stimulus: Ints | None, rows: Flags) -> Ints | None:
+    """The stimulus of each of these rows; None where no stimulus has two of them."""
+    if stimulus is None or np.unique(stimulus[rows]).size == rows.sum():
+        return None
+    return stimulus[rows]

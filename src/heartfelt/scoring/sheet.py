@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -103,12 +105,10 @@ class PredictionSheet:
         names = [self.scale.labels()[code] for code in codes]
         table = np.full((self.rows.height, len(codes)), np.nan)
         for row, text in enumerate(self.rows["shares"].to_list()):
-            shares = _parsed(text)
-            row_shares = [
-                shares.get(name, shares.get(f"{code:g}", 0.0)) for name, code in zip(names, codes, strict=True)
-            ]
-            if shares and all(np.isfinite(row_shares)) and min(row_shares) >= 0 and sum(row_shares) > 0:
-                table[row] = np.array(row_shares) / sum(row_shares)
+            shares = numbers_by_name(text)
+            of_codes = [shares.get(name, shares.get(f"{code:g}", 0.0)) for name, code in zip(names, codes, strict=True)]
+            if _is_distribution(of_codes):
+                table[row] = np.array(of_codes) / sum(of_codes)
         return table if np.isfinite(table).any() else None
 
     @cached_property
@@ -167,16 +167,15 @@ def sheet_of(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, model: 
     clashing = [name for name in _PREDICTED if name in items.columns]
     items = items.rename({name: f"own_{name}" for name in clashing})
     rows = items.join(of_model.select(*ITEM, *_PREDICTED), on=ITEM, how="left", maintain_order="left")
-    against = pl.col("against")
     if task.kind == "text":
         has_texts = [key in truth.texts for key in items.select(ITEM).iter_rows()]
         rows = rows.with_columns(pl.Series("_written", has_texts))
         label: pl.Expr = pl.when("_written").then(1.0)
     # A model with other labels is scored against those throughout: an item's own label may contain its answer.
     elif of_model["against"].is_not_null().any():
-        label = (against > _middle(scale)).cast(pl.Float64) if task.kind == "binary" else against
+        label = pl.col("against") > _middle(scale) if task.kind == "binary" else pl.col("against")
     else:
-        label = pl.col("present").cast(pl.Float64) if task.kind == "binary" else pl.col("label")
+        label = pl.col("present" if task.kind == "binary" else "label")
     code: pl.Expr = pl.when(pl.col("value").is_finite()).then("value")
     codes = {name: code for code, name in scale.labels().items()}
     if codes:
@@ -184,7 +183,7 @@ def sheet_of(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, model: 
         code = pl.coalesce(code, named)
     done = pl.col("ok").fill_null(False)
     rows = rows.with_columns(
-        label.alias("truth"),
+        label.cast(pl.Float64).alias("truth"),
         # A failed prediction counts as none, whatever it carries.
         pl.when(done).then(code).alias("code"),
         *(pl.when(done).then(name).alias(name) for name in ("score", "answer", "shares")),
@@ -192,6 +191,10 @@ def sheet_of(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, model: 
     ).rename({"own_answer": "label_answer"} if "answer" in clashing else {})
     labelled = rows.filter(pl.col("truth").is_not_null())
     return PredictionSheet(model=model, task=task, scale=scale, rows=labelled, unlabelled=rows.height - labelled.height)
+
+
+def _is_distribution(shares: Sequence[float]) -> bool:
+    return all(map(math.isfinite, shares)) and min(shares) >= 0 and sum(shares) > 0
 
 
 def _middle(scale: Scale) -> float:
@@ -220,8 +223,9 @@ def _counted(reasons: pl.Series) -> dict[str, int]:
     return {str(text): int(count) for text, count in counts.iter_rows()}
 
 
-def _parsed(text: str | None) -> dict[str, float]:
+def numbers_by_name(text: str | None) -> dict[str, float]:
+    """The numbers of a JSON object; none where it is not one."""
     try:
-        return {str(name): float(share) for name, share in json.loads(text or "{}").items()}
+        return {str(name): float(number) for name, number in json.loads(text or "{}").items()}
     except (ValueError, TypeError, AttributeError):
         return {}

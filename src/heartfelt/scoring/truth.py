@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import polars as pl
 
@@ -14,13 +15,13 @@ from heartfelt.labels.vote_buckets import buckets, forced, has_sides
 from heartfelt.media.probe import AT_HAND, MADE_AT
 from heartfelt.predictors.answers.sets import COMPARED
 from heartfelt.scoring.options import ItemSelection, ScoreOptions
+from heartfelt.scoring.pair_truth import PairTruth, pair_truth
 from heartfelt.scoring.scores import ScoringTask
 from heartfelt.scoring.sound import with_sound
-from heartfelt.scoring.tasks.pair_truth import PairTruth, pair_truth
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import published_part
 from heartfelt.stats.jackknife import LEAST_UNITS
-from heartfelt.study import Study
+from heartfelt.study import Scale, Study
 from heartfelt.study.answer import NONE
 from heartfelt.study.scale import Ordered, Tags, YesNo
 from heartfelt.study.set_scale import Trace
@@ -35,6 +36,11 @@ BENCHMARK_CEILINGS = (
 _VALUES = {"stimulus": pl.String, "question": pl.String, "value": pl.Float64}
 _VOTES = {**_VALUES, "votes": pl.Int64}
 _ANSWERS = {"rater": pl.String, **_VALUES, "known": pl.Boolean}
+
+
+def item_names(rows: pl.DataFrame) -> pl.Series:
+    """One name for each item: its stimulus and question."""
+    return rows.select(pl.concat_str(ITEM, separator="\x1f")).to_series()
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -115,28 +121,35 @@ def tasks_of(study: Study, questions: Sequence[str]) -> tuple[list[ScoringTask],
         scale = study.scale_of(name)
         if isinstance(scale, Tags):
             notes.append(f"The question '{name}' is answered with tags, which are not scored.")
-        elif isinstance(scale, COMPARED):
-            tasks += [
-                ScoringTask.of(name, "choices", (name,)),
-                ScoringTask.of(f"{name} (strength)", "strengths", (name,)),
-            ]
-        elif isinstance(scale, Trace):
-            tasks += [ScoringTask.of(f"{name} (trace)", "traces", (name,)), ScoringTask.of(name, "numbers", (name,))]
-        elif scale.level == "text":
-            tasks.append(ScoringTask.of(name, "text", (name,)))
-        elif not scale.labels():
-            tasks.append(ScoringTask.of(name, "numbers", (name,)))
+        elif isinstance(scale, (*COMPARED, Trace)) or scale.level == "text" or not scale.labels():
+            tasks += _single_tasks(name, scale)
         else:
             by_scale.setdefault(study.question(name).scale, []).append(name)
     for scale_name, names in by_scale.items():
-        scale, title = study.scale_of(names[0]), names[0] if len(names) == 1 else scale_name
-        if isinstance(scale, Ordered | YesNo):
-            tasks.append(ScoringTask.of(title, "binary", tuple(names)))
-        if isinstance(scale, Ordered):
-            tasks.append(ScoringTask.of(f"{title} (degree)", "ordinal", tuple(names)))
-        elif not isinstance(scale, YesNo):
-            tasks.append(ScoringTask.of(title, "categories", tuple(names)))
+        title = names[0] if len(names) == 1 else scale_name
+        tasks += _category_tasks(title, tuple(names), study.scale_of(names[0]))
     return tasks, notes
+
+
+def _category_tasks(title: str, names: tuple[str, ...], scale: Scale) -> Iterator[ScoringTask]:
+    """The tasks of questions that share a scale of categories."""
+    if isinstance(scale, Ordered | YesNo):
+        yield ScoringTask.of(title, "binary", names)
+    if isinstance(scale, Ordered):
+        yield ScoringTask.of(f"{title} (degree)", "ordinal", names)
+    elif not isinstance(scale, YesNo):
+        yield ScoringTask.of(title, "categories", names)
+
+
+def _single_tasks(name: str, scale: Scale) -> Iterator[ScoringTask]:
+    """The tasks of a question that is scored by itself."""
+    if isinstance(scale, COMPARED):
+        yield ScoringTask.of(name, "choices", (name,))
+        yield ScoringTask.of(f"{name} (strength)", "strengths", (name,))
+        return
+    if isinstance(scale, Trace):
+        yield ScoringTask.of(f"{name} (trace)", "traces", (name,))
+    yield ScoringTask.of(name, "text" if scale.level == "text" else "numbers", (name,))
 
 
 def truth_of(
@@ -180,22 +193,8 @@ def _of_snapshot(
     table = snapshot_labels.table.select(
         *ITEM, pl.col("value").alias("label"), "standard_error", "answer", "n", "method"
     )
-    sided = [q.id for q in study.asked if has_sides(study.scale_of(q.id))]
-    if sided and answers["question"].is_in(sided).any():
-        sides = buckets(snapshot, answers=answers).table
-        if options.ties == "lowest":
-            sides = forced(sides, study, contradict=True)
-        sides = sides.select(*ITEM, pl.col("majority_present").alias("present"), "unanimous", "bucket")
-        table = table.join(sides, on=ITEM, how="left", maintain_order="left")
-    votes = pl.DataFrame(schema=_VOTES)
-    categorical = [q.id for q in study.asked if study.scale_of(q.id).labels()]
-    if categorical:
-        votes = (
-            answers.filter(pl.col("question").is_in(categorical))
-            .group_by(*ITEM, "value")
-            .agg(pl.len().cast(pl.Int64).alias("votes"))
-            .sort(*ITEM, "value")
-        )
+    table = _with_sides(table, snapshot, answers, options)
+    votes = _votes(study, answers)
     agreed = pl.when(pl.col("votes").sum() > 1).then(pl.len() == 1).alias("unanimous")
     table = (
         _with_columns(table)
@@ -231,6 +230,28 @@ def _of_snapshot(
         courses=snapshot_labels.courses,
         snapshot=snapshot,
     )
+
+
+def _with_sides(table: pl.DataFrame, snapshot: Snapshot, answers: pl.DataFrame, options: ScoreOptions) -> pl.DataFrame:
+    """The items with the side that most raters took, where a question has two sides."""
+    study = snapshot.study
+    sided = [q.id for q in study.asked if has_sides(study.scale_of(q.id))]
+    if not sided or not answers["question"].is_in(sided).any():
+        return table
+    sides = buckets(snapshot, answers=answers).table
+    if options.ties == "lowest":
+        sides = forced(sides, study, contradict=True)
+    sides = sides.select(*ITEM, pl.col("majority_present").alias("present"), "unanimous", "bucket")
+    return table.join(sides, on=ITEM, how="left", maintain_order="left")
+
+
+def _votes(study: Study, answers: pl.DataFrame) -> pl.DataFrame:
+    """How often each category was answered, by item."""
+    categorical = [q.id for q in study.asked if study.scale_of(q.id).labels()]
+    if not categorical:
+        return pl.DataFrame(schema=_VOTES)
+    by_answer = answers.filter(pl.col("question").is_in(categorical)).group_by(*ITEM, "value")
+    return by_answer.agg(pl.len().cast(pl.Int64).alias("votes")).sort(*ITEM, "value")
 
 
 def _with_columns(table: pl.DataFrame) -> pl.DataFrame:
@@ -294,14 +315,12 @@ def _with_facts(
     of_items = [name for name in items.columns if name not in {*present, *of_stimuli}]
     if of_items:
         table = table.join(items.select(*ITEM, *of_items), on=ITEM, how="left", maintain_order="left")
-    about = {q.id: dict(q.about) for q in study.asked}
-    keys = dict.fromkeys(key for facts in about.values() for key in facts)
-    of_questions = [key for key in keys if key not in table.columns]
+    about = {q.id: q.about for q in study.asked}
+    of_questions = [key for key in dict.fromkeys(chain.from_iterable(about.values())) if key not in table.columns]
     for key in of_questions:
         values = {name: facts.get(key) for name, facts in about.items()}
         column = pl.col("question").replace_strict(values, default=None, return_dtype=pl.String)
         table = table.with_columns(column.alias(key))
-    for name in ("system", "intent"):
-        if name not in table.columns:
-            table = table.with_columns(pl.lit(None, dtype=pl.String).alias(name))
+    lacking = [name for name in ("system", "intent") if name not in table.columns]
+    table = table.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in lacking)
     return table, tuple(dict.fromkeys((*of_stimuli, *of_items, *of_questions)))

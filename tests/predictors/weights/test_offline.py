@@ -123,7 +123,7 @@ FROM_HUB: dict[str, Callable[[], object]] = {
     "BERTScore": _bert_score,
     **{
         name: lambda name=name: _generator(name)  # type: ignore[misc]  # bound here
-        for name in ("musicgen", "text-to-speech", "audioldm2", "stable-audio", "text-to-image", "mustango")
+        for name in ("musicgen", "text-to-speech", "audioldm2", "stable-audio", "text-to-image")
     },
 }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heartfelt.scoring.calibration.parts import ModelErrors, PartError, part_errors
+from heartfelt.scoring.calibration.parts import PartError
+from heartfelt.scoring.part_errors import ModelErrors, part_errors
 from heartfelt.stats.reliability.label_errors import LabelErrors
 from heartfelt.stats.triples import Floats, Ints
 

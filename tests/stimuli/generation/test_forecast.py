@@ -17,11 +17,11 @@ from heartfelt.media.audio import Audio
 from heartfelt.stimuli import MakeOptions, forecast_make, load_make, make_study
 from heartfelt.stimuli.generation.devices import parse_devices
 from heartfelt.stimuli.generation.forecast import GenerationForecast, SystemForecast
-from heartfelt.stimuli.generation.known_licences import LICENCES, licence_of
 from heartfelt.stimuli.generation.ledger import LEDGER_FILE, GenerationLedger, LedgerRow, read_ledger
 from heartfelt.stimuli.generation.licences import notices, unaccepted
 from heartfelt.stimuli.generation.result import Making, SystemResult
-from heartfelt.stimuli.generation.results import Expectation, FileMedia, encoded, examine, suffix_of
+from heartfelt.stimuli.generators.known_licences import LICENCES, licence_of
+from heartfelt.stimuli.generators.results import Expectation, FileMedia, encoded, examine, suffix_of
 from tests.stimuli.generation.tones import RATE, study_in, tone
 
 TONES: dict[str, Any] = {"generator": "tones"}

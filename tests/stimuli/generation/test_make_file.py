@@ -141,3 +141,12 @@ def test_every_generator_says_what_it_is() -> None:
         assert kind.name == name
         assert kind.about
         assert "generator" in kind.settings.model_fields
+
+
+def test_a_plug_in_that_is_not_installed_names_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert GENERATORS.names()  # takes in what installed packages offer
+    monkeypatch.delitem(GENERATORS._things, "mustango", raising=False)
+    monkeypatch.delitem(GENERATORS._failed, "mustango", raising=False)
+    with pytest.raises(HeartfeltError, match="is not installed") as caught:
+        load_make(study_in(tmp_path, {"systems": {"A": {"generator": "mustango"}}}))
+    assert "pip install plugins/heartfelt-mustango" in caught.value.fix

@@ -22,9 +22,9 @@ from heartfelt.publishing.publish import publish
 from heartfelt.snapshot import Snapshot
 from heartfelt.stimuli import MakeOptions, forecast_make, make_study
 from heartfelt.stimuli.generation.ledger import read_ledger
-from heartfelt.stimuli.generation.provenance import ClipProvenance, missing_words, read_clips_table, unused_rows
 from heartfelt.stimuli.generators.command import CommandSettings
 from heartfelt.stimuli.generators.folder import FolderSettings
+from heartfelt.stimuli.generators.provenance import ClipProvenance, missing_words, read_clips_table, unused_rows
 from tests.facts import mentions
 from tests.stimuli.generation.tones import RATE, study_in, tone
 

@@ -21,7 +21,7 @@ from heartfelt.stimuli import (
     GeneratorSettings,
     Licence,
 )
-from heartfelt.stimuli.generation.results import FileMedia
+from heartfelt.stimuli.generators.results import FileMedia
 from heartfelt.stimuli.prompts.prompt import GeneratedMedium, StimulusPrompt
 from heartfelt.streams import stream
 

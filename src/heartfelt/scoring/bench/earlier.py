@@ -7,7 +7,7 @@ scoring; anything else is refused before a model is asked.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from heartfelt.files import file_stem
 from heartfelt.predictors.execution.store import JOURNAL
 from heartfelt.predictors.predictor import PREDICTIONS
 from heartfelt.scoring import ModelInfo, ScoreOptions, Scores
-from heartfelt.serialization import read_json, to_json
+from heartfelt.serialization import Json, read_json, to_json
 from heartfelt.tables import LEDGER
 from heartfelt.wording import listed, spaced
 
@@ -41,7 +41,7 @@ def earlier_bench(folder: Path | None, names: Sequence[str], data_hash: str, opt
     if folder is None or not (folder / SCORES).is_file():
         return Earlier()
     scores = read_json(folder / SCORES, Scores)
-    kept_models = [name for name in scores.models if name not in names and _answered(scores, name)]
+    kept_models = [name for name in _answered(scores) if name not in names]
     if not kept_models:
         return Earlier()
     fix = f"Choose another folder; or name {listed(kept_models)} again too, and all are scored anew."
@@ -51,12 +51,8 @@ def earlier_bench(folder: Path | None, names: Sequence[str], data_hash: str, opt
             f"{listed(kept_models)} cannot be compared with new ones.",
             fix,
         )
-    before, now = (_flat(to_json(scored_with)) for scored_with in (scores.options, options))
-    different = [name for name in before if before[name] != now.get(name)]
-    if different:
-        changes = "; ".join(
-            f"{spaced(name)} was {_words(before[name])} and is now {_words(now.get(name))}" for name in different
-        )
+    changes = "; ".join(_changes(scores.options, options))
+    if changes:
         raise InputError(
             f"{folder} holds a bench of {listed(kept_models)} that was scored with other options: {changes}.",
             f"Give the same options. {fix}",
@@ -70,6 +66,14 @@ def earlier_bench(folder: Path | None, names: Sequence[str], data_hash: str, opt
         ) from error
     about = {name: info for name, info in scores.model_info.items() if name in kept_models}
     return Earlier(predictions=predictions, about=about, ledgers=_ledgers(folder, about))
+
+
+def _changes(before: ScoreOptions, now: ScoreOptions) -> Iterator[str]:
+    """Which options differ, in words."""
+    old, new = _flat(to_json(before)), _flat(to_json(now))
+    for name in old:
+        if old[name] != new.get(name):
+            yield f"{spaced(name)} was {_words(old[name])} and is now {_words(new.get(name))}"
 
 
 def run_folder(runs: Path, spec: str) -> Path:
@@ -91,9 +95,10 @@ def run_summary(home: Path) -> dict[str, Any]:
     return read_json(path, dict[str, Any]) if path.is_file() else {}
 
 
-def _answered(scores: Scores, model: str) -> bool:
-    """Whether a model answered anything; one that did not, such as a server that was down, is not kept."""
-    return any(covered.answered for covered in scores.coverage.get(model, {}).values())
+def _answered(scores: Scores) -> list[str]:
+    """The models that answered anything; one that did not, such as a server that was down, is not kept."""
+    covered = {model: scores.coverage.get(model, {}).values() for model in scores.models}
+    return [model for model, tasks in covered.items() if any(task.answered for task in tasks)]
 
 
 def _words(value: object) -> str:
@@ -102,9 +107,10 @@ def _words(value: object) -> str:
     return "not set" if value is None else str(value)
 
 
-def _flat(options: Any) -> dict[str, object]:
+def _flat(options: Json) -> dict[str, Json]:
     """Options by name, those of the selection among them."""
-    out: dict[str, object] = {}
+    assert isinstance(options, dict), "options are an object"
+    out: dict[str, Json] = {}
     for name, value in options.items():
         out |= _flat(value) if isinstance(value, dict) else {name: value}
     return out

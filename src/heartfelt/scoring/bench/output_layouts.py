@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import polars as pl
 
@@ -25,6 +25,7 @@ from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.scores import Scores
 from heartfelt.snapshot import Snapshot
 
+T = TypeVar("T")
 OFF_SCALE = "off_scale"
 """In the metadata of a score in a log: whether its value is off the question's scale."""
 _AS_JSON = ("shares", "members", "orders", "samples")
@@ -149,24 +150,23 @@ def _spelled(truth: float | str | None, words: Mapping[float, str]) -> str:
 
 def _sample(
     row: Mapping[str, Any], words: str, target: str, call: Mapping[str, Any], name: str, model: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     off_scale = row["value"] is None and row["score"] is not None
     number = row["score"] if off_scale else row["value"]
-    answer = row["answer"]
+    answer, prompt = row["answer"], call.get("prompt") or words
     completion = call.get("completion") or (answer if answer is not None else "" if number is None else repr(number))
     used = {part: call.get(f"{part}_tokens") or 0 for part in ("input", "output")}
     message = {"role": "assistant", "content": completion, "source": "generate"}
-    sample: dict[str, Any] = {
+    stop_reason = "max_tokens" if call.get("finish_reason") == "length" else "stop"
+    sample: dict[str, object] = {
         "id": name,
         "epoch": 1,
-        "input": call.get("prompt") or words,
+        "input": prompt,
         "target": target,
-        "messages": [{"role": "user", "content": call.get("prompt") or words, "source": "input"}, message],
+        "messages": [{"role": "user", "content": prompt, "source": "input"}, message],
         "output": {
             "model": call.get("model") or model,
-            "choices": [
-                {"message": message, "stop_reason": "max_tokens" if call.get("finish_reason") == "length" else "stop"}
-            ],
+            "choices": [{"message": message, "stop_reason": stop_reason}],
             "completion": completion,
             "usage": {f"{part}_tokens": count for part, count in used.items()} | {"total_tokens": sum(used.values())},
         },
@@ -175,26 +175,35 @@ def _sample(
         "events": [],
         "attachments": {},
     }
-    if not row["ok"]:
+    if row["ok"]:
+        sample["scores"] = {"prediction": _prediction(row, number, off_scale)}
+    else:
         sample["error"] = {"message": row["problem"] or "", "traceback": "", "traceback_ansi": ""}
-        return sample
-    prediction = {
-        name: json.loads(part) if name in _AS_JSON else part for name in _PARTS if (part := row.get(name)) is not None
-    }
-    samples = prediction.get("samples")
-    trace = None if samples is None else ["" if part is None else part for part in samples]
-    value = next(
-        part
-        for part in (trace, number, answer, prediction.get("members"), prediction.get("shares"), "")
-        if part is not None
-    )
-    facts = {OFF_SCALE: off_scale, PREDICTION: prediction}
-    score = {"value": value, "answer": answer, "explanation": row["reason"], "metadata": facts}
-    sample["scores"] = {"prediction": {name: part for name, part in score.items() if part is not None}}
     return sample
 
 
-def _log(scores: Scores, model: str, samples: Sequence[Mapping[str, Any]], *, compares: bool) -> dict[str, Any]:
+def _prediction(row: Mapping[str, Any], number: float | None, off_scale: bool) -> dict[str, object]:
+    """What was predicted, as the score of a sample: its value is the first part of the prediction that there is."""
+    present = _stated({name: row.get(name) for name in _PARTS})
+    prediction = {name: json.loads(part) if name in _AS_JSON else part for name, part in present.items()}
+    samples = prediction.get("samples")
+    trace = None if samples is None else ["" if part is None else part for part in samples]
+    values = (trace, number, row["answer"], prediction.get("members"), prediction.get("shares"), "")
+    score = {
+        "value": next(value for value in values if value is not None),
+        "answer": row["answer"],
+        "explanation": row["reason"],
+        "metadata": {OFF_SCALE: off_scale, PREDICTION: prediction},
+    }
+    return _stated(score)
+
+
+def _stated(parts: Mapping[str, T | None]) -> dict[str, T]:
+    """The parts that there are."""
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def _log(scores: Scores, model: str, samples: Sequence[Mapping[str, object]], *, compares: bool) -> dict[str, object]:
     """The parts of a log around its samples; ids follow from what is in it, so that the same bench gives the same log."""
     content = json.dumps(samples, sort_keys=True)
     digest = hashlib.sha256(f"{scores.hash} {model} {content}".encode()).hexdigest()
@@ -202,12 +211,12 @@ def _log(scores: Scores, model: str, samples: Sequence[Mapping[str, Any]], *, co
     info = scores.model_info.get(model)
     usage = None if info is None else info.usage
     tokens = {} if usage is None else {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
-    metrics = []
-    for task in scores.tasks:
-        score = scores.find(task.id, model)
-        if score is not None and score.estimate.value is not None:
-            figures = {task.headline: {"name": task.headline, "value": score.estimate.value}}
-            metrics.append({"name": task.id, "scorer": "prediction", "metrics": figures})
+    headlines = [(task, scores.headline(task.id, model, "estimate").value) for task in scores.tasks]
+    metrics = [
+        {"name": task.id, "scorer": "prediction", "metrics": {task.headline: {"name": task.headline, "value": value}}}
+        for task, value in headlines
+        if value is not None
+    ]
     return {
         "version": 2,
         "status": "success",

@@ -1,7 +1,7 @@
 """Scoring in a process of its own, under settings that give the same numbers to the last digit on another machine.
 
-Most of these settings only count when Python starts (:func:`heartfelt.scoring.manifest.fixed_settings`), so a second Python process
-computes the scores, whatever the settings of the first.
+Most of these settings only count when Python starts (:func:`heartfelt.scoring.manifest.fixed_settings`), so a second
+Python process computes the scores, whatever the settings of the first.
 """
 
 from __future__ import annotations

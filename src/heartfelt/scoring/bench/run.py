@@ -132,38 +132,53 @@ def bench(
     )
     notes = (*options.notes, *_asking_notes(predictors, names, options.run))
     earlier = earlier_bench(options.folder, names, truth.hash, options.score)
+    runs, infos = _asked_all(source, wanted, predictors, options, progress)
+    about = {**earlier.about, **infos}
+    tables = [earlier.predictions, *(model_run.table for model_run in runs)]
+    predictions = pl.concat([table for table in tables if table.height], how="diagonal")
+    scores = with_stacks(score(truth, predictions, options.score, progress=progress, about=about), truth)
+    ledgers = {**earlier.ledgers, **{model_run.model: model_run.ledger for model_run in runs}}
+    ledger = pl.concat([scores.ledger, *ledgers.values()], how="diagonal")
+    notes = (*notes, *_unasked_repeats(runs), *_notes_on_use(about, ledgers), *scores.notes)
+    result = Bench(replace(scores, notes=notes, ledger=ledger), predictions, tuple(runs), options.folder)
+    silent = tuple(f"{model} answered nothing: {reason}" for model, reason in result.failed.items())
+    return replace(result, scores=replace(result.scores, notes=(*silent, *notes))) if silent else result
+
+
+def _asked_all(
+    source: Snapshot | Benchmark,
+    wanted: pl.DataFrame,
+    predictors: Sequence[Predictor],
+    options: BenchOptions,
+    progress: Progress | None,
+) -> tuple[list[Run], dict[str, ModelInfo]]:
+    """The run of every model, one after the other, and what is known about it."""
     kinds = {predictor.compares for predictor in predictors}
     cases_of = {compares: cases(source, items=wanted, compares=compares) for compares in kinds}
     label_table = source.items if isinstance(source, Benchmark) else labels(source).table
     runs: list[Run] = []
-    about = dict(earlier.about)
+    about: dict[str, ModelInfo] = {}
     with _decoded_once(predictors, options):
         for predictor in predictors:
             with predictor:
                 predictor.learn(source, label_table)
                 home = None if options.folder is None else run_folder(options.folder / RUNS, predictor.spec)
+                # What the earlier models have spent is known only now.
                 asking = _asking(predictor, options.run, home, runs)
                 done = run(predictor, cases_of[predictor.compares], home, asking, progress)
                 about[done.model] = model_info(predictor, done)
             runs.append(done)
-    tables = [earlier.predictions, *(model_run.table for model_run in runs)]
-    predictions = pl.concat([table for table in tables if table.height], how="diagonal")
-    scores = score(truth, predictions, options.score, progress=progress, about=about)
-    scores = with_stacks(scores, truth)
-    ledgers = {**earlier.ledgers, **{model_run.model: model_run.ledger for model_run in runs}}
-    unusable = [
-        f"{plural(table.height, 'entry', 'entries')} of {model} could not be used; ledger.csv says why."
-        for model, table in ledgers.items()
-        if table.height
-    ]
+    return runs, about
+
+
+def _notes_on_use(about: Mapping[str, ModelInfo], ledgers: Mapping[str, pl.DataFrame]) -> Iterator[str]:
+    """Which models are metrics of which less is better, and whose files hold entries that could not be used."""
     lower = [model for model, info in about.items() if info.display_name.endswith(LOWER)]
-    directions = (LOWER_IS_BETTER.format(listed(lower)),) if lower else ()
-    ledger = pl.concat([scores.ledger, *ledgers.values()], how="diagonal")
-    notes = (*notes, *_unasked_repeats(runs))
-    scores = replace(scores, notes=(*notes, *directions, *unusable, *scores.notes), ledger=ledger)
-    result = Bench(scores, predictions, tuple(runs), options.folder)
-    silent = tuple(f"{model} answered nothing: {reason}" for model, reason in result.failed.items())
-    return replace(result, scores=replace(scores, notes=(*silent, *scores.notes))) if silent else result
+    if lower:
+        yield LOWER_IS_BETTER.format(listed(lower))
+    for model, table in ledgers.items():
+        if table.height:
+            yield f"{plural(table.height, 'entry', 'entries')} of {model} could not be used; ledger.csv says why."
 
 
 def _decoded_once(predictors: Sequence[Predictor], options: BenchOptions) -> AbstractContextManager[object]:
@@ -183,7 +198,8 @@ def _asking_notes(predictors: Sequence[Predictor], names: Sequence[str], options
         applies_to(options.budget, predictor)
     if options.repeats == 1:
         return
-    once = [name for name, predictor in zip(names, predictors, strict=True) if not predictor.repeatable]
+    by_name = dict(zip(names, predictors, strict=True))
+    once = [name for name, predictor in by_name.items() if not predictor.repeatable]
     if len(once) == len(names):
         raise InputError(
             f"{listed(once)} would give the same answers however often asked.",
@@ -191,11 +207,7 @@ def _asking_notes(predictors: Sequence[Predictor], names: Sequence[str], options
         )
     if once:
         yield f"{listed(once)} gave one answer per question, because repeats would be the same."
-    cold = [
-        name
-        for name, predictor in zip(names, predictors, strict=True)
-        if getattr(predictor, "temperature", None) == 0.0 and predictor.repeatable
-    ]
+    cold = [name for name in by_name if name not in once and getattr(by_name[name], "temperature", None) == 0.0]
     if cold:
         yield (
             f"Repeats of {listed(cold)} were at temperature 0 and show only how far the server's answers vary by themselves."

@@ -46,30 +46,29 @@ def stacks_of(scores: Scores, task: ScoringTask, stimuli: pl.DataFrame | None = 
     )
     facts = rows.group_by("stimulus", maintain_order=True).agg(pl.col("truth", "system", "intent").first())
     wide = facts.join(wide, on="stimulus", how="left", maintain_order="left")
-    of_labels = set(scores.parts.from_labels)
-    left_out: dict[str, str] = {}
-    names = []
-    for model in scores.models:
-        column = f"model {model}"
-        if column not in wide.columns or not wide[column].is_not_null().all():
-            left_out[model] = "it has no prediction for some items"
-        elif model in of_labels:
-            left_out[model] = FROM_LABELS
-        elif float(np.ptp(wide[column].to_numpy())) <= 1e-12:
-            left_out[model] = NO_VARIANCE
-        else:
-            names.append(model)
+    left_out = {model: reason for model in scores.models if (reason := _why_left_out(scores, wide, model))}
+    names = tuple(model for model in scores.models if model not in left_out)
     label = wide["truth"].to_numpy()
     predicted = wide.select(f"model {name}" for name in names).to_numpy() if names else np.zeros((wide.height, 0))
+    beats_chance = any(rank.beats_chance and rank.model in names for rank in scores.ranked(task.id))
     options = scores.options
     for unit, group in _groupings(wide, stimuli):
-        result = stacked(label, predicted, tuple(names), group, confidence=options.confidence, seed=options.seed)
-        p, gain = result.p.value, result.difference.value
-        small = p is not None and gain is not None and p <= 1 - options.confidence and gain > 0
+        result = stacked(label, predicted, names, group, confidence=options.confidence, seed=options.seed)
         if result.stack.value is None and unit in ("systems", "intents"):
             continue
-        able = any(rank.beats_chance and rank.model in names for rank in scores.ranked(task.id))
-        yield Stack(task=task.id, unit=unit, result=result, left_out=left_out, gains=small and able)
+        p, gain = result.p.value, result.difference.value
+        small = p is not None and gain is not None and p <= 1 - options.confidence and gain > 0
+        yield Stack(task=task.id, unit=unit, result=result, left_out=left_out, gains=small and beats_chance)
+
+
+def _why_left_out(scores: Scores, wide: pl.DataFrame, model: str) -> str | None:
+    """Why a model cannot be combined with others."""
+    column = f"model {model}"
+    if column not in wide.columns or not wide[column].is_not_null().all():
+        return "it has no prediction for some items"
+    if model in scores.parts.from_labels:
+        return FROM_LABELS
+    return NO_VARIANCE if float(np.ptp(wide[column].to_numpy())) <= 1e-12 else None
 
 
 def _groupings(wide: pl.DataFrame, stimuli: pl.DataFrame | None) -> Iterator[tuple[str, Ints]]:

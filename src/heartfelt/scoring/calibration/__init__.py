@@ -1,1 +1,1 @@
-"""Agreement by part: calibration, where models fail, and what their answers are worth in ratings."""
+"""What scoring returns: metrics, scores, what lies behind them, and agreement by part."""

@@ -64,17 +64,7 @@ def convey(
     """Predict every clip and compute what is conveyed. ``read`` makes a snapshot of a study, a snapshot or published data."""
     snapshot = clips_of(Path(source), study, progress, read)
     predictor = ValenceArousal.make() if model is None else TrainedPredictor(model)
-    references = {
-        question.id: dict(snapshot.study.reference(question.axis))
-        for question in snapshot.study.asked
-        if question.axis and snapshot.study.reference(question.axis) and predictor.model.output(question.id)
-    }
-    if not references:
-        names = ", ".join(output.question for output in predictor.model.outputs)
-        raise InputError(
-            f"'{snapshot.study.name}' has no question that the model predicts ({names}) and its intents have coordinates for.",
-            "Give a study with such questions, with --study.",
-        )
+    references = _references(snapshot.study, predictor)
     answered = run(predictor, cases(snapshot, list(references), labelled=False), None, RunOptions(), progress)
     if not answered.table["ok"].any():
         first = answered.table["problem"].drop_nulls()
@@ -83,7 +73,7 @@ def convey(
             f"No clip of {source} could be predicted.{first_reason}", "Check the folder and its sound files."
         )
     bounds = {name: snapshot.study.scale_of(name).bounds() or (1.0, 9.0) for name in references}
-    errors = {name: _known_error(predictor, name, bounds[name]) for name in references}
+    errors = {name: _known_error(predictor, name, ends) for name, ends in bounds.items()}
     evidence = Evidence(
         stimuli=snapshot.stimuli,
         predictions=answered.table,
@@ -93,6 +83,20 @@ def convey(
         errors={name: error for name, error in errors.items() if error is not None},
     )
     return Conveyed(snapshot, answered, predicted_conveyance(evidence))
+
+
+def _references(study: Study, predictor: TrainedPredictor) -> dict[str, dict[str, float]]:
+    """The coordinates of intents, by question that the model predicts."""
+    on_axes = {question.id: question.axis for question in study.asked if question.axis}
+    references = {name: dict(study.reference(axis)) for name, axis in on_axes.items() if predictor.model.output(name)}
+    references = {name: coordinates for name, coordinates in references.items() if coordinates}
+    if not references:
+        names = ", ".join(output.question for output in predictor.model.outputs)
+        raise InputError(
+            f"'{study.name}' has no question that the model predicts ({names}) and its intents have coordinates for.",
+            "Give a study with such questions, with --study.",
+        )
+    return references
 
 
 def clips_of(
@@ -111,19 +115,22 @@ def clips_of(
     intended = recipe_study(reference_recipe()) if study is None else load_study(study)
     clips = _listed(folder)
     clips = _by_folder(folder, intended) if clips is None or not clips.height else clips
-    intent_ids = {intent.id for intent in intended.intents}
-    unknown = sorted(set(clips["intent"]) - intent_ids)
-    if unknown:
-        raise InputError(
-            f"The intent '{unknown[0]}' has no reference coordinates.",
-            suggestion(unknown[0], intent_ids, "Intents") + " Others need a study that names them (--study).",
-        )
+    _check_intents(clips, {intent.id for intent in intended.intents})
     systems = [System(id=name) for name in clips["system"].unique().sort()]
     return Snapshot.build(
         intended.model_copy(update={"systems": systems}),
         stimuli=clips.select(stimulus="path", path="path", intent="intent", system="system"),
         source=Source(format="clips", name=folder.name, media_root=folder),
     )
+
+
+def _check_intents(clips: pl.DataFrame, intents: set[str]) -> None:
+    unknown = sorted(set(clips["intent"]) - intents)
+    if unknown:
+        raise InputError(
+            f"The intent '{unknown[0]}' has no reference coordinates.",
+            suggestion(unknown[0], intents, "Intents") + " Others need a study that names them (--study).",
+        )
 
 
 def _listed(folder: Path) -> pl.DataFrame | None:

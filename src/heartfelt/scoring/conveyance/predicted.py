@@ -307,12 +307,18 @@ def _quadrants(
             counts[row, column] += 1
             for group in {ALL, system} - {None}:
                 hits[group].append(row == column)
-    rates = {system: _share(system_hits) for system, system_hits in hits.items() if system_hits}
-    return PredictedQuadrants(rows, (*rows, MIDLINE), tuple(map(tuple, counts.tolist())), rates)
+    return PredictedQuadrants(rows, (*rows, MIDLINE), tuple(map(tuple, counts.tolist())), _hit_rates(hits))
 
 
-def _share(hits: list[bool]) -> Estimate:
-    method, n = "share of predictions in the intended quadrant", len(hits)
-    interval = "Wilson; of the predictions, not of what people would say"
-    estimate = Estimate(value=sum(hits) / n, method=method, counts={"predicted": n})
-    return estimate.with_interval(*_bounds.wilson(sum(hits), n, 0.95), interval)
+def _hit_rates(hits: Mapping[str, list[bool]]) -> dict[str, Estimate]:
+    """The share of predictions in the intended quadrant, by system that has any."""
+    method, interval = (
+        "share of predictions in the intended quadrant",
+        ("Wilson; of the predictions, not of what people would say"),
+    )
+    rates = {}
+    for system, system_hits in hits.items():
+        if n := len(system_hits):
+            estimate = Estimate(value=sum(system_hits) / n, method=method, counts={"predicted": n})
+            rates[system] = estimate.with_interval(*_bounds.wilson(sum(system_hits), n, 0.95), interval)
+    return rates

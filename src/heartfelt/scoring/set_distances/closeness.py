@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heartfelt.analysis.material import prepare
+from heartfelt.analysis.material import QuestionData, prepare
 from heartfelt.analysis.means import stimulus_scores
 from heartfelt.analysis.two_way import Changes
 from heartfelt.errors import require, suggestion
@@ -58,19 +58,9 @@ def with_people(
     seed: int,
 ) -> tuple[tuple[RatedSystemMean, ...], tuple[Closeness, ...]]:
     """People's means by system, and how closeness correlates with them; ``distances`` are by metric and system."""
-    answered = [question for question in prepare(snapshot).questions if question.numbers and question.items.height]
-    if questions is not None:
-        question_ids = [question.id for question in answered]
-        for name in questions:
-            require(
-                name in question_ids,
-                f"No question '{name}' has ratings in numbers.",
-                suggestion(name, question_ids, "Questions"),
-            )
-        answered = [question for question in answered if question.id in questions]
     means: list[RatedSystemMean] = []
     closeness: list[Closeness] = []
-    for question in answered:
+    for question in _answered(snapshot, questions):
         scores, rated = stimulus_scores(question), question.items["stimulus"]
         changes = {}
         for system, names in stimuli.items():
@@ -83,6 +73,15 @@ def with_people(
             near = {system: -value for system, value in values.items() if system in changes and value is not None}
             closeness += _closeness(metric, question.id, near, changes, confidence, seed)
     return tuple(means), tuple(closeness)
+
+
+def _answered(snapshot: Snapshot, questions: Sequence[str] | None) -> list[QuestionData]:
+    """The questions with ratings in numbers; of those that were named, or all."""
+    answered = [question for question in prepare(snapshot).questions if question.numbers and question.items.height]
+    names = [question.id for question in answered]
+    for name in questions or ():
+        require(name in names, f"No question '{name}' has ratings in numbers.", suggestion(name, names, "Questions"))
+    return [question for question in answered if questions is None or question.id in questions]
 
 
 def _closeness(

@@ -8,7 +8,7 @@ same set, and files of the reference set that are also evaluated.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,6 +48,13 @@ class Embedded:
     hashes: tuple[str, ...]
     rows: Floats
 
+    @classmethod
+    def of(cls, parts: Sequence[Embedded]) -> Embedded:
+        """All rows of several sets."""
+        names = tuple(name for part in parts for name in part.names)
+        hashes = tuple(digest for part in parts for digest in part.hashes)
+        return cls(names, hashes, np.vstack([part.rows for part in parts]))
+
     def without(self, hashes: Iterable[str]) -> tuple[Embedded, tuple[str, ...]]:
         """The set less files with this content, and their names."""
         gone = set(hashes)
@@ -66,12 +73,15 @@ class ExcludedFiles:
     def add(self, stimulus: str, reason: str) -> None:
         self.rows.append({"what": "stimulus", "stimulus": stimulus, "reason": reason, "stage": STAGE})
 
+    def add_all(self, reasons: Mapping[str, str]) -> None:
+        """Add stimuli with the reason of each."""
+        for stimulus, reason in reasons.items():
+            self.add(stimulus, reason)
+
     def table(self) -> pl.DataFrame:
-        return (
-            pl.concat([LEDGER.empty(), pl.DataFrame(self.rows)], how="diagonal_relaxed")
-            if self.rows
-            else LEDGER.empty()
-        )
+        if not self.rows:
+            return LEDGER.empty()
+        return pl.concat([LEDGER.empty(), pl.DataFrame(self.rows)], how="diagonal_relaxed")
 
 
 def is_data(path: Path) -> bool:
@@ -84,27 +94,28 @@ def system_files(
 ) -> dict[str, Files]:
     """The media files of every system."""
     if isinstance(source, Path) and not is_data(_existing(source)):
-        folders = sorted(path for path in source.iterdir() if path.is_dir() and not path.name.startswith("."))
-        systems = {FoundFile(Path(folder.name)).name: media_files(folder, folder.name) for folder in folders}
-        systems = {name: files for name, files in systems.items() if files}
-        if not systems:
-            raise InputError(
-                f"{source} has no subfolders with sound files or images.",
-                "Give a study, a snapshot, published data, or a folder with a subfolder per system.",
-            )
-        return systems
+        return _files_by_folder(source)
     snapshot = source if isinstance(source, Snapshot) else read(source, None, {}, progress)
     if "system" not in snapshot.stimuli.columns or not snapshot.stimuli["system"].drop_nulls().len():
         raise InputError(
             f"The stimuli of '{snapshot.study.name}' have no systems.", "Distances compare the stimuli of systems."
         )
-    out: dict[str, Files] = {}
-    with_system = (
-        snapshot.stimuli.drop_nulls("system").with_columns(pl.col("system").cast(pl.String)).sort("system", "stimulus")
-    )
-    for system, rows in with_system.group_by("system", maintain_order=True):
-        out[str(system[0])] = _snapshot_files(snapshot, rows)
-    return out
+    stimuli = snapshot.stimuli.drop_nulls("system").with_columns(pl.col("system").cast(pl.String))
+    by_system = stimuli.sort("system", "stimulus").group_by("system", maintain_order=True)
+    return {str(system[0]): _snapshot_files(snapshot, rows) for system, rows in by_system}
+
+
+def _files_by_folder(source: Path) -> dict[str, Files]:
+    """The media files of the folders of a folder, each a system."""
+    folders = sorted(path for path in source.iterdir() if path.is_dir() and not path.name.startswith("."))
+    systems = {FoundFile(Path(folder.name)).name: media_files(folder, folder.name) for folder in folders}
+    systems = {name: files for name, files in systems.items() if files}
+    if not systems:
+        raise InputError(
+            f"{source} has no subfolders with sound files or images.",
+            "Give a study, a snapshot, published data, or a folder with a subfolder per system.",
+        )
+    return systems
 
 
 def outside_systems(source: Path, systems: Container[str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ reference is a folder or data, a system (``system=NAME``), or for each system th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -49,6 +49,7 @@ FRECHET = ("fad", "fid")
 KERNELS: Mapping[str, Kernel] = {"kad": "gaussian", "kid": "cubic"}
 OF_SYSTEM = "system="
 FEW_SYSTEMS = 10
+IN_BOTH = "it is in the reference set and among the evaluated stimuli; left out of the reference set"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,18 @@ class SystemDistance:
     reference: int
     distance: Estimate
     uncorrected: Estimate
+
+    @property
+    def fewest(self) -> int:
+        """Stimuli of the smaller of the two sets."""
+        return min(self.stimuli, self.reference)
+
+    @property
+    def removed(self) -> float | None:
+        """The share of the uncorrected distance that the correction took off as bias."""
+        if self.distance.value is None or not self.uncorrected.value:
+            return None
+        return 1 - self.distance.value / self.uncorrected.value
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
@@ -124,11 +137,7 @@ def distances(
     if outside is not None:
         check_media(embedding, outside, f"the reference set {options.reference}")
     ledger = ExcludedFiles()
-    for name, reason in outside_systems(source, files).items() if isinstance(source, Path) else ():
-        ledger.add(name, reason)
-    if isinstance(source, Snapshot):
-        for name in source.stimuli.filter(pl.col("system").is_null())["stimulus"]:
-            ledger.add(name, "it has no system")
+    ledger.add_all(_outside_systems(source, files))
     sets = {name: embed_files(part, embedding, ledger, progress, cache) for name, part in files.items()}
     reference = embed_files(outside, embedding, ledger, progress, cache) if outside is not None else sets.get(chosen)
     empty = [name for name, embedded in sets.items() if not embedded.names]
@@ -146,23 +155,14 @@ def distances(
     group = group_column(source, options.group)
     groups = stimulus_groups(source, group, pairs, shared=reference_source is None)
     rows = _system_distances(pairs, groups, scale, median_distance(scale(basis)), metrics, options, progress)
+    means, closeness = _with_people(source, rows, evaluated, options)
     dimensions = embedding.size if options.components is None else options.components
-    grouped = [f"Stimuli of one {group} belong together and are left out together."] if group else []
-    missing = [f"{name} has no file to embed." for name in empty]
-    notes = [*grouped, *_notes(rows, dimensions, len(ledger.rows)), *missing]
-    means: tuple[RatedSystemMean, ...] = ()
-    closeness: tuple[Closeness, ...] = ()
-    if isinstance(source, Snapshot):
-        values = {
-            metric: {row.system: row.distance.value for row in rows if row.metric == metric} for metric in metrics
-        }
-        stimuli = {name: part.names for name, part in evaluated.items()}
-        means, closeness = with_people(source, stimuli, values, options.questions, options.confidence, options.seed)
-        if closeness and len(evaluated) < FEW_SYSTEMS:
-            notes.append(f"{len(evaluated)} systems: a correlation over so few is uncertain, whatever its value.")
-    where = source.name if isinstance(source, Path) else source.source.name
+    notes = [f"Stimuli of one {group} belong together and are left out together."] if group else []
+    notes += [*_notes(rows, dimensions, len(ledger.rows)), *(f"{name} has no file to embed." for name in empty)]
+    if closeness and len(evaluated) < FEW_SYSTEMS:
+        notes.append(f"{len(evaluated)} systems: a correlation over so few is uncertain, whatever its value.")
     return SystemDistances(
-        source=where,
+        source=source.name if isinstance(source, Path) else source.source.name,
         embedding=options.embedding,
         dimensions=dimensions,
         reference=options.reference if reference_source is None else reference_source.name,
@@ -172,6 +172,26 @@ def distances(
         notes=tuple(notes),
         ledger=ledger.table(),
     )
+
+
+def _outside_systems(source: Snapshot | Path, systems: Container[str]) -> dict[str, str]:
+    """What the source holds that belongs to no system, with the reason it is left out."""
+    if isinstance(source, Path):
+        return outside_systems(source, systems)
+    return dict.fromkeys(source.stimuli.filter(pl.col("system").is_null())["stimulus"], "it has no system")
+
+
+def _with_people(
+    source: Snapshot | Path, rows: Sequence[SystemDistance], evaluated: Mapping[str, Embedded], options: DistanceOptions
+) -> tuple[tuple[RatedSystemMean, ...], tuple[Closeness, ...]]:
+    """People's means by system and their correlations with closeness, where the source has ratings."""
+    if isinstance(source, Path):
+        return (), ()
+    distances: dict[str, dict[str, float | None]] = {}
+    for row in rows:
+        distances.setdefault(row.metric, {})[row.system] = row.distance.value
+    stimuli = {name: part.names for name, part in evaluated.items()}
+    return with_people(source, stimuli, distances, options.questions, options.confidence, options.seed)
 
 
 def _reference(spec: str, systems: Sequence[str]) -> tuple[str, Path | None]:
@@ -198,10 +218,7 @@ def _pairs(
     """Every system's set with its reference set; files in both are left out of the reference."""
     if reference is not None:
         reference, shared = reference.without(digest for part in evaluated.values() for digest in part.hashes)
-        for name in shared:
-            ledger.add(
-                name, "it is in the reference set and among the evaluated stimuli; left out of the reference set"
-            )
+        ledger.add_all(dict.fromkeys(shared, IN_BOTH))
         require(
             bool(reference.names),
             "Every file of the reference set is among the evaluated stimuli.",
@@ -210,17 +227,10 @@ def _pairs(
         return {name: (part, reference) for name, part in evaluated.items()}
     out = {}
     for name, part in evaluated.items():
-        other_systems = [embedded for other_name, embedded in evaluated.items() if other_name != name]
-        pooled = Embedded(
-            tuple(stimulus for other_system in other_systems for stimulus in other_system.names),
-            tuple(digest for other_system in other_systems for digest in other_system.hashes),
-            np.vstack([other_system.rows for other_system in other_systems]),
-        )
+        pooled = Embedded.of([embedded for system, embedded in evaluated.items() if system != name])
         pooled, shared = pooled.without(part.hashes)
-        for stimulus in shared:
-            ledger.add(
-                stimulus, f"its content is that of a stimulus of {name}; left out of the reference set of {name}"
-            )
+        reason = f"its content is that of a stimulus of {name}; left out of the reference set of {name}"
+        ledger.add_all(dict.fromkeys(shared, reason))
         out[name] = part, pooled
     return out
 
@@ -261,23 +271,16 @@ def _notes(rows: Sequence[SystemDistance], dimensions: int, left_out: int) -> li
     if left_out:
         out.append(f"{plural(left_out, 'row')} in the ledger: files left out, and why.")
     for metric in dict.fromkeys(row.metric for row in rows if row.metric in FRECHET):
-        small = [
-            row
-            for row in rows
-            if row.metric == metric
-            and min(row.stimuli, row.reference) <= dimensions
-            and row.distance.value is not None
-            and row.uncorrected.value
-        ]
-        removed = [1 - float(row.distance) / float(row.uncorrected) for row in small]
-        if removed:
-            fewest = min(min(row.stimuli, row.reference) for row in small)
+        of_metric = [row for row in rows if row.metric == metric and row.fewest <= dimensions]
+        small = [(row.fewest, row.removed) for row in of_metric if row.removed is not None]
+        if small:
+            fewest, removed = min(count for count, _ in small), [share for _, share in small]
             out.append(
                 f"{metric}: {fewest:,} stimuli in {dimensions:,} dimensions. The correction removed {min(removed):.0%} to"
                 f" {max(removed):.0%} of the uncorrected distances as bias, and some remains: more stimuli than dimensions are"
                 f" needed, or fewer dimensions (for example {plural(max(min(fewest // 5, 20), 1), 'component')})."
             )
-    few = sorted({row.system for row in rows if min(row.stimuli, row.reference) < FEWEST})
+    few = sorted({row.system for row in rows if row.fewest < FEWEST})
     if few:
         out.append(f"Fewer than {FEWEST} stimuli, too few for an interval: {', '.join(few)}.")
     return out

@@ -13,6 +13,7 @@ import numpy as np
 
 from heartfelt.scoring.details import BinaryDetails, NoCalibration
 from heartfelt.scoring.measure import LabelsAndPredictions, Marked, MetricMeasurer
+from heartfelt.scoring.scores import ModelScore
 from heartfelt.scoring.sheet import PredictionSheet
 from heartfelt.stats.association import confusion
 from heartfelt.stats.probability import Calibration, calibration
@@ -61,27 +62,18 @@ def binary(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     probability = probabilities(sheet)
     why_not = None if np.isfinite(probability).any() else "the model gives no probabilities"
     wrong, worst = 1.0 - x, _worst(order, x)
-    pairings = [
-        *(
-            LabelsAndPredictions(metric=name, x=x, y=answers, filled=_filled(answers, wrong), at=at)
-            for name in DECISIONS
-        ),
-        *(
-            LabelsAndPredictions(
-                metric=name,
-                x=x,
-                y=cross_validated.answers,
-                filled=_filled(cross_validated.answers, wrong),
-                at=HELD_OUT,
-                why_none=why_not_held,
-            )
-            for name in DECISIONS
-        ),
-        *(
-            LabelsAndPredictions(metric=name, x=x, y=order, filled=_filled(order, worst))
-            for name in ("auroc", "average_precision")
-        ),
-        LabelsAndPredictions(metric="brier", x=x, y=probability, filled=_filled(probability, wrong), why_none=why_not),
+
+    def score(metric: str, y: Floats, failed: Floats, at: str = "", why_none: str | None = None) -> ModelScore:
+        filled = np.where(np.isfinite(y), y, failed)
+        columns = LabelsAndPredictions(metric=metric, x=x, y=y, filled=filled, at=at, why_none=why_none)
+        return measure.score(sheet, columns)
+
+    scores = [
+        *(score(name, answers, wrong, at) for name in DECISIONS),
+        *(score(name, cross_validated.answers, wrong, HELD_OUT, why_not_held) for name in DECISIONS),
+        score("auroc", order, worst),
+        score("average_precision", order, worst),
+        score("brier", probability, wrong, why_none=why_not),
     ]
     rows = sheet.answered & np.isfinite(answers)
     words = np.array(["absent", "present"], dtype=object)
@@ -89,31 +81,32 @@ def binary(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     if why_not is None:
         usable = sheet.answered & np.isfinite(probability)
         labels = x[usable].astype(int)
-        confidence = options.confidence
-        calibrated = calibration(labels, probability[usable], seed=options.seed, confidence=confidence)
+        calibrated = calibration(labels, probability[usable], seed=options.seed, confidence=options.confidence)
     details = BinaryDetails(
         at,
         () if why_not_held else cross_validated.thresholds,
         confusion(words[x[rows].astype(int)], words[answers[rows].astype(int)]),
         calibrated,
     )
-    scores = [measure.score(sheet, pairing) for pairing in pairings]
-    sliced = {"balanced_accuracy": answers, "accuracy": answers, "auroc": order}
-    decided = answers[sheet.answered]
-    if decided.size < 2 or at == OWN_ANSWER or decided.min() < decided.max():
-        return Marked(scores=scores, details=details, predicted=answers, fallback=wrong, sliced=sliced)
-    side = "above" if decided[0] else "at or below"
-    always_the_same = (
-        f"Every score of {sheet.model} on {sheet.task.id} lies {side} the threshold {options.threshold:g}, so its answer is always"
-        " the same; see its scores at the held-out threshold, or choose another."
-    )
     return Marked(
-        scores=scores, details=details, predicted=answers, fallback=wrong, sliced=sliced, notes=(always_the_same,)
+        scores=scores,
+        details=details,
+        predicted=answers,
+        fallback=wrong,
+        sliced={"balanced_accuracy": answers, "accuracy": answers, "auroc": order},
+        notes=() if at == OWN_ANSWER else _always_the_same(sheet, answers[sheet.answered], options.threshold),
     )
 
 
-def _filled(values: Floats, worst: Floats) -> Floats:
-    return np.where(np.isfinite(values), values, worst)
+def _always_the_same(sheet: PredictionSheet, decided: Floats, threshold: float) -> tuple[str, ...]:
+    """A note where every score lies on one side of the threshold."""
+    if decided.size < 2 or decided.min() < decided.max():
+        return ()
+    side = "above" if decided[0] else "at or below"
+    return (
+        f"Every score of {sheet.model} on {sheet.task.id} lies {side} the threshold {threshold:g}, so its answer is always"
+        " the same; see its scores at the held-out threshold, or choose another.",
+    )
 
 
 def _worst(order: Floats, x: Floats) -> Floats:
@@ -171,6 +164,7 @@ def best_threshold(label: Floats, score: Floats) -> float | None:
     balanced = (hits + passes) / 2
     half = max(float(values[-1] - values[0]) / 2, 0.5)
     edges = np.concatenate([[values[0] - half], values, [values[-1] + half]])
+    # Ties up to rounding count as equally good, and the widest range among them is the safest.
     best = np.flatnonzero(balanced >= balanced.max() - 1e-12)
     at = int(best[np.argmax(edges[best + 1] - edges[best])])
     return float((edges[at] + edges[at + 1]) / 2)

@@ -8,10 +8,11 @@ import polars as pl
 from heartfelt.scoring.details import CategoryDetails, OrdinalDetails
 from heartfelt.scoring.measure import LabelsAndPredictions, Marked, MetricMeasurer, mean_of
 from heartfelt.scoring.metrics import ChanceLevel
-from heartfelt.scoring.sheet import PredictionSheet
+from heartfelt.scoring.sheet import Flags, PredictionSheet
 from heartfelt.scoring.truth import ITEM
 from heartfelt.stats.association import confusion
 from heartfelt.stats.probability import jensen_shannon, top_k
+from heartfelt.stats.triples import Floats, Ints
 
 _NO_SHARES = "the model gives no shares by category"
 
@@ -28,19 +29,11 @@ def categories(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
         for name in ("accuracy", "balanced_accuracy", "macro_f1")
     ]
     shares = sheet.shares
-    has_shares = np.isfinite(shares).all(axis=1) if shares is not None else np.zeros(x.size, np.bool_)
+    has_shares: Flags = np.zeros(x.size, np.bool_)
+    if shares is not None:
+        has_shares = np.asarray(np.isfinite(shares).all(axis=1), np.bool_)
     why_none = None if has_shares.any() else _NO_SHARES
-    for k in (2, 3):
-        if k < codes.size:
-            hit = np.full(x.size, np.nan)
-            if shares is not None and has_shares.any():
-                hit[has_shares] = top_k(index[has_shares], shares[has_shares], k)
-            chance = ChanceLevel(None, "there are no labels")
-            if index.size:
-                frequent = np.argsort(-np.bincount(index), kind="stable")[:k]
-                always = np.isin(index, frequent).astype(np.float64)
-                chance = ChanceLevel(float(always.mean()), f"always the {k} most frequent labels", always)
-            pairings.append(mean_of(f"top_{k}", hit, np.nan_to_num(hit), why_none, chance, share=True))
+    pairings += [_top(k, index, shares, has_shares, why_none) for k in (2, 3) if k < codes.size]
     pairings.append(_divergence(sheet, measure.truth.votes, why_none))
     rows = sheet.answered
     names = np.array([sheet.scale.labels()[code] for code in codes], dtype=object)
@@ -54,6 +47,19 @@ def categories(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
         fallback=wrong,
         sliced={"accuracy": sheet.code, "macro_f1": sheet.code},
     )
+
+
+def _top(k: int, label: Ints, shares: Floats | None, has_shares: Flags, why_none: str | None) -> LabelsAndPredictions:
+    """Whether the label is among the ``k`` categories with the largest shares."""
+    hit = np.full(label.size, np.nan)
+    if shares is not None and has_shares.any():
+        hit[has_shares] = top_k(label[has_shares], shares[has_shares], k)
+    chance = ChanceLevel(None, "there are no labels")
+    if label.size:
+        frequent = np.argsort(-np.bincount(label), kind="stable")[:k]
+        always = np.isin(label, frequent).astype(np.float64)
+        chance = ChanceLevel(float(always.mean()), f"always the {k} most frequent labels", always)
+    return mean_of(f"top_{k}", hit, np.nan_to_num(hit), why_none, chance, share=True)
 
 
 def _divergence(sheet: PredictionSheet, votes: pl.DataFrame, why_none: str | None) -> LabelsAndPredictions:

@@ -8,7 +8,7 @@ occur, which is also their chance level.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -138,22 +138,9 @@ def choices(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
         return _without_answers(sheet, measure, answers, missing)
     if sheet.against_other_labels:
         return _left_out_rater(sheet, measure, answers)
-    complete = bool(sheet.answered.all())
-    sides = answers.scores(answers.counted), answers.scores(answers.lean)
     has_probability = np.isfinite(floats_of(sheet.rows["chance"]))
     why_none = None if has_probability[sheet.answered].all() and has_probability.any() else NO_PROBABILITIES
-    chances = _by_probability(answers, complete) if why_none is None else None
-    scores = []
-    for metric in (*OF_SIDES, *OF_PROBABILITIES):
-        if metric in OF_SIDES:
-            full, of_answered = (
-                getattr(side_scores, OF_SIDES[metric]) for side_scores in (sides[0], sides[0] if complete else sides[1])
-            )
-        elif chances is None:
-            full = of_answered = Estimate.missing(why_none or NO_PROBABILITIES, metric)
-        else:
-            full, of_answered = (getattr(chance_scores, OF_PROBABILITIES[metric]) for chance_scores in chances)
-        scores.append(_score(sheet, metric, (of_answered, full), measure, answers))
+    scores = [_score(sheet, metric, forms, measure, answers) for metric, forms in _forms(answers, why_none).items()]
     right = hits(answers.counted, answers.value)
     details = ChoiceDetails(
         decided_by="probabilities" if why_none is None else _decided_by(sheet),
@@ -214,14 +201,27 @@ def _without_answers(
     )
 
 
-def _by_probability(answers: PairAnswers, complete: bool) -> tuple[ChoiceScores, ChoiceScores]:
-    both = []
-    for failures in (True, False):
-        first, tie = answers.outcome(failures=failures)
-        both.append(choice_scores(*answers.columns(), probability=first, tie=tie, confidence=answers.confidence))
-        if complete:
-            return both[0], both[0]
-    return both[0], both[1]
+def _forms(answers: PairAnswers, why_none: str | None) -> dict[str, tuple[Estimate, Estimate]]:
+    """Every metric over the answered pairs, and with failures counted."""
+    complete = bool(answers.sheet.answered.all())
+    counted = answers.scores(answers.counted)
+    sides = counted if complete else answers.scores(answers.lean), counted
+    forms = {metric: _parts(sides, part) for metric, part in OF_SIDES.items()}
+    if why_none is not None:
+        missing = {metric: Estimate.missing(why_none, metric) for metric in OF_PROBABILITIES}
+        return forms | {metric: (estimate, estimate) for metric, estimate in missing.items()}
+    full = _by_probability(answers, failures=True)
+    chances = full if complete else _by_probability(answers, failures=False), full
+    return forms | {metric: _parts(chances, part) for metric, part in OF_PROBABILITIES.items()}
+
+
+def _parts(scores: tuple[ChoiceScores, ChoiceScores], part: str) -> tuple[Estimate, Estimate]:
+    return getattr(scores[0], part), getattr(scores[1], part)
+
+
+def _by_probability(answers: PairAnswers, *, failures: bool) -> ChoiceScores:
+    first, tie = answers.outcome(failures=failures)
+    return choice_scores(*answers.columns(), probability=first, tie=tie, confidence=answers.confidence)
 
 
 def _score(
@@ -274,15 +274,13 @@ def chance_of_choices(metric: str, value: Floats) -> ChanceLevel:
     tie = float(np.mean(value == 0.5))
     side_share = (1.0 - tie) / 2
     parts = [share for share in (side_share, side_share, tie) if share > 0]
-    match metric:
-        case "choice_brier":
-            level = float(np.mean((value - 0.5) ** 2))
-        case "outcome_accuracy":
-            level = max(float(np.mean(value == choice)) for choice in (0.0, 0.5, 1.0))
-        case "outcome_log_loss":
-            level = -sum(share * math.log(share) for share in parts)
-        case _:
-            level = (1.0 - sum(share**2 for share in parts)) / 2
+    levels: dict[str, Callable[[], float]] = {
+        "choice_brier": lambda: float(np.mean((value - 0.5) ** 2)),
+        "outcome_accuracy": lambda: max(float(np.mean(value == choice)) for choice in (0.0, 0.5, 1.0)),
+        "outcome_log_loss": lambda: -sum(share * math.log(share) for share in parts),
+        "outcome_brier": lambda: (1.0 - sum(share**2 for share in parts)) / 2,
+    }
+    level = levels[metric]()
     return ChanceLevel(level, info.chance_rule)
 
 
@@ -298,8 +296,8 @@ def _calibrated(answers: PairAnswers, why_missing: str | None) -> ChoiceCalibrat
         return NoCalibration(why_missing=why_missing)
     first, tie = answers.outcome(failures=False)
     rater, left, right, value = answers.columns()
-    options: dict[str, Any] = {"tie": tie, "confidence": answers.confidence, "seed": answers.seed}
-    return choice_calibration(rater, left, right, value, first, **options)
+    confidence, seed = answers.confidence, answers.seed
+    return choice_calibration(rater, left, right, value, first, tie=tie, confidence=confidence, seed=seed)
 
 
 def _bias(sheet: PredictionSheet, confidence: float) -> PositionBias | None:

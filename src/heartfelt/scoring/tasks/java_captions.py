@@ -92,13 +92,12 @@ def _java() -> str:
 def _jar(name: str, folder: Path | None) -> Path:
     """The program's file in the first of the places that has it."""
     spec = find_spec("pycocoevalcap")
-    folders = [folder, Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None]
-    folders += [Path(location) for location in (spec.submodule_search_locations or ())] if spec else []
+    named = [os.environ.get(VARIABLE), *((spec.submodule_search_locations if spec else None) or ())]
+    folders = [folder, *(Path(location) for location in named if location)]
     for parent in folders:
-        if parent is not None and parent.is_dir():
-            paths = sorted(path for path in parent.rglob(name) if path.is_file())
-            if paths:
-                return paths[0].resolve()
+        paths = sorted(path for path in parent.rglob(name) if path.is_file()) if parent is not None else []
+        if paths:
+            return paths[0].resolve()
     raise MissingPartError(
         f"{name} is not here.", f"pip install pycocoevalcap, or set {VARIABLE} to a folder that has it."
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -22,7 +22,7 @@ import polars as pl
 from heartfelt.labels.strengths import Of
 from heartfelt.predictors.answers.sets import FIRST, SECOND, SEPARATOR, set_name
 from heartfelt.scoring.scores import ScoringTask
-from heartfelt.scoring.sheet import NOT_GIVEN, NOTHING_TO_SCORE, PredictionSheet, sheet_of
+from heartfelt.scoring.sheet import NOT_GIVEN, NOTHING_TO_SCORE, PredictionSheet, numbers_by_name, sheet_of
 from heartfelt.scoring.truth import Truth
 from heartfelt.study.answer import Scale
 from heartfelt.study.set_scale import TIE, Ranking
@@ -32,9 +32,10 @@ MEAN_OF_SYSTEM = "the mean over the system's stimuli"
 BY_DIFFERENCE = "by the difference of two predictions"
 NO_ORDER = "the order of presentation was not recorded"
 _PLACES = {FIRST: 1.0, SECOND: -1.0}
+_OF_SETS = ("stimulus", "members", "shares", "answer", "orders", "note", "problem", "ok", "against")
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PredictedPair:
     """What is predicted of a pair: ``lean`` is above 0 where ``one``, whose name comes first, is to be chosen.
 
@@ -52,6 +53,13 @@ class PredictedPair:
     """The share for ``one`` that it is scored against, where that is not the share of all raters."""
 
 
+_VERDICTS = {
+    **dict.fromkeys(("lean", "chance", "tie", "place", "against"), pl.Float64()),
+    **dict.fromkeys(("note", "problem"), pl.String()),
+    "orders": pl.List(pl.Float64),
+}
+
+
 def pair_sheet(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, model: str) -> PredictionSheet:
     """A model's predictions of the pairs of a task, next to the share of people who chose each stimulus."""
     question = task.questions[0]
@@ -66,59 +74,48 @@ def pair_sheet(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, model
     ]
     if not truth.pairs.of(question)["ordered"].all():
         verdicts = [PredictedPair(problem=NO_ORDER) if verdict.place else verdict for verdict in verdicts]
-    columns: dict[str, list[float | None]] = {
-        "code": [verdict.lean if not verdict.place else None for verdict in verdicts],
-        "chance": [verdict.chance for verdict in verdicts],
-        "tie": [verdict.tie for verdict in verdicts],
-        "place": [verdict.place for verdict in verdicts],
-        "against": [verdict.against for verdict in verdicts],
-    }
-    rows = items.rename({name: f"own_{name}" for name in ("answer",) if name in items.columns}).with_columns(
+    table = pl.DataFrame([asdict(verdict) for verdict in verdicts], schema=_VERDICTS).with_columns(
+        pl.col(pl.Float64).fill_nan(None)
+    )
+    rows = items.rename({"answer": "own_answer"} if "answer" in items.columns else {}).with_columns(
         pl.col("label").alias("truth"),
-        *(pl.Series(name, values, dtype=pl.Float64).fill_nan(None) for name, values in columns.items()),
-        pl.Series("orders", [verdict.orders for verdict in verdicts], dtype=pl.List(pl.Float64)),
-        pl.Series("note", [verdict.note for verdict in verdicts], dtype=pl.String),
-        pl.Series("problem", [verdict.problem for verdict in verdicts], dtype=pl.String),
-        pl.Series("ok", [verdict.problem is None for verdict in verdicts], dtype=pl.Boolean),
+        table.select(pl.when(pl.col("place") == 0).then("lean").alias("code")).to_series(),
+        *table.drop("lean").get_columns(),
+        table["problem"].is_null().alias("ok"),
         pl.lit(None, pl.Float64).alias("score"),
-        pl.lit(None, pl.String).alias("answer"),
-        pl.lit(None, pl.String).alias("shares"),
+        *(pl.lit(None, pl.String).alias(name) for name in ("answer", "shares")),
     )
     return PredictionSheet(model=model, task=task, scale=scale, rows=rows, unlabelled=0)
 
 
 def _of_sets(predictions: pl.DataFrame, scale: Scale) -> Iterator[tuple[str, PredictedPair]]:
     """The verdicts on pairs that follow from predictions about sets; a pair in several sets has the mean of them."""
-    if "members" not in predictions.columns:
-        predictions = predictions.with_columns(pl.lit(None, pl.String).alias("members"))
-    if "orders" not in predictions.columns:
-        predictions = predictions.with_columns(pl.lit(None, pl.String).alias("orders"))
+    lacking = {"members", "orders"} - set(predictions.columns)
+    predictions = predictions.with_columns(pl.lit(None, pl.String).alias(name) for name in sorted(lacking))
     together = pl.col("members").is_not_null() | pl.col("shares").is_not_null() | pl.col("answer").is_in(list(_PLACES))
-    failed = ~pl.col("ok")
     by_pair: dict[str, list[PredictedPair]] = {}
-    columns = ("stimulus", "members", "shares", "answer", "orders", "note", "problem", "ok", "against")
-    for name, members, shares, answer, orders, note, problem, ok, against in (
-        predictions.filter(together | failed).select(columns).iter_rows()
-    ):
-        if not ok or answer in _PLACES:
-            # A set is named by its stimuli: why it failed is why each of its pairs did, and so for a place.
-            for two in combinations(name.split(SEPARATOR), 2):
-                verdict = (
-                    PredictedPair(lean=0.0, place=_PLACES[answer], note=note)
-                    if ok
-                    else PredictedPair(problem=problem or NOT_GIVEN)
-                )
-                by_pair.setdefault(set_name(two), []).append(verdict)
-            continue
-        values, chances = _object(members), _object(shares)
-        for left, right in combinations(sorted((values or chances).keys() - {TIE}), 2):
-            verdict = _verdict(values, chances, (left, right), scale)
-            verdict.note, verdict.orders = note, _orders(orders)
-            verdict.against = math.nan if against is None else against
-            by_pair.setdefault(set_name((left, right)), []).append(verdict)
+    for row in predictions.filter(together | ~pl.col("ok")).select(_OF_SETS).iter_rows(named=True):
+        for pair, verdict in _of_set(row, scale):
+            by_pair.setdefault(set_name(pair), []).append(verdict)
     for name, verdicts in by_pair.items():
-        usable = [usable_verdict for usable_verdict in verdicts if usable_verdict.problem is None] or verdicts[:1]
-        yield name, usable[0] if len(usable) == 1 or usable[0].place else _mean(usable)
+        yield name, _joined(verdicts)
+
+
+def _of_set(row: Mapping[str, Any], scale: Scale) -> Iterator[tuple[tuple[str, str], PredictedPair]]:
+    """What one prediction about a set says of every pair in it."""
+    # A set is named by its stimuli: why it failed is why each of its pairs did, and so for a place.
+    pairs = combinations(row["stimulus"].split(SEPARATOR), 2)
+    if not row["ok"]:
+        yield from ((pair, PredictedPair(problem=row["problem"] or NOT_GIVEN)) for pair in pairs)
+    elif row["answer"] in _PLACES:
+        place = PredictedPair(lean=0.0, place=_PLACES[row["answer"]], note=row["note"])
+        yield from ((pair, place) for pair in pairs)
+    else:
+        values, chances = numbers_by_name(row["members"]), numbers_by_name(row["shares"])
+        against = math.nan if row["against"] is None else row["against"]
+        for pair in combinations(sorted((values or chances).keys() - {TIE}), 2):
+            verdict = _verdict(values, chances, pair, scale)
+            yield pair, replace(verdict, note=row["note"], orders=_orders(row["orders"]), against=against)
 
 
 def _verdict(
@@ -136,6 +133,12 @@ def _verdict(
     return PredictedPair(lean=a - b, chance=a, tie=tie if tie > 1e-9 or TIE in chances else math.nan)
 
 
+def _joined(verdicts: list[PredictedPair]) -> PredictedPair:
+    """What several sets say of a pair: the only usable verdict, a place, or the mean."""
+    usable = [verdict for verdict in verdicts if verdict.problem is None] or verdicts[:1]
+    return usable[0] if len(usable) == 1 or usable[0].place else _mean(usable)
+
+
 def _mean(verdicts: list[PredictedPair]) -> PredictedPair:
     lean, chance, tie = (
         float(np.mean([getattr(verdict, name) for verdict in verdicts])) for name in ("lean", "chance", "tie")
@@ -150,13 +153,6 @@ def _orders(text: str | None) -> tuple[float, float] | None:
     except (TypeError, ValueError):
         return None
     return float(first), float(second)
-
-
-def _object(text: str | None) -> dict[str, float]:
-    try:
-        return {str(name): float(value) for name, value in json.loads(text or "{}").items()}
-    except (AttributeError, TypeError, ValueError):
-        return {}
 
 
 def _of_stimuli(predictions: pl.DataFrame) -> dict[str, tuple[float | None, str | None, str | None]]:

@@ -45,15 +45,12 @@ def texts(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
             full = compute(predicted, references)
             blind = compute([predicted[row] for row in dealt.tolist()], references)
         by_item[name] = full
-        why_none = why_no_bert if compute is None else None if rows else "no text was given"
-        if name == "cider" and len(rows) == 1:
-            why_none = "a single item: nothing tells its words from others"
+        why_none = why_no_bert if compute is None else _why_none(name, len(rows))
         chance = ChanceLevel(float(blind.mean()), "its own texts assigned to other items", blind)
-        scores.append(
-            measure.score(sheet, mean_of(name, values, full, why_none, chance if len(predicted) > 1 else None))
-        )
+        pairing = mean_of(name, values, full, why_none, chance if len(predicted) > 1 else None)
+        scores.append(measure.score(sheet, pairing))
     scores += [_bleu(sheet, measure, order, answered, (predicted, references)) for order in (1, 4)]
-    people = lexical([text for texts_ in references for text in texts_])
+    people = lexical([text for item_references in references for text in item_references])
     return Marked(
         scores=scores,
         details=TextDetails(lexical(answered[0]), people),
@@ -61,6 +58,12 @@ def texts(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
         fallback=by_item["cider"],
         sliced={},
     )
+
+
+def _why_none(metric: str, answered: int) -> str | None:
+    if not answered:
+        return "no text was given"
+    return "a single item: nothing tells its words from others" if metric == "cider" and answered == 1 else None
 
 
 def _bert_score() -> tuple[Callable[..., Floats] | None, str]:

@@ -15,13 +15,13 @@ import numpy as np
 import polars as pl
 
 from heartfelt.labels.courses import aligned
+from heartfelt.scoring.ceilings import mean_ceiling
 from heartfelt.scoring.details import TraceDetails
 from heartfelt.scoring.measure import NO_SYSTEMS, Marked, MetricMeasurer, from_chance, of_ceiling
 from heartfelt.scoring.metrics import chance_of
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.scores import ModelScore, ScoringTask
 from heartfelt.scoring.sheet import NOT_GIVEN, Flags, PredictionSheet
-from heartfelt.scoring.tasks.pair_ceilings import mean_ceiling
 from heartfelt.scoring.truth import ITEM, Truth
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.no_association import too_few_ways
@@ -33,7 +33,7 @@ from heartfelt.stats.trace_scores import (
     no_concordance,
 )
 from heartfelt.stats.traces import Traces
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.triples import Floats, Ints
 
 METRIC = "trace_ccc"
 WITHOUT = "without lag"
@@ -60,21 +60,17 @@ def trace_sheet(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, mode
     varies = pl.col("_samples").list.max() > pl.col("_samples").list.min()
     flat = rows.filter(~varies).height
     rows = rows.filter(varies)
-    samples_or_problems = [_read(*row) for row in rows.select(*_READ).iter_rows()]
+    read = [_read(*row) for row in rows.select(*_READ).iter_rows()]
+    predicted = [None if isinstance(trace, str) else trace.tolist() for trace in read]
+    problems = [trace if isinstance(trace, str) else None for trace in read]
     rows = rows.with_columns(
         pl.lit(1.0).alias("truth"),
-        pl.Series(
-            "_predicted",
-            [None if isinstance(trace, str) else trace.tolist() for trace in samples_or_problems],
-            dtype=pl.List(pl.Float64),
-        ),
-        pl.Series(
-            "problem", [trace if isinstance(trace, str) else None for trace in samples_or_problems], dtype=pl.String
-        ),
-        pl.Series("ok", [not isinstance(trace, str) for trace in samples_or_problems], dtype=pl.Boolean),
-        pl.Series("code", [None if isinstance(trace, str) else 1.0 for trace in samples_or_problems], dtype=pl.Float64),
+        pl.Series("_predicted", predicted, dtype=pl.List(pl.Float64)),
+        pl.Series("problem", problems, dtype=pl.String),
         *(pl.lit(None, pl.Float64).alias(name) for name in ("score", "against")),
         *(pl.lit(None, pl.String).alias(name) for name in ("answer", "shares")),
+    ).with_columns(
+        pl.col("problem").is_null().alias("ok"), pl.when(pl.col("problem").is_null()).then(1.0).alias("code")
     )
     return PredictionSheet(
         model=model,
@@ -181,6 +177,17 @@ def _of_raters(single: Traces | None, size: int) -> tuple[Sequence[Any], Floats 
     return single.raters, single.values
 
 
+def _against_chance(
+    courses: Sequence[PredictedCourse], group: Ints | None, lag: float | None, options: ScoreOptions
+) -> Estimate:
+    """The p-value of predictions that say nothing of the courses; missing where courses, or groups, are too few."""
+    p = no_concordance(courses, group=group, lagged=lag is not None, seed=options.seed)
+    count = len(courses) if group is None else np.unique(group).size
+    unit = "course" if group is None else "system"
+    too_few = too_few_ways(count, 2 ** min(count, 60), options.confidence, unit)
+    return Estimate.missing(too_few, p.method) if too_few else p
+
+
 def _score(
     sheet: PredictionSheet,
     courses: Sequence[PredictedCourse],
@@ -195,18 +202,12 @@ def _score(
     if len(answered) < len(courses):
         of_answered = mean_concordance(answered, lag or 0.0, confidence=options.confidence)[0]
     chance = chance_of(METRIC, np.zeros(1)).estimate(METRIC)
-    turn: dict[str, Any] = {"lagged": lag is not None, "seed": options.seed}
-    p = no_concordance(courses, **turn)
-    too_few = too_few_ways(len(courses), 2 ** min(len(courses), 60), options.confidence, "course")
-    if too_few:
-        p = Estimate.missing(too_few, p.method)
+    p = _against_chance(courses, None, lag, options)
     has_system = sheet.system >= 0
-    systems = np.unique(sheet.system[has_system]).size
-    why_none = too_few_ways(systems, 2 ** min(systems, 60), options.confidence) if systems else NO_SYSTEMS
-    over_p = Estimate.missing(why_none or "", p.method)
-    if why_none is None:
+    over_p = Estimate.missing(NO_SYSTEMS, p.method)
+    if has_system.any():
         named = [course for course, system in zip(courses, has_system.tolist(), strict=True) if system]
-        over_p = no_concordance(named, group=sheet.system[has_system], **turn)
+        over_p = _against_chance(named, sheet.system[has_system], lag, options)
     beyond = from_chance(full, 0.0, 1, METRIC)
     return ModelScore(
         model=sheet.model,

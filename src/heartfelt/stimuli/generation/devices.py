@@ -7,6 +7,7 @@ stimulus that takes its process with it again has that as its problem.
 from __future__ import annotations
 
 import multiprocessing
+import re
 import signal
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,8 +29,7 @@ def parse_devices(text: str) -> tuple[str, ...]:
     """``auto``, or devices with commas such as ``cuda:0,cuda:1``; ``cpu,cpu`` is two processes on the CPU."""
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     for name in names:
-        kind, _, number = name.partition(":")
-        if name != "auto" and (kind not in {"cpu", "cuda", "mps", "xpu"} or not (number or "0").isdigit()):
+        if not re.fullmatch(r"auto|(cpu|cuda|mps|xpu)(:\d*)?", name):
             raise InputError(f"'{name}' is not a device.", "Give auto, cpu, cuda, or several such as cuda:0,cuda:1.")
     if not names or (len(names) > 1 and "auto" in names):
         raise InputError(f"'{text}' names no devices.", "Give auto, or devices such as cuda:0,cuda:1.")

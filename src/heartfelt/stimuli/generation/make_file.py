@@ -30,6 +30,7 @@ from heartfelt.streams import derived_seed
 from heartfelt.study import Study, load_study
 from heartfelt.study.load import STUDY_FILE, explained
 from heartfelt.study.model import Id, Part, fill
+from heartfelt.study.study import Intent
 from heartfelt.study.yaml_lines import Document, read_yaml
 
 MAKE_FILE = "make.yaml"
@@ -159,24 +160,15 @@ def load_make(folder: Path | str) -> MakePlan:
     _check_systems(make_file, study, document, path)
     settings = {name: _settings(name, make_file, document, path, home) for name in make_file.systems}
     prompts = list(_prompts(make_file, settings, study, path))
-    doubled = [name for name, count in Counter(prompt.stimulus for prompt in prompts).items() if count > 1]
-    if doubled:
-        raise InputError(
-            f"{path}: two stimuli would be called '{doubled[0]}'.",
-            "Rename a system, an intent or a text, so that every id is different.",
-        )
-    stems = _stems(prompts)
+    _check_ids(prompts, path)
+    stimuli = [PlannedStimulus(prompt, stem) for prompt, stem in zip(prompts, _stems(prompts), strict=True)]
     systems = tuple(
         PlannedSystem(
             name=name,
             kind=kind,
             settings=system_settings,
             attempts=(system_settings.attempts or make_file.attempts) if kind.retries else 1,
-            stimuli=tuple(
-                PlannedStimulus(prompt, stem)
-                for prompt, stem in zip(prompts, stems, strict=True)
-                if prompt.system == name
-            ),
+            stimuli=tuple(stimulus for stimulus in stimuli if stimulus.prompt.system == name),
         )
         for name, (kind, system_settings) in settings.items()
     )
@@ -190,6 +182,15 @@ def load_make(folder: Path | str) -> MakePlan:
         systems=systems,
         notes=notes if unmade else (),
     )
+
+
+def _check_ids(prompts: Sequence[StimulusPrompt], path: Path) -> None:
+    doubled = [name for name, count in Counter(prompt.stimulus for prompt in prompts).items() if count > 1]
+    if doubled:
+        raise InputError(
+            f"{path}: two stimuli would be called '{doubled[0]}'.",
+            "Rename a system, an intent or a text, so that every id is different.",
+        )
 
 
 def _check_systems(make_file: MakeFile, study: Study, document: Document, path: Path) -> None:
@@ -213,7 +214,7 @@ def _settings(
             f"{where}: this key is missing: 'generator'.",
             f"Add one. Known generators: {', '.join(GENERATORS.names())}.",
         )
-    if entry["generator"] not in GENERATORS:
+    if entry["generator"] not in GENERATORS and not GENERATORS.explains(str(entry["generator"])):
         raise StudyError(
             f"{where}: no generator is called '{entry['generator']}'.",
             suggestion(str(entry["generator"]), GENERATORS, "Known generators"),
@@ -243,38 +244,39 @@ def _prompts(
         yield from _listed_prompts(inside(path.parent, make_file.prompts, f"{path}, prompts"), systems, study)
         return
     for name, (_, settings) in systems.items():
-        texts = _texts(name, settings, make_file, study)
-        for identifier, text in texts:
+        for identifier, text in _texts(name, settings, make_file, study):
             if "{intent}" in text and not study.intents:
                 raise InputError(
                     f"{path}: the text '{text}' of {name} mentions {{intent}}, but study.yaml has no intents.",
                     "Add intents to study.yaml, or write a text without {intent}.",
                 )
-            intents = study.intents if "{intent}" in text else [None]
-            for intent in intents:
-                parts = [name, *([intent.id] if intent else []), *([identifier] if identifier else [])]
-                for number in range(1, make_file.per_cell + 1):
-                    numbered = [*parts, str(number)] if intent or make_file.per_cell > 1 else parts
-                    yield StimulusPrompt(
-                        stimulus="_".join(numbered), system=name, intent=intent.id if intent else "",
-                        text=fill(text, {"intent": intent.id}) if intent else text,
-                        coordinates=dict(intent.reference) if intent else {}, prompt=identifier, index=number,
-                    )  # fmt: skip
+            for intent in study.intents if "{intent}" in text else [None]:
+                yield from _of_cell(name, intent, identifier, text, make_file.per_cell)
+
+
+def _of_cell(system: str, intent: Intent | None, identifier: str, text: str, count: int) -> Iterator[StimulusPrompt]:
+    """The prompts of one text for one intent, or of a text without one."""
+    parts = [system, *([intent.id] if intent else []), *([identifier] if identifier else [])]
+    for number in range(1, count + 1):
+        numbered = [*parts, str(number)] if intent or count > 1 else parts
+        yield StimulusPrompt(
+            stimulus="_".join(numbered), system=system, intent=intent.id if intent else "",
+            text=fill(text, {"intent": intent.id}) if intent else text,
+            coordinates=dict(intent.reference) if intent else {}, prompt=identifier, index=number,
+        )  # fmt: skip
 
 
 def _texts(name: str, settings: GeneratorSettings, make_file: MakeFile, study: Study) -> list[tuple[str, str]]:
     """The texts of a system with their ids; a single text with intents has none."""
-    templates = settings.templates or ([settings.template] if settings.template is not None else None)
-    templates = templates or make_file.templates or ([make_file.template] if make_file.template is not None else None)
-    if templates is not None:
+    templates = _templates(settings) or _templates(make_file)
+    if templates:
         bare = [text for text in templates if "{intent}" not in text]
         if bare and study.intents:
             raise InputError(
                 f"The template '{bare[0]}' of {name} does not mention the intent.", "Write {intent} where it belongs."
             )
-        return [("", templates[0])] if len(templates) == 1 and study.intents else [
-            (str(number), text) for number, text in enumerate(templates, 1)
-        ]  # fmt: skip
+        is_single = len(templates) == 1 and bool(study.intents)
+        return [("" if is_single else str(number), text) for number, text in enumerate(templates, 1)]
     prompts = [prompt for prompt in study.prompts if not prompt.systems or name in prompt.systems]
     if prompts:
         several = len(prompts) > 1 or "{intent}" not in prompts[0].text
@@ -285,6 +287,10 @@ def _texts(name: str, settings: GeneratorSettings, make_file: MakeFile, study: S
             "Give make.yaml 'prompts: prompts.csv' or 'templates', or add intents to study.yaml.",
         )
     return [("", "{intent}")]
+
+
+def _templates(source: GeneratorSettings | MakeFile) -> list[str]:
+    return source.templates or ([] if source.template is None else [source.template])
 
 
 def _listed_prompts(

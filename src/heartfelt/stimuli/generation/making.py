@@ -29,7 +29,6 @@ from heartfelt.stimuli.generation.licences import require_accepted
 from heartfelt.stimuli.generation.make_file import MakePlan, load_make
 from heartfelt.stimuli.generation.manifest import write_manifest
 from heartfelt.stimuli.generation.result import MakeOptions, Making, SystemResult
-from heartfelt.stimuli.generation.results import Expectation
 from heartfelt.stimuli.generation.state import (
     RECORD_FILE,
     SCRATCH,
@@ -45,6 +44,7 @@ from heartfelt.stimuli.generation.state import (
 from heartfelt.stimuli.generation.system_run import SystemRun, survey_words, waiting_words
 from heartfelt.stimuli.generation.work import AttemptOutcome, GenerateWork, StimulusRequest
 from heartfelt.stimuli.generators.generator import GeneratorFacts
+from heartfelt.stimuli.generators.results import Expectation
 from heartfelt.wording import money
 
 FAILED_FOLDER = "make-failed"

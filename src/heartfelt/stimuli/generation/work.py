@@ -21,7 +21,6 @@ from heartfelt.extras import missing_extra
 from heartfelt.failures import report_bug
 from heartfelt.predictors.execution.work import GRACE, error_line, shortened
 from heartfelt.predictors.weights.devices import checked_device
-from heartfelt.stimuli.generation.results import Examined, Expectation, encoded, examine
 from heartfelt.stimuli.generators.generator import (
     BatchGenerator,
     CannotGenerate,
@@ -33,6 +32,7 @@ from heartfelt.stimuli.generators.generator import (
     NoStimulus,
     NotReached,
 )
+from heartfelt.stimuli.generators.results import Examined, Expectation, encoded, examine
 from heartfelt.stimuli.prompts.prompt import GeneratedMedium, Generator, StimulusPrompt
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -214,16 +214,19 @@ class GenerateWork:
         licence = self.kind.licence(self.settings)
         if licence is not None and not facts.licence:
             facts = replace(facts, licence=licence.name, licence_url=licence.url)
-        stated = str(getattr(self.settings, "licence", None) or "")
-        if stated and not facts.licence:
-            address = str(getattr(self.settings, "licence_url", None) or "")
-            facts = replace(facts, licence=stated, licence_url=address)
-        model = facts.model or str(getattr(self.settings, "model", None) or "")
-        revision = facts.revision or str(getattr(self.settings, "revision", None) or "")
+        if self._stated("licence") and not facts.licence:
+            facts = replace(facts, licence=self._stated("licence"), licence_url=self._stated("licence_url"))
         needs = self.kind.where in {"device", "cpu"} and not facts.hardware
         return replace(
-            facts, model=model, revision=revision, hardware=f"CPU ({platform.machine()})" if needs else facts.hardware
+            facts,
+            model=facts.model or self._stated("model"),
+            revision=facts.revision or self._stated("revision"),
+            hardware=f"CPU ({platform.machine()})" if needs else facts.hardware,
         )
+
+    def _stated(self, name: str) -> str:
+        """What ``make.yaml`` states; empty where it says nothing."""
+        return str(getattr(self.settings, name, None) or "")
 
 
 def _lost_requests(generator: Generator) -> int:

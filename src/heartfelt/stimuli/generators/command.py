@@ -22,8 +22,6 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from heartfelt.errors import InputError
 from heartfelt.predictors.execution.work import shortened
-from heartfelt.stimuli.generation.provenance import ClipProvenance, StatedProvenance, missing_words
-from heartfelt.stimuli.generation.results import LARGEST, FileMedia, media_kind, suffix_of
 from heartfelt.stimuli.generators.generator import (
     CannotGenerate,
     GeneratorKind,
@@ -31,6 +29,8 @@ from heartfelt.stimuli.generators.generator import (
     SourceSurvey,
     register,
 )
+from heartfelt.stimuli.generators.provenance import ClipProvenance, StatedProvenance, missing_words
+from heartfelt.stimuli.generators.results import LARGEST, FileMedia, media_kind, suffix_of
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 
 _NAMES = ("prompt", "system", "intent", "stimulus", "index", "seed", "seconds", "size", "file")

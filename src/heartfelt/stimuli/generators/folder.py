@@ -3,7 +3,7 @@
 ``pattern: "{intent}_{index}.mp3"`` says how the files are called. ``{system}``, ``{intent}``, ``{prompt}`` and ``{index}`` stand
 for the stimulus's own values, ``*`` for anything within a name. Upper and lower case, spaces and underscores, Unicode forms and
 leading zeros of the index do not matter. Files are copied as they are; the folder is never changed. What ``make.yaml`` and the
-table ``clips.csv`` in the folder say about the files is their provenance (:mod:`heartfelt.stimuli.generation.provenance`).
+table ``clips.csv`` in the folder say about the files is their provenance (:mod:`heartfelt.stimuli.generators.provenance`).
 """
 
 from __future__ import annotations
@@ -19,16 +19,6 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from heartfelt.errors import InputError
 from heartfelt.media.audio import content_hash
-from heartfelt.stimuli.generation.provenance import (
-    CLIPS_TABLE,
-    ClipProvenance,
-    StatedProvenance,
-    checked_day,
-    missing_words,
-    read_clips_table,
-    unused_rows,
-)
-from heartfelt.stimuli.generation.results import LARGEST, FileMedia, media_kind, suffix_of
 from heartfelt.stimuli.generators.generator import (
     CannotGenerate,
     GeneratorKind,
@@ -37,6 +27,16 @@ from heartfelt.stimuli.generators.generator import (
     SourceSurvey,
     register,
 )
+from heartfelt.stimuli.generators.provenance import (
+    CLIPS_TABLE,
+    ClipProvenance,
+    StatedProvenance,
+    checked_day,
+    missing_words,
+    read_clips_table,
+    unused_rows,
+)
+from heartfelt.stimuli.generators.results import LARGEST, FileMedia, media_kind, suffix_of
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 
 _NAMES = ("system", "intent", "prompt", "index")

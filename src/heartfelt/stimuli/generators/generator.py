@@ -196,7 +196,12 @@ GENERATORS: Registry[GeneratorKind[GeneratorSettings]] = Registry(
         "audioldm2": "heartfelt.stimuli.generators.pipelines",
         "stable-audio": "heartfelt.stimuli.generators.pipelines",
         "text-to-image": "heartfelt.stimuli.generators.text_to_image",
-        "mustango": "heartfelt.stimuli.generators.mustango",
+    },
+    refused={
+        "mustango": (
+            "The generator 'mustango' is a package of its own, and it is not installed.",
+            "Install it from a clone of heartfelt: pip install plugins/heartfelt-mustango",
+        )
     },
 )
 

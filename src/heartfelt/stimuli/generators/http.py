@@ -27,7 +27,6 @@ from heartfelt.errors import InputError
 from heartfelt.predictors.execution.work import Retry, shortened
 from heartfelt.predictors.hosted.http import Connections, Response, UnusableAnswer, secret
 from heartfelt.predictors.predictor import TransientError
-from heartfelt.stimuli.generation.results import FileMedia, media_kind, suffix_of
 from heartfelt.stimuli.generators.generator import (
     CannotGenerate,
     GenerationRefused,
@@ -38,6 +37,7 @@ from heartfelt.stimuli.generators.generator import (
     register,
 )
 from heartfelt.stimuli.generators.http_settings import PART, VARIABLE, HttpSettings, JobSettings
+from heartfelt.stimuli.generators.results import FileMedia, media_kind, suffix_of
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 
 _STOP = {301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 501}

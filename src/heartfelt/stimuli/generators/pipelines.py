@@ -85,7 +85,7 @@ class PipelineGenerator(ModelGenerator):
         del pipeline_class
         return "float16"
 
-    def _components(self, path: str) -> dict[str, Any]:
+    def _components(self, path: str) -> dict[str, object]:
         """Parts that must not be loaded as the folder says."""
         del path
         return {}
@@ -95,7 +95,7 @@ class PipelineGenerator(ModelGenerator):
 
     def _shared(
         self, sampling: DiffusionSampling, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         arguments = {
             "num_inference_steps": sampling.steps,
             "guidance_scale": sampling.guidance_scale,
@@ -151,7 +151,7 @@ class AudioLdm2(PipelineGenerator):
     def _class_of(self, name: str) -> Any:
         return library("diffusers").AudioLDM2Pipeline if name == "AudioLDM2Pipeline" else None
 
-    def _components(self, path: str) -> dict[str, Any]:
+    def _components(self, path: str) -> dict[str, object]:
         # The published folders name the class GPT2Model, which no longer has what Diffusers calls while it generates. The class
         # with a head does, and its hidden states, which are all that is used, are the same.
         part = self.weights.described("model_index.json").get("language_model") or ["", ""]
@@ -203,7 +203,7 @@ class StableAudio(PipelineGenerator):
     def _class_of(self, name: str) -> Any:
         return library("diffusers").StableAudioPipeline if name == "StableAudioPipeline" else None
 
-    def _components(self, path: str) -> dict[str, Any]:
+    def _components(self, path: str) -> dict[str, object]:
         del path
         return {"scheduler": None} if self._has_cosine() else {}
 

@@ -159,7 +159,7 @@ class TextToSpeech(ModelGenerator):
     def _speak_bark(self, text: str) -> Any:
         sampling = self.given.settings
         tokens = self._reader(text, voice_preset=sampling.voice, return_tensors="pt").to(self.device)
-        options: dict[str, Any] = {"semantic_do_sample": True, "coarse_do_sample": True}
+        options: dict[str, object] = {"semantic_do_sample": True, "coarse_do_sample": True}
         if sampling.temperature is not None:
             options |= {"semantic_temperature": sampling.temperature, "coarse_temperature": sampling.temperature}
         return self._model.generate(**tokens, **options)[0]

@@ -30,7 +30,6 @@ from heartfelt.files import sha256_of
 from heartfelt.media.audio import Audio
 from heartfelt.predictors.weights import hub_folder
 from heartfelt.predictors.weights.network import hub_access
-from heartfelt.stimuli.generation.known_licences import licence_of
 from heartfelt.stimuli.generators.generator import (
     CannotGenerate,
     GeneratorFacts,
@@ -38,6 +37,7 @@ from heartfelt.stimuli.generators.generator import (
     GeneratorSettings,
     Licence,
 )
+from heartfelt.stimuli.generators.known_licences import licence_of
 from heartfelt.stimuli.prompts.prompt import GeneratedMedium, StimulusPrompt
 
 T = TypeVar("T")

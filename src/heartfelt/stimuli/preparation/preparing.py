@@ -32,9 +32,9 @@ from heartfelt.media.image import SUFFIXES, PictureFile, decode_image
 from heartfelt.media.pixels import measure_image
 from heartfelt.media.recordings import NO_LANDMARKS, Landmarks, landmarks, recording_groups
 from heartfelt.media.recordings import RATE as RECORDING_RATE
-from heartfelt.media.sound import decode, resample, to_one_channel
+from heartfelt.media.sound import Samples, decode, resample, to_one_channel
 from heartfelt.media.speech import speech_rate
-from heartfelt.progress import Progress
+from heartfelt.progress import Progress, no_progress
 from heartfelt.serialization import write_json
 from heartfelt.stats.triples import Ints
 from heartfelt.stimuli.options import PrepareOptions
@@ -106,47 +106,56 @@ def prepare(
     )
     manifest = inside(folder, study.stimuli.manifest, f"{folder / STUDY_FILE}, stimuli.manifest")
     root = inside(folder, study.stimuli.media, f"{folder / STUDY_FILE}, stimuli.media")
-    sheet = NamedTable.read(manifest)
-    sheet.need("stimulus", "path")
-    sheet = sheet.with_ids("stimulus")
-    sheet.unique("stimulus")
-    frame = sheet.frame
-    originals = frame["path"]
-    if "original" in frame.columns:
-        # A stimulus that was made again after preparation has no original yet.
-        originals = frame.select(pl.coalesce("original", "path")).to_series()
-    jobs = list(zip(frame["stimulus"].to_list(), originals.cast(pl.String).to_list(), strict=True))
-    suffix = chosen.format or (".webp" if study.media == "image" else ".opus")
-    suffixes = SUFFIXES if study.media == "image" else audio.AUDIO_SUFFIXES
+    frame = _manifest_of(manifest)
+    # A stimulus that was made again after preparation has no original yet.
+    sources = [name for name in ("original", "path") if name in frame.columns]
+    originals = frame.select(pl.coalesce(sources).cast(pl.String)).to_series().to_list()
+    names = frame["stimulus"].to_list()
+    is_image = study.media == "image"
+    suffix = chosen.format or (".webp" if is_image else ".opus")
+    suffixes = SUFFIXES if is_image else audio.AUDIO_SUFFIXES
     if suffix not in suffixes:
         raise UnknownNameError(f"No file can be written as '{suffix}'.", suggestion(suffix, suffixes, "Formats"))
-    step = _prepare_picture if study.media == "image" else _prepare_sound
-    targets = _targets([original for _, original in jobs], suffix)
     results: list[Result] = []
+    report = progress or no_progress
+    # Threads are enough: the libraries that decode and encode release the interpreter's lock.
     with ThreadPoolExecutor(workers or min(8, os.cpu_count() or 1)) as pool:
+        step = _prepare_picture if is_image else _prepare_sound
         attempt = partial(_attempt, step, _Settings(root, chosen, study.seed, vocals))
-        for result in pool.map(attempt, *zip(*jobs, strict=True), targets):
+        for result in pool.map(attempt, names, originals, _targets(originals, suffix)):
             results.append(result)
-            if progress is not None:
-                progress("preparing", len(results), len(jobs))
-    if study.media == "image":
+            report("preparing", len(results), len(names))
+    if is_image:
         done = _with_duplicates(results, _same_pictures(results), "nearly the same as")
     else:
         done = _with_duplicates(results, _same_sounds(results, root), "the same recording as")
         done = _with_rates(_with_lengths(done, chosen.seconds))
-    columns = frame.get_column("system").cast(pl.String).to_list() if "system" in frame.columns else []
-    systems = {name: system for (name, _), system in zip(jobs, columns, strict=False) if system is not None}
+    systems: dict[str, str] = {}
+    if "system" in frame.columns:
+        with_system = frame.select(pl.col("stimulus"), pl.col("system").cast(pl.String)).drop_nulls("system")
+        systems = dict(with_system.iter_rows())
     preparation = PreparationResult(
         study=study.name, options=chosen, stimuli=tuple(done), differences=_differences(done, systems), systems=systems
     )
-    table = _manifest(frame, done)
-    if manifest.suffix.lower() in PARQUET:
-        with whole_file(manifest) as file:
-            table.write_parquet(file)
-    else:
-        write_text(manifest, csv_text(table))
+    _write_table(manifest, _manifest(frame, done))
     write_json(folder / RECORD, preparation)
     return preparation
+
+
+def _manifest_of(path: Path) -> pl.DataFrame:
+    sheet = NamedTable.read(path)
+    sheet.need("stimulus", "path")
+    sheet = sheet.with_ids("stimulus")
+    sheet.unique("stimulus")
+    return sheet.frame
+
+
+def _write_table(path: Path, table: pl.DataFrame) -> None:
+    if path.suffix.lower() in PARQUET:
+        with whole_file(path) as file:
+            table.write_parquet(file)
+    else:
+        write_text(path, csv_text(table))
 
 
 def _targets(originals: Sequence[str | None], suffix: str) -> list[str]:
@@ -184,60 +193,79 @@ def _prepare_sound(job: _Job, settings: _Settings) -> Result:
     if first.silent:
         raise InputError(f"{job.original} is silent: nothing rises above -60 dB.", "Generate it again.")
     crop = cropped(clip, job.stimulus, job.original, options, settings.seed)
-    start, samples = crop.start, crop.samples
-    if options.channels == "mono":
-        samples = to_one_channel(samples)[:, None]
-    elif options.channels == "stereo" and samples.shape[1] == 1:
-        samples = np.repeat(samples, 2, axis=1)
     rate = options.rate or clip.rate
-    samples = resample(samples, clip.rate, rate)
-    # An end that was cut fades in or out; what is left to report are the clip's own.
-    length = clip.frames if options.seconds is None else round(options.seconds * clip.rate)
-    own_end = round(start * clip.rate) + length >= clip.frames
-    faded = {"begins abruptly": start > 0, "ends abruptly": not own_end} if options.fade else {}
-    # How much of the original is silent says nothing about a crop, which is not.
+    levelled = _levelled(resample(_in_channels(crop.samples, options.channels), clip.rate, rate), rate, options)
+    samples, peak = levelled.samples, levelled.true_peak
     notes = [
-        problem
-        for problem in first.problems
-        if not faded.get(problem) and not (options.seconds and problem.startswith("silent"))
+        *(problem for problem in first.problems if not _is_cut_off(problem, clip, crop.start, options)),
+        *filter(None, [crop.note, levelled.held_back]),
     ]
-    notes += [crop.note] if crop.note else []
-    if options.loudness is None:
-        before, gain, peak = audio.loudness(samples, rate), 0.0, audio.true_peak(samples, rate)
-    else:
-        levelled = audio.normalise_loudness(samples, rate, options.loudness, peak_db=options.peak)
-        samples, before, gain = levelled.samples, levelled.before, levelled.gain_db
-        peak = levelled.true_peak
-        notes += [levelled.held_back] if levelled.held_back else []
+    gain, before = levelled.gain_db, levelled.before
     if peak > 1.0:
         # Resampling and decoding may raise peaks above full scale, which no file can hold.
         gain -= 20.0 * float(np.log10(peak))
         samples, peak = samples / np.float32(peak), 1.0
         notes.append("lowered because its peaks passed full scale")
-    heard = (
-        settings.vocals(samples, rate) if settings.vocals is not None and options.content == "instrumental" else None
-    )
-    notes += [f"a voice is likely (score {heard.score:.2f})"] if heard is not None and heard.likely else []
-    spoken = speech_rate(samples, rate) if options.content == "speech" else None
-    notes += ["no syllable was found"] if options.content == "speech" and not (spoken and spoken.syllables) else []
     path = audio.write_audio(settings.root / job.target, samples, rate)
     prepared = PreparedStimulus(
         stimulus=job.stimulus,
         original=job.original,
-        crop_start=round(start, 6),
+        crop_start=round(crop.start, 6),
         seconds=samples.shape[0] / rate,
         gain_db=gain,
         loudness_before=before.value,
         loudness=None if before.value is None else before.value + gain,
         true_peak_db=20.0 * float(np.log10(peak)) if peak > 0 else None,
-        vocals=heard.score if heard is not None else None,
-        syllables=spoken.syllables if spoken is not None else None,
-        speech_rate=spoken.rate if spoken is not None else None,
-        articulation_rate=spoken.articulation if spoken is not None else None,
     )
+    prepared, notes_on_content = _heard(prepared, samples, rate, settings)
     # Of the whole original: crops of one recording need not overlap.
     original_landmarks = landmarks(resample(to_one_channel(clip.samples), clip.rate, RECORDING_RATE))
-    return _written(prepared, job, path, notes), original_landmarks
+    return _written(prepared, job, path, [*notes, *notes_on_content]), original_landmarks
+
+
+def _in_channels(samples: Samples, channels: str) -> Samples:
+    if channels == "mono":
+        return to_one_channel(samples)[:, None]
+    return np.repeat(samples, 2, axis=1) if channels == "stereo" and samples.shape[1] == 1 else samples
+
+
+def _levelled(samples: Samples, rate: int, options: PrepareOptions) -> audio.Levelled:
+    """The clip at the loudness that was asked for, or as it is."""
+    if options.loudness is not None:
+        return audio.normalise_loudness(samples, rate, options.loudness, peak_db=options.peak)
+    before, peak = audio.loudness(samples, rate), audio.true_peak(samples, rate)
+    return audio.Levelled(samples=samples, gain_db=0.0, before=before, true_peak=peak)
+
+
+def _is_cut_off(problem: str, clip: audio.Audio, start: float, options: PrepareOptions) -> bool:
+    """Whether a problem of the original is none of the crop."""
+    if problem.startswith("silent"):
+        # How much of the original is silent says nothing about a crop, which is not.
+        return bool(options.seconds)
+    # An end that was cut fades in or out; what is left to report are the clip's own.
+    length = clip.frames if options.seconds is None else round(options.seconds * clip.rate)
+    has_own_end = round(start * clip.rate) + length >= clip.frames
+    faded = {"begins abruptly": start > 0, "ends abruptly": not has_own_end}
+    return options.fade > 0 and faded.get(problem, False)
+
+
+def _heard(
+    prepared: PreparedStimulus, samples: Samples, rate: int, settings: _Settings
+) -> tuple[PreparedStimulus, list[str]]:
+    """The stimulus with what was heard of voices in instrumental clips, or of the rate of speech; and notes."""
+    if settings.options.content == "instrumental" and settings.vocals is not None:
+        voices = settings.vocals(samples, rate)
+        notes = [f"a voice is likely (score {voices.score:.2f})"] if voices.likely else []
+        return replace(prepared, vocals=voices.score), notes
+    if settings.options.content != "speech":
+        return prepared, []
+    spoken = speech_rate(samples, rate)
+    if spoken is None:
+        return prepared, ["no syllable was found"]
+    prepared = replace(
+        prepared, syllables=spoken.syllables, speech_rate=spoken.rate, articulation_rate=spoken.articulation
+    )
+    return prepared, [] if spoken.syllables else ["no syllable was found"]
 
 
 def _with_lengths(done: Sequence[PreparedStimulus], wanted: float | None) -> list[PreparedStimulus]:

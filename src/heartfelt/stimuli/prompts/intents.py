@@ -12,11 +12,14 @@ hand. Here ``clear`` takes the words furthest from both axes, ``spread`` the wor
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from importlib.resources import files
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import yaml
@@ -61,28 +64,9 @@ class _Columns:
 
 
 _OWN, _NRC = "own table", "NRC VAD"
-_LAYOUTS = (
-    _Columns(
-        layout="Warriner",
-        word=("Word",),
-        valence="V.Mean.Sum",
-        arousal="A.Mean.Sum",
-        valence_sd="V.SD.Sum",
-        arousal_sd="A.SD.Sum",
-    ),
-    _Columns(
-        layout="ANEW",
-        word=("Description", "Word", "word"),
-        valence="Valence Mean",
-        arousal="Arousal Mean",
-        valence_sd="Valence SD",
-        arousal_sd="Arousal SD",
-    ),
-    _Columns(
-        layout="ANEW", word=("Word", "word"), valence="ValMn", arousal="AroMn", valence_sd="ValSD", arousal_sd="AroSD"
-    ),
-    _Columns(layout=_OWN, word=("term", "Word", "word"), valence="valence", arousal="arousal"),
-    _Columns(layout=_OWN, word=("Word", "term", "word"), valence="Valence", arousal="Arousal"),
+_LAYOUTS = tuple(
+    _Columns(**row)
+    for row in tomllib.loads(files(__package__).joinpath("norms_layouts.toml").read_text("utf-8"))["layouts"]
 )
 
 
@@ -183,18 +167,9 @@ def choose_intents(
     unknown: tuple[str, ...] = ()
     if words is not None:
         wanted = list(dict.fromkeys(word.strip().lower() for word in words if word.strip()))
-        norm_words = set(table["word"])
-        unknown = tuple(word for word in wanted if word not in norm_words)
+        unknown = tuple(word for word in wanted if word not in set(table["word"]))
         table = table.filter(pl.col("word").is_in(wanted))
-    high_v, high_a = pl.col("valence") > MIDDLE, pl.col("arousal") > MIDDLE
-    quadrant = (
-        pl.when(high_v & high_a).then(pl.lit("hv_ha"))
-        .when(high_a).then(pl.lit("lv_ha"))
-        .when(high_v).then(pl.lit("hv_la"))
-        .otherwise(pl.lit("lv_la"))
-    )  # fmt: skip
-    away = pl.min_horizontal((pl.col("valence", "arousal") - MIDDLE).abs())
-    table = table.with_columns(quadrant.alias("quadrant"), away.alias("away"))
+    table = _in_quadrants(table)
     # Norms are printed with two decimals: a word at 6.00 stands on the margin, not inside it.
     clear = table.filter(pl.col("away") > margin - 1e-9 if margin else pl.col("away") > 0)
     counts = {name: int((clear["quadrant"] == name).sum()) for name in QUADRANTS}
@@ -208,23 +183,33 @@ def choose_intents(
         _chosen(clear.filter(pl.col("quadrant") == name), per_quadrant, options.by, options.seed, name)
         for name in QUADRANTS
     )
-    intents = tuple(
-        Intent(
-            id=row["word"],
-            group=row["quadrant"],
-            reference={axis: round(row[axis], 2) for axis in ("valence", "arousal")},
-            norms=norms.source.name if norms.source else None,
-        )
-        for row in chosen.iter_rows(named=True)
-    )
+    source = norms.source.name if norms.source else None
     return ChosenIntents(
-        intents=intents,
+        intents=tuple(_intent(row, source) for row in chosen.iter_rows(named=True)),
         table=chosen.drop("away"),
         candidates=counts,
         between=table.height - clear.height,
         unknown=unknown,
         notes=tuple(_notes(chosen, unknown)),
     )
+
+
+def _in_quadrants(table: pl.DataFrame) -> pl.DataFrame:
+    """The words with their quadrant, and how far ``away`` they are from the nearer axis."""
+    high_v, high_a = pl.col("valence") > MIDDLE, pl.col("arousal") > MIDDLE
+    quadrant = (
+        pl.when(high_v & high_a).then(pl.lit("hv_ha"))
+        .when(high_a).then(pl.lit("lv_ha"))
+        .when(high_v).then(pl.lit("hv_la"))
+        .otherwise(pl.lit("lv_la"))
+    )  # fmt: skip
+    away = pl.min_horizontal((pl.col("valence", "arousal") - MIDDLE).abs())
+    return table.with_columns(quadrant.alias("quadrant"), away.alias("away"))
+
+
+def _intent(row: Mapping[str, Any], source: str | None) -> Intent:
+    reference = {axis: round(row[axis], 2) for axis in ("valence", "arousal")}
+    return Intent(id=row["word"], group=row["quadrant"], reference=reference, norms=source)
 
 
 def intents_yaml(intents: Sequence[Intent]) -> str:

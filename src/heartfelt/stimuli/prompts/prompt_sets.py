@@ -8,10 +8,12 @@ are the same but for case and punctuation; *near-duplicates*: prompts that share
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -34,38 +36,9 @@ NEAR = 0.8
 _LONG = 25
 """Prompts of more words are long, of fewer than a third of it short: the strata that systems are balanced over."""
 ASPECTS: Mapping[str, tuple[str, ...]] = {
-    "emotion": (
-        "happy", "sad", "angry", "calm", "relaxed", "relaxing", "excited", "exciting", "energetic", "gloomy", "dark", "joyful",
-        "melancholic", "melancholy", "peaceful", "tense", "anxious", "scary", "romantic", "dreamy", "hopeful", "nostalgic",
-        "cheerful", "uplifting", "mellow", "emotional", "mood", "feeling", "tranquil", "dull", "playful", "aggressive",
-        "passionate", "soothing", "eerie", "triumphant", "mysterious",
-    ),
-    "genre": (
-        "pop", "classical", "rock", "jazz", "blues", "folk", "country", "electronic", "techno", "house", "ambient", "metal",
-        "punk", "reggae", "soul", "funk", "disco", "hip", "hop", "rap", "trap", "edm", "orchestral", "symphony", "opera",
-        "lofi", "indie", "gospel", "baroque", "waltz", "ballad", "sonata", "concerto", "chiptune", "bossa", "latin",
-    ),
-    "instrumentation": (
-        "piano", "guitar", "violin", "cello", "strings", "drum", "drums", "bass", "synth", "synthesizer", "synthesiser",
-        "flute", "clarinet", "saxophone", "trumpet", "horn", "brass", "organ", "harp", "percussion", "vocals", "vocal",
-        "voice", "singer", "choir", "orchestra", "band", "ukulele", "banjo", "accordion", "harmonica", "bells", "keyboard",
-        "instrumental", "acoustic", "guzheng", "erhu", "marimba",
-    ),
-    "rhythm": (
-        "tempo", "bpm", "beat", "beats", "rhythm", "rhythmic", "groove", "fast", "slow", "upbeat", "moderate", "syncopated",
-        "pulse", "steady", "swing", "march", "dance", "danceable", "allegro", "andante", "adagio", "time", "signature",
-    ),
-    "structure": (
-        "intro", "verse", "chorus", "bridge", "outro", "solo", "build", "builds", "crescendo", "climax", "melody", "harmony",
-        "riff", "arpeggio", "arpeggios", "progression", "chord", "chords", "key", "major", "minor", "loop", "section",
-        "begins", "starts", "ends", "fades", "repeating",
-    ),
-    "theme": (
-        "film", "movie", "game", "soundtrack", "cinematic", "epic", "nature", "rain", "ocean", "sea", "forest", "night", "city",
-        "space", "love", "battle", "party", "wedding", "christmas", "meditation", "sleep", "study", "travel", "summer",
-        "winter", "spring", "autumn", "celebration", "journey", "childhood", "advertisement", "background",
-    ),
-}  # fmt: skip
+    aspect: tuple(aspect_words)
+    for aspect, aspect_words in tomllib.loads(files(__package__).joinpath("aspects.toml").read_text("utf-8")).items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,22 +64,33 @@ def read_prompts(source: Path) -> PromptSet:
     if not source.is_file():
         raise InputError(f"There are no prompts in {source}.", "Give a study folder, a text file or a table.")
     if source.suffix.lower() in LINES:
-        lines = [line.strip() for _, line in numbered_lines(source)]
-        parts = [line.partition("\t") for line in lines]
-        if all(tab for _, tab, _ in parts):
-            return _distinct([name.strip() for name, _, _ in parts], [text for _, _, text in parts], {}, source)
-        return _distinct([f"p{line_number}" for line_number in range(1, len(lines) + 1)], lines, {}, source)
+        return _of_lines(source)
     table = read_table(source)
-    text = next((name for name in _TEXTS if name in table.columns), None)
+    text, name, of = (_first(columns, table) for columns in (_TEXTS, _IDS, _SOURCES))
     if text is None:
         need(table, ["prompt"], str(source))
-    name = next((name for name in _IDS if name in table.columns), None)
-    of = next((name for name in _SOURCES if name in table.columns), None)
     table = table.filter(pl.col(str(text)).cast(pl.String).str.strip_chars().str.len_chars() > 0)
-    numbered = [f"p{row_number}" for row_number in range(1, table.height + 1)]
-    names = numbered if name is None else table[name].cast(pl.String).fill_null("").to_list()
-    sources = {} if of is None else dict(zip(names, table[of].cast(pl.String).fill_null("").to_list(), strict=True))
-    return _distinct(names, table[str(text)].cast(pl.String).to_list(), sources, source)
+    table = table.with_columns(pl.all().cast(pl.String))
+    names = _numbered(table.height) if name is None else table[name].fill_null("").to_list()
+    sources = {} if of is None else dict(zip(names, table[of].fill_null("").to_list(), strict=True))
+    return _distinct(names, table[str(text)].to_list(), sources, source)
+
+
+def _first(names: Sequence[str], table: pl.DataFrame) -> str | None:
+    return next((name for name in names if name in table.columns), None)
+
+
+def _of_lines(source: Path) -> PromptSet:
+    """A prompt per line, with its id before a tab where every line has one."""
+    lines = [line.strip() for _, line in numbered_lines(source)]
+    parts = [line.partition("\t") for line in lines]
+    if all(tab for _, tab, _ in parts):
+        return _distinct([name.strip() for name, _, _ in parts], [text for _, _, text in parts], {}, source)
+    return _distinct(_numbered(len(lines)), lines, {}, source)
+
+
+def _numbered(count: int) -> list[str]:
+    return [f"p{number}" for number in range(1, count + 1)]
 
 
 def _distinct(names: Sequence[str], texts: Sequence[str], sources: Mapping[str, str], where: Path) -> PromptSet:
@@ -168,26 +152,26 @@ class PromptCoverage:
 def coverage(prompts: PromptSet, aspects: Mapping[str, Iterable[str]] = ASPECTS, near: float = NEAR) -> PromptCoverage:
     """What the prompts cover, which mention no aspect, and which are the same or nearly so."""
     require(bool(prompts.prompts), "There are no prompts.", "Give a file with a prompt per line or row.")
-    tokens = {name: words(text) for name, text in prompts.prompts.items()}
-    sets = {name: frozenset(token_list) for name, token_list in tokens.items()}
-    lists = {name: frozenset(aspect_words) for name, aspect_words in aspects.items()}
-    mentioned = {
-        name: [aspect for aspect, aspect_words in lists.items() if aspect_words & prompt_words]
-        for name, prompt_words in sets.items()
-    }
+    tokens = {name: tuple(words(text)) for name, text in prompts.prompts.items()}
+    sets = {name: frozenset(prompt_words) for name, prompt_words in tokens.items()}
+    mentioning = {aspect: _mentioning(sets, frozenset(aspect_words)) for aspect, aspect_words in aspects.items()}
     groups: dict[tuple[str, ...], list[str]] = {}
-    for name, token_list in tokens.items():
-        groups.setdefault(tuple(token_list), []).append(name)
-    first = [group[0] for group in groups.values()]
+    for name, prompt_words in tokens.items():
+        groups.setdefault(prompt_words, []).append(name)
     return PromptCoverage(
-        lengths={name: len(token_list) for name, token_list in tokens.items()},
+        lengths={name: len(prompt_words) for name, prompt_words in tokens.items()},
         diversity=diversity(list(prompts.prompts.values())),
-        aspects={aspect: sum(aspect in prompt_aspects for prompt_aspects in mentioned.values()) for aspect in lists},
-        without_aspect=tuple(name for name, prompt_aspects in mentioned.items() if not prompt_aspects),
+        aspects={aspect: len(names) for aspect, names in mentioning.items()},
+        without_aspect=tuple(name for name in tokens if not any(name in names for names in mentioning.values())),
         duplicates=tuple(tuple(group) for group in groups.values() if len(group) > 1),
-        near_duplicates=tuple(_near(first, sets, near)),
+        near_duplicates=tuple(_near([group[0] for group in groups.values()], sets, near)),
         sources=dict(Counter(prompts.sources.values())),
     )
+
+
+def _mentioning(prompts: Mapping[str, frozenset[str]], aspect: frozenset[str]) -> set[str]:
+    """The prompts that hold a word of an aspect."""
+    return {name for name, prompt_words in prompts.items() if prompt_words & aspect}
 
 
 def _near(names: Sequence[str], sets: Mapping[str, frozenset[str]], near: float) -> list[tuple[str, str, float]]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Colour = tuple[int, int, int]
 NAME = "synth-image"
+_OUTLINE_POINTS = 72
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,11 +148,9 @@ def _shape(canvas: PilImage, means: Look, style: ImageSystem, rng: np.random.Gen
         draw.line([*path, path[0]], fill=(*edge, 255), width=max(1, round(style.outline * wide)))
 
 
-def outline(
-    angularity: float, rng: np.random.Generator, points: int = 72
-) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def outline(angularity: float, rng: np.random.Generator) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """The outline of one shape around the origin, radius about one: a soft blob at 0, a spiked star at 1."""
-    turn = np.linspace(0.0, 2 * np.pi, points, endpoint=False)
+    turn = np.linspace(0.0, 2 * np.pi, _OUTLINE_POINTS, endpoint=False)
     soft = 1.0 + 0.12 * np.sin(2 * turn + rng.uniform(0, 6.28)) + 0.08 * np.sin(3 * turn + rng.uniform(0, 6.28))
     spikes = int(rng.integers(4, 9))
     saw = np.abs(((turn * spikes / (2 * np.pi) + rng.random()) % 1.0) * 2.0 - 1.0)

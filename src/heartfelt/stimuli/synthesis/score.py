@@ -11,6 +11,7 @@ Tan 2013 (modes in order of happiness).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -99,8 +100,13 @@ def pitch_of(means: MusicalMeans, degree: int, octave: int = 0) -> int:
     return means.tonic + 12 * (octave + degree // 7) + scale[degree % 7]
 
 
+def _per_bar(tempo: float, span: int, slow: float, fast: float) -> int:
+    """How often a part is played in a bar: once in slow music, on every beat in fast music."""
+    return 1 if tempo < slow else span // 2 if tempo < fast else span
+
+
 def _chords(means: MusicalMeans, beat: float, span: int, roots: list[int], rng: np.random.Generator) -> list[Note]:
-    hits = 1 if means.tempo < 90 else (span // 2 if means.tempo < 125 else span)
+    hits = _per_bar(means.tempo, span, 90, 125)
     notes = []
     for bar, root in enumerate(roots):
         voices = [pitch_of(means, root + step) for step in (0, 2, 4)]
@@ -108,36 +114,20 @@ def _chords(means: MusicalMeans, beat: float, span: int, roots: list[int], rng: 
         voices = [pitch - 12 if pitch > means.tonic + 11 else pitch for pitch in voices]
         rubs = rng.random() < means.tension
         for hit in range(hits):
+            chord = partial(Note, part="chord", seconds=span / hits * beat * means.legato)
             start = (bar * span + hit * span / hits) * beat
-            length = span / hits * beat * means.legato
             strum = 0.012 * (1.0 + means.legato)
+            velocity = 0.5 if hit == 0 else 0.42
             notes += [
-                Note(
-                    part="chord",
-                    start=start + index * strum,
-                    seconds=length,
-                    pitch=pitch,
-                    velocity=0.5 if hit == 0 else 0.42,
-                )
-                for index, pitch in enumerate(voices)
+                chord(start=start + index * strum, pitch=pitch, velocity=velocity) for index, pitch in enumerate(voices)
             ]
             if rubs:
-                notes.append(
-                    Note(
-                        part="chord",
-                        start=start,
-                        seconds=length,
-                        pitch=voices[0] + 13,
-                        velocity=0.12 + 0.2 * means.tension,
-                    )
-                )
+                notes.append(chord(start=start, pitch=voices[0] + 13, velocity=0.12 + 0.2 * means.tension))
     return notes
 
 
 def _bass(means: MusicalMeans, beat: float, span: int, roots: list[int]) -> list[Note]:
-    per_bar = 1 if means.tempo < 80 else (span // 2 if means.tempo < 110 else span)
-    if means.tempo > 140:
-        per_bar = 2 * span
+    per_bar = 2 * span if means.tempo > 140 else _per_bar(means.tempo, span, 80, 110)
     length = span / per_bar
     return [
         Note(
@@ -162,15 +152,10 @@ def _melody(means: MusicalMeans, beat: float, span: int, roots: list[int], rng: 
         owed -= count
         for part in range(count):
             strong = part == 0 and index % 2 == 0
-            degree += int(rng.choice([-2, -1, -1, 1, 1, 2])) + int(rng.random() < 0.3 * abs(means.lift)) * int(
-                np.sign(means.lift)
-            )
-            degree = _within(degree, 5, 14)
+            lifted = int(rng.choice([-2, -1, -1, 1, 1, 2])), int(rng.random() < 0.3 * abs(means.lift))
+            degree = _within(degree + lifted[0] + lifted[1] * int(np.sign(means.lift)), 5, 14)
             if strong:
-                degree = min(
-                    (root + step + 7 * octave for step in (0, 2, 4) for octave in (0, 1, 2)),
-                    key=lambda tone: abs(tone - degree),
-                )
+                degree = _nearest_of_chord(root, degree)
             pitch = pitch_of(means, degree)
             if not strong and rng.random() < 0.35 * means.tension:
                 pitch += 1
@@ -185,6 +170,11 @@ def _melody(means: MusicalMeans, beat: float, span: int, roots: list[int], rng: 
                 )
             )
     return notes
+
+
+def _nearest_of_chord(root: int, degree: int) -> int:
+    tones = (root + step + 7 * octave for step in (0, 2, 4) for octave in (0, 1, 2))
+    return min(tones, key=lambda tone: abs(tone - degree))
 
 
 def _within(degree: int, low: int, high: int) -> int:

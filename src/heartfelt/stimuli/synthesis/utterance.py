@@ -10,24 +10,17 @@ Peterson & Barney 1952 (formants of the vowels, men's means).
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
 from heartfelt.errors import InputError, suggestion
 
 Formants = tuple[float, float, float]
-
-VOWELS: dict[str, Formants] = {
-    "i": (270, 2290, 3010),
-    "e": (530, 1840, 2480),
-    "ae": (660, 1720, 2410),
-    "a": (730, 1090, 2440),
-    "o": (570, 840, 2410),
-    "u": (300, 870, 2240),
-    "uh": (640, 1190, 2390),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,39 +35,15 @@ class Sound:
     width: float = 1500.0
 
 
+def _stretch(row: Mapping[str, Any]) -> Sound:
+    first, second, third = row["formants"]
+    return Sound(**{**row, "formants": (first, second, third)})
+
+
+_TABLES = tomllib.loads(files(__package__).joinpath("speech_sounds.toml").read_text("utf-8"))
+VOWELS: dict[str, Formants] = {name: tuple(formants) for name, formants in _TABLES["vowels"].items()}
 CONSONANTS: dict[str, tuple[Sound, ...]] = {
-    "m": (Sound(seconds=0.07, voice=0.35, formants=(250, 1000, 2200)),),
-    "n": (Sound(seconds=0.06, voice=0.35, formants=(250, 1500, 2500)),),
-    "l": (Sound(seconds=0.06, voice=0.55, formants=(350, 1150, 2600)),),
-    "w": (Sound(seconds=0.06, voice=0.50, formants=(300, 700, 2200)),),
-    "y": (Sound(seconds=0.06, voice=0.50, formants=(280, 2200, 2900)),),
-    "b": (
-        Sound(seconds=0.05, voice=0.12, formants=(220, 900, 2200)),
-        Sound(seconds=0.010, voice=0.30, formants=(350, 900, 2200), noise=0.25, centre=700, width=700),
-    ),
-    "d": (
-        Sound(seconds=0.05, voice=0.12, formants=(220, 1750, 2600)),
-        Sound(seconds=0.012, voice=0.30, formants=(350, 1750, 2600), noise=0.30, centre=3600, width=1400),
-    ),
-    "g": (
-        Sound(seconds=0.05, voice=0.12, formants=(220, 2000, 2400)),
-        Sound(seconds=0.016, voice=0.30, formants=(350, 2000, 2400), noise=0.30, centre=1900, width=700),
-    ),
-    "p": (
-        Sound(seconds=0.06, voice=0.00, formants=(300, 900, 2200)),
-        Sound(seconds=0.030, voice=0.00, formants=(400, 900, 2200), noise=0.25, centre=1000, width=1200),
-    ),
-    "t": (
-        Sound(seconds=0.06, voice=0.00, formants=(300, 1750, 2600)),
-        Sound(seconds=0.035, voice=0.00, formants=(400, 1750, 2600), noise=0.40, centre=4200, width=1600),
-    ),
-    "k": (
-        Sound(seconds=0.06, voice=0.00, formants=(300, 2000, 2400)),
-        Sound(seconds=0.040, voice=0.00, formants=(400, 2000, 2400), noise=0.35, centre=2000, width=900),
-    ),
-    "s": (Sound(seconds=0.10, voice=0.00, formants=(320, 1600, 2600), noise=0.45, centre=6400, width=1700),),
-    "sh": (Sound(seconds=0.10, voice=0.00, formants=(320, 1800, 2500), noise=0.45, centre=3300, width=1200),),
-    "z": (Sound(seconds=0.08, voice=0.25, formants=(320, 1600, 2600), noise=0.25, centre=6200, width=1700),),
+    name: tuple(map(_stretch, rows)) for name, rows in _TABLES["consonants"].items()
 }
 
 

@@ -14,14 +14,12 @@ from heartfelt.stimuli.generators.torch_models import library
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where the models are written; one thread, as more would wait for each other; Mustango makes 0.64 s instead of 10.24 s."""
+    """Where the models are written; one thread, as more would wait for each other."""
     torch = library("torch")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("models")
     np.save(folder / "voice.npy", np.linspace(-1, 1, 8))
     tiny.write_hifigan(folder / "vocoder", tiny=True, mels=16)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("heartfelt.stimuli.generators.mustango.LATENT_FRAMES", 16)
-        yield folder
+    yield folder
     torch.set_num_threads(threads)

@@ -10,7 +10,7 @@ import pytest
 
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError
 from heartfelt.stimuli import GeneratorOutOfMemory
-from heartfelt.stimuli.generation.known_licences import licence_of
+from heartfelt.stimuli.generators.known_licences import licence_of
 from heartfelt.stimuli.generators.torch_models import ModelFolder, library, loaded, within_memory
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 from tests.stimuli.generation.models.tiny_models import CASES, build, written
@@ -21,7 +21,6 @@ WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("vits", {"model": "musicgen"}, "of type 'musicgen', which text-to-speech cannot run"),
     ("audioldm2", {"model": "sd"}, "is a StableDiffusionPipeline, which this generator cannot run"),
     ("sd", {"model": "audioldm2"}, "is a AudioLDM2Pipeline, which this generator cannot run"),
-    ("mustango", {"model": "sd"}, "not Mustango's checkpoint: it has no configs/vae_config.json"),
     ("musicgen", {"model": "nowhere/at/all"}, "No model's folder is at"),
     ("musicgen", {"model": "owner/never-fetched"}, "is not stored here, and HEARTFELT_OFFLINE is set"),
     ("sd", {"model": "owner/never-fetched"}, "is not stored here, and HEARTFELT_OFFLINE is set"),
@@ -32,7 +31,6 @@ WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("stable-audio", {"seconds": 2}, "makes at most 1.0 s"),
     ("stable-audio", {"settings": {"start": 0.7}}, "makes at most 1.0 s"),
     ("audioldm2", {"seconds": 0.01}, "makes at least 0.04 s"),
-    ("mustango", {"seconds": 30}, "Mustango makes 0.64 s"),
     ("sd", {"size": 33}, "squares of 8 pixels"),
     ("sd", {"settings": {"more": {"guidance": 1}}}, "takes no 'guidance'"),
     ("speecht5", {"settings": {}}, "needs the vector of a speaker"),

@@ -19,14 +19,13 @@ from benchmarks import _pipelines as tiny
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.media.audio import read_audio
 from heartfelt.stimuli.generators.musicgen import Draws, MusicGenSampling
-from heartfelt.stimuli.generators.mustango import chord_of, chords_of
 from heartfelt.stimuli.generators.pipelines import cosine_scheduler
 from heartfelt.stimuli.generators.torch_models import clip_of, generator_of, library, listening
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 from tests.stimuli.generation.models.tiny_models import CASES, TEXTS, build, numbers, prompts, written
 
 pytestmark = pytest.mark.slow
-SOURCE = "Diffusers' CosineDPMSolverMultistepScheduler; softmax by SciPy; MusicGen's own greedy choice; AImoclips' clip lengths"
+SOURCE = "Diffusers' CosineDPMSolverMultistepScheduler; softmax by SciPy; MusicGen's own greedy choice"
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -55,7 +54,7 @@ def test_a_seed_decides_a_stimulus_whatever_the_batch(name: str, home: Path, tmp
     generator.close()
 
 
-@pytest.mark.parametrize("name", ["musicgen", "vits", "audioldm2", "stable-audio", "sd", "mustango"])
+@pytest.mark.parametrize("name", ["musicgen", "vits", "audioldm2", "stable-audio", "sd"])
 def test_bfloat16_runs_on_a_cpu(name: str, home: Path) -> None:
     generator = build(home, name, precision="bfloat16")
     made = generator.generate(prompts()[0], 1)
@@ -128,64 +127,6 @@ def test_the_scheduler_of_stable_audio_is_diffusers_own_with_other_noise(monkeyp
 def _first(noise: Any, *interval: Any) -> Any:
     del interval
     return noise
-
-
-def test_mustangos_weights_arrive_where_they_belong(home: Path) -> None:
-    torch = library("torch")
-    generator: Any = build(home, "mustango")
-    networks, folder = library("heartfelt.stimuli.generators.mustango_networks"), home / "mustango"
-    published = torch.load(folder / "ldm" / "pytorch_model_ldm.bin")
-    attention = generator._model_unet.mid_block.attentions[0]
-    for suffix, part in (("", attention.text), ("2", attention.beats), ("3", attention.chords)):
-        name = f"unet.mid_block.attentions{suffix}.0.transformer_blocks.0.attn2.to_k.weight"
-        assert torch.equal(part.transformer_blocks[0].attn2.to_k.weight, published[name])
-    chords = generator._model_chords
-    assert torch.all(chords.lm_head.weight == 0.01)
-    assert not torch.all(chords.shared.weight == 0.01)
-    sound, config = torch.load(folder / "vae/pytorch_model_vae.bin"), folder / "configs/vae_config.json"
-    described = json.loads(config.read_bytes())
-    vae, same = networks.autoencoder(described, sound), tiny.seeded(lambda: tiny._mustango_vae(described))
-    latents, mel = (torch.randn(shape, generator=generator_of(0)) for shape in ((1, 8, 4, 4), (1, 4, 64)))
-    # A vocoder's weights as they are stored before weight normalisation is removed: any direction, and its length.
-    split, weight = dict(sound), sound["vocoder.conv_pre.weight"]
-    del split["vocoder.conv_pre.weight"]
-    split["vocoder.conv_pre.weight_v"] = 2 * weight
-    split["vocoder.conv_pre.weight_g"] = weight.flatten(1).norm(dim=1).reshape(-1, 1, 1)
-    with torch.no_grad():
-        assert torch.equal(vae.decode(latents).sample, same.decode(latents).sample)
-        assert torch.allclose(networks.vocoder(split)(mel), networks.vocoder(sound)(mel), atol=1e-6)
-        # What AImoclips' clips of this model last: 10.242 s at 16 kHz.
-        assert networks.vocoder(sound)(torch.zeros(1, 1_024, 64)).shape == (1, 163_872)
-    del split["vocoder.conv_post.bias"]
-    with pytest.raises(ValueError, match=r"lacks conv_post\.bias"):
-        networks.vocoder(split)
-
-
-def test_mustango_hears_beats_and_chords(home: Path) -> None:
-    torch = library("torch")
-    generator: Any = build(home, "mustango")
-    music = generator.music_of(TEXTS[1])
-    assert len(music.beats) <= 50
-    assert all(time < 10 and 1 <= number <= 4 for time, number in music.beats)
-    before = numbers(generator.generate(prompts()[1], 1))
-    generator._music[TEXTS[1]] = type(music)(((0.5, 1), (1.0, 2)), ((0.0, 2, 4, 3), (5.0, 9, 2, 3)))
-    assert not np.array_equal(before, numbers(generator.generate(prompts()[1], 1)))
-    networks = library("heartfelt.stimuli.generators.mustango_networks")
-    waves = networks.MusicEmbedding(4)._waves(torch.tensor([[0.5]]), 10_001)[0, 0]
-    slow = 0.5 / math.sqrt(10_001)
-    assert np.allclose(waves, [math.sin(0.5), math.cos(0.5), math.sin(slow), math.cos(slow)])
-
-
-def test_chords_are_read_as_mustango_writes_them() -> None:
-    assert chord_of("A") == (2, 2, 3)
-    assert chord_of("Abm7/C") == (13, 6, 2)
-    assert chord_of("B#dim") == chord_of("Cdim") == (5, 11, 3)
-    assert chord_of("N") == (1, 1, 1)
-    assert chord_of("H7") is None
-    assert chord_of("Asus4") is None
-    text = "Am at 0.46 n F7 at 1.39 n nonsense n Gm at soon n C at 9.1"
-    assert chords_of(text, 20) == ((0.46, 2, 4, 3), (1.39, 10, 9, 3), (9.1, 5, 2, 3))
-    assert len(chords_of(text, 2)) == 2
 
 
 def test_a_held_back_image_is_no_stimulus(home: Path, tmp_path: Path) -> None:

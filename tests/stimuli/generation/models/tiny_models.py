@@ -65,13 +65,6 @@ CASES = {
         {"settings": {"steps": 2, "width": 32, "height": 16}},
         (16, 32, 3),
     ),
-    "mustango": Case(
-        "mustango",
-        partial(tiny.write_mustango, tiny=True),
-        {"text_model": "mustango/text", "beats_model": "mustango/beats", **STEPS},
-        (10_272, 1),
-        16_000,
-    ),
 }
 
 

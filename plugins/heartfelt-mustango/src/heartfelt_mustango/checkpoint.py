@@ -19,7 +19,7 @@ from pydantic import Field
 
 from heartfelt.errors import InputError
 from heartfelt.predictors.weights import hub_folder
-from heartfelt.stimuli.generators.generator import CannotGenerate, GeneratorKind, register
+from heartfelt.stimuli.generators.generator import CannotGenerate, GeneratorKind
 from heartfelt.stimuli.generators.torch_models import (
     ModelFolder,
     ModelGenerator,
@@ -140,7 +140,7 @@ class Mustango(ModelGenerator):
 
     def _build(self, path: str, text: ModelFolder, beats: ModelFolder) -> None:
         transformers = library("transformers")
-        networks = library("heartfelt.stimuli.generators.mustango_networks")
+        networks = library("heartfelt_mustango.networks")
         read = partial(library("torch").load, map_location="cpu", weights_only=True)
         state = {part: read(f"{path}/{file}") for part, (_, file) in FILES.items()}
         text_config = transformers.AutoConfig.from_pretrained(text.folder)
@@ -271,12 +271,10 @@ def _lent(name: str) -> ModelFolder:
     return ModelFolder(name, hub_folder(name, fetch=fetch))
 
 
-register(
-    GeneratorKind(
-        name="mustango",
-        about="music from text: Mustango's published checkpoint",
-        settings=MustangoSettings,
-        build=Mustango,
-        licence=model_licence,
-    )
+MUSTANGO = GeneratorKind(
+    name="mustango",
+    about="music from text: Mustango's published checkpoint",
+    settings=MustangoSettings,
+    build=Mustango,
+    licence=model_licence,
 )

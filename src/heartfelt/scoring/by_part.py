@@ -10,29 +10,25 @@ import numpy as np
 import polars as pl
 
 from heartfelt.analysis.two_way import LEAST_RATERS
-from heartfelt.labels.labelling import PUBLISHED
-from heartfelt.scoring.calibration.label_raters import LabelRaters
 from heartfelt.scoring.calibration.parts import (
     NUMBERS,
     ON_LINE,
     PROBABILITIES,
     STIMULI,
-    Gaps,
     ModelCalibration,
-    ModelErrors,
     PartError,
-    SystemBias,
     Worth,
-    part_errors,
-    system_biases,
 )
+from heartfelt.scoring.ceilings import is_mean
+from heartfelt.scoring.label_raters import LabelRaters
 from heartfelt.scoring.measure import Marked
 from heartfelt.scoring.options import ScoreOptions
+from heartfelt.scoring.part_errors import Gaps, ModelErrors, part_errors, system_biases
 from heartfelt.scoring.scores import ScoringTask
 from heartfelt.scoring.sheet import Flags, PredictionSheet, floats_of, yes
 from heartfelt.scoring.sound import LEAST_SPREAD, unavailable
 from heartfelt.scoring.tasks.binary import probabilities
-from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth
+from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth, item_names
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.stimulus_groups import COLUMNS, detected_groups
 from heartfelt.stats.calibration_line import CalibrationLine, calibration_line
@@ -48,6 +44,19 @@ MOST_NUMBERS = 12
 FROM_SAME_SYSTEMS = "its predictions are made of labels of the same systems"
 _OTHER_LABELS = "it is scored against other labels; compare with one rater instead"
 _ONE_RATER = "the worth is known for numbers and for yes or no; compare with one rater instead"
+
+NOISE_UNKNOWN = (
+    "The noise of some labels of '{}' is not known (no standard error, or no number of ratings), so its errors by part include"
+    " it: a part whose labels are made of fewer ratings seems worse."
+)
+RATERS_UNKNOWN = (
+    "It is not known who gave the ratings of '{}', so intervals of its calibration and biases do not take raters as a sample:"
+    " where the same raters rated all stimuli, they are too narrow."
+)
+SAME_GROUP = (
+    "Stimuli with the same {} count as one group in the intervals and tests of worth, calibration, biases and errors by "
+    "part."
+)
 
 
 def cells_of(sheet: PredictionSheet, column: str) -> pl.Series:
@@ -128,29 +137,14 @@ class ByPart:
         by = {name for task in tasks for name in self.columns(task)}
         reason = {name: unavailable(name, self.truth.items) for name in LEAST_SPREAD}
         reason |= dict.fromkeys(("system", "intent"), "the items have fewer than two")
-        out = [
-            f"Errors are not given by {name}: {reason[name] or 'no task has two parts'}."
-            for name in BY_DEFAULT
-            if name not in by
-        ]
-        out += [
-            f"The noise of some labels of '{task.id}' is not known (no standard error, or no number of ratings), so its errors"
-            " by part include it: a part whose labels are made of fewer ratings seems worse."
-            for task in tasks
-            if task.kind == "numbers" and self._noise_unknown(task)
-        ]
-        out += [
-            f"It is not known who gave the ratings of '{task.id}', so intervals of its calibration and biases do not take raters as"
-            " a sample: where the same raters rated all stimuli, they are too narrow."
-            for task in tasks
-            if task.kind == "numbers" and not self._raters_known(task)
-        ]
-        if self.grouping is not None:
-            out.append(
-                f"Stimuli with the same {self.grouping.by} count as one group in the intervals and tests of worth, calibration,"
-                " biases and errors by part."
-            )
-        return tuple(out)
+        of_numbers = [task for task in tasks if task.kind == "numbers"]
+        columns = [(name, reason[name] or "no task has two parts") for name in BY_DEFAULT if name not in by]
+        return (
+            *(f"Errors are not given by {name}: {why_not}." for name, why_not in columns),
+            *(NOISE_UNKNOWN.format(task.id) for task in of_numbers if self._noise_unknown(task)),
+            *(RATERS_UNKNOWN.format(task.id) for task in of_numbers if not self._raters_known(task)),
+            *([] if self.grouping is None else [SAME_GROUP.format(self.grouping.by)]),
+        )
 
     def _noise_unknown(self, task: ScoringTask) -> bool:
         """Whether labels of numbers come without their noise."""
@@ -168,37 +162,47 @@ class ByPart:
         numbers = self.grouping.of_stimulus
         return np.array([numbers[name] for name in sheet.rows["stimulus"].cast(pl.String)], np.int64)
 
+    def _repeated_groups(self, sheet: PredictionSheet) -> Ints | None:
+        """The same; None where every row is a stimulus by itself."""
+        return None if self.grouping is None and sheet.stimulus is None else self._groups_of(sheet)
+
     def calibration(self, sheet: PredictionSheet) -> ModelCalibration | None:
         """Calibration of numbers, or of probabilities; None where a model gives neither."""
         shown = None if sheet.against_other_labels else _calibrated(sheet)
         if shown is None:
             return None
         of, rows, label, predicted = shown
-        group, unit = self._groups_of(sheet), STIMULI if self.grouping is None else self.grouping.unit
+        group, repeated, grouping = self._groups_of(sheet), self._repeated_groups(sheet), self.grouping
         raters = None if of == PROBABILITIES else self._raters_of(sheet)
         confidence = self.options.confidence
-        repeated = self.grouping is not None or sheet.stimulus is not None
         line = calibration_line(
             label[rows],
             predicted[rows],
-            group[rows] if repeated else None,
+            None if repeated is None else repeated[rows],
             confidence=confidence,
-            unit=STIMULI if self.grouping is None else "groups",
+            unit=STIMULI if grouping is None else "groups",
             raters=None if raters is None else raters.of_line(rows, predicted),
         )
-        over_systems = _no_line(FROM_SAME_SYSTEMS)
-        biases: tuple[SystemBias, ...] = ()
-        if not sheet.from_labels:
-            on_scale = _on_line(predicted, line) if of == ON_LINE else predicted
-            gaps = Gaps(label=label, predicted=on_scale, group=group, unit=unit)
-            if raters is not None:
-                gaps = replace(gaps, of_raters=partial(raters.of_bias, predicted=on_scale))
-            systems = sheet.rows["system"].cast(pl.String).to_list()
-            named = [name if answered else None for name, answered in zip(systems, rows, strict=True)]
-            biases = system_biases(gaps, named, confidence)
-            over_systems = _over_systems(label, predicted, np.where(rows, sheet.system, -1), confidence, raters)
-        return ModelCalibration(
-            model=sheet.model, task=sheet.task.id, of=of, over_stimuli=line, over_systems=over_systems, systems=biases
+        calibration = ModelCalibration(
+            model=sheet.model,
+            task=sheet.task.id,
+            of=of,
+            over_stimuli=line,
+            over_systems=_no_line(FROM_SAME_SYSTEMS),
+            systems=(),
+        )
+        if sheet.from_labels:
+            return calibration
+        on_scale = _on_line(predicted, line) if of == ON_LINE else predicted
+        unit = STIMULI if grouping is None else grouping.unit
+        gaps = Gaps(label=label, predicted=on_scale, group=group, unit=unit)
+        if raters is not None:
+            gaps = replace(gaps, of_raters=partial(raters.of_bias, predicted=on_scale))
+        named = sheet.rows.select(pl.when(pl.Series(rows)).then(pl.col("system").cast(pl.String))).to_series().to_list()
+        return replace(
+            calibration,
+            over_systems=_over_systems(label, predicted, np.where(rows, sheet.system, -1), confidence, raters),
+            systems=system_biases(gaps, named, confidence),
         )
 
     def errors(self, sheet: PredictionSheet, marked: Marked, columns: Sequence[str]) -> Sequence[PartError]:
@@ -228,34 +232,21 @@ class ByPart:
         )
 
     def _worth(self, sheet: PredictionSheet) -> RatersWorth:
-        missing = None
         answers = _ordered(sheet)
-        methods = [str(name) for name in sheet.rows["method"].drop_nulls().unique()]
-        if answers is None:
-            missing = _ONE_RATER
-        elif sheet.against_other_labels:
-            missing = _OTHER_LABELS
-        elif not np.isfinite(answers).any():
-            missing = "no item was answered"
-        elif sheet.task.kind == "numbers" and not _of_means(methods):
-            missing = f"it is not known for labels made by '{', '.join(methods)}'"
-        if missing is not None or answers is None:
-            return RatersWorth(Estimate.missing(missing or "", METHOD))
-        present = answers[np.isfinite(answers)]
-        filled = np.where(np.isfinite(answers), answers, present.mean())
+        reason = _why_no_worth(sheet, answers)
+        if reason is not None or answers is None:
+            return RatersWorth(Estimate.missing(reason or _ONE_RATER, METHOD))
+        filled = np.where(np.isfinite(answers), answers, answers[np.isfinite(answers)].mean())
         d, confidence = self._ratings_of(sheet), self.options.confidence
-        group = self._groups_of(sheet) if self.grouping is not None or sheet.stimulus is not None else None
+        group = self._repeated_groups(sheet)
         if d.size:
-            position = {name: at for at, name in enumerate(_names(sheet.rows))}
+            position = {name: at for at, name in enumerate(item_names(sheet.rows))}
             order = np.array([position[name] for name in d.items], np.int64)
-            grouped = None if group is None else group[order]
-            return raters_worth(d, filled[order], group=grouped, confidence=confidence)
+            return raters_worth(d, filled[order], group=None if group is None else group[order], confidence=confidence)
         if sheet.task.kind != "numbers" or not sheet.rows["standard_error"].is_not_null().any():
             return RatersWorth(Estimate.missing(NO_RATINGS, METHOD))
-        n = sheet.rows["n"].cast(pl.Float64).fill_null(0.0).to_numpy()
-        return worth_from_means(
-            sheet.truth, floats_of(sheet.rows["standard_error"]), n, filled, group=group, confidence=confidence
-        )
+        n, error = _rating_counts(sheet.rows), floats_of(sheet.rows["standard_error"])
+        return worth_from_means(sheet.truth, error, n, filled, group=group, confidence=confidence)
 
     def _raters_of(self, sheet: PredictionSheet) -> LabelRaters | None:
         """The single ratings behind the labels of a sheet, where it is known who gave them."""
@@ -270,16 +261,27 @@ class ByPart:
             ratings = self.truth.answers.join(sheet.rows.select(ITEM), on=ITEM, how="semi", maintain_order="left")
             value = ratings["value"].to_numpy()
             value = yes(sheet.scale, value) if sheet.task.kind == "binary" else value
-            self._ratings[sheet.task.questions] = triples(ratings["rater"], _names(ratings), value)
+            self._ratings[sheet.task.questions] = triples(ratings["rater"], item_names(ratings), value)
         return self._ratings[sheet.task.questions]
 
 
-def _of_means(methods: Sequence[str]) -> bool:
-    return all(name in ("mean", PUBLISHED) or name.startswith("ITU-T P.910") for name in methods)
+def _why_no_worth(sheet: PredictionSheet, answers: Floats | None) -> str | None:
+    """Why it cannot be said how many ratings a model's answer is worth."""
+    if answers is None:
+        return _ONE_RATER
+    if sheet.against_other_labels:
+        return _OTHER_LABELS
+    if not np.isfinite(answers).any():
+        return "no item was answered"
+    methods = [str(name) for name in sheet.rows["method"].drop_nulls().unique()]
+    if sheet.task.kind == "numbers" and not all(map(is_mean, methods)):
+        return f"it is not known for labels made by '{', '.join(methods)}'"
+    return None
 
 
-def _names(rows: pl.DataFrame) -> pl.Series:
-    return rows.select(pl.concat_str(ITEM, separator="\x1f")).to_series()
+def _rating_counts(rows: pl.DataFrame) -> Floats:
+    """How many ratings each label is made of; 0 where that is not known."""
+    return np.asarray(rows["n"].cast(pl.Float64).fill_null(0.0).to_numpy())
 
 
 def stimuli_of(sheet: PredictionSheet) -> Ints:
@@ -344,10 +346,9 @@ def _over_systems(
 
 def _compared(sheet: PredictionSheet, marked: Marked, truth: Truth) -> tuple[Flags, ModelErrors] | None:
     """The rows that were answered, and what their errors are made of."""
-    noise: Floats | None = None
-    kind = sheet.task.kind
-    predicted = marked.predicted
-    if kind == "numbers":
+    kind, predicted = sheet.task.kind, marked.predicted
+    is_number = kind == "numbers"
+    if is_number:
         predicted = sheet.code if sheet.on_scale else sheet.score
     elif kind not in ("binary", "categories", "ordinal"):
         return None
@@ -355,24 +356,19 @@ def _compared(sheet: PredictionSheet, marked: Marked, truth: Truth) -> tuple[Fla
     label, predicted = sheet.truth[rows], predicted[rows]
     if rows.sum() < 3:
         return None
-    if kind == "numbers" and not sheet.on_scale:
+    if is_number and not sheet.on_scale:
         predicted = _on_line(predicted, calibration_line(label, predicted))
-    ratings = None
-    if kind == "numbers":
-        squared_error = _noise_of(sheet.rows)
-        noise = None if squared_error is None else squared_error[rows]
-        ratings = sheet.rows["n"].cast(pl.Float64).fill_null(0.0).to_numpy()[rows]
+    noise = _noise_of(sheet.rows) if is_number else None
     squares = kind in ("numbers", "ordinal")
-    wrong = (predicted - label) ** 2 if squares else (predicted != label).astype(np.float64)
     return rows, ModelErrors(
         model=sheet.model,
         task=sheet.task.id,
-        wrong=wrong,
-        noise=noise,
+        wrong=(predicted - label) ** 2 if squares else (predicted != label).astype(np.float64),
+        noise=None if noise is None else noise[rows],
         stimulus=stimuli_of(sheet)[rows],
         squared=squares,
-        ratings=ratings,
-        label_errors=_label_errors(sheet, rows, truth) if kind in ("binary", "categories") else None,
+        ratings=_rating_counts(sheet.rows)[rows] if is_number else None,
+        label_errors=None if squares else _label_errors(sheet, rows, truth),
         categories=2 if kind == "binary" else max(sheet.codes.size, 2),
     )
 
@@ -384,8 +380,8 @@ def _noise_of(rows: pl.DataFrame) -> Floats | None:
     """
     if "standard_error" not in rows.columns:
         return None
-    squared = rows["standard_error"].cast(pl.Float64).fill_null(float("nan")).to_numpy() ** 2
-    n = rows["n"].cast(pl.Float64).fill_null(0.0).to_numpy()
+    squared = floats_of(rows["standard_error"]) ** 2
+    n = _rating_counts(rows)
     finite, counted = np.isfinite(squared), n > 0
     several = finite & (n > 1)
     if several.any() and not finite.all():
@@ -400,7 +396,7 @@ def _label_errors(sheet: PredictionSheet, rows: Flags, truth: Truth) -> LabelErr
         return None
     items = sheet.rows.select(*ITEM, "truth").filter(pl.Series(rows)).with_row_index("at")
     votes = items.join(truth.votes, on=ITEM, how="left", maintain_order="left")
-    value = votes["value"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    value = floats_of(votes["value"])
     side, label = value, items["truth"].to_numpy()
     codes = sheet.codes
     if sheet.task.kind == "binary":

@@ -141,14 +141,13 @@ def _row(cells: Mapping[str, str], stated: ClipProvenance) -> ClipProvenance:
     names = {part.name for part in fields(ClipProvenance)}
     more = {name: cell for name, cell in cells.items() if name not in names}
     row_settings = _settings(cells["settings"]) if "settings" in cells else {}
-    days = {"generated_on": checked_day(cells["generated_on"])} if "generated_on" in cells else {}
-    addresses = {name: checked_address(cells[name]) for name in ("link", "licence_url") if name in cells}
-    texts = {name: cells[name] for name in ("prompt", "model", "revision", "licence") if name in cells}
+    checks = {"generated_on": checked_day, "link": checked_address, "licence_url": checked_address}
+    texts = {name: checks.get(name, str)(cell) for name, cell in cells.items() if name in names - {"seed", "settings"}}
     if "licence" in cells:
-        addresses.setdefault("licence_url", "")  # another licence is not read where the usual one is
+        texts.setdefault("licence_url", "")  # another licence is not read where the usual one is
     return replace(
         stated,
-        **(texts | days | addresses),
+        **texts,
         seed=_whole_number(cells["seed"]) if "seed" in cells else stated.seed,
         settings={**stated.settings, **row_settings, **more},
     )

@@ -1,21 +1,27 @@
-"""The best that can be expected of predicted choices, strengths and traces, and what one person reaches."""
+"""The best that can be expected of predicted numbers, categories, choices, strengths and traces, and what one person reaches."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, get_args
+from functools import partial
+from typing import cast, get_args
 
 import numpy as np
 import polars as pl
 
+from heartfelt.labels.labelling import PUBLISHED
 from heartfelt.labels.strengths import contest, rater_of
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.scores import ScoringTask
-from heartfelt.scoring.truth import NO_RATINGS, Truth
+from heartfelt.scoring.sheet import floats_of, yes
+from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth, item_names
 from heartfelt.stats.comparison.ceilings import RankMetric, choice_ceilings, strength_ceiling
 from heartfelt.stats.comparison.hits import mean_hits
 from heartfelt.stats.comparison.prediction import ChoiceScores
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.noise_ceiling import Ceiling, ceiling
+from heartfelt.stats.reliability.number_ceiling import NumberMetric, ceiling_from_means
+from heartfelt.stats.reliability.yardsticks import Metric
 from heartfelt.stats.trace_scores import mean_over_stimuli
 
 
@@ -65,8 +71,8 @@ def strength_ceilings(task: ScoringTask, truth: Truth, options: ScoreOptions) ->
         reason = "there are no comparisons"
     if result is None:
         return {name: Estimate.missing(reason, f"ceiling, {name}") for name in names}
-    arguments: dict[str, Any] = {"confidence": options.confidence, "seed": options.seed}
-    return {name: strength_ceiling(result.result, name, **arguments) for name in names}
+    ceiling = partial(strength_ceiling, result.result, confidence=options.confidence, seed=options.seed)
+    return {name: ceiling(name) for name in names}
 
 
 def mean_ceiling(courses: pl.DataFrame, column: str, confidence: float) -> Estimate:
@@ -76,3 +82,59 @@ def mean_ceiling(courses: pl.DataFrame, column: str, confidence: float) -> Estim
     if not values.size:
         return Estimate.missing("no stimulus has a course of two raters that varies", name)
     return mean_over_stimuli(values, name, confidence)[0]
+
+
+def ceiling_of(task: ScoringTask, base: str, truth: Truth, options: ScoreOptions) -> Ceiling | str:
+    """The ceiling over the items that are scored, or why there is none.
+
+    Tied items of categories are not scored but show how clear items are, so their votes are used too. Where single ratings are
+    not known, the ceiling of numbers comes from the labels' standard errors.
+    """
+    items = truth.items.filter(pl.col("question").is_in(task.questions))
+    if task.kind == "numbers":
+        items = items.filter(pl.col("label").is_not_null())
+    methods = [str(name) for name in items["method"].unique()]
+    if task.kind == "numbers" and len(methods) == 1 and not is_mean(methods[0]):
+        return f"no ceiling of labels made by '{methods[0]}' is known"
+    if task.kind == "categories" and any(name.startswith("Dawid") for name in methods):
+        return "no ceiling of labels made by Dawid-Skene is known"
+    facts = items.select(*ITEM, "system", "intent")
+    ratings = truth.answers.join(facts, on=ITEM, how="inner", maintain_order="left")
+    if not ratings.height:
+        return _ceiling_of_means(items, cast("NumberMetric", base), options) if task.kind == "numbers" else NO_RATINGS
+    value = ratings["value"].to_numpy()
+    if task.kind == "binary":
+        value = yes(truth.study.scale_of(task.questions[0]), value)
+    both = pl.col("system", "intent").cast(pl.String).fill_null("")
+    cell = ratings.select(pl.concat_str(both, separator="\x1f")).to_series()
+    return ceiling(
+        ratings["rater"],
+        item_names(ratings) if len(task.questions) > 1 else ratings["stimulus"],
+        value,
+        cell=cell if base == "correlation" and cell.n_unique() > 1 else None,
+        metric=cast("Metric", base),
+        confidence=options.confidence,
+        seed=options.seed,
+    )
+
+
+def _ceiling_of_means(items: pl.DataFrame, metric: NumberMetric, options: ScoreOptions) -> Ceiling | str:
+    """The ceiling of mean labels from their standard errors, or why there is none."""
+    if not items["standard_error"].is_not_null().any():
+        return f"{NO_RATINGS}, without spread and count"
+    label, error, n = (floats_of(items[name]) for name in ("label", "standard_error", "n"))
+    top = ceiling_from_means(label, error * np.sqrt(n), n, metric, options.confidence)
+    unknown = Estimate.missing(NO_RATINGS, "ceiling")
+    return Ceiling(
+        metric=metric,
+        overall=top,
+        within_cells=unknown,
+        cell_means=unknown,
+        cell_means_in_sample=unknown,
+        human=unknown,
+    )
+
+
+def is_mean(method: str) -> bool:
+    """Whether labels made by this method are means of ratings."""
+    return method in ("mean", PUBLISHED) or method.startswith("ITU-T P.910")
