@@ -15,7 +15,6 @@ import numpy as np
 
 from heartfelt import __version__
 from heartfelt.errors import InputError
-from heartfelt.labels import LabelOptions, first_answers, labels
 from heartfelt.scoring.grouping import StimulusGrouping
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import derived_seed, stream
@@ -36,7 +35,7 @@ from heartfelt.training.finetuning import FineTuneTarget as FineTuneTarget
 from heartfelt.training.finetuning.images.attributes import chosen_attributes
 from heartfelt.training.finetuning.parts import TrainingParts
 from heartfelt.training.heads.fitting import Floats, Ints, folds
-from heartfelt.training.heads.material import LEAST_RATINGS, TrainingRecipe, TrainingStimuli
+from heartfelt.training.heads.material import TrainingRecipe, TrainingStimuli
 from heartfelt.training.heads.targets import LabelSource
 
 ATTRIBUTES = "attributes"
@@ -51,14 +50,7 @@ def material_of(name: str, snapshot: Snapshot, data: TrainingData, questions: Se
 
     Questions with categories are those ``asked`` for, or all of them where there are no others.
     """
-    panel = data.panels[0]
-    screened = panel.snapshot()
-    source = LabelSource(
-        snapshot=snapshot,
-        trained=labels(screened, LabelOptions(minimum_ratings=LEAST_RATINGS)).table,
-        tables={"screened": labels(screened).table, "everyone": labels(snapshot).table},
-        votes=first_answers(screened),
-    )
+    source = LabelSource.of(data.panels[0])
     stimuli = tuple(example.stimulus for example in data.examples)
     recipe = TrainingRecipe(name=name, about="", embedding="")
     numbers = any(not output.categories for output in data.outputs)
@@ -69,10 +61,11 @@ def material_of(name: str, snapshot: Snapshot, data: TrainingData, questions: Se
     ]
     return TrainingStimuli(
         snapshot=snapshot,
-        panel=panel,
+        panel=data.panels[0],
         recipe=recipe,
         stimuli=stimuli,
         hashes=tuple(example.content for example in data.examples),
+        fingerprints=data.fingerprints,
         features={},
         system=tuple(example.system for example in data.examples),
         intent=tuple(example.intent for example in data.examples),

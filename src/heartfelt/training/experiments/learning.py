@@ -247,7 +247,7 @@ def _labels(setup: Setup, material: TrainingStimuli, screened: Snapshot, ratings
     source = LabelSource(
         snapshot=fewer,
         trained=table,
-        tables={"screened": table, "everyone": table},
+        scored={"screened": table, "everyone": table},
         votes=first_answers(fewer),
         raters=material.recipe.raters,
     )

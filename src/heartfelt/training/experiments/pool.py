@@ -19,10 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.files import inside
-from heartfelt.media.checks import sound_hash
-from heartfelt.media.duplicates import Bits, duplicate_groups
-from heartfelt.media.sound import read_samples
+from heartfelt.media.duplicates import Bits
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS
 from heartfelt.scoring.grouping import connected, first_of_group, near_duplicates
 from heartfelt.snapshot.stimulus_groups import FILE_NAME
@@ -32,7 +29,7 @@ from heartfelt.training.experiments.cells import LabelSet
 from heartfelt.training.experiments.results import SourceFacts
 from heartfelt.training.heads.evaluating import ceilings
 from heartfelt.training.heads.fitting import Floats, Ints
-from heartfelt.training.heads.material import TrainingStimuli, answers_of, picture_hashes
+from heartfelt.training.heads.material import TrainingStimuli, answers_of
 from heartfelt.training.heads.targets import CategoryTarget, LabelTarget
 from heartfelt.wording import listed
 
@@ -247,7 +244,8 @@ def _mapped(target: LabelTarget, old: tuple[float, float], new: tuple[float, flo
 def _split(name: str, material: TrainingStimuli, by: str) -> tuple[str | None, ...]:
     if not by:
         return ()
-    facts = _stimuli(material)
+    order = pl.DataFrame({"stimulus": list(material.stimuli)})
+    facts = order.join(material.snapshot.stimuli, on="stimulus", how="left", maintain_order="left")
     if by not in facts.columns:
         raise InputError(
             f"The stimuli of '{name}' have no column '{by}' to split by.", suggestion(by, facts.columns, "They have")
@@ -339,43 +337,29 @@ def _facts(name: str, material: TrainingStimuli) -> SourceFacts:
 def _alike(materials: Sequence[TrainingStimuli]) -> Ints:
     """A number for each row, the same for near-duplicates, within sources and across them."""
     offset, ties, offsets = 0, [], []
-    hashes = [_fingerprints(material) for material in materials]
-    for material, pictures in zip(materials, hashes, strict=True):
+    for material in materials:
         name = material.recipe.embedding
-        limit = EMBEDDINGS[name].near_duplicate if name else None
         rows = material.features[name] if name else np.empty((len(material.stimuli), 0), np.float32)
-        copies = near_duplicates(material.hashes, rows, limit, pictures)
+        copies = near_duplicates(material.hashes, rows, _near_duplicate(name), material.fingerprints)
         ties += [(offset + at, offset + int(copy_of)) for at, copy_of in enumerate(copies)]
         offsets.append(offset)
         offset += len(material.stimuli)
-    contents: dict[str, int] = {}
-    every = [content for material in materials for content in material.hashes]
-    ties += [(contents.setdefault(content, at), at) for at, content in enumerate(every)]
     if len(materials) > 1:
-        pictures_of_all: list[Bits | None] = [
-            bits
-            for material, source_hashes in zip(materials, hashes, strict=True)
-            for bits in (source_hashes or [None] * len(material.stimuli))
-        ]
-        ties += list(enumerate(duplicate_groups(pictures_of_all).tolist()))
+        fingerprints: list[Bits | None] = []
+        for material in materials:
+            fingerprints += material.fingerprints or (None,) * len(material.stimuli)
+        contents = [content for material in materials for content in material.hashes]
+        ties += list(
+            enumerate(near_duplicates(contents, np.empty((offset, 0), np.float32), None, fingerprints).tolist())
+        )
     for (first, start), (second, second_start) in combinations(zip(materials, offsets, strict=True), 2):
         ties += [(start + a, second_start + b) for a, b in _close_across(first, second)]
     return connected(offset, ties)
 
 
-def _stimuli(material: TrainingStimuli) -> pl.DataFrame:
-    """The table of the stimuli used, in their order."""
-    order = pl.DataFrame({"stimulus": list(material.stimuli)})
-    return order.join(material.snapshot.stimuli, on="stimulus", how="left", maintain_order="left")
-
-
-def _fingerprints(material: TrainingStimuli) -> Sequence[Bits | None]:
-    """Hashes of pictures; of sounds where no embedding tells which are nearly the same."""
-    snapshot, facts = material.snapshot, _stimuli(material)
-    root = snapshot.source.media_root
-    if snapshot.study.media not in ("audio", "speech") or material.recipe.embedding or root is None:
-        return picture_hashes(snapshot, facts)
-    return [sound_hash(*read_samples(inside(root, str(name), "stimuli"))) for name in facts["path"].to_list()]
+def _near_duplicate(embedding: str) -> float | None:
+    """The cosine of near-duplicates in an embedding; None for no embedding, or one that does not tell them."""
+    return EMBEDDINGS[embedding].near_duplicate if embedding else None
 
 
 def _same_names(materials: Sequence[TrainingStimuli]) -> list[tuple[int, int]]:
@@ -398,7 +382,7 @@ def _same_names(materials: Sequence[TrainingStimuli]) -> list[tuple[int, int]]:
 
 def _close_across(first: TrainingStimuli, second: TrainingStimuli) -> list[tuple[int, int]]:
     name = first.recipe.embedding
-    limit = EMBEDDINGS[name].near_duplicate if name else None
+    limit = _near_duplicate(name)
     if limit is None or name != second.recipe.embedding:
         return []
     rows = [material.features[name].astype(np.float64) for material in (first, second)]

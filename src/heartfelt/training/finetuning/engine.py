@@ -33,7 +33,7 @@ from heartfelt.training.finetuning.task import FineTuneTask
 
 if TYPE_CHECKING:
     from heartfelt.training.finetuning.data import TrainingData
-    from heartfelt.training.finetuning.recipe import FineTuneSettings
+    from heartfelt.training.finetuning.settings import FineTuneSettings
 
 _CHECK_EVERY = 20
 """On a GPU, losses are looked at this often: each look waits for the GPU."""

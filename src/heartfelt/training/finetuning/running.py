@@ -25,12 +25,14 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.streams import derived_seed
 from heartfelt.training.finetuning.card import model_card
 from heartfelt.training.finetuning.checkpoints import Checkpoints, RunIdentity
-from heartfelt.training.finetuning.data import TrainingData, gather_data, gather_folds
+from heartfelt.training.finetuning.data import TrainingData
 from heartfelt.training.finetuning.engine import TrainingLoop, TrainingResult
 from heartfelt.training.finetuning.folder import ModelFacts, PartScore, write_model_files
+from heartfelt.training.finetuning.gathering import gather_data, gather_folds
 from heartfelt.training.finetuning.options import FineTuneOptions
 from heartfelt.training.finetuning.parts import VALIDATION
-from heartfelt.training.finetuning.recipe import FineTuneRecipe, FineTuneSettings, recipe_named, settings_of
+from heartfelt.training.finetuning.recipe import FineTuneRecipe, recipe_named, settings_of
+from heartfelt.training.finetuning.settings import FineTuneSettings
 from heartfelt.training.finetuning.task import FineTuneTask, QuestionOutput
 from heartfelt.training.heads.calibrating import conformal
 from heartfelt.training.heads.fitting import Floats

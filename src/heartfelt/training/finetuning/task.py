@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from heartfelt.progress import Progress
     from heartfelt.snapshot import Snapshot
     from heartfelt.study import Scale
-    from heartfelt.training.finetuning.recipe import FineTuneSettings
+    from heartfelt.training.finetuning.settings import FineTuneSettings
 
 Tensors: TypeAlias = "dict[str, torch.Tensor]"
 """Tensors by name: the inputs of a module, its outputs, or one sample."""

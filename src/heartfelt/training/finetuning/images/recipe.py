@@ -30,7 +30,8 @@ from heartfelt.training.finetuning.images.attributes import (
 from heartfelt.training.finetuning.images.pictures import ImagePreprocessing
 from heartfelt.training.finetuning.images.settings import PUBLISHED, RANDOM, ImageRecipeSettings
 from heartfelt.training.finetuning.images.task import CONFIG, ImageConfig, ImageTask, half_of, middle_of
-from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, FineTuneSettings, Level
+from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, Level
+from heartfelt.training.finetuning.settings import FineTuneSettings
 from heartfelt.training.finetuning.task import QuestionOutput
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from heartfelt.errors import suggestion
 from heartfelt.training.finetuning.images.architectures import ARCHITECTURES
-from heartfelt.training.finetuning.recipe import FineTuneSettings, Names
+from heartfelt.training.finetuning.settings import FineTuneSettings, Names
 
 PUBLISHED, RANDOM = "published", "random"
 LEAST_SIDE = 32

@@ -29,7 +29,7 @@ from heartfelt.training.finetuning.images.architectures import (
 from heartfelt.training.finetuning.images.attributes import Attribute, attribute_values
 from heartfelt.training.finetuning.images.pictures import ImagePreprocessing
 from heartfelt.training.finetuning.images.settings import ImageRecipeSettings
-from heartfelt.training.finetuning.recipe import FineTuneSettings
+from heartfelt.training.finetuning.settings import FineTuneSettings
 from heartfelt.training.finetuning.task import Batch, Example, FineTuneTask, OnnxExport, QuestionOutput, Tensors
 
 if TYPE_CHECKING:

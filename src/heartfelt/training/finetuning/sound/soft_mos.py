@@ -17,7 +17,8 @@ from pydantic import Field, model_validator
 
 from heartfelt.predictors.trained.folder import BaseModel
 from heartfelt.serialization import read_json, write_json
-from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, FineTuneSettings, Level
+from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, Level
+from heartfelt.training.finetuning.settings import FineTuneSettings
 from heartfelt.training.finetuning.sound.encoders import SoundEncoder, TextEncoder
 from heartfelt.training.finetuning.sound.sounds import answers_on_scale
 from heartfelt.training.finetuning.task import Batch, Example, FineTuneTask, OnnxExport, QuestionOutput, Tensors
