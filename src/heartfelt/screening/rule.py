@@ -90,6 +90,10 @@ class RuleOptions:
         """A numeric setting, once the rule has completed the options."""
         return float(self.settings[name])
 
+    def limit(self, judged: int) -> float:
+        """The p-value a flag must stay under where so many are judged (Bonferroni)."""
+        return self.alpha / max(judged, 1)
+
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class RuleVerdicts:
@@ -114,11 +118,44 @@ class RuleVerdicts:
     error_controlled: bool | None = None
     power: npt.ArrayLike | None = None
 
+    @classmethod
+    def about(
+        cls,
+        raters: Ints,
+        *,
+        n: npt.NDArray[Any],
+        words: Callable[[int], str],
+        why: Reasons,
+        value: npt.NDArray[Any],
+        p: npt.NDArray[Any],
+        flagged: npt.NDArray[Any],
+        threshold: npt.ArrayLike = np.nan,
+        question: str | None = None,
+    ) -> RuleVerdicts:
+        """Verdicts on some raters from arrays over all raters of the view; ``words`` takes a rater's code."""
+        codes = raters.tolist()
+        return cls(
+            rater=raters,
+            n=n[raters],
+            words=lambda row: words(codes[row]),
+            why=[why[code] for code in codes],
+            value=value[raters],
+            threshold=np.broadcast_to(threshold, value.shape)[raters],
+            p=p[raters],
+            flagged=flagged[raters],
+            question=question,
+        )
+
 
 def evidence_of(p: npt.ArrayLike) -> Floats:
     """The weight of a p-value in powers of ten, from 0 to ``MOST_EVIDENCE``; 0 where there is none."""
     finite_p = np.where(np.isfinite(p), p, 1.0)
     return np.clip(-np.log10(np.maximum(finite_p, 1e-300)), 0.0, MOST_EVIDENCE) + 0.0  # no negative zero
+
+
+def too_few(n: npt.NDArray[Any], least: int, noun: str) -> Reasons:
+    """Why raters with fewer than ``least`` of something cannot be judged; ``noun`` says of what."""
+    return [None if count >= least else f"fewer than {least} {noun}" for count in n.tolist()]
 
 
 def is_judged(reasons: Reasons) -> npt.NDArray[np.bool_]:

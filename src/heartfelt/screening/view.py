@@ -162,6 +162,11 @@ class RatingsView:
             dtype=bool,
         )
 
+    @property
+    def ordered_questions(self) -> list[int]:
+        """The questions with ordered answers."""
+        return np.flatnonzero(~self.unordered).tolist()
+
     @cached_property
     def cell(self) -> Ints:
         """The (system, intent) cell of each stimulus, by its code; one cell for all where neither is known."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from heartfelt.screening.rule import LIMIT_EVIDENCE, RuleOptions, RuleVerdicts, ScreeningRule
+from heartfelt.screening.rule import LIMIT_EVIDENCE, RuleOptions, RuleVerdicts
 from heartfelt.screening.view import RatingsView
 from heartfelt.wording import plural
 
 
-def _shared_browser(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_shared_browser(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     before = np.array([view.raters_before.get(name, 0) for name in view.raters], dtype=np.int64)
     if np.mean(before > 0) > options.number("at_most"):
         return "many raters share browsers, as where people take turns at the same machines"
@@ -33,14 +33,3 @@ def _shared_browser(view: RatingsView, options: RuleOptions) -> list[RuleVerdict
             evidence=LIMIT_EVIDENCE,
         )
     ]
-
-
-SHARED_BROWSER = ScreeningRule(
-    name="shared-browser",
-    about="whether somebody else had taken part in the same browser before",
-    statistic="raters before in the same browser",
-    judge=_shared_browser,
-    settings={"at_most": (0.25, "the share of raters with a shared browser above which nobody is judged")},
-    error_controlled=False,
-    examines="browsers",
-)

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, ScreeningRule, evidence_of
+from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, evidence_of
 from heartfelt.screening.sequences import LEAST_TRIALS, Sequences, candidate_pairs, comparable_sequences
 from heartfelt.screening.view import Bools, RatingsView, remembered
 from heartfelt.stats.triples import Floats, Ints
@@ -239,7 +239,7 @@ def equal_by_chance(first_answers: Floats, second_answers: Floats, both_answered
     return total / max(int(both_answered.sum()), 1)
 
 
-def _collusion(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_collusion(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     result = parallel_pairs(view, options)
     if isinstance(result, str):
         return result
@@ -310,18 +310,3 @@ def _sentence(partners: list[str], pair: Mapping[str, Any]) -> str:
         f" {100 * pair['equal']:.0f}%, where {100 * pair['expected_equal']:.0f}% are expected by chance"
         f" ({p_value(pair['p_adjusted'])} over all pairs)."
     )
-
-
-COLLUSION = ScreeningRule(
-    name="collusion",
-    about="answer sequences that match another rater's, position by position, about different stimuli",
-    statistic="best alignment score with another rater",
-    judge=_collusion,
-    settings={
-        "band": (6, "largest offset, in trials, between two sequences"),
-        "gap": (3.0, "price of a trial lost from one sequence, in nats"),
-        "rho": (0.7, "correlation of a copy's answers"),
-        "block": (5, "trials in a block of the surrogates"),
-        "draws": (999, "surrogates of each sequence of a pair"),
-    },
-)

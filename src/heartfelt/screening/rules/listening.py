@@ -18,10 +18,9 @@ from __future__ import annotations
 import polars as pl
 
 from heartfelt.screening.presentations import IMPOSSIBLE, INCOMPLETE
-from heartfelt.screening.rule import RuleOptions, RuleVerdicts, ScreeningRule
+from heartfelt.screening.rule import RuleOptions, RuleVerdicts
 from heartfelt.screening.tolerated import beyond_tolerated
 from heartfelt.screening.view import RatingsView
-from heartfelt.study.design import HEARD_ENOUGH
 
 NOT_RECORDED = "how much of each clip was heard was not recorded"
 KNOWN_TRIALS = "trials with a clip of known length"
@@ -33,7 +32,7 @@ def _recorded(view: RatingsView) -> pl.DataFrame:
     return view.trials.filter(recorded) if view.trials.height else view.trials
 
 
-def _heard(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_heard(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     listening = view.study.design.listening
     table = _recorded(view)
     if not table.height:
@@ -50,31 +49,10 @@ def _heard(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     return [beyond_tolerated(view, table.select("rater", bad), options, sentence, KNOWN_TRIALS)]
 
 
-def _impossible(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_impossible(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     table = _recorded(view).select("rater", pl.col("heard_flag").eq_missing(IMPOSSIBLE).alias("bad"))
 
     def sentence(count: str) -> str:
         return f"The listening was impossible, by its report or by the time that passed, in {count} trials"
 
     return [beyond_tolerated(view, table, options, sentence, KNOWN_TRIALS)]
-
-
-HEARD = ScreeningRule(
-    name="heard",
-    about="share of trials in which less was heard than the study's listening rule asks for",
-    statistic="share of trials heard too little",
-    judge=_heard,
-    settings={
-        "enough": (HEARD_ENOUGH, "the share of a clip that counts as heard to the end, under listening: full"),
-        "at_most": (0.1, "the share of short trials that failing players and connections may explain"),
-    },
-    examines="trials",
-)
-IMPOSSIBLE_LISTENING = ScreeningRule(
-    name="impossible",
-    about="share of trials whose listening was impossible, by its report or by the time that passed",
-    statistic="share of trials with impossible listening",
-    judge=_impossible,
-    settings={"at_most": (0.05, "the share of impossible trials that clocks and players may explain")},
-    examines="listening",
-)

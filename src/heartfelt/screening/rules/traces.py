@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from heartfelt.screening.rule import RuleOptions, RuleVerdicts, ScreeningRule
+from heartfelt.screening.rule import RuleOptions, RuleVerdicts
 from heartfelt.screening.tolerated import beyond_tolerated
 from heartfelt.screening.view import RatingsView
 from heartfelt.study.set_scale import Trace
 
 
-def _flat(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_flat_traces(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     table = view.traces
     lengths = {
         question.id: scale.high - scale.low
@@ -33,7 +33,7 @@ def _flat(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     return [beyond_tolerated(view, flat, options, "{} traces never move".format, "traces")]
 
 
-def _away(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_away(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     table = view.traces
     if not {"away", "rate"} <= set(table.columns) or not table["away"].count():
         return "how long the page was in the background was not recorded"
@@ -42,27 +42,3 @@ def _away(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     bad = timed.select("rater", (pl.col("away") > options.number("share") * length).alias("bad"))
     sentence = "{} traces were drawn with the page in the background".format
     return [beyond_tolerated(view, bad, options, sentence, "traces with a known time in the background")]
-
-
-FLAT_TRACE = ScreeningRule(
-    name="flat-trace",
-    about="traces that stay at one value from start to end, or have no sample",
-    statistic="share of flat traces",
-    judge=_flat,
-    settings={
-        "within": (0.02, "the share of the scale's length that a flat trace stays within"),
-        "at_most": (0.1, "the share of flat traces that clips without change may explain"),
-    },
-    examines="traces",
-)
-AWAY = ScreeningRule(
-    name="away",
-    about="traces drawn while the page was in the background for a good part of the clip",
-    statistic="share of interrupted traces",
-    judge=_away,
-    settings={
-        "share": (0.25, "the share of a clip's time in the background that makes a trace interrupted"),
-        "at_most": (0.1, "the share of interrupted traces that a phone call may explain"),
-    },
-    examines="traces",
-)
