@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from heartfelt.training.finetuning.images.networks.network import EmotionNetwork
 
 CONFIG = "config.json"
-VGG_SIDE = 224
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,9 +221,11 @@ class ImageTask(FineTuneTask):
         """The network on pixels from 0 to 255 (or the frozen network's numbers) and its further inputs."""
         import torch
 
+        from heartfelt.training.finetuning.images.networks.backbones import BACKBONES
+
         spec, side = self.config.network, self.config.preparation.side
-        if spec.backbone == "vgg16" and side % VGG_SIDE:
-            return None  # ONNX has no pooling from other maps to 7 x 7 cells
+        if side % BACKBONES[spec.backbone].export_side:
+            return None
         inputs: dict[str, Any] = {"pixels": torch.zeros((2, 3, side, side), dtype=torch.uint8)}
         if self._embedded:
             inputs = {"embedding": torch.zeros(2, self.module.backbone.network[1].in_features)}
