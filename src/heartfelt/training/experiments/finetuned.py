@@ -34,7 +34,7 @@ from heartfelt.training.finetuning import (
 from heartfelt.training.finetuning import FineTuneTarget as FineTuneTarget
 from heartfelt.training.finetuning.images.attributes import chosen_attributes
 from heartfelt.training.finetuning.parts import TrainingParts
-from heartfelt.training.heads.fitting import Floats, Ints, folds
+from heartfelt.training.heads.fitting import Floats, Ints, left_out_share
 from heartfelt.training.heads.material import TrainingRecipe, TrainingStimuli
 from heartfelt.training.heads.targets import LabelSource
 
@@ -212,14 +212,13 @@ class FineTuneFit:
         """The data of one cell: its rows alone, and labels of the training rows alone."""
         rows = np.concatenate([cell.train, cell.test])
         count = cell.train.size
-        groups = self.groups[cell.train]
-        plan = folds(groups, max(2, round(1 / settings.validation)), cell.seed, "experiments", "validation")
-        if np.unique(plan).size < 2:
+        stop = left_out_share(self.groups[cell.train], settings.validation, cell.seed, "experiments", "validation")
+        if stop.all():
             raise InputError(
                 f"All training stimuli of '{cell.name}' belong to one group, so nothing is left to stop early by.",
                 "Group by a column with more values (--group), or use --group none.",
             )
-        train, validation = np.flatnonzero(plan != 0), np.flatnonzero(plan == 0)
+        train, validation = np.flatnonzero(~stop), np.flatnonzero(stop)
         targets = [self._target(name, cell, rows, train) for name in self.questions]
         parts = TrainingParts(
             train=train, validation=validation, test={"test": np.arange(count, rows.size)}, words="", dropped={}

@@ -21,10 +21,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.errors import InputError
 from heartfelt.predictors.trained.answers import AnswerSpread
 from heartfelt.predictors.trained.embeddings import EmbeddingBlock
 from heartfelt.predictors.trained.model import Head, radial, softmax
 from heartfelt.streams import stream
+from heartfelt.wording import plural
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -270,6 +272,22 @@ def folds(groups: Ints, count: int, seed: int, *name: str) -> Ints:
             fold_of[group] = int(np.argmin(filled))
             filled[fold_of[group]] += sizes[group]
     return np.array([fold_of[int(group)] for group in groups], np.int64)
+
+
+def enough_folds(groups: Ints, count: int, seed: int, *name: str) -> Ints:
+    """The same, or an error where there are fewer groups than folds."""
+    have = np.unique(groups).size
+    if have < count:
+        raise InputError(
+            f"{plural(have, 'group')} of stimuli cannot be put into {count} folds.",
+            "Group by a column with more values (--group), use --group none, or fewer --folds.",
+        )
+    return folds(groups, count, seed, *name)
+
+
+def left_out_share(groups: Ints, share: float, seed: int, *name: str) -> npt.NDArray[np.bool_]:
+    """Which rows to leave out, in whole groups: about this share of them."""
+    return np.asarray(folds(groups, max(2, round(1 / share)), seed, *name) == 0)
 
 
 def choose(rows: Rows, systems: Ints | None, kinds: Sequence[str], groups: Ints | None = None) -> Chosen:
