@@ -69,7 +69,7 @@ class SplitOptions:
                 return name
         return list(self.shares)[-1]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data for a manifest; the order of the shares is part of it."""
         return {
             "by": self.by,
