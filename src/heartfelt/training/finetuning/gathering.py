@@ -27,7 +27,7 @@ from heartfelt.screening import Panel, screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import SPLIT
 from heartfelt.stats.triples import Floats, Ints
-from heartfelt.study import Study
+from heartfelt.study import Scale, Study
 from heartfelt.study.set_scale import Trace
 from heartfelt.training.finetuning.data import FineTuneTarget, TrainingData
 from heartfelt.training.finetuning.parts import Fold, parts_of
@@ -74,11 +74,52 @@ class GatheredSource:
         return np.nan_to_num(values), weight
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class GatheredSources:
+    """The stimuli of all sources, one source after the other."""
+
+    sources: tuple[GatheredSource, ...]
+
+    @property
+    def examples(self) -> tuple[Example, ...]:
+        return tuple(chain.from_iterable(source.examples for source in self.sources))
+
+    @property
+    def fingerprints(self) -> tuple[Bits | None, ...]:
+        return tuple(chain.from_iterable(source.fingerprints for source in self.sources))
+
+    @property
+    def ledger(self) -> tuple[LedgerRow, ...]:
+        return tuple(chain.from_iterable(source.ledger for source in self.sources))
+
+    @property
+    def facts(self) -> pl.DataFrame:
+        """The table of the stimuli."""
+        return pl.concat([source.facts for source in self.sources], how="diagonal_relaxed")
+
+    def values(self, question: str) -> tuple[Floats, Floats]:
+        """Labels and weights of one question."""
+        columns = zip(*(source.values(question) for source in self.sources), strict=True)
+        value, weight = (np.concatenate(column) for column in columns)
+        return value, weight
+
+    def without_label(self, question: str) -> tuple[list[str], list[LedgerRow]]:
+        """Notes and rows of the ledger about stimuli that have a file and no label under a question."""
+        notes: list[str] = []
+        rows: list[LedgerRow] = []
+        for source in self.sources:
+            words, missing = without_label(source.labels.snapshot, question, source.labels.labelled(question))
+            files = {example.stimulus for example in source.examples}
+            notes += words
+            rows += [row for row in missing if row[2] in files]
+        return notes, rows
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LabelledStimuli:
     """The stimuli of all sources with their labels: everything but the parts."""
 
-    gathered: tuple[GatheredSource, ...]
+    gathered: GatheredSources
     settings: FineTuneSettings
     published: tuple[str | None, ...]
     """The part of each stimulus in a published split, where that is used."""
@@ -95,7 +136,7 @@ class LabelledStimuli:
 
     def data(self, fold: Fold | None = None) -> TrainingData:
         """The data with the parts of a fold, or with those of the settings."""
-        examples = tuple(example for source in self.gathered for example in source.examples)
+        examples, gathered = self.gathered.examples, self.gathered.sources
         parts = parts_of(
             self.grouping,
             self.copies,
@@ -111,21 +152,21 @@ class LabelledStimuli:
         dropped: list[LedgerRow] = [
             ("stimulus", None, examples[at].stimulus, None, reason, STAGE) for at, reason in parts.dropped.items()
         ]
-        sources = tuple(source.panel.source for source in self.gathered)
+        panels = tuple(source.panel for source in gathered)
+        study = panels[0].source.study
         return TrainingData(
-            sources=sources,
-            panels=tuple(source.panel for source in self.gathered),
+            sources=tuple(panel.source for panel in panels),
+            panels=panels,
             examples=examples,
-            origin=np.repeat(np.arange(len(self.gathered)), [len(source.examples) for source in self.gathered]),
+            origin=np.repeat(np.arange(len(gathered)), [len(source.examples) for source in gathered]),
             targets=tuple(
-                _target(sources[0].study, name, value, weight, parts.train)
-                for name, (value, weight) in self.labels.items()
+                _target(study, name, value, weight, parts.train) for name, (value, weight) in self.labels.items()
             ),
             grouping=self.grouping,
             parts=parts,
             ledger=ledger_of([*self.ledger, *dropped]),
             seed=self.seed,
-            fingerprints=tuple(bits for source in self.gathered for bits in source.fingerprints),
+            fingerprints=self.gathered.fingerprints,
             notes=self.notes,
         )
 
@@ -178,35 +219,27 @@ def gather_labelled(
         for source in sources:
             require_train_part(source)
     titles = [f"{source.study.name} {number}" if len(sources) > 1 else "" for number, source in enumerate(sources, 1)]
-    gathered = tuple(
-        gather_source(source, questions, policy, seed, title, progress)
-        for source, title in zip(sources, titles, strict=True)
+    gathered = GatheredSources(
+        tuple(
+            gather_source(source, questions, policy, seed, title, progress)
+            for source, title in zip(sources, titles, strict=True)
+        )
     )
-    ledger = [row for source in gathered for row in source.ledger]
-    contents = [example.content for source in gathered for example in source.examples]
-    require_enough(len(contents), ledger[0][4] if ledger else "")
-    facts = pl.concat([source.facts for source in gathered], how="diagonal_relaxed")
-    fingerprints = [bits for source in gathered for bits in source.fingerprints]
-    no_embedding = np.empty((len(contents), 0), np.float32)
+    contents = [example.content for example in gathered.examples]
+    require_enough(len(contents), gathered.ledger[0][4] if gathered.ledger else "")
     labels, notes, rows = _learnable_labels(gathered, questions, settings.questions)
-    rare = {name: _rare_categories(*labels[name]) for name in labels if labels[name][0].ndim == 2}
-    for name, (value, _) in labels.items():
-        words = list(sources[0].study.scale_of(name).labels().values())
-        notes += [
-            f"'{words[int(value[index].argmax())]}' is the label of one stimulus only ('{name}'): it can be trained on,"
-            " but nothing says how well it is recognised."
-            for index in rare.get(name, ())
-        ]
+    rare, notes_on_rare = _rare_categories(sources[0].study, labels)
+    facts, no_embedding = gathered.facts, np.empty((len(contents), 0), np.float32)
     return LabelledStimuli(
         gathered=gathered,
         settings=settings,
         published=texts_of(facts, SPLIT) if published else (),
-        grouping=grouping_of(facts, contents, no_embedding, fingerprints, by=group),
-        copies=near_duplicates(contents, no_embedding, None, fingerprints),
+        grouping=grouping_of(facts, contents, no_embedding, gathered.fingerprints, by=group),
+        copies=near_duplicates(contents, no_embedding, None, gathered.fingerprints),
         labels=labels,
-        rare=tuple(chain.from_iterable(rare.values())),
-        ledger=(*ledger, *rows),
-        notes=tuple(notes),
+        rare=rare,
+        ledger=(*gathered.ledger, *rows),
+        notes=(*notes, *notes_on_rare),
         seed=seed,
     )
 
@@ -271,30 +304,26 @@ def _facts_of_source(stimuli: pl.DataFrame, examples: Sequence[Example], source:
 
 
 def _learnable_labels(
-    gathered: Sequence[GatheredSource], questions: Sequence[str], required: Sequence[str]
+    gathered: GatheredSources, questions: Sequence[str], required: Sequence[str]
 ) -> tuple[dict[str, tuple[Floats, Floats]], list[str], list[LedgerRow]]:
     """Labels and weights of the questions that can be learned; notes and rows of the ledger about what cannot be used."""
-    examples = [example for source in gathered for example in source.examples]
+    study, examples = gathered.sources[0].panel.source.study, gathered.examples
     names, contents = [example.stimulus for example in examples], [example.content for example in examples]
     labels: dict[str, tuple[Floats, Floats]] = {}
     columns: list[LabelColumn] = []
     notes: list[str] = []
     rows: list[LedgerRow] = []
     for question in questions:
-        scale = gathered[0].panel.source.study.scale_of(question)
-        by_source = [source.values(question) for source in gathered]
-        value, weight = (np.concatenate([part[at] for part in by_source]) for at in (0, 1))
+        scale = study.scale_of(question)
+        value, weight = labels[question] = gathered.values(question)
         labelled = weight > 0
         label = np.where(labelled, value, np.nan) if value.ndim == 1 else top_category(scale, value, labelled)
         column = LabelColumn.of(question, scale, label)
         require_on_scale(column, names)
-        notes += contradictions(column, contents, names)
-        for source in gathered:
-            words, missing = without_label(source.labels.snapshot, question, source.labels.labelled(question))
-            files = {example.stimulus for example in source.examples}
-            notes, rows = notes + words, rows + [row for row in missing if row[2] in files]
         columns.append(column)
-        labels[question] = (value, weight)
+        words, missing = gathered.without_label(question)
+        notes += [*contradictions(column, contents, names), *words]
+        rows += missing
     reasons = not_learnable(columns, required=required)
     words, refused = not_trained(reasons)
     learnable = {name: values for name, values in labels.items() if name not in reasons}
@@ -324,8 +353,7 @@ def _questions(sources: Sequence[Snapshot], recipe: FineTuneRecipe, settings: Fi
     studies = [source.study for source in sources]
     _require_media(studies, recipe)
     study = studies[0]
-    scales = {question.id: study.scale_of(question.id) for question in study.asked}
-    able = [name for name, scale in scales.items() if scale.level in recipe.levels and not isinstance(scale, Trace)]
+    able = [question.id for question in study.asked if _can_learn(recipe, study.scale_of(question.id))]
     for name in settings.questions:
         if name not in able:
             raise InputError(
@@ -341,6 +369,10 @@ def _questions(sources: Sequence[Snapshot], recipe: FineTuneRecipe, settings: Fi
     chosen = list(settings.questions) or preferred or rated or able
     _require_shared(studies, chosen)
     return chosen
+
+
+def _can_learn(recipe: FineTuneRecipe, scale: Scale) -> bool:
+    return scale.level in recipe.levels and not isinstance(scale, Trace)
 
 
 def _require_media(studies: Sequence[Study], recipe: FineTuneRecipe) -> None:
@@ -368,8 +400,21 @@ def _require_shared(studies: Sequence[Study], questions: Sequence[str]) -> None:
                 )
 
 
-def _rare_categories(shares: Floats, weight: Floats) -> list[int]:
-    """The stimuli that alone have their category."""
-    top, labelled = shares.argmax(axis=1), weight > 0
-    counts = np.bincount(top[labelled], minlength=shares.shape[1])
-    return [int(np.flatnonzero(labelled & (top == code))[0]) for code in np.flatnonzero(counts == 1)]
+def _rare_categories(study: Study, labels: Mapping[str, tuple[Floats, Floats]]) -> tuple[tuple[int, ...], list[str]]:
+    """The stimuli that alone have their category, with a note about each."""
+    rare: list[int] = []
+    notes = []
+    for question, (shares, weight) in labels.items():
+        if shares.ndim == 1:
+            continue
+        top, labelled = shares.argmax(axis=1), weight > 0
+        counts = np.bincount(top[labelled], minlength=shares.shape[1])
+        alone = [int(np.flatnonzero(labelled & (top == code))[0]) for code in np.flatnonzero(counts == 1)]
+        names = list(study.scale_of(question).labels().values())
+        rare += alone
+        notes += [
+            f"'{names[int(top[at])]}' is the label of one stimulus only ('{question}'): it can be trained on,"
+            " but nothing says how well it is recognised."
+            for at in alone
+        ]
+    return tuple(rare), notes

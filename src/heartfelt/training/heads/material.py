@@ -70,6 +70,10 @@ class TrainingRecipe:
     components: int = COMPONENTS
     """How many components of the embedding heads other than ridge look at."""
 
+    def is_for(self, question: str) -> bool:
+        """Whether a question is one of those the recipe is made for, by a part of its id."""
+        return any(part in question.casefold() for part in self.questions)
+
     def embedding_of(self, question: str) -> str:
         about_text = any(part in question.casefold() for part in self.with_text)
         return self.text_embedding if about_text and self.text_embedding else self.embedding
@@ -155,6 +159,10 @@ class TrainingStimuli:
     @property
     def label_words(self) -> str:
         return label_words(self.snapshot, self.panel, [target.question for target in self.targets])
+
+    def target(self, question: str) -> LabelTarget:
+        """The labels of one question."""
+        return next(target for target in self.targets if target.question == question)
 
     def learnable(self) -> TrainingStimuli:
         """Only the questions that can be learned; an error where there is none."""
@@ -252,7 +260,7 @@ def gather(
     """Screen the raters, make labels, and embed every file; what cannot be used is a row of the ledger.
 
     ``group`` is the column whose stimuli stay in one fold, ``auto`` or ``none``; ``split`` notes the published split. With
-    ``asked`` questions with categories can be used: those named there, or all of a study that has no others.
+    ``wanted_questions`` those with categories can be used: those named there, or all of a study that has no others.
     """
     if split:
         require_train_part(snapshot)
@@ -317,21 +325,22 @@ def _checked(source: LabelSource, questions: Sequence[str]) -> tuple[list[str], 
     return learnable, [*notes, *words], [*rows, *refused]
 
 
-def _questions(snapshot: Snapshot, recipe: TrainingRecipe, wanted_questions: Sequence[str] | None) -> list[str]:
+def _questions(snapshot: Snapshot, recipe: TrainingRecipe, wanted: Sequence[str] | None) -> list[str]:
+    """The questions trained on: the recipe's own, or all with numbers; with ``wanted``, categories may be among them."""
     study = snapshot.study
-    numbers = [q.id for q in study.asked if study.scale_of(q.id).level == "interval"]
-    categories = [q.id for q in study.asked if study.scale_of(q.id).level in ("nominal", "ordinal")]
-    if wanted_questions is not None and (
-        wanted := [name for name in categories if not numbers or name in wanted_questions]
-    ):
-        return [*(name for name in numbers if name in wanted_questions), *wanted]
-    named = [name for name in numbers if any(part in name.casefold() for part in recipe.questions)]
+    levels = {question.id: study.scale_of(question.id).level for question in study.asked}
+    numbers = [name for name, level in levels.items() if level == "interval"]
+    categories = [name for name, level in levels.items() if level in ("nominal", "ordinal")]
+    if wanted is not None:
+        chosen = [name for name in categories if not numbers or name in wanted]
+        if chosen:
+            return [*(name for name in numbers if name in wanted), *chosen]
     if not numbers:
         raise InputError(
             f"No question of '{study.name}' is answered with numbers, so there is nothing to train on.",
             "Recipes learn means of numbers; see docs/training.md.",
         )
-    return named or numbers
+    return [name for name in numbers if recipe.is_for(name)] or numbers
 
 
 _Embedded: TypeAlias = tuple[dict[str, npt.NDArray[np.float32]], str]
