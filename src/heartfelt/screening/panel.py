@@ -231,7 +231,7 @@ class Panel:
             )
         return tuple(out)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         dropped = self.ledger.filter(pl.col("what") == "rater") if self.ledger.height else self.ledger
         parts: dict[str, object] = {
             "policy": self.policy,

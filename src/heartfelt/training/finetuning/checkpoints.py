@@ -18,6 +18,7 @@ from heartfelt import __version__
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.files import whole_file
 from heartfelt.serialization import from_json, to_json
+from heartfelt.training.finetuning.task import Tensors
 
 CHECKPOINT = "checkpoint.pt"
 LAYOUT = 1
@@ -118,11 +119,11 @@ class Checkpoints:
         self.identity.refuse_other(stored, self.folder)
         return state
 
-    def best(self, step: int) -> dict[str, Any]:
+    def best(self, step: int) -> Tensors:
         from safetensors.torch import load
 
         try:
-            weights: dict[str, Any] = load(self.best_path(step).read_bytes())
+            weights: Tensors = load(self.best_path(step).read_bytes())
         except (OSError, ValueError) as error:
             raise DamagedError(
                 f"The best weights so far, {self.best_path(step)}, cannot be read.",

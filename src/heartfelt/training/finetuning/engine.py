@@ -29,7 +29,7 @@ from heartfelt.training.finetuning.batches import (
     worker_count,
 )
 from heartfelt.training.finetuning.checkpoints import Checkpoints
-from heartfelt.training.finetuning.task import FineTuneTask
+from heartfelt.training.finetuning.task import FineTuneTask, Tensors
 
 if TYPE_CHECKING:
     from heartfelt.training.finetuning.data import TrainingData
@@ -300,7 +300,7 @@ class TrainingLoop:
             state.finished = "all epochs were used"
         self._checkpoint(model, optimizer, schedule, state, improved=improved)
 
-    def _weights(self, model: Any) -> dict[str, Any]:
+    def _weights(self, model: Any) -> Tensors:
         weights = self.accelerator.unwrap_model(model, keep_fp32_wrapper=False).state_dict()
         return {key: value.detach().cpu().clone() for key, value in weights.items()}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
@@ -44,7 +44,7 @@ class ImageRecipeSettings(FineTuneSettings):
     ] = PUBLISHED
     revision: Annotated[str, Field(description="of the weights on the hub")] = "main"
     config: Annotated[
-        dict[str, Any],
+        dict[str, object],
         BeforeValidator(_mapped),
         Field(description="values of the backbone's configuration, with random weights"),
     ] = Field(default_factory=dict)
