@@ -143,8 +143,9 @@ class _Comparison:
         self.view, self.sequences, self.pairs, self.options = view, sequences, pairs, options
         self.how = (int(options.number("band")), options.number("gap"), options.number("rho"))
         self.level = STRICTER * options.alpha
-        name = "_alignment" if view.is_small else "_kernels_alignment"
-        self.alignment: Any = import_module(f"heartfelt.screening.{name}")
+        # Compiling takes longer than NumPy needs for a small panel; numbers agree to rounding.
+        module = "heartfelt.screening._alignment" if view.is_small else "heartfelt.screening._kernels_alignment"
+        self.alignment: Any = import_module(module)
 
     def exact_copies(self, values: Floats) -> Floats:
         """The score of each rater's answers against an exact copy of them about other stimuli."""
