@@ -100,14 +100,12 @@ class FineTuneFit:
     def of(
         cls, name: str, pool: StimulusPool, data: Sequence[TrainingData], settings: Mapping[str, str]
     ) -> FineTuneFit:
-        several = len(data) > 1
         examples = [
-            replace(example, source=f"{number}") if several else example
+            replace(example, source=f"{number}") if len(data) > 1 else example
             for number, source in enumerate(data)
             for example in source.examples
         ]
         study = pool.materials[0].snapshot.study
-        question_by_name = {name: targets[0].question for name, targets in pool.targets.items()}
         fit = cls(
             name=name,
             questions=pool.questions,
@@ -117,7 +115,7 @@ class FineTuneFit:
             labels={FULL: pool.labels},
             scales={name: targets[0].scale for name, targets in pool.targets.items()},
             shows_prompt={
-                name: "prompt" in study.question(question).shows for name, question in question_by_name.items()
+                name: "prompt" in study.question(targets[0].question).shows for name, targets in pool.targets.items()
             },
             groups=pool.groups,
             base=dict(settings),
