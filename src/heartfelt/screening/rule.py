@@ -236,41 +236,33 @@ class ScreeningRule:
 
     def _rows(self, view: RatingsView, verdicts: RuleVerdicts) -> pl.DataFrame:
         rater = np.arange(len(view.raters)) if verdicts.rater is None else verdicts.rater
-        size = rater.size
-        reasons = verdicts.why or [None] * size
+        reasons = verdicts.why or [None] * rater.size
         judged = is_judged(reasons)
-        p, evidence = verdicts.p, verdicts.evidence
-        if evidence is None and p is not None:
-            evidence = evidence_of(p)
-        figures = {
-            "value": verdicts.value,
-            "threshold": verdicts.threshold,
-            "p": p,
-            "evidence": evidence,
-            "power": verdicts.power,
-        }
-        error_controlled = self.error_controlled if verdicts.error_controlled is None else verdicts.error_controlled
-        sentences = [
-            verdicts.words(row) if reason is None else f"Not judged: {reason}." for row, reason in enumerate(reasons)
-        ]
-        columns: dict[str, Any] = {
+        figures = {name: getattr(verdicts, name) for name in ("value", "threshold", "p", "evidence", "power")}
+        if figures["evidence"] is None and verdicts.p is not None:
+            figures["evidence"] = evidence_of(verdicts.p)
+        columns = {
             "rater": [None if code == NOBODY else view.raters[code] for code in rater.tolist()],
-            "question": [verdicts.question] * size,
-            "batch": verdicts.batch or [None] * size,
-            "rule": [self.name] * size,
-            "statistic": [self.statistic] * size,
+            "batch": verdicts.batch,
             "flagged": judged & np.asarray(verdicts.flagged),
-            "error_controlled": [error_controlled] * size,
-            "words": sentences,
-            "n": np.broadcast_to(np.asarray(verdicts.n, dtype=np.int64), size),
-            "group": verdicts.group or [None] * size,
+            "words": [
+                f"Not judged: {reason}." if reason else verdicts.words(row) for row, reason in enumerate(reasons)
+            ],
+            "n": np.broadcast_to(np.asarray(verdicts.n, dtype=np.int64), rater.size),
+            "group": verdicts.group,
             "why_missing": reasons,
-        }
-        for name, figure in figures.items():
-            judged_figure = np.where(judged, np.nan if figure is None else figure, np.nan)
-            columns[name] = pl.Series(judged_figure, dtype=pl.Float64).fill_nan(None)
-        return pl.DataFrame(
-            {column.name: pl.Series(columns[column.name], dtype=column.dtype) for column in FLAGS.columns}
+        } | {name: np.where(judged, figure, np.nan) for name, figure in figures.items() if figure is not None}
+        controlled = self.error_controlled if verdicts.error_controlled is None else verdicts.error_controlled
+        same = {"rule": self.name, "statistic": self.statistic, "question": verdicts.question}
+        frame = pl.DataFrame({name: column for name, column in columns.items() if column is not None})
+        absent = [pl.lit(None).alias(name) for name in FLAGS.names if name not in {*frame.columns, *same}]
+        constants = [pl.lit(text).alias(name) for name, text in same.items()]
+        complete = frame.with_columns(*absent, *constants, pl.lit(controlled).alias("error_controlled"))
+        return complete.select(
+            pl.col(column.name).cast(column.dtype).fill_nan(None)
+            if column.dtype == pl.Float64
+            else pl.col(column.name).cast(column.dtype)
+            for column in FLAGS.columns
         )
 
 

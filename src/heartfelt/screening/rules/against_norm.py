@@ -133,8 +133,8 @@ def _bias_measure(view: RatingsView, q: int) -> RaterMeasure:
     question = view.questions[q]
 
     def finding(rater: int) -> str:
-        apart = f"{number(abs(mean[rater]), 2)} points {'higher' if mean[rater] >= 0 else 'lower'}"
-        return f"Answers '{question}' {apart} than the others do about the same stimuli"
+        difference = f"{number(abs(mean[rater]), 2)} points {'higher' if mean[rater] >= 0 else 'lower'}"
+        return f"Answers '{question}' {difference} than the others do about the same stimuli"
 
     return RaterMeasure(
         question=question,
