@@ -253,11 +253,12 @@ class ScreeningRule:
             "why_missing": reasons,
         } | {name: np.where(judged, figure, np.nan) for name, figure in figures.items() if figure is not None}
         controlled = self.error_controlled if verdicts.error_controlled is None else verdicts.error_controlled
-        same = {"rule": self.name, "statistic": self.statistic, "question": verdicts.question}
-        frame = pl.DataFrame({name: column for name, column in columns.items() if column is not None})
-        absent = [pl.lit(None).alias(name) for name in FLAGS.names if name not in {*frame.columns, *same}]
-        constants = [pl.lit(text).alias(name) for name, text in same.items()]
-        complete = frame.with_columns(*absent, *constants, pl.lit(controlled).alias("error_controlled"))
+        constants: dict[str, str | bool | None] = dict.fromkeys(set(FLAGS.names) - columns.keys())
+        constants |= {name: None for name, column in columns.items() if column is None}
+        constants |= {"rule": self.name, "statistic": self.statistic, "question": verdicts.question}
+        constants["error_controlled"] = controlled
+        varying = pl.DataFrame({name: column for name, column in columns.items() if name not in constants})
+        complete = varying.with_columns(pl.lit(constant).alias(name) for name, constant in constants.items())
         return complete.select(
             pl.col(column.name).cast(column.dtype).fill_nan(None)
             if column.dtype == pl.Float64
