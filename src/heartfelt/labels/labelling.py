@@ -281,6 +281,7 @@ def _labelled(answers: pl.DataFrame, scale: Scale, method: str, options: LabelOp
     spread = answers.group_by(codes.alias("item")).agg(
         pl.first(*ITEM), sd.alias("sd"), pl.len().cast(pl.Int64).alias("n")
     )
+    # Codes are ranks of (stimulus, question), so that items come in one order whatever that of the rows.
     triples = answers["rater"], codes.to_numpy(), answers["value"].to_numpy()
     category_codes = sorted(scale.labels()) or None
     consensus: Aggregate | CategoryConsensus

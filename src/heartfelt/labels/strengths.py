@@ -250,6 +250,7 @@ def ranks(result: Strengths, confidence: float = 0.95) -> list[tuple[int | None,
         return [(None, None, None, None)] * values.size
     draws = max(200, min(RANK_DRAWS, DRAWN_AT_MOST // len(result.core)))
     row_of = {index: row for row, index in enumerate(result.core)}
+    # Contestants outside the core have no strength; they must not take ranks from those inside.
     inner = replace(
         result,
         names=tuple(result.names[index] for index in result.core),

@@ -51,6 +51,7 @@ def standing(value: Floats, error: Floats, side: Side, chance: float) -> Standin
     centre = float(np.median(value[finite]))
     spread = MAD_TO_SD * float(np.median(np.abs(value[finite] - centre)))
     between = float(np.sqrt(max(0.0, spread**2 - float(np.median(error[finite] ** 2)))))
+    # Where nobody differs and nothing is uncertain, a rater is at the centre or infinitely far from it.
     scale = np.sqrt(between**2 + error**2)
     deviation = value - centre
     z = np.divide(deviation, scale, out=np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation)), where=scale > 0)

@@ -188,5 +188,6 @@ def candidate_pairs(sequences: Sequences, band: int) -> tuple[Ints, Ints]:
     pairs = shared_grams(gram[order], rater[order], position[order], band, 64, 64 * gram.size)
     if not pairs.size:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    # A pair may share several grams; it is aligned once.
     key = np.unique(pairs[:, 0] * size + pairs[:, 1])
     return key // size, key % size

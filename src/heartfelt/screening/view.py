@@ -372,6 +372,7 @@ def _in_order(table: pl.LazyFrame, have: list[str]) -> pl.LazyFrame:
     position = pl.coalesce([*([pl.col("position")] if "position" in have else []), *at, pl.lit(None, dtype=pl.Int64)])
     repeat = pl.col("repeat").fill_null(0).cast(pl.Int64) if "repeat" in have else pl.lit(0, dtype=pl.Int64)
     return (
+        # Row numbers first: what comes first must not depend on the order in which threads finish.
         table.with_row_index("_row")
         .with_columns(repeat.alias("_repeat"), position.alias("_place"))
         .with_columns(

@@ -179,6 +179,7 @@ def session_of(block: RaterBlock) -> Session | str:
         if y.size < LEAST_TRIALS or np.ptp(y) <= 1e-9 or np.ptp(x) <= 1e-9:
             continue
         step = float(np.diff(np.unique(y)).min())
+        # Slow drift (a quadratic) is style, not a change; it is projected out.
         basis, _ = np.linalg.qr(np.vander(time[answered], 3))
         y = y - basis @ (basis.T @ y)
         scale = float(y.std())
@@ -187,6 +188,7 @@ def session_of(block: RaterBlock) -> Session | str:
         full, predicted = np.zeros(trials), np.zeros(trials)
         full[answered], predicted[answered] = y / scale, (x - x.mean()) / x.std()
         columns.append((answered.astype(np.float64), full, predicted))
+        # Rounding to the scale's points leaves this variance at least, so a constant stretch has a finite likelihood.
         floor.append((step / scale) ** 2 / 12)
     if not columns:
         return "no question has enough answers that vary"

@@ -107,6 +107,7 @@ def parallel_pairs(view: RatingsView, options: RuleOptions) -> ParallelPairs | s
     best = np.zeros(size)
     np.maximum.at(best, first, scores)
     np.maximum.at(best, second, scores)
+    # No tail is steeper than STEEPEST: a score below the floor cannot be significant, whatever its surrogates.
     above = np.flatnonzero(scores > floor)
     above = above[np.argsort(-scores[above], kind="stable")]
     examined = above[: MOST_EXAMINED * size]

@@ -137,6 +137,7 @@ class TwoKinds:
         """The largest correlation, for each weight, with a chance of no information of ``posterior``; NaN if none."""
         grid = np.arange(191) / 200
         out = np.full(weight.shape, np.nan)
+        # Raters with as many answers share a limit: one grid for each weight, rounded.
         weights, inverse = np.unique(np.round(weight, 1), return_inverse=True)
         for index, w in enumerate(weights.tolist()):
             chances = _posterior(np.arctanh(grid), np.full(grid.size, w), self.share, self.centre, self.spread)
@@ -164,6 +165,7 @@ def two_kinds(effect: Floats, weight: Floats) -> TwoKinds:
     centre = float(np.median(clear)) if clear.size else max(float(np.median(effect)), 0.05)
     share, spread = _PRIOR_SHARE, _PRIOR_SPREAD
     for _ in range(_ROUNDS):
+        # Expectation: each rater's chance of either kind. Maximisation: share, centre and spread, weighted with them.
         none = _posterior(effect, weight, share, centre, spread)
         some = 1.0 - none
         pull = some / (1.0 / weight + spread**2)

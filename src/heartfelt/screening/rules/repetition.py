@@ -98,6 +98,7 @@ def modal_answers(view: RatingsView) -> ModalAnswers:
     levels, level = np.unique(view.value[rows], return_inverse=True)
     width = max(levels.size, 1)
     key, times = np.unique(owner * width + level, return_counts=True)
+    # By owner, the most frequent first; of equals the lowest answer, so that the order of rows does not matter.
     order = np.lexsort((-times, key // width))
     key, times = key[order], times[order]
     owners, first = np.unique(key // width, return_index=True)

@@ -96,6 +96,7 @@ def _tolerated(at_most: float) -> pl.Expr:
 
 def at_least(chances: Floats) -> Floats:
     """The chance that 0, 1, 2 … or more of independent events happen, given the chance of each."""
+    # The chances differ by field: the sum's distribution is a convolution, not a binomial.
     exactly = np.ones(1)
     for chance in chances.tolist():
         exactly = np.convolve(exactly, (1.0 - chance, chance))

@@ -318,6 +318,7 @@ def complete(cells: Sequence[ExperimentCell], fit: CellModel, store: CellStore, 
 
 def digest(*parts: object) -> str:
     state = hashlib.sha256()
+    # Each part with its length: two parts must not hash like one that joins them.
     for part in parts:
         content = part if isinstance(part, bytes) else dumps(part).encode()
         state.update(f"{len(content)}:".encode())

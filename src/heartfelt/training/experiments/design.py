@@ -71,6 +71,7 @@ class Removed:
         same_group, same_content = _first(pool.groups, test), _first(pool.alike, test)
         for row in train[matched]:
             test_row = same_content.get(int(pool.alike[row]), same_group[int(pool.groups[row])])
+            # A copy is told as one, also where it is in the same group as well.
             self._reasons[int(row), test_row] = self._reasons.get((int(row), test_row), 0) + 1
         return train[~matched]
 

@@ -142,6 +142,7 @@ def run_sweep(
             wanted[seed, fold, at] = ExperimentCell(
                 name=name, train=train, test=test, seed=seed, settings=sweep.variants[at]
             )
+    # One run for both, so that workers do not wait between them.
     baseline_cells = sweep.plan.cells
     fitted = run([*wanted.values(), *baseline_cells])
     results = dict(zip(wanted, fitted, strict=False))

@@ -267,6 +267,7 @@ class TrainingLoop:
             f"{largest} stimuli at once did not fit the memory at step {step.number + 1}: batches of {self.settings.batch}"
             f" were computed in {state.pieces} pieces from then on, with the same effective size."
         )
+        # The error's traceback holds the tensors of the failed step; without them the next try has the whole memory.
         gc.collect()
         if self.gpu:
             torch.cuda.empty_cache()
@@ -341,12 +342,14 @@ class TrainingLoop:
         if self.accelerator.scaler is not None and stored["scaler"]:
             self.accelerator.scaler.load_state_dict(stored["scaler"])
         decoded = dict(stored["state"])
+        # JSON has no infinity: before the first epoch there is no best loss.
         if decoded["best_loss"] is None:
             decoded["best_loss"] = math.inf
         return from_json(_State, decoded)
 
     def answer_parts(self, model: Any, indices: Ints) -> tuple[dict[str, Floats], float]:
         """Answers to every question for stimuli of the data, and their mean loss."""
+        # Views of evaluation are fixed: each part's items are made once, however many epochs there are.
         key = indices.tobytes()
         if key not in self._loaders:
             items = EvaluationItems(self.task, [self.data.examples[at] for at in indices], self.data, indices)

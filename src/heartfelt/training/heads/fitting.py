@@ -147,11 +147,14 @@ class _Dual:
         self.view, self.kernel, self.width, self.train = view, kernel, width, train
         self.share = weight / weight.sum()
         self.mean_label = float(self.share @ y)
+        # One equation per row, whatever the width: embeddings have thousands of columns, studies hundreds of stimuli.
         root = np.sqrt(weight)
         inner = kernel[np.ix_(train, train)]
+        # The columns were centred over all rows; a fold's own mean is taken out of the kernel, which costs nothing per column.
         self.shift = self.share @ inner if centred else None
         if self.shift is not None:
             inner = inner - self.shift[None, :] - self.shift[:, None] + float(self.shift @ self.share)
+        # Roots of the weights on both sides keep the matrix symmetric, so that Cholesky solves it.
         matrix = inner * root[:, None] * root[None, :]
         matrix[np.diag_indices_from(matrix)] += penalty
         self.weight: Floats = root * solve(matrix, root * (y - self.mean_label), assume_a="pos", check_finite=False)
@@ -231,6 +234,7 @@ class _Layers:
     def _slopes(self, x: Floats, target: Floats, share: Floats) -> dict[str, Floats]:
         a = self.arrays
         first, second, raw = self._forward(x)
+        # Softmax with cross-entropy and identity with squares have the same slope: what is predicted less the target.
         last = share * ((softmax(raw) if self.soft else raw) - target)
         middle = (last @ a["w3"].T) * (1 - second**2)
         lowest = (middle @ a["w2"].T) * (1 - first**2)
@@ -268,6 +272,7 @@ def folds(groups: Ints, count: int, seed: int, *name: str) -> Ints:
     fold_of: dict[int, int] = {}
     for at in order:
         group = int(groups[at])
+        # The emptiest fold takes the next group, so that folds differ by about one group.
         if group not in fold_of:
             fold_of[group] = int(np.argmin(filled))
             filled[fold_of[group]] += sizes[group]
@@ -303,6 +308,7 @@ def choose(rows: Rows, systems: Ints | None, kinds: Sequence[str], groups: Ints 
     for kind, setting in predicted[0]:
         error = float(np.mean([_error(rows, part[kind, setting]) for part in predicted]))
         tried[kind] = min(tried.get(kind, np.inf), error)
+        # Of equals the first counts; rounding must not decide.
         if best is None or error < best[0] - 1e-12:
             best = (error, kind, setting)
     assert best is not None

@@ -89,6 +89,7 @@ class LabelTarget:
             return unadjusted
         # What is predicted is the panel's mean answer, which its gains are part of; dividing by uncertain gains adds error.
         model = model_raters(answers, len(at), gains=False)
+        # A label without single answers of its own keeps the mean, with the noise of one rater.
         label = np.where(np.isfinite(model.label), model.label, unadjusted.label)
         variance = np.where(np.isfinite(model.variance), model.variance, model.spread.noise**2)
         spread = model_raters(answers, len(at)).spread
