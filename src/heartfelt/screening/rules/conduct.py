@@ -19,9 +19,9 @@ other reasons: a failing player, a clip on which one value is right, a phone cal
 whose clips have no known length are ignored.
 
 *Shared browser*: whether somebody had taken part in the same browser before. The browser's signed cookie says how many raters of
-the study used it before; nothing is stored that tells one person or browser from another. It may be one person with two accounts, or two people who share a computer, so there is no p-value and
-no false-positive rate. Where more than ``at_most`` of the raters came so, people take turns at the same machines,
-as in a laboratory, and nobody is judged. Unit: raters before this one.
+the study used it before; nothing is stored that tells one person or browser from another. It may be one person with two accounts,
+or two people who share a computer, so there is no p-value and no false-positive rate. Where more than ``at_most`` of the raters
+came so, people take turns at the same machines, as in a laboratory, and nobody is judged. Unit: raters before this one.
 """
 
 from __future__ import annotations
