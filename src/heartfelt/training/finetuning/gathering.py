@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, Unpack
 
 import numpy as np
 import polars as pl
@@ -171,31 +171,31 @@ class LabelledStimuli:
         )
 
 
+class GatherOptions(TypedDict, total=False):
+    """The options of :func:`gather_labelled`."""
+
+    policy: str
+    group: str
+    published: bool
+    seed: int
+    progress: Progress | None
+
+
 def gather_data(
-    sources: Sequence[Snapshot],
-    recipe: FineTuneRecipe,
-    settings: FineTuneSettings,
-    *,
-    policy: str = "default",
-    group: str = AUTO,
-    published: bool = False,
-    seed: int = 0,
-    progress: Progress | None = None,
+    sources: Sequence[Snapshot], recipe: FineTuneRecipe, settings: FineTuneSettings, **options: Unpack[GatherOptions]
 ) -> TrainingData:
     """Screen, label, look for every file, and decide the parts."""
-    labelled = gather_labelled(
-        sources, recipe, settings, policy=policy, group=group, published=published, seed=seed, progress=progress
-    )
-    return labelled.data()
+    return gather_labelled(sources, recipe, settings, **options).data()
 
 
 def gather_folds(
-    sources: Sequence[Snapshot], recipe: FineTuneRecipe, settings: FineTuneSettings, count: int, **options: Any
+    sources: Sequence[Snapshot],
+    recipe: FineTuneRecipe,
+    settings: FineTuneSettings,
+    count: int,
+    **options: Unpack[GatherOptions],
 ) -> tuple[TrainingData, list[TrainingData]]:
-    """The same for cross-validation: the data of a model that is trained on every fold, and those of each fold left out.
-
-    ``options`` are those of :func:`gather_labelled`.
-    """
+    """The same for cross-validation: the data of a model that is trained on every fold, and those of each fold left out."""
     if settings.left_out_system:
         raise InputError("left_out_system leaves one system out, --folds every group in turn.", "Use one of the two.")
     labelled = gather_labelled(sources, recipe, settings, **options)
