@@ -86,8 +86,8 @@ mutants: $(VENV)/dev
 	@$(BIN)/python scripts/mutants.py
 
 lint: $(VENV)/dev
-	@$(BIN)/ruff check src tests benchmarks scripts
-	@$(BIN)/ruff format --check src tests benchmarks scripts
+	@$(BIN)/ruff check src tests benchmarks scripts plugins
+	@$(BIN)/ruff format --check src tests benchmarks scripts plugins
 	@$(BIN)/mypy
 
 # Peers that need an older NumPy live in an environment of their own; without it their rows are left out with a word.

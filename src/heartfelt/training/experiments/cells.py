@@ -70,7 +70,7 @@ class CellResult:
         """The predictions under one question."""
         return np.asarray(self.values[question], np.float64)
 
-    def apart(self, question: str) -> Floats:
+    def centred(self, question: str) -> Floats:
         """The predictions less the mean of the training labels."""
         return self.of(question) - self.centre[question]
 

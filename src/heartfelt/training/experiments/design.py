@@ -201,11 +201,11 @@ class ConditionScorer:
         """For every seed, what was predicted of each row; NaN for rows that were not tested."""
         return self._columns(condition, lambda result: result.of(question))
 
-    def apart(self, condition: ExperimentCondition, question: str) -> list[Floats]:
+    def centred(self, condition: ExperimentCondition, question: str) -> list[Floats]:
         """The same less the mean of the training labels: what is correlated with the labels. Categories as they are."""
         if self.pool.codes(question):
             return self.predictions(condition, question)
-        return self._columns(condition, lambda result: result.apart(question))
+        return self._columns(condition, lambda result: result.centred(question))
 
     def _columns(self, condition: ExperimentCondition, values: Callable[[CellResult], Floats | float]) -> list[Floats]:
         columns = []
@@ -220,7 +220,7 @@ class ConditionScorer:
         """The repeats of a condition, for further statistics."""
         truth, clusters = self.pool.truth[question], self.pool.clusters
         metric = self.pool.metric(question)
-        return Repeats(metric, truth, self.apart(condition, question), group=clusters)
+        return Repeats(metric, truth, self.centred(condition, question), group=clusters)
 
     def rows(self, conditions: Sequence[ExperimentCondition]) -> list[ScoreRow]:
         """A row for every condition and question."""
@@ -233,7 +233,7 @@ class ConditionScorer:
         ]
 
     def _row(self, condition: ExperimentCondition, question: str, reference: ExperimentCondition | None) -> ScoreRow:
-        centred, metric = self.apart(condition, question), self.pool.metric(question)
+        centred, metric = self.centred(condition, question), self.pool.metric(question)
         score = self._bootstrapped(metric, question, centred)
         if condition.baseline:
             score = score.without_interval("it varies with the random order: see the spread over seeds")
@@ -244,7 +244,7 @@ class ConditionScorer:
                 metric,
                 self.pool.truth[question],
                 centred,
-                self.apart(reference, question),
+                self.centred(reference, question),
                 group=self.pool.clusters,
                 resamples=self.options.resamples,
             )

@@ -173,11 +173,11 @@ def _common_questions(
     names: Sequence[str], materials: Sequence[TrainingStimuli], same: Mapping[str, str], wanted: Sequence[str]
 ) -> dict[str, list[str]]:
     """The questions all sources have, each with its own name in every source."""
-    asked = [[target.question for target in material.targets] for material in materials]
+    question_ids = [[target.question for target in material.targets] for material in materials]
     for name in same:
-        if name not in (every := set(chain.from_iterable(asked))):
+        if name not in (every := set(chain.from_iterable(question_ids))):
             raise InputError(f"No source has a question '{name}'.", suggestion(name, every, "Questions"))
-    by_source = [{same.get(name, name): name for name in source_questions} for source_questions in asked]
+    by_source = [{same.get(name, name): name for name in source_questions} for source_questions in question_ids]
     common = [name for name in by_source[0] if all(name in source_questions for source_questions in by_source)]
     if not common:
         raise _nothing_in_common(names, materials, by_source)
@@ -191,7 +191,7 @@ def _common_questions(
 def _nothing_in_common(
     names: Sequence[str], materials: Sequence[TrainingStimuli], by_source: Sequence[Mapping[str, str]]
 ) -> InputError:
-    have = "; ".join(f"{name} has {listed(list(asked))}" for name, asked in zip(names, by_source, strict=True))
+    have = "; ".join(f"{name} has {listed(list(questions))}" for name, questions in zip(names, by_source, strict=True))
     refused = "".join(f" In {name}, {note}" for name, m in zip(names, materials, strict=True) for note in m.notes)
     return InputError(
         f"The sources have no question in common: {have}.{refused}",

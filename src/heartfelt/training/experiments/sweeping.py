@@ -170,7 +170,7 @@ def _inner_score(
     truth = np.concatenate([setup.pool.truth[question][cell.test] for cell in cells])
     cell_results = [results[id(cell)] for cell in cells]
     value = np.concatenate(
-        [result.of(question) if metric == "accuracy" else result.apart(question) for result in cell_results]
+        [result.of(question) if metric == "accuracy" else result.centred(question) for result in cell_results]
     )
     repeats = Repeats(metric, truth, [value])
     return float("nan") if repeats.why_undefined else repeats.values[0]

@@ -390,10 +390,10 @@ def _require_shared(studies: Sequence[Study], questions: Sequence[str]) -> None:
     """Refuse studies that do not ask the same questions on the same scales."""
     first = studies[0]
     for study in studies[1:]:
-        asked = {question.id for question in study.asked}
+        question_ids = {question.id for question in study.asked}
         for name in questions:
-            if name not in asked or study.scale_of(name) != first.scale_of(name):
-                difference = "does not ask it" if name not in asked else "has another scale for it"
+            if name not in question_ids or study.scale_of(name) != first.scale_of(name):
+                difference = "does not ask it" if name not in question_ids else "has another scale for it"
                 raise InputError(
                     f"'{first.name}' and '{study.name}' cannot be put together: '{study.name}' {difference} ('{name}').",
                     "Name questions they share (--set questions=NAME), or rename and rescale them when reading.",

@@ -99,15 +99,15 @@ class ScaledRows:
         return np.asarray(directions * signs / np.sqrt(values[leading[0]] / len(self.z)))
 
     @cached_property
-    def seen(self) -> Floats:
+    def projected(self) -> Floats:
         """The rows through the leading components."""
         return np.asarray(self.z @ self.basis)
 
     def near(self, width: float) -> tuple[Floats, float]:
         """Radial basis functions between all rows, and their width in absolute terms."""
         if width not in self._near:
-            typical = width / float(2.0 * (self.seen**2).sum(axis=1).mean())
-            self._near[width] = (radial(self.seen, self.seen, typical), typical)
+            typical = width / float(2.0 * (self.projected**2).sum(axis=1).mean())
+            self._near[width] = (radial(self.projected, self.projected, typical), typical)
         return self._near[width]
 
     def head(self, kind: str, intercept: float, arrays: dict[str, Floats], width: float = 0.0) -> Head:
@@ -169,7 +169,7 @@ class _Dual:
         """The head: weights of columns, or of the rows it was fitted to."""
         arrays = {"weight": self.view.z.T @ self.weight}
         if kind == "kernel":
-            arrays = {"basis": self.view.basis, "centres": self.view.seen, "weight": self.weight}
+            arrays = {"basis": self.view.basis, "centres": self.view.projected, "weight": self.weight}
         return self.view.head(kind, self.mean_label, arrays, self.width)
 
 
@@ -178,7 +178,7 @@ class _Layers:
 
     def __init__(self, view: ScaledRows, train: Ints, kind: str, decay: float) -> None:
         self.view, self.rows = view, view.rows.take(train)
-        rows, inputs = self.rows, view.seen.shape[1]
+        rows, inputs = self.rows, view.projected.shape[1]
         self.soft = kind == "ordinal"
         self.mean_label = float(rows.weight @ rows.y / rows.weight.sum())
         self.arrays: dict[str, Floats] = {}
@@ -187,7 +187,7 @@ class _Layers:
             draw = stream(rows.seed, "train", kind, f"layer {at}")
             self.arrays[f"w{at}"] = draw.normal(0.0, 1.0 / np.sqrt(into), (into, out))
             self.arrays[f"b{at}"] = np.zeros(out)
-        self._fit(view.seen[train], decay)
+        self._fit(view.projected[train], decay)
 
     def _targets(self) -> Floats:
         """The labels less their mean, or as soft labels: the closer a point of the scale, the more of the label it gets."""
@@ -197,7 +197,7 @@ class _Layers:
         return softmax(-0.5 * distance**2)
 
     def predict(self, test: Ints) -> Floats:
-        raw = self._forward(self.view.seen[test])[2]
+        raw = self._forward(self.view.projected[test])[2]
         return np.asarray(softmax(raw) @ self.rows.points if self.soft else self.mean_label + raw[:, 0])
 
     def _forward(self, x: Floats) -> tuple[Floats, Floats, Floats]:

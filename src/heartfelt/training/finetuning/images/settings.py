@@ -70,7 +70,7 @@ class ImageRecipeSettings(FineTuneSettings):
 
     @field_validator("architecture", "backbone")
     @classmethod
-    def _known(cls, name: str) -> str:
+    def _known_architecture(cls, name: str) -> str:
         if name and name not in ARCHITECTURES:
             hint = suggestion(name, ARCHITECTURES, "Known").rstrip(".")
             raise ValueError(f"no image architecture has that name. {hint}")
@@ -92,7 +92,7 @@ class ImageRecipeSettings(FineTuneSettings):
 
     @field_validator("stimuli")
     @classmethod
-    def _seen(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _known_stimuli(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         if unknown := [name for name in names if name not in STIMULI]:
             raise ValueError(f"'{unknown[0]}' is neither faces nor objects")
         return names
