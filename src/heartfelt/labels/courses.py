@@ -89,6 +89,7 @@ def _aligned(table: pl.DataFrame) -> Traces:
 
 def _at(values: Floats, own_rate: float, start: float, rate: float) -> Floats:
     """A trace at the moments of the others: as it is where it has them, between its samples otherwise."""
+    # At the same rate samples are taken as they are: interpolation would smooth them.
     if own_rate == rate:
         return np.concatenate([np.full(round(start * rate), np.nan), values])
     sample_times = start + np.arange(values.size) / own_rate

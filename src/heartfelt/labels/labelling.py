@@ -365,6 +365,7 @@ def _from_means(snapshot: Snapshot, questions: list[str], options: LabelOptions)
     n = means["n"].fill_null(0).to_numpy().astype(np.float64)
     sd = means["sd"].fill_null(np.nan).to_numpy()
     errors = np.where(n > 1, sd / np.sqrt(np.maximum(n, 1.0)), np.nan)
+    # A single rating has no error, so any reach serves; stdtrit needs one degree of freedom.
     reach = stdtrit(np.maximum(n - 1, 1), 0.5 + options.confidence / 2)
     half = np.where(errors > _NO_ERROR, errors, np.nan) * reach
     value = means["value"].to_numpy()

@@ -62,6 +62,7 @@ class Policy:
                 f"at_most_dropped is {self.at_most_dropped} and least_raters is {self.least_raters}.",
                 "Give at_most_dropped from 0 to 1 and least_raters of 0 or more.",
             )
+        # Checks the level, with the words that a rule would use.
         RuleOptions(alpha=self.alpha)
         object.__setattr__(self, "actions", MappingProxyType(dict(self.actions)))
         object.__setattr__(

@@ -140,6 +140,7 @@ def _sequence(block: RaterBlock, shared: Ints) -> Floats | None:
 
 def _comparable(values: Floats, answered: Bools) -> tuple[Floats, bool]:
     n = values.size
+    # A running mean by cumulative sums: one pass, whatever the window.
     total = np.concatenate([[0.0], np.cumsum(values)])
     trial = np.arange(n)
     low, high = np.maximum(0, trial - DRIFT), np.minimum(n, trial + DRIFT + 1)

@@ -191,6 +191,7 @@ class RatingsView:
                 channel_of[question] = len(owner)
                 owner.append(question)
                 continue
+            # Categories without an order become a column of 0 and 1 each: their codes cannot be correlated.
             of_question = rows[self.question[rows] == question]
             for code in np.unique(self.value[of_question]).tolist():
                 parts.append(
@@ -258,6 +259,7 @@ def remembered(compute: Callable[Concatenate[RatingsView, P], T]) -> Callable[Co
     def once(view: RatingsView, /, *args: P.args, **named: P.kwargs) -> T:
         bound = parameters.bind(view, *args, **named)
         bound.apply_defaults()
+        # By representation: options hold mappings, which cannot be hashed.
         key = f"{compute.__qualname__}{bound.args[1:]}"
         if key not in view.memory:
             view.memory[key] = compute(view, *args, **named)

@@ -48,6 +48,7 @@ def read_media(
         except HeartfeltError as error:
             return error.problem
 
+    # Threads serve: reading and decoding files release the interpreter.
     with ThreadPoolExecutor(min(workers, os.cpu_count() or 1)) as pool:
         for done, (name, result) in enumerate(zip(names, pool.map(attempt, names, paths), strict=True), 1):
             if progress is not None:

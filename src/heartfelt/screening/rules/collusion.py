@@ -189,6 +189,7 @@ class _Comparison:
         block, draws = int(self.options.number("block")), int(self.options.number("draws"))
 
         def surrogates(a: Floats, b: Floats, sa: Ints, way: str) -> Floats:
+            # The seed names both raters, so that surrogates do not depend on which other pairs are examined.
             names = (self._name(i), self._name(j))
             seed = derived_seed(self.options.seed, "panel", "collusion", *names, way)
             scores: Floats = self.alignment.surrogate_scores(a, b, sa, self.how, weight, block, draws, seed)

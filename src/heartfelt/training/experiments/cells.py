@@ -292,6 +292,7 @@ def run_cells(
         runner, last = engine or ENGINES["local"].make(), time.perf_counter()
         for batch in runner.map(_Job(fit), ((cell,) for cell in missing.values()), 1):
             for result in batch:
+                # Stored as they come: a run that is killed keeps every fit that is complete.
                 store.write(result)
                 results[result.key] = result
                 if progress is not None:

@@ -172,6 +172,7 @@ class FrozenFit:
         return [digest(*(part[at].tobytes() for part in parts)).encode() for at in range(self.groups.size)]
 
     def __getstate__(self) -> dict[str, object]:
+        # Not sent to workers: the hashes of rows are worked out again from the features.
         return {name: value for name, value in self.__dict__.items() if name != "_rows"}
 
     def key(self, cell: ExperimentCell) -> str:

@@ -350,6 +350,7 @@ def _alike(materials: Sequence[TrainingStimuli]) -> Ints:
         offsets.append(offset)
         offset += len(material.stimuli)
     if len(materials) > 1:
+        # Content and fingerprints are compared over all sources; embeddings two sources at a time, each by its own spread.
         fingerprints: list[Bits | None] = []
         for material in materials:
             fingerprints += material.fingerprints or (None,) * len(material.stimuli)

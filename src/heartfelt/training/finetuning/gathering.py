@@ -259,6 +259,7 @@ def gather_source(
     fingerprint = fingerprint_of(source.study.media)
 
     def look(stimulus: str, path: Path) -> tuple[Path, str, Bits | None] | str:
+        # A file without a label is looked for, to say so, and not read.
         return (path, content_hash(path), fingerprint(path)) if stimulus in with_labels else _NO_LABEL
 
     examples, fingerprints, ledger = [], [], []

@@ -93,6 +93,7 @@ def parts_of(
             left_out[list(rare)] = False
         remaining = ~left_out
         tested = {} if fold is not None and not fold.number else {TEST: left_out}
+    # Scored parts stay whole: copies leave the training and validation parts.
     scored = np.any([np.zeros(groups.size, bool), *tested.values()], axis=0)
     _take_out_copies(copies, scored, remaining, "the scored part", dropped)
     _take_out_copies(copies, scored, stop, "the scored part", dropped)

@@ -30,6 +30,7 @@ class ChatNetwork(nn.Module):  # type: ignore[misc]  # torch is not read by the 
         rows = [[*branch.tokens, *[0] * (width - len(branch.tokens))] for branch in branches]
         self.model = model
         self.register_buffer("tokens", torch.tensor(rows), persistent=False)
+        # Models that can compute logits at some positions only save most of the memory: vocabularies are large.
         self._selects = "logits_to_keep" in inspect.signature(model.get_base_model().forward).parameters
 
     def forward(

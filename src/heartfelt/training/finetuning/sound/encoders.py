@@ -115,6 +115,7 @@ class SoundEncoder(_Encoder):
             features = self.extractor([window], sampling_rate=self.rate, return_tensors="pt")
             inputs = {key: value for key, value in features.items() if key in _SOUND}
             parts.append(self._sequence(inputs, device)[0])
+        # Windows are joined before they are averaged, so that a long clip's parts count alike.
         states = torch.cat(parts).T[None]
         pooled = torch.nn.functional.adaptive_avg_pool1d(states, self.steps)[0].T
         out: States = pooled.cpu().numpy().astype(np.float32)

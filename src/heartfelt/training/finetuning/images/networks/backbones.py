@@ -144,6 +144,7 @@ def _convolutional(kind: type[Backbone]) -> Callable[[nn.Module, bool], Backbone
 def _swin(network: nn.Module, vector: bool) -> Backbone:
     first, stages = network.config.embed_dim, len(network.config.depths)
     last = first * 2 ** (stages - 1)
+    # The last stage merges no patches, so the last two maps are equally wide.
     widths = (*(first * 2**stage for stage in range(1, stages)), last)
     return _Swin(network, widths, last, vector=vector)
 
