@@ -33,7 +33,8 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.labels.adjudicated import Adjudicated, decision_notes, with_decisions
-from heartfelt.labels.columns import ITEM, ITEM_COLUMNS, count, estimate_columns, number, text
+from heartfelt.labels.columns import ITEM as ITEM
+from heartfelt.labels.columns import ITEM_COLUMNS, count, estimate_columns, number, text
 from heartfelt.labels.courses import COURSES, mean_traces
 from heartfelt.labels.none import mostly_none
 from heartfelt.labels.strengths import COMPARED, STRENGTHS, Contest, Of, contest, strengths_table

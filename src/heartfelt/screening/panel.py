@@ -232,7 +232,7 @@ class Panel:
             )
         return tuple(out)
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, Any]:
         dropped = self.ledger.filter(pl.col("what") == "rater") if self.ledger.height else self.ledger
         parts: dict[str, object] = {
             "policy": self.policy,
