@@ -40,7 +40,7 @@ $(VENV)/base: pyproject.toml constraints.txt | $(VENV)/pip
 	@touch $@
 
 # Brings everything of the base too, in one resolution.
-$(VENV)/dev: pyproject.toml constraints.txt plugins/heartfelt-mustango/pyproject.toml scripts/install-for-tests scripts/install-chromium | $(VENV)/pip
+$(VENV)/dev: pyproject.toml constraints.txt $(wildcard plugins/*/pyproject.toml) scripts/install-for-tests scripts/install-chromium | $(VENV)/pip
 	@echo "Installing what the tests need ..."
 	@scripts/install-for-tests "$(BIN)/python"
 	@touch $(VENV)/base $@

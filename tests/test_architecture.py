@@ -270,7 +270,6 @@ CIRCULAR_TYPES = {
         "pages", "scale", "screeners", "set_scale", "sets", "similarity", "study",
     }),
     frozenset({"head_graph", "model"}),
-    frozenset({"data", "recipe", "source", "task"}),
 }  # fmt: skip
 SHADOWED: set[str] = set()
 

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 import polars as pl
 
+from heartfelt.labels.columns import ITEM
 from heartfelt.snapshot import Snapshot
 from heartfelt.wording import plural
 
@@ -20,7 +21,6 @@ Adjudicated: TypeAlias = Literal["categories", "all", "none"]
 DECIDED = "adjudicated"
 """The method of a label that a senior rater decided, and the column that says which items were decided."""
 NO_INTERVAL = "decided by a senior rater: no interval"
-_ITEM = ["stimulus", "question"]
 
 
 def with_decisions(
@@ -36,15 +36,15 @@ def with_decisions(
     )
     decided = adjudications.filter(pl.col("question").is_in(wanted) & pl.col("value").is_finite())
     decided = decided.select(
-        *_ITEM, "value", "answer" if "answer" in adjudications.columns else pl.lit(None).alias("answer")
+        *ITEM, "value", "answer" if "answer" in adjudications.columns else pl.lit(None).alias("answer")
     )
-    both = answers.join(decided.select(*_ITEM, pl.col("value").alias("final")), on=_ITEM, maintain_order="left")
-    votes = both.group_by(_ITEM).agg(
+    both = answers.join(decided.select(*ITEM, pl.col("value").alias("final")), on=ITEM, maintain_order="left")
+    votes = both.group_by(ITEM).agg(
         pl.len().cast(pl.Int64).alias("n"), (pl.col("value") == pl.col("final")).mean().alias("share")
     )
     rows = (
-        decided.join(votes, on=_ITEM, how="left", maintain_order="left")
-        .join(table.select(*_ITEM, "sd"), on=_ITEM, how="left", maintain_order="left")
+        decided.join(votes, on=ITEM, how="left", maintain_order="left")
+        .join(table.select(*ITEM, "sd"), on=ITEM, how="left", maintain_order="left")
         .with_columns(
             pl.col("n").fill_null(0),
             pl.col("answer").cast(pl.String),
@@ -52,12 +52,12 @@ def with_decisions(
             why_missing=pl.lit(NO_INTERVAL),
         )
     )
-    undecided = table.join(decided, on=_ITEM, how="anti", maintain_order="left")
-    every = adjudications.select(*_ITEM, pl.lit(True).alias(DECIDED))
+    undecided = table.join(decided, on=ITEM, how="anti", maintain_order="left")
+    every = adjudications.select(*ITEM, pl.lit(True).alias(DECIDED))
     return (
         pl.concat([undecided, rows], how="diagonal")
         .select(table.columns)
-        .join(every, on=_ITEM, how="left", maintain_order="left")
+        .join(every, on=ITEM, how="left", maintain_order="left")
         .with_columns(pl.col(DECIDED).fill_null(False))
     )
 

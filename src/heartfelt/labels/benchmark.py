@@ -22,6 +22,7 @@ import polars as pl
 
 from heartfelt.errors import DamagedError, InputError, StudyError, suggestion
 from heartfelt.files import whole_folder, write_text
+from heartfelt.labels.columns import ITEM, ITEM_COLUMNS, number, text
 from heartfelt.labels.courses import COURSES
 from heartfelt.labels.labelling import LABELS, LabelOptions, Labels, first_answers
 from heartfelt.labels.labelling import labels as make_labels
@@ -35,7 +36,7 @@ from heartfelt.snapshot.comparisons import choices, set_questions
 from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.snapshot.folder import media_root
 from heartfelt.study import Study, load_study, study_text
-from heartfelt.tables import LEDGER, STIMULI, Column, Contract
+from heartfelt.tables import LEDGER, STIMULI, Contract
 
 MANIFEST, MEDIA = "manifest.json", "media.json"
 SCHEMA_VERSION = 2
@@ -46,46 +47,29 @@ BENCHMARK_ITEMS = Contract(
     "items",
     "one row per item with a label",
     (
-        *(_LABEL[name] for name in ("stimulus", "question")),
-        Column(name="label", dtype=pl.Float64, about="the label, or the code of its category"),
+        *ITEM_COLUMNS,
+        number("label", "the label, or the code of its category"),
         *(_LABEL[name] for name in ("standard_error", "n")),
-        Column(name="split", dtype=pl.String, about="the part it belongs to"),
-        Column(name="group", dtype=pl.String, about="what its part was decided by"),
+        text("split", "the part it belongs to"),
+        text("group", "what its part was decided by"),
         *(_LABEL[name] for name in ("low", "high", "answer", "share", "method")),
     ),
-    key=("stimulus", "question"),
+    key=tuple(ITEM),
 )
 CHOICES = Contract(
     "choices",
     "one row per comparison of two stimuli",
     (
         _LABEL["question"],
-        Column(
-            name="rater",
-            dtype=pl.String,
-            about="the rater's number; empty where the source does not say who",
-            nullable=True,
-        ),
-        Column(name="first", dtype=pl.String, about="the stimulus presented first"),
-        Column(name="second", dtype=pl.String, about="the stimulus presented second"),
-        Column(
-            name="value",
-            dtype=pl.Float64,
-            about="1 where the first was preferred, 0 where the second was, 0.5 for a tie",
-        ),
-        Column(name="grade", dtype=pl.Float64, about="of a preference, in favour of the first", nullable=True),
-        Column(
-            name="split",
-            dtype=pl.String,
-            about="the part both stimuli belong to; empty where they differ",
-            nullable=True,
-        ),
+        text("rater", "the rater's number; empty where the source does not say who", nullable=True),
+        text("first", "the stimulus presented first"),
+        text("second", "the stimulus presented second"),
+        number("value", "1 where the first was preferred, 0 where the second was, 0.5 for a tie"),
+        number("grade", "of a preference, in favour of the first", nullable=True),
+        text("split", "the part both stimuli belong to; empty where they differ", nullable=True),
     ),
 )
-_PARTED = (
-    Column(name="split", dtype=pl.String, about="the part it belongs to"),
-    Column(name="group", dtype=pl.String, about="what decided it"),
-)
+_PARTED = (text("split", "the part it belongs to"), text("group", "what decided it"))
 BENCHMARK_COURSES = Contract(COURSES.name, COURSES.about, (*COURSES.columns, *_PARTED), COURSES.key)
 _TABLES: tuple[Contract, ...] = (BENCHMARK_ITEMS, STIMULI, LEDGER)
 _IF_COMPARED: tuple[Contract, ...] = (CHOICES, STRENGTHS, BENCHMARK_COURSES)
@@ -114,6 +98,7 @@ class Benchmark(ShortRepr):
     hash: str = field(init=False)
 
     def __post_init__(self) -> None:
+        # Whether media are at hand differs between machines and is no part of the content.
         stimuli = self.stimuli.drop([name for name in AT_HAND if name in self.stimuli.columns])
         tables = {"items": self.items, "stimuli": stimuli, "ledger": self.ledger}
         tables |= {contract.name: getattr(self, contract.name) for contract in _IF_COMPARED}
@@ -307,34 +292,15 @@ def load_benchmark(folder: Path | str) -> Benchmark:
     """Read a benchmark folder and validate it against its manifest."""
     folder = Path(folder)
     manifest = _read_manifest(folder)
-    path, tables = folder / "study.yaml", {}
-    try:
-        study = load_study(folder / "study.yaml")
-        for contract in _TABLES:
-            path = folder / f"{contract.name}.parquet"
-            tables[contract.name] = contract.check(pl.read_parquet(path), str(path))
-        for contract in _IF_COMPARED:
-            path = folder / f"{contract.name}.parquet"
-            if contract.name in manifest.tables:
-                tables[contract.name] = contract.check(pl.read_parquet(path), str(path))
-    except (StudyError, InputError) as error:
-        raise DamagedError(f"{folder} is damaged: {error.problem}", _FIX) from error
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise DamagedError(f"{folder} is damaged: {path.name} cannot be read.", _FIX) from error
-    compared, strengths, courses = (tables.get(contract.name, contract.empty()) for contract in _IF_COMPARED)
+    study, tables = _read_tables(folder, manifest)
     benchmark = Benchmark(
         study=study,
-        items=tables["items"],
-        stimuli=tables["stimuli"],
-        ledger=tables["ledger"],
         split=manifest.split,
         snapshot_hash=manifest.snapshot,
         notes=manifest.notes,
         media_root=media_root(folder),
-        choices=compared,
-        strengths=strengths,
-        courses=courses,
         salt=manifest.salt,
+        **tables,
     )
     wrong = [name for name, entry in manifest.tables.items() if benchmark.table_hashes.get(name) != entry.hash]
     if wrong or benchmark.hash != manifest.hash:
@@ -349,6 +315,21 @@ def load_benchmark(folder: Path | str) -> Benchmark:
         name = misplaced["stimulus"][0]
         raise DamagedError(f"{folder} is damaged: the stimulus '{name}' is not in the part its group belongs to.", _FIX)
     return benchmark
+
+
+def _read_tables(folder: Path, manifest: Manifest) -> tuple[Study, dict[str, pl.DataFrame]]:
+    """The study, and the tables that a benchmark always has or its manifest names."""
+    path, tables = folder / "study.yaml", {}
+    try:
+        study = load_study(path)
+        for contract in (*_TABLES, *(contract for contract in _IF_COMPARED if contract.name in manifest.tables)):
+            path = folder / f"{contract.name}.parquet"
+            tables[contract.name] = contract.check(pl.read_parquet(path), str(path))
+    except (StudyError, InputError) as error:
+        raise DamagedError(f"{folder} is damaged: {error.problem}", _FIX) from error
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise DamagedError(f"{folder} is damaged: {path.name} cannot be read.", _FIX) from error
+    return study, tables
 
 
 def _read_manifest(folder: Path) -> Manifest:

@@ -7,47 +7,38 @@ others. Where a source gives samples per beat or bar, ``rate`` is empty and mome
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
+from heartfelt.labels.columns import ITEM, ITEM_COLUMNS, count, number, samples, text
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.traces import Traces, consensus, trace_agreement, traces
 from heartfelt.stats.triples import Floats
 from heartfelt.study.set_scale import Trace
-from heartfelt.tables import Column, Contract
+from heartfelt.tables import Contract
 
 COURSES = Contract(
     "courses",
     "one row per stimulus and question answered with traces",
     (
-        Column(name="stimulus", dtype=pl.String, about="the stimulus id"),
-        Column(name="question", dtype=pl.String, about="the question id"),
-        Column(name="samples", dtype=pl.List(pl.Float64), about="the mean of the raters' traces", nullable=True),
-        Column(name="low", dtype=pl.List(pl.Float64), about="lower edge of the band over raters", nullable=True),
-        Column(name="high", dtype=pl.List(pl.Float64), about="upper edge of the band over raters", nullable=True),
-        Column(
-            name="rate",
-            dtype=pl.Float64,
-            about="samples per second; empty where samples are per beat or bar",
-            nullable=True,
-        ),
-        Column(name="start", dtype=pl.Float64, about="seconds from the start of the clip to the first sample"),
-        Column(name="n", dtype=pl.Int64, about="raters"),
-        Column(name="method", dtype=pl.String, about="how the course was made"),
-        Column(name="agreement", dtype=pl.Float64, about="mean concordance (CCC) of two raters", nullable=True),
-        Column(
-            name="ceiling", dtype=pl.Float64, about="CCC a perfect predictor can expect with this course", nullable=True
-        ),
-        Column(name="ceiling_low", dtype=pl.Float64, about="lower bound of the ceiling", nullable=True),
-        Column(name="ceiling_high", dtype=pl.Float64, about="upper bound of the ceiling", nullable=True),
-        Column(
-            name="one_rater", dtype=pl.Float64, about="CCC a perfect predictor can expect with one rater", nullable=True
-        ),
-        Column(name="why_missing", dtype=pl.String, about="why there is no course, band or ceiling", nullable=True),
+        *ITEM_COLUMNS,
+        samples("samples", "the mean of the raters' traces"),
+        samples("low", "lower edge of the band over raters"),
+        samples("high", "upper edge of the band over raters"),
+        number("rate", "samples per second; empty where samples are per beat or bar", nullable=True),
+        number("start", "seconds from the start of the clip to the first sample"),
+        count("n", "raters"),
+        text("method", "how the course was made"),
+        number("agreement", "mean concordance (CCC) of two raters", nullable=True),
+        number("ceiling", "CCC a perfect predictor can expect with this course", nullable=True),
+        number("ceiling_low", "lower bound of the ceiling", nullable=True),
+        number("ceiling_high", "upper bound of the ceiling", nullable=True),
+        number("one_rater", "CCC a perfect predictor can expect with one rater", nullable=True),
+        text("why_missing", "why there is no course, band or ceiling", nullable=True),
     ),
-    key=("stimulus", "question"),
+    key=tuple(ITEM),
 )
 TIMELESS = 1.0
 """The rate of samples that are not in seconds."""
@@ -88,22 +79,17 @@ def _aligned(table: pl.DataFrame) -> Traces:
     rate = float(common[0]) if common.len() else TIMELESS
     starts = table["start"].fill_null(0.0)
     begin = float(starts.min() or 0.0)  # type: ignore[arg-type]  # a number
-    samples = []
+    resampled = []
     for trace, own_rate, start in zip(table["samples"], table["rate"], starts, strict=True):
         values = trace.cast(pl.Float64).fill_null(np.nan).to_numpy()
-        samples.append(_at(values, own_rate or rate, start - begin, rate))
-    aligned = traces(table["rater"].to_list(), samples, rate)
-    return Traces(
-        values=aligned.values,
-        raters=aligned.raters,
-        rate=aligned.rate,
-        start=aligned.start + begin,
-        left_out=aligned.left_out,
-    )
+        resampled.append(_at(values, own_rate or rate, start - begin, rate))
+    aligned = traces(table["rater"].to_list(), resampled, rate)
+    return replace(aligned, start=aligned.start + begin)
 
 
 def _at(values: Floats, own_rate: float, start: float, rate: float) -> Floats:
     """A trace at the moments of the others: as it is where it has them, between its samples otherwise."""
+    # At the same rate samples are taken as they are: interpolation would smooth them.
     if own_rate == rate:
         return np.concatenate([np.full(round(start * rate), np.nan), values])
     sample_times = start + np.arange(values.size) / own_rate
@@ -119,13 +105,12 @@ def mean_traces(snapshot: Snapshot, least: int = 1) -> pl.DataFrame:
         timed = is_timed(snapshot, question)
         for stimulus, data in aligned(snapshot, question).items():
             rows.append({"stimulus": stimulus, "question": question, **_course(data, timed, least)})
-    schema = {column.name: column.dtype for column in COURSES.columns}
-    return pl.DataFrame(rows, schema=schema)
+    return pl.DataFrame(rows, schema=COURSES.empty().schema)
 
 
-def _course(data: Traces, timed: bool, least: int) -> dict[str, Any]:
+def _course(data: Traces, timed: bool, least: int) -> dict[str, object]:
     raters = len(data.raters)
-    row: dict[str, Any] = {"start": data.start, "n": raters, "method": "mean"}
+    row: dict[str, object] = {"start": data.start, "n": raters, "method": "mean"}
     row["rate"] = data.rate if timed else None
     if raters < least or not data.values.size:
         few = f"{raters} of the {least} ratings a label needs"

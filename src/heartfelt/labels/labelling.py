@@ -24,7 +24,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from itertools import chain
+from typing import Annotated, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,8 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.labels.adjudicated import Adjudicated, decision_notes, with_decisions
+from heartfelt.labels.columns import ITEM as ITEM
+from heartfelt.labels.columns import ITEM_COLUMNS, count, estimate_columns, number, text
 from heartfelt.labels.courses import COURSES, mean_traces
 from heartfelt.labels.none import mostly_none
 from heartfelt.labels.strengths import COMPARED, STRENGTHS, Contest, Of, contest, strengths_table
@@ -43,7 +46,7 @@ from heartfelt.stats import aggregate
 from heartfelt.stats.aggregate import Aggregate, CategoryConsensus
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Scale, Study
-from heartfelt.tables import LEDGER, Column, Contract
+from heartfelt.tables import LEDGER, Contract
 
 Method: TypeAlias = Literal["mean", "median", "mode", "p910", "dawid-skene"]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -52,7 +55,6 @@ METHODS: tuple[str, ...] = get_args(Method)
 PUBLISHED = "published mean"
 STAGE = "label"
 UNKNOWN = "\x00unknown rater "
-ITEM = ["stimulus", "question"]
 
 NO_SPREAD = "all ratings are equal: no interval"
 ONE_RATING = "one rating: no interval"
@@ -63,22 +65,18 @@ LABELS = Contract(
     "labels",
     "one row per item with a label",
     (
-        Column(name="stimulus", dtype=pl.String, about="the stimulus id"),
-        Column(name="question", dtype=pl.String, about="the question id"),
-        Column(name="value", dtype=pl.Float64, about="the label, or the code of its category", nullable=True),
-        Column(name="standard_error", dtype=pl.Float64, about="standard error of the value", nullable=True),
-        Column(name="low", dtype=pl.Float64, about="lower bound of the value's interval", nullable=True),
-        Column(name="high", dtype=pl.Float64, about="upper bound of the value's interval", nullable=True),
-        Column(name="n", dtype=pl.Int64, about="ratings behind it", nullable=True),
-        Column(name="sd", dtype=pl.Float64, about="standard deviation of the ratings", nullable=True),
-        Column(name="method", dtype=pl.String, about="how the label was made"),
-        Column(name="answer", dtype=pl.String, about="the category in words", nullable=True),
-        Column(name="share", dtype=pl.Float64, about="votes for, or probability of, the category", nullable=True),
-        Column(name="share_low", dtype=pl.Float64, about="lower bound of the share", nullable=True),
-        Column(name="share_high", dtype=pl.Float64, about="upper bound of the share", nullable=True),
-        Column(name="why_missing", dtype=pl.String, about="why there is no label or no interval", nullable=True),
+        *ITEM_COLUMNS,
+        *estimate_columns("value", "the label, or the code of its category"),
+        count("n", "ratings behind it", nullable=True),
+        number("sd", "standard deviation of the ratings", nullable=True),
+        text("method", "how the label was made"),
+        text("answer", "the category in words", nullable=True),
+        number("share", "votes for, or probability of, the category", nullable=True),
+        number("share_low", "lower bound of the share", nullable=True),
+        number("share_high", "upper bound of the share", nullable=True),
+        text("why_missing", "why there is no label or no interval", nullable=True),
     ),
-    key=("stimulus", "question"),
+    key=tuple(ITEM),
 )
 _NUMBERS: dict[str, Callable[..., Aggregate]] = {
     "mean": aggregate.mean,
@@ -194,8 +192,9 @@ def labels(snapshot: Snapshot, options: LabelOptions | None = None, *, answers: 
     options = options or LabelOptions()
     snapshot = snapshot.without_probes
     study = snapshot.study
-    compared = [q.id for q in study.asked if isinstance(study.scale_of(q.id), COMPARED)]
-    usable = [q.id for q in study.asked if study.scale_of(q.id).has_values]
+    scales = {question.id: study.scale_of(question.id) for question in study.asked}
+    compared = [name for name, scale in scales.items() if isinstance(scale, COMPARED)]
+    usable = [name for name, scale in scales.items() if scale.has_values]
     answers = first_answers(snapshot) if answers is None else answers
     answers = answers.filter(pl.col("question").is_in(usable))
     none = mostly_none(snapshot.without_probes, answers)
@@ -204,21 +203,20 @@ def labels(snapshot: Snapshot, options: LabelOptions | None = None, *, answers: 
     counted = answers.group_by(ITEM, maintain_order=True).len("n")
     short = counted.filter(pl.col("n") < least)
     enough = answers.join(short, on=ITEM, how="anti", maintain_order="left")
-    rated = counted["question"].unique().to_list()
+    rated = set(counted["question"])
     parts = [LABELS.empty(), *_from_ratings(enough, study, options)]
-    parts.append(_from_means(snapshot, [name for name in usable if name not in rated], options))
+    parts.append(_from_means(snapshot, sorted(set(usable) - rated), options))
     contests = _contests(snapshot, compared, options.confidence)
     strengths = strengths_table(contests, least)
-    notes = dict.fromkeys(note for contest in contests for note in contest.notes)
+    notes = dict.fromkeys(chain.from_iterable(contest.notes for contest in contests))
     parts.append(_complete(strengths.filter(pl.col("of") == "stimulus").rename({"name": "stimulus"})))
     parts.append(_complete(none.filter(pl.col("question").is_in(usable))))
     table = pl.concat(parts, how="vertical_relaxed")
     if snapshot.adjudications.height:
         table = with_decisions(table, snapshot, usable, options.adjudicated, answers)
         short = short.join(table, on=ITEM, how="anti", maintain_order="left")
-    question_ids = [q.id for q in study.asked if q.id in {*usable, *compared}]
-    order = {name: index for index, name in enumerate(question_ids)}
-    table = table.sort(pl.col("question").replace_strict(order, return_dtype=pl.Int64), maintain_order=True)
+    question_ids = [name for name in scales if name in {*usable, *compared}]
+    table = table.sort(pl.col("question").cast(pl.Enum(question_ids)), maintain_order=True)
     ledger = _ledger(snapshot, table, short, question_ids, least)
     return Labels(
         table=table,
@@ -284,6 +282,7 @@ def _labelled(answers: pl.DataFrame, scale: Scale, method: str, options: LabelOp
     spread = answers.group_by(codes.alias("item")).agg(
         pl.first(*ITEM), sd.alias("sd"), pl.len().cast(pl.Int64).alias("n")
     )
+    # Codes are ranks of (stimulus, question), so that items come in one order whatever that of the rows.
     triples = answers["rater"], codes.to_numpy(), answers["value"].to_numpy()
     category_codes = sorted(scale.labels()) or None
     consensus: Aggregate | CategoryConsensus
@@ -304,8 +303,7 @@ def _labelled(answers: pl.DataFrame, scale: Scale, method: str, options: LabelOp
 def _complete(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame under the contract of labels; columns it lacks are empty."""
     lacking = [pl.lit(None).alias(name) for name in LABELS.names if name not in frame.columns]
-    schema: dict[str, Any] = {column.name: column.dtype for column in LABELS.columns}
-    return frame.with_columns(lacking).select(LABELS.names).cast(schema)  # type: ignore[arg-type]  # polars' own alias is narrower
+    return frame.with_columns(lacking).select(LABELS.names).cast(dict(LABELS.empty().schema))  # type: ignore[arg-type]  # polars' own alias is narrower
 
 
 def _numbers(consensus: Aggregate, scale: Scale, confidence: float) -> pl.DataFrame:
@@ -368,6 +366,7 @@ def _from_means(snapshot: Snapshot, questions: list[str], options: LabelOptions)
     n = means["n"].fill_null(0).to_numpy().astype(np.float64)
     sd = means["sd"].fill_null(np.nan).to_numpy()
     errors = np.where(n > 1, sd / np.sqrt(np.maximum(n, 1.0)), np.nan)
+    # A single rating has no error, so any reach serves; stdtrit needs one degree of freedom.
     reach = stdtrit(np.maximum(n - 1, 1), 0.5 + options.confidence / 2)
     half = np.where(errors > _NO_ERROR, errors, np.nan) * reach
     value = means["value"].to_numpy()

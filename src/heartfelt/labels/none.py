@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from heartfelt.labels.columns import ITEM
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.answer import NONE
 
 METHOD = "none"
-_ITEM = ["stimulus", "question"]
 
 
 def mostly_none(snapshot: Snapshot, answers: pl.DataFrame) -> pl.DataFrame:
@@ -24,18 +24,18 @@ def mostly_none(snapshot: Snapshot, answers: pl.DataFrame) -> pl.DataFrame:
     allowed = [question.id for question in snapshot.study.asked if question.none]
     table = snapshot.scan_ratings()
     if not allowed or "answer" not in table.collect_schema():
-        return pl.DataFrame(schema={**dict.fromkeys(_ITEM, pl.String), "value": pl.Float64})
+        return pl.DataFrame(schema={**dict.fromkeys(ITEM, pl.String), "value": pl.Float64})
     if "repeat" in table.collect_schema():
         table = table.filter(pl.col("repeat").fill_null(0) == 0)
     answered_none = pl.col("question").is_in(allowed) & pl.col("value").is_null() & (pl.col("answer") == NONE)
-    none = table.filter(answered_none).group_by(_ITEM, maintain_order=True).agg(pl.len().alias("none")).collect()
-    valued = answers.group_by(_ITEM).agg(pl.len().alias("others"))
-    counts = none.join(valued, on=_ITEM, how="left", maintain_order="left")
+    none = table.filter(answered_none).group_by(ITEM, maintain_order=True).agg(pl.len().alias("none")).collect()
+    valued = answers.group_by(ITEM).agg(pl.len().alias("others"))
+    counts = none.join(valued, on=ITEM, how="left", maintain_order="left")
     counts = counts.with_columns(pl.col("others").fill_null(0)).filter(pl.col("none") >= pl.col("others"))
     total = pl.col("none") + pl.col("others")
     reason = pl.format("{} of {} raters answered 'none'", "none", total).alias("why_missing")
     return counts.select(
-        *_ITEM,
+        *ITEM,
         pl.lit(None, pl.Float64).alias("value"),
         pl.lit(NONE).alias("answer"),
         (pl.col("none") / total).alias("share"),

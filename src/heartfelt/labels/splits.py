@@ -62,6 +62,7 @@ class SplitOptions:
             return self.fixed[group]
         text = "\x1f".join(["heartfelt-split 1", str(int(self.seed)), self.by, group])
         fraction = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
+        # Shares are placed end to end; rounding may leave a gap at 1, which the last part takes.
         reached = 0.0
         for name, share in self.shares.items():
             reached += share
@@ -69,7 +70,7 @@ class SplitOptions:
                 return name
         return list(self.shares)[-1]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data for a manifest; the order of the shares is part of it."""
         return {
             "by": self.by,

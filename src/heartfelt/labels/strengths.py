@@ -13,12 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from functools import partial
+from typing import Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from heartfelt import stats
+from heartfelt.labels.columns import count, estimate_columns, number, text
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import TRIAL, choices, contests, in_both_orders, members
 from heartfelt.stats.comparison.pairs import code_together
@@ -26,7 +28,7 @@ from heartfelt.stats.comparison.strengths import Strengths, no_strengths
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Scale
 from heartfelt.study.set_scale import BestWorst, Choice, Preference, Ranking
-from heartfelt.tables import Column, Contract
+from heartfelt.tables import Contract
 
 Of: TypeAlias = Literal["system", "stimulus"]
 COMPARED = (Choice, Preference, Ranking, BestWorst)
@@ -42,20 +44,17 @@ STRENGTHS = Contract(
     "strengths",
     "one row per contestant of a question answered by comparing",
     (
-        Column(name="question", dtype=pl.String, about="the question id"),
-        Column(name="of", dtype=pl.String, about="system or stimulus"),
-        Column(name="name", dtype=pl.String, about="the system or stimulus"),
-        Column(name="value", dtype=pl.Float64, about="its strength, mean zero over all that have one", nullable=True),
-        Column(name="standard_error", dtype=pl.Float64, about="standard error of the strength", nullable=True),
-        Column(name="low", dtype=pl.Float64, about="lower bound of the strength's interval", nullable=True),
-        Column(name="high", dtype=pl.Float64, about="upper bound of the strength's interval", nullable=True),
-        Column(name="n", dtype=pl.Int64, about="answers it took part in"),
-        Column(name="method", dtype=pl.String, about="the model"),
-        Column(name="rank", dtype=pl.Int64, about="1 for the strongest", nullable=True),
-        Column(name="rank_low", dtype=pl.Int64, about="best rank it may plausibly have", nullable=True),
-        Column(name="rank_high", dtype=pl.Int64, about="worst rank it may plausibly have", nullable=True),
-        Column(name="best", dtype=pl.Float64, about="probability of being the strongest", nullable=True),
-        Column(name="why_missing", dtype=pl.String, about="why there is no strength or no interval", nullable=True),
+        text("question", "the question id"),
+        text("of", "system or stimulus"),
+        text("name", "the system or stimulus"),
+        *estimate_columns("strength", "its strength, mean zero over all that have one"),
+        count("n", "answers it took part in"),
+        text("method", "the model"),
+        count("rank", "1 for the strongest", nullable=True),
+        count("rank_low", "best rank it may plausibly have", nullable=True),
+        count("rank_high", "worst rank it may plausibly have", nullable=True),
+        number("best", "probability of being the strongest", nullable=True),
+        text("why_missing", "why there is no strength or no interval", nullable=True),
     ),
     key=("question", "of", "name"),
 )
@@ -110,10 +109,8 @@ def contest(snapshot: Snapshot, question: str, of: Of, confidence: float = 0.95)
     result, notes = _fitted(scale, pairs, rows, of, confidence)
     if of == "system":
         result = _with_all(result, names["name"].drop_nulls().unique().sort().to_list())
-    elif 2 * len(result.core) < len(result.names) and len({strength.why_missing for strength in result.strengths}) > 1:
-        linked = f"at most {len(result.core)}" if result.core else "none"
-        reason = f"wins and losses connect {linked} of the {len(result.names):,} stimuli both ways"
-        result = no_strengths(result.model, result.names, result.counts, reason)
+    else:
+        result = _if_most_connect(result)
     if snapshot.study.design.adaptive and len(result.core) > MANY_ADAPTIVE:
         notes = (*notes, ADAPTIVE_NOTE)
     return Contest(question=question, of=of, scale=scale, pairs=pairs, rows=rows, result=result, notes=notes)
@@ -124,6 +121,16 @@ def _with_all(result: Strengths, names: Sequence[str]) -> Strengths:
     new = [name for name in names if name not in result.names]
     never = Estimate.missing("it was never compared", result.model)
     return replace(result, names=(*result.names, *new), strengths=(*result.strengths, *[never] * len(new)))
+
+
+def _if_most_connect(result: Strengths) -> Strengths:
+    """The strengths, or none where wins and losses connect fewer than half of the contestants both ways."""
+    reasons = {strength.why_missing for strength in result.strengths}
+    if 2 * len(result.core) >= len(result.names) or len(reasons) == 1:
+        return result
+    linked = f"at most {len(result.core)}" if result.core else "none"
+    reason = f"wins and losses connect {linked} of the {len(result.names):,} stimuli both ways"
+    return no_strengths(result.model, result.names, result.counts, reason)
 
 
 def _groups(pairs: pl.DataFrame) -> Strengths | None:
@@ -180,14 +187,21 @@ def _fitted(
         return model(*columns, stimulus=sets, confidence=confidence), ()
     graded = isinstance(scale, Preference)
     value = pairs["grade" if graded else "value"]
-    options: dict[str, Any] = {"confidence": confidence, "stimulus": unit_of(pairs) if of == "system" else None}
     paired = stats.cmos if graded else stats.davidson if (value == 0.5).any() else stats.bradley_terry
-    arguments = (rater_of(pairs), pairs["first"], pairs["second"], value)
+    fit = partial(
+        paired,
+        rater_of(pairs),
+        pairs["first"],
+        pairs["second"],
+        value,
+        confidence=confidence,
+        stimulus=unit_of(pairs) if of == "system" else None,
+    )
     unknown = why_no_order(pairs)
-    result = paired(*arguments, order_effect=unknown is None, **options)
+    result = fit(order_effect=unknown is None)
     if result.core or unknown is not None:
         return result, () if unknown is None else (f"No effect of the order is estimated: {unknown}.",)
-    without_order = paired(*arguments, **options)
+    without_order = fit()
     if not without_order.core:
         return without_order, ()
     return without_order, (
@@ -236,6 +250,7 @@ def ranks(result: Strengths, confidence: float = 0.95) -> list[tuple[int | None,
         return [(None, None, None, None)] * values.size
     draws = max(200, min(RANK_DRAWS, DRAWN_AT_MOST // len(result.core)))
     row_of = {index: row for row, index in enumerate(result.core)}
+    # Contestants outside the core have no strength; they must not take ranks from those inside.
     inner = replace(
         result,
         names=tuple(result.names[index] for index in result.core),
@@ -261,12 +276,12 @@ def ranks(result: Strengths, confidence: float = 0.95) -> list[tuple[int | None,
 
 def strengths_table(contests: Sequence[Contest], least: int = 1) -> pl.DataFrame:
     """The strengths of several contests under the contract ``STRENGTHS``; fewer than ``least`` answers give none."""
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for contest in contests:
         result, answers = contest.result, contest.answers
         for index, (name, strength, rank) in enumerate(zip(result.names, result.strengths, ranks(result), strict=True)):
             n = answers.get(str(name), 0)
-            row: dict[str, Any] = {"question": contest.question, "of": contest.of, "name": str(name), "n": n}
+            row: dict[str, object] = {"question": contest.question, "of": contest.of, "name": str(name), "n": n}
             row |= {"method": result.model, "why_missing": strength.why_missing or strength.why_no_interval}
             if 0 < n < least:
                 row["why_missing"] = f"{n} of the {least} ratings a label needs"
@@ -275,8 +290,7 @@ def strengths_table(contests: Sequence[Contest], least: int = 1) -> pl.DataFrame
                 row["standard_error"] = _standard_error(result, index)
                 row |= dict(zip(("rank", "rank_low", "rank_high", "best"), rank, strict=True))
             rows.append(row)
-    schema = {column.name: column.dtype for column in STRENGTHS.columns}
-    return pl.DataFrame(rows, schema=schema).sort("question", "of", "name")
+    return pl.DataFrame(rows, schema=STRENGTHS.empty().schema).sort("question", "of", "name")
 
 
 def _standard_error(result: Strengths, index: int) -> float | None:

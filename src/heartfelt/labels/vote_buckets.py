@@ -22,55 +22,35 @@ from dataclasses import dataclass
 import polars as pl
 
 from heartfelt.errors import InputError
+from heartfelt.labels.columns import ITEM, ITEM_COLUMNS, count, flag, number, text
 from heartfelt.labels.labelling import first_answers
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Scale, Study
 from heartfelt.study.scale import Ordered, YesNo
-from heartfelt.tables import Column, Contract
+from heartfelt.tables import Contract
 
 TIED = "tied"
-ITEM = ["stimulus", "question"]
 
 BUCKETS = Contract(
     "buckets",
     "one row per rated item: how its votes are divided",
     (
-        Column(name="stimulus", dtype=pl.String, about="the stimulus id"),
-        Column(name="question", dtype=pl.String, about="the question id"),
-        Column(name="n", dtype=pl.Int64, about="votes, one per rater"),
-        Column(name="present_votes", dtype=pl.Int64, about="votes above the lowest category"),
-        Column(name="absent_votes", dtype=pl.Int64, about="votes for the lowest category"),
-        Column(
-            name="majority_present", dtype=pl.Boolean, about="the side with more votes; empty when tied", nullable=True
-        ),
-        Column(name="present_tie", dtype=pl.Boolean, about="equally many votes on both sides"),
-        Column(
-            name="majority_value",
-            dtype=pl.Float64,
-            about="code of the most frequent category; empty when tied",
-            nullable=True,
-        ),
-        Column(
-            name="majority_votes", dtype=pl.Int64, about="votes for the most frequent category, or for each of the tied"
-        ),
-        Column(name="value_tie", dtype=pl.Boolean, about="two or more categories are the most frequent"),
-        Column(name="unanimous", dtype=pl.Boolean, about="all votes on one side; empty for one vote", nullable=True),
-        Column(
-            name="unanimous_value",
-            dtype=pl.Boolean,
-            about="all votes for one category; empty for one vote",
-            nullable=True,
-        ),
-        Column(name="bucket", dtype=pl.String, about="the bucket"),
-        Column(name="lowest_tied", dtype=pl.Float64, about="the lowest of the most frequent categories"),
-        Column(
-            name="lowest_tied_present",
-            dtype=pl.Float64,
-            about="the lowest of them above the lowest category",
-            nullable=True,
-        ),
+        *ITEM_COLUMNS,
+        count("n", "votes, one per rater"),
+        count("present_votes", "votes above the lowest category"),
+        count("absent_votes", "votes for the lowest category"),
+        flag("majority_present", "the side with more votes; empty when tied", nullable=True),
+        flag("present_tie", "equally many votes on both sides"),
+        number("majority_value", "code of the most frequent category; empty when tied", nullable=True),
+        count("majority_votes", "votes for the most frequent category, or for each of the tied"),
+        flag("value_tie", "two or more categories are the most frequent"),
+        flag("unanimous", "all votes on one side; empty for one vote", nullable=True),
+        flag("unanimous_value", "all votes for one category; empty for one vote", nullable=True),
+        text("bucket", "the bucket"),
+        number("lowest_tied", "the lowest of the most frequent categories"),
+        number("lowest_tied_present", "the lowest of them above the lowest category", nullable=True),
     ),
-    key=("stimulus", "question"),
+    key=tuple(ITEM),
 )
 
 

@@ -105,6 +105,7 @@ def _own_answers(rater: Ints, group: Ints) -> Ints:
     """Codes that are the same for the answers of one rater in one group."""
     groups = int(group.max()) + 1 if group.size else 1
     key = rater * groups + group
+    # Codes as they are serve bincount unless nearly all pairs of rater and group are empty: memory grows with the ratings.
     if not key.size or (int(rater.max()) + 1) * groups <= 4 * key.size:
         return key
     answer_group: Ints = np.unique(key, return_inverse=True)[1].astype(np.int64, copy=False)

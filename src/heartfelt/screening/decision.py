@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import polars as pl
@@ -32,17 +32,8 @@ def decide(
     view: RatingsView, flags: pl.DataFrame, policy: Policy, seed: int, exclude: Iterable[str], restore: Iterable[str]
 ) -> ScreeningDecision:
     excluded, restored = _known(view, exclude, "exclude"), _known(view, restore, "restore")
-    raters: dict[str, list[str]] = {}
-    batches: dict[tuple[str, str], list[str]] = {}
     spared = _sources(view, flags, policy, seed)
-    flagged = flags.filter(pl.col("flagged") & pl.col("rater").is_not_null())
-    for rater, rule, batch in flagged.select("rater", "rule", "batch").unique(maintain_order=True).iter_rows():
-        if policy.action(rule) != "drop" or (rule == "collusion" and rater in spared):
-            continue
-        if batch is None:
-            raters.setdefault(rater, []).append(rule)
-        else:
-            batches.setdefault((rater, batch), []).append(rule)
+    raters, batches = _dropped(flags, policy, spared)
     notes = [
         f"{name} is kept although in a group whose answers run in parallel: these answers clearly follow what was played."
         for name in sorted(spared - set(raters))
@@ -51,14 +42,28 @@ def decide(
     if limited is not None:
         (raters, note), batches = limited, {}
         notes.append(note)
-    for name in restored:
-        if raters.pop(name, None):
-            notes.append(f"{name} is kept by hand.")
-        batches = {key: rules for key, rules in batches.items() if key[0] != name}
+    notes += [f"{name} is kept by hand." for name in dict.fromkeys(restored) if raters.pop(name, None)]
     for name in excluded:
         raters.setdefault(name, []).append(BY_HAND)
-    batches = {key: rules for key, rules in batches.items() if key[0] not in raters}
-    return ScreeningDecision(raters, batches, notes)
+    retained = {key: rules for key, rules in batches.items() if key[0] not in {*restored, *raters}}
+    return ScreeningDecision(raters, retained, notes)
+
+
+def _dropped(
+    flags: pl.DataFrame, policy: Policy, spared: Collection[str]
+) -> tuple[dict[str, list[str]], dict[tuple[str, str], list[str]]]:
+    """The raters and the batches that the policy drops, each with the rules that flag them."""
+    raters: dict[str, list[str]] = {}
+    batches: dict[tuple[str, str], list[str]] = {}
+    flagged = flags.filter(pl.col("flagged") & pl.col("rater").is_not_null())
+    for rater, rule, batch in flagged.select("rater", "rule", "batch").unique(maintain_order=True).iter_rows():
+        if policy.action(rule) != "drop" or (rule == "collusion" and rater in spared):
+            continue
+        if batch is None:
+            raters.setdefault(rater, []).append(rule)
+        else:
+            batches.setdefault((rater, batch), []).append(rule)
+    return raters, batches
 
 
 def _within_limits(

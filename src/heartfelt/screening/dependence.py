@@ -33,6 +33,7 @@ def moments(y: Floats, x: Floats, stratum: Ints) -> tuple[float, float]:
     for level in np.unique(stratum):
         in_stratum = stratum == level
         n = int(in_stratum.sum())
+        # Exact over all pairings within the stratum, so that no shuffle is drawn for the effect.
         my, mx = y[in_stratum].sum(0) / n, x[in_stratum].sum(0) / n
         mean += n * float(my @ mx)
         if n > 1:

@@ -16,9 +16,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from heartfelt.screening.rule import Reasons, RuleVerdicts, is_judged
+from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, is_judged
 from heartfelt.screening.view import Bools, RatingsView
 from heartfelt.stats.triples import Floats, Ints
+from heartfelt.wording import number, p_value
 
 Side: TypeAlias = Literal["low", "high", "both"]
 
@@ -50,6 +51,7 @@ def standing(value: Floats, error: Floats, side: Side, chance: float) -> Standin
     centre = float(np.median(value[finite]))
     spread = MAD_TO_SD * float(np.median(np.abs(value[finite] - centre)))
     between = float(np.sqrt(max(0.0, spread**2 - float(np.median(error[finite] ** 2)))))
+    # Where nobody differs and nothing is uncertain, a rater is at the centre or infinitely far from it.
     scale = np.sqrt(between**2 + error**2)
     deviation = value - centre
     z = np.divide(deviation, scale, out=np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation)), where=scale > 0)
@@ -69,8 +71,8 @@ def standing(value: Floats, error: Floats, side: Side, chance: float) -> Standin
 class RaterMeasure:
     """One number per rater of the view, on a scale where careful raters scatter normally, with its sampling error.
 
-    Raters who were not ``asked`` have no row. ``why`` says whose number is missing. ``sentence(rater, standing)`` describes
-    the number; ``shown`` turns numbers back into the unit a person reads.
+    Raters who were not ``asked`` have no row. ``why`` says whose number is missing. ``finding(rater)`` describes the number in
+    words, ``median`` that of the panel, where it is told; ``shown`` turns numbers back into the unit a person reads.
     """
 
     question: str | None
@@ -79,8 +81,19 @@ class RaterMeasure:
     error: Floats
     n: Ints
     why: Reasons
-    sentence: Callable[[int, Standing], str]
+    finding: Callable[[int], str]
+    median: Callable[[float], str] | None = lambda centre: number(centre, 2)
+    ending: Callable[[int], str] = lambda _rater: "."
+    """What the sentence ends with, after the p-value."""
     shown: Callable[[Floats], Floats] = lambda numbers: numbers
+
+    def sentence(self, rater: int, stand: Standing) -> str:
+        """The finding next to the raters' median, with its p-value."""
+        median = ""
+        if self.median is not None:
+            centre = float(self.shown(np.asarray(stand.centre)))
+            median = f", where the raters' median is {self.median(centre)}"
+        return f"{self.finding(rater)}{median} ({p_value(stand.p[rater])}){self.ending(rater)}"
 
     @property
     def known(self) -> Bools:
@@ -91,7 +104,8 @@ class RaterMeasure:
 def compare_with_norm(measures: Sequence[RaterMeasure], side: Side, alpha: float) -> list[RuleVerdicts] | str:
     """One verdict per rater and measure, Bonferroni over all that could be judged."""
     judged = sum(int(measure.known.sum()) for measure in measures)
-    verdicts = [_verdicts(measure, side, alpha / max(judged, 1)) for measure in measures if measure.asked.size]
+    chance = RuleOptions(alpha).limit(judged)
+    verdicts = [_verdicts(measure, side, chance) for measure in measures if measure.asked.size]
     return verdicts or "nobody gave an answer it could examine"
 
 
@@ -104,21 +118,20 @@ def within_arms(measure: RaterMeasure, view: RatingsView) -> list[RaterMeasure]:
 
 
 def _verdicts(measure: RaterMeasure, side: Side, chance: float) -> RuleVerdicts:
-    finite, raters, n = measure.known, measure.asked, measure.n[measure.asked]
-    reasons = [measure.why[rater] for rater in raters.tolist()]
+    finite, raters = measure.known, measure.asked
     if int(finite.sum()) < LEAST_RATERS:
-        reasons = [reason or TOO_FEW for reason in reasons]
-        return RuleVerdicts(rater=raters, n=n, why=reasons, question=measure.question)
+        reasons: Reasons = [measure.why[rater] or TOO_FEW for rater in raters.tolist()]
+        return RuleVerdicts(rater=raters, n=measure.n[raters], why=reasons, question=measure.question)
     value = np.where(finite, measure.value, np.nan)
     stand = standing(value, measure.error, side, chance)
-    return RuleVerdicts(
-        rater=raters,
-        n=n,
-        words=lambda row: measure.sentence(raters[row], stand),
-        why=reasons,
-        value=measure.shown(value)[raters],
-        threshold=measure.shown(stand.limit)[raters],
-        p=stand.p[raters],
-        flagged=(finite & (np.where(finite, stand.p, 1.0) < chance))[raters],
+    return RuleVerdicts.about(
+        raters,
+        n=measure.n,
+        words=lambda rater: measure.sentence(rater, stand),
+        why=measure.why,
+        value=measure.shown(value),
+        threshold=measure.shown(stand.limit),
+        p=stand.p,
+        flagged=finite & (np.where(finite, stand.p, 1.0) < chance),
         question=measure.question,
     )

@@ -97,6 +97,7 @@ class Panel:
         """The ratings retained, as a lazy table."""
         table = self.source.scan_ratings()
         if self.dropped:
+            # A rating without a rater cannot be screened and stays.
             table = table.filter(pl.col("rater").is_null() | ~pl.col("rater").is_in(list(self.dropped)))
         if self.dropped_batches:
             gone = pl.DataFrame(
@@ -282,6 +283,7 @@ def screen(
     groups: tuple[tuple[str, ...], ...] = ()
     if "collusion" in applied and view.raters:
         rule = RULES["collusion"]
+        # Remembered from the rule's own run: pairs are compared once.
         result = parallel_pairs(view, rule.complete(policy.options(rule.name, seed)))
         if not isinstance(result, str):
             pairs, groups = result.table, result.groups

@@ -62,6 +62,7 @@ class Policy:
                 f"at_most_dropped is {self.at_most_dropped} and least_raters is {self.least_raters}.",
                 "Give at_most_dropped from 0 to 1 and least_raters of 0 or more.",
             )
+        # Checks the level, with the words that a rule would use.
         RuleOptions(alpha=self.alpha)
         object.__setattr__(self, "actions", MappingProxyType(dict(self.actions)))
         object.__setattr__(
@@ -85,7 +86,7 @@ class Policy:
         )
         return applied == theirs and self.alpha == other_policy.alpha and self.settings == other_policy.settings
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "name": self.name,
             "about": self.about,
@@ -170,16 +171,16 @@ def parse_policy(source: Policy | str | Path | Mapping[str, Any]) -> Policy:
 
 def _from_line(text: str) -> Policy:
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    data: dict[str, Any] = {"name": text, "base": "none", "drop": [], "flag": [], "off": []}
-    if parts and "=" not in parts[0]:
-        data["base"] = parts.pop(0)
+    base = parts.pop(0) if parts and "=" not in parts[0] else "none"
+    rules: dict[str, list[str]] = {action: [] for action in get_args(Action)}
+    values: dict[str, str] = {"name": text, "base": base}
     for part in parts:
         key, _, value = (piece.strip() for piece in part.partition("="))
-        if value in get_args(Action):
-            data[value].append(key)
+        if value in rules:
+            rules[value].append(key)
         else:
-            data[key] = value
-    return _from_data(data, "the policy")
+            values[key] = value
+    return _from_data({**rules, **values}, "the policy")
 
 
 def _from_data(data: Any, where: str) -> Policy:

@@ -90,6 +90,10 @@ class RuleOptions:
         """A numeric setting, once the rule has completed the options."""
         return float(self.settings[name])
 
+    def limit(self, judged: int) -> float:
+        """The p-value a flag must stay under where so many are judged (Bonferroni)."""
+        return self.alpha / max(judged, 1)
+
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class RuleVerdicts:
@@ -114,11 +118,44 @@ class RuleVerdicts:
     error_controlled: bool | None = None
     power: npt.ArrayLike | None = None
 
+    @classmethod
+    def about(
+        cls,
+        raters: Ints,
+        *,
+        n: npt.NDArray[Any],
+        words: Callable[[int], str],
+        why: Reasons,
+        value: npt.NDArray[Any],
+        p: npt.NDArray[Any],
+        flagged: npt.NDArray[Any],
+        threshold: npt.ArrayLike = np.nan,
+        question: str | None = None,
+    ) -> RuleVerdicts:
+        """Verdicts on some raters from arrays over all raters of the view; ``words`` takes a rater's code."""
+        codes = raters.tolist()
+        return cls(
+            rater=raters,
+            n=n[raters],
+            words=lambda row: words(codes[row]),
+            why=[why[code] for code in codes],
+            value=value[raters],
+            threshold=np.broadcast_to(threshold, value.shape)[raters],
+            p=p[raters],
+            flagged=flagged[raters],
+            question=question,
+        )
+
 
 def evidence_of(p: npt.ArrayLike) -> Floats:
     """The weight of a p-value in powers of ten, from 0 to ``MOST_EVIDENCE``; 0 where there is none."""
     finite_p = np.where(np.isfinite(p), p, 1.0)
     return np.clip(-np.log10(np.maximum(finite_p, 1e-300)), 0.0, MOST_EVIDENCE) + 0.0  # no negative zero
+
+
+def too_few(n: npt.NDArray[Any], least: int, noun: str) -> Reasons:
+    """Why raters with fewer than ``least`` of something cannot be judged; ``noun`` says of what."""
+    return [None if count >= least else f"fewer than {least} {noun}" for count in n.tolist()]
 
 
 def is_judged(reasons: Reasons) -> npt.NDArray[np.bool_]:
@@ -199,41 +236,34 @@ class ScreeningRule:
 
     def _rows(self, view: RatingsView, verdicts: RuleVerdicts) -> pl.DataFrame:
         rater = np.arange(len(view.raters)) if verdicts.rater is None else verdicts.rater
-        size = rater.size
-        reasons = verdicts.why or [None] * size
+        reasons = verdicts.why or [None] * rater.size
         judged = is_judged(reasons)
-        p, evidence = verdicts.p, verdicts.evidence
-        if evidence is None and p is not None:
-            evidence = evidence_of(p)
-        figures = {
-            "value": verdicts.value,
-            "threshold": verdicts.threshold,
-            "p": p,
-            "evidence": evidence,
-            "power": verdicts.power,
-        }
-        error_controlled = self.error_controlled if verdicts.error_controlled is None else verdicts.error_controlled
-        sentences = [
-            verdicts.words(row) if reason is None else f"Not judged: {reason}." for row, reason in enumerate(reasons)
-        ]
-        columns: dict[str, Any] = {
+        figures = {name: getattr(verdicts, name) for name in ("value", "threshold", "p", "evidence", "power")}
+        if figures["evidence"] is None and verdicts.p is not None:
+            figures["evidence"] = evidence_of(verdicts.p)
+        columns = {
             "rater": [None if code == NOBODY else view.raters[code] for code in rater.tolist()],
-            "question": [verdicts.question] * size,
-            "batch": verdicts.batch or [None] * size,
-            "rule": [self.name] * size,
-            "statistic": [self.statistic] * size,
+            "batch": verdicts.batch,
             "flagged": judged & np.asarray(verdicts.flagged),
-            "error_controlled": [error_controlled] * size,
-            "words": sentences,
-            "n": np.broadcast_to(np.asarray(verdicts.n, dtype=np.int64), size),
-            "group": verdicts.group or [None] * size,
+            "words": [
+                f"Not judged: {reason}." if reason else verdicts.words(row) for row, reason in enumerate(reasons)
+            ],
+            "n": np.broadcast_to(np.asarray(verdicts.n, dtype=np.int64), rater.size),
+            "group": verdicts.group,
             "why_missing": reasons,
-        }
-        for name, figure in figures.items():
-            judged_figure = np.where(judged, np.nan if figure is None else figure, np.nan)
-            columns[name] = pl.Series(judged_figure, dtype=pl.Float64).fill_nan(None)
-        return pl.DataFrame(
-            {column.name: pl.Series(columns[column.name], dtype=column.dtype) for column in FLAGS.columns}
+        } | {name: np.where(judged, figure, np.nan) for name, figure in figures.items() if figure is not None}
+        controlled = self.error_controlled if verdicts.error_controlled is None else verdicts.error_controlled
+        constants: dict[str, str | bool | None] = dict.fromkeys(set(FLAGS.names) - columns.keys())
+        constants |= {name: None for name, column in columns.items() if column is None}
+        constants |= {"rule": self.name, "statistic": self.statistic, "question": verdicts.question}
+        constants["error_controlled"] = controlled
+        varying = pl.DataFrame({name: column for name, column in columns.items() if name not in constants})
+        complete = varying.with_columns(pl.lit(constant).alias(name) for name, constant in constants.items())
+        return complete.select(
+            pl.col(column.name).cast(column.dtype).fill_nan(None)
+            if column.dtype == pl.Float64
+            else pl.col(column.name).cast(column.dtype)
+            for column in FLAGS.columns
         )
 
 

@@ -7,6 +7,7 @@ and cut off at ``CLIP``. In the residual sequence, what the stimuli predict has 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,11 +60,10 @@ def comparable_sequences(view: RatingsView) -> Sequences | str:
     shared = _shared_channels(long, len(view.channels.question))
     if not shared.size:
         return "no question was answered on most trials, so there are no sequences to compare"
-    sequences = [_sequence(block, shared) for block in long]
-    blocks = [block for block, columns in zip(long, sequences, strict=True) if columns is not None]
-    if len(blocks) < 2:
+    pairs = [(block, columns) for block in long if (columns := _sequence(block, shared)) is not None]
+    if len(pairs) < 2:
         return "fewer than two raters gave answers that vary"
-    varying = [columns for columns in sequences if columns is not None]
+    blocks, varying = zip(*pairs, strict=True)
     answers, raw, residual = np.concatenate(varying, axis=1)
     lengths = [columns.shape[1] for columns in varying]
     return Sequences(
@@ -80,7 +80,7 @@ def comparable_sequences(view: RatingsView) -> Sequences | str:
     )
 
 
-def shared_order(blocks: list[RaterBlock]) -> bool:
+def shared_order(blocks: Sequence[RaterBlock]) -> bool:
     """Whether what the stimuli predict depends on the place in the order: an analysis of variance by place, p < 0.0001."""
     from scipy.special import fdtrc
 
@@ -140,6 +140,7 @@ def _sequence(block: RaterBlock, shared: Ints) -> Floats | None:
 
 def _comparable(values: Floats, answered: Bools) -> tuple[Floats, bool]:
     n = values.size
+    # A running mean by cumulative sums: one pass, whatever the window.
     total = np.concatenate([[0.0], np.cumsum(values)])
     trial = np.arange(n)
     low, high = np.maximum(0, trial - DRIFT), np.minimum(n, trial + DRIFT + 1)
@@ -188,5 +189,6 @@ def candidate_pairs(sequences: Sequences, band: int) -> tuple[Ints, Ints]:
     pairs = shared_grams(gram[order], rater[order], position[order], band, 64, 64 * gram.size)
     if not pairs.size:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    # A pair may share several grams; it is aligned once.
     key = np.unique(pairs[:, 0] * size + pairs[:, 1])
     return key // size, key % size

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from heartfelt.screening.rule import RuleOptions, RuleVerdicts
+from heartfelt.screening.rule import RuleOptions, RuleVerdicts, too_few
 from heartfelt.screening.view import RatingsView
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.wording import p_value
@@ -39,21 +39,19 @@ def beyond_tolerated(
     bad = np.bincount(rater[table["bad"].to_numpy()], minlength=size)
     enough, some = n >= LEAST_TRIALS, np.maximum(n, 1)
     p = np.where(enough, binomial_tail(bad, n, at_most), np.nan)
-    limit = options.alpha / max(int(enough.sum()), 1)
-    raters = np.flatnonzero(n)
+    limit = options.limit(int(enough.sum()))
 
-    def words(row: int) -> str:
-        rater = raters[row]
+    def words(rater: int) -> str:
         chance = f"{p_value(p[rater])} if every {round(1 / at_most)}th did so by itself"
         return f"{sentence(f'{int(bad[rater])} of {int(n[rater])}')} ({chance})."
 
-    return RuleVerdicts(
-        rater=raters,
-        n=n[raters],
+    return RuleVerdicts.about(
+        np.flatnonzero(n),
+        n=n,
         words=words,
-        why=[None if ok else f"fewer than {LEAST_TRIALS} {trials}" for ok in enough[raters]],
-        value=(bad / some)[raters],
-        threshold=(binom.isf(limit, some, at_most) / some)[raters],
-        p=p[raters],
-        flagged=(p < limit)[raters],
+        why=too_few(n, LEAST_TRIALS, trials),
+        value=bad / some,
+        threshold=binom.isf(limit, some, at_most) / some,
+        p=p,
+        flagged=p < limit,
     )

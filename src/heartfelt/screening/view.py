@@ -162,6 +162,11 @@ class RatingsView:
             dtype=bool,
         )
 
+    @property
+    def ordered_questions(self) -> list[int]:
+        """The questions with ordered answers."""
+        return np.flatnonzero(~self.unordered).tolist()
+
     @cached_property
     def cell(self) -> Ints:
         """The (system, intent) cell of each stimulus, by its code; one cell for all where neither is known."""
@@ -186,6 +191,7 @@ class RatingsView:
                 channel_of[question] = len(owner)
                 owner.append(question)
                 continue
+            # Categories without an order become a column of 0 and 1 each: their codes cannot be correlated.
             of_question = rows[self.question[rows] == question]
             for code in np.unique(self.value[of_question]).tolist():
                 parts.append(
@@ -253,6 +259,7 @@ def remembered(compute: Callable[Concatenate[RatingsView, P], T]) -> Callable[Co
     def once(view: RatingsView, /, *args: P.args, **named: P.kwargs) -> T:
         bound = parameters.bind(view, *args, **named)
         bound.apply_defaults()
+        # By representation: options hold mappings, which cannot be hashed.
         key = f"{compute.__qualname__}{bound.args[1:]}"
         if key not in view.memory:
             view.memory[key] = compute(view, *args, **named)
@@ -367,6 +374,7 @@ def _in_order(table: pl.LazyFrame, have: list[str]) -> pl.LazyFrame:
     position = pl.coalesce([*([pl.col("position")] if "position" in have else []), *at, pl.lit(None, dtype=pl.Int64)])
     repeat = pl.col("repeat").fill_null(0).cast(pl.Int64) if "repeat" in have else pl.lit(0, dtype=pl.Int64)
     return (
+        # Row numbers first: what comes first must not depend on the order in which threads finish.
         table.with_row_index("_row")
         .with_columns(repeat.alias("_repeat"), position.alias("_place"))
         .with_columns(

@@ -32,7 +32,7 @@ from heartfelt.training.experiments.cells import (
     most_frequent,
     run_cells,
 )
-from heartfelt.training.experiments.design import ConditionScorer, Removed, crossed, outer_folds
+from heartfelt.training.experiments.design import ConditionScorer, FoldPlanner, outer_folds
 from heartfelt.training.experiments.results import ALL_OTHERS, SHUFFLED
 from heartfelt.training.experiments.running import Setup, expected_seconds
 from heartfelt.training.experiments.sweeping import variants_of
@@ -143,10 +143,10 @@ def test_a_condition_is_scored_by_the_correlation_over_all_folds_and_seeds(one: 
 
 
 def test_folds_leave_every_stimulus_out_once_and_shuffled_ones_are_marked(one: Setup) -> None:
-    pool, removed = one.pool, Removed(one.pool)
+    pool, planner = one.pool, FoldPlanner(one.pool, one.options)
     part = pool.parts[0]
-    unshuffled = crossed(pool, part, one.options, removed, "plain", settings={"heads": "ridge"})
-    chance = crossed(pool, part, one.options, removed, "chance", shuffled=True)
+    unshuffled = planner.crossed(part, "plain", settings={"heads": "ridge"})
+    chance = planner.crossed(part, "chance", shuffled=True)
     assert list(unshuffled) == [0, 3]
     for seed, cells in unshuffled.items():
         assert sorted(np.concatenate([entry.test for entry in cells])) == list(range(60))
@@ -157,7 +157,7 @@ def test_folds_leave_every_stimulus_out_once_and_shuffled_ones_are_marked(one: S
             assert other.shuffled
         assert len({other.shuffled for other in chance[seed]}) == len(cells)
     extra = {0: np.arange(5), 3: np.arange(7)}
-    alone = crossed(pool, part, one.options, removed, "extra", extra=extra, with_own=False)
+    alone = planner.crossed(part, "extra", extra=extra, with_own=False)
     for seed, rows in extra.items():
         for entry in alone[seed]:
             assert set(entry.train) == set(rows) - set(entry.test)

@@ -33,7 +33,7 @@ from heartfelt.training.experiments import (
     run_sweep,
 )
 from heartfelt.training.experiments.cells import TIMES, CellResult, ExperimentCell
-from heartfelt.training.experiments.design import Removed, crossed
+from heartfelt.training.experiments.design import FoldPlanner
 from heartfelt.training.experiments.frozen import FrozenFit
 from heartfelt.training.experiments.results import MATRIX_ROWS, MEAN, SHUFFLED, Experiment
 from heartfelt.training.experiments.running import Setup
@@ -106,7 +106,7 @@ def test_predictions_are_those_of_the_evaluation_of_the_recipe(tmp_path: Path) -
     for recipe, kinds in (("digits", ["ridge"]), ("modelled", ["ridge", "kernel"])):
         heads = "+".join(kinds)
         setup = setup_of(tmp_path, study(tmp_path / "media"), recipe=recipe, folds=5, settings={"heads": heads})
-        cells = crossed(setup.pool, "first", setup.options, Removed(setup.pool), "all")[0]
+        cells = FoldPlanner(setup.pool, setup.options).crossed("first", "all")[0]
         column = np.full(60, np.nan)
         for cell in cells:
             column[cell.test] = setup.fit.fit_and_predict(cell).of("valence")

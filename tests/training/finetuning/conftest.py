@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from heartfelt.snapshot import Snapshot
+from tests.plugins import use_plugin
 from tests.training.finetuning.studies import own_recipe, tones
+
+use_plugin("heartfelt-backbones")
 
 
 @pytest.fixture(scope="session")

@@ -28,8 +28,8 @@ from heartfelt.training.finetuning import (
 )
 from heartfelt.training.finetuning.batches import BatchSchedule
 from heartfelt.training.finetuning.checkpoints import CHECKPOINT, Checkpoints, RunIdentity
-from heartfelt.training.finetuning.data import gather_data, gather_folds
 from heartfelt.training.finetuning.engine import TrainingLoop
+from heartfelt.training.finetuning.gathering import gather_data, gather_folds
 from tests.facts import mentions
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("my_package")]
@@ -229,7 +229,7 @@ from dataclasses import asdict
 from pathlib import Path
 from accelerate import debug_launcher
 from heartfelt.training.finetuning import recipe_named
-from heartfelt.training.finetuning.data import gather_data, gather_folds
+from heartfelt.training.finetuning.gathering import gather_data, gather_folds
 from heartfelt.training.finetuning.engine import TrainingLoop
 from heartfelt.snapshot import load
 from dataclasses import replace

@@ -6,24 +6,20 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, MissingPartError
 from heartfelt.predictors.weights.hub import quiet, transformers_library
 from heartfelt.training.finetuning.images.architectures import ARCHITECTURES, NetworkSpec
 from heartfelt.training.finetuning.images.networks.backbones import (
     BACKBONES,
-    Seen,
+    BackboneOutput,
     check_config,
-    configuration,
-    load_checkpoint,
     published_backbone,
     random_backbone,
 )
-from heartfelt.training.finetuning.images.networks.densenet import DenseNet121
 from heartfelt.training.finetuning.images.networks.emotion import CoupledTrunk, gram_matrix
 from heartfelt.training.finetuning.images.networks.losses import (
     LossOptions,
@@ -34,7 +30,6 @@ from heartfelt.training.finetuning.images.networks.losses import (
     soft_cross_entropy,
 )
 from heartfelt.training.finetuning.images.networks.network import build_network
-from heartfelt.training.finetuning.images.networks.vgg import VGG16
 from tests.training.finetuning.tiny_images import CONFIGS, batch_of
 
 pytestmark = pytest.mark.slow  # PyTorch alone takes seconds to import
@@ -144,7 +139,7 @@ def test_coupled_map_by_hand() -> None:
         trunk.detect.weight.copy_(torch.tensor([2.0] * 4 + [-1.0] * 4).view(8, 1, 1, 1))
         trunk.detect.bias.zero_()
     last = torch.tensor([[[[1.0, 3.0]]]])
-    vector, outputs = trunk(Seen((last,), None), {})
+    vector, outputs = trunk(BackboneOutput((last,), None), {})
     torch.testing.assert_close(outputs["detector"], torch.tensor([[6.0, -1.0]]))
     # Maps (2, 6) and (-1, -3); weighted with 6 and -1 and averaged: (12 + 1) / 2 and (36 + 3) / 2.
     torch.testing.assert_close(outputs["map"], torch.tensor([[[6.5, 19.5]]]))
@@ -182,51 +177,6 @@ def test_a_row_without_label_costs_nothing_and_smoothing_keeps_the_sum() -> None
     assert soft_cross_entropy(logits, target, 0.1).tolist() == pytest.approx([0.0, expected])
 
 
-def old_names(state: dict[str, Any]) -> dict[str, Any]:
-    """As the published DenseNet checkpoint has them."""
-    out = {}
-    for name, tensor in state.items():
-        for part in ("norm1", "norm2", "conv1", "conv2"):
-            if "denselayer" in name:
-                name = name.replace(f".{part}.", f".{part[:-1]}.{part[-1]}.")
-        if not name.endswith("num_batches_tracked"):
-            out[name] = tensor
-    return out
-
-
-def test_published_checkpoints_load_by_name(tmp_path: Path) -> None:
-    from safetensors.torch import save_file
-
-    dense = DenseNet121(**CONFIGS["densenet121"])
-    published = old_names(dense.state_dict())
-    assert "features.denseblock1.denselayer1.norm.1.running_mean" in published
-    published |= {"classifier.weight": torch.zeros(1000, 7), "classifier.bias": torch.zeros(1000)}
-    torch.save(published, tmp_path / "dense.pth")
-    again = DenseNet121(**CONFIGS["densenet121"])
-    load_checkpoint(again, tmp_path / "dense.pth")
-    assert all(torch.equal(again.state_dict()[name], tensor) for name, tensor in dense.state_dict().items())
-
-    vgg = VGG16(**CONFIGS["vgg16"])
-    names = list(vgg.state_dict())
-    assert names[:2] == ["features.0.weight", "features.0.bias"]
-    assert [name for name in names if "weight" in name][-3:] == [
-        "features.28.weight",
-        "classifier.0.weight",
-        "classifier.3.weight",
-    ]
-    save_file({**vgg.state_dict(), "classifier.6.weight": torch.zeros(9, 9)}, tmp_path / "vgg.safetensors")
-    other = VGG16(**CONFIGS["vgg16"])
-    load_checkpoint(other, tmp_path / "vgg.safetensors")
-    assert torch.equal(other.features[28].weight, vgg.features[28].weight)
-    with pytest.raises(InputError, match=r"VGG16.*30 tensors"):
-        load_checkpoint(other, tmp_path / "dense.pth")
-    (tmp_path / "cut.safetensors").write_bytes((tmp_path / "vgg.safetensors").read_bytes()[:200])
-    with pytest.raises(InputError, match="cannot be read as weights"):
-        load_checkpoint(other, tmp_path / "cut.safetensors")
-    with pytest.raises(InputError, match="is not a file of weights"):
-        load_checkpoint(other, tmp_path / "none.pth")
-
-
 @pytest.mark.slow
 def test_weights_are_read_from_a_folder_and_must_fit(tmp_path: Path) -> None:
     """Folders as the hub has them: a network with a head for its classes, which is not used."""
@@ -241,7 +191,7 @@ def test_weights_are_read_from_a_folder_and_must_fit(tmp_path: Path) -> None:
             stored = whole.base_model.state_dict()
             own = again.network.state_dict()
             assert all(torch.equal(own[key], stored[key]) for key in own)
-            config = configuration(again)
+            config = again.configuration()
             assert "id2label" not in config
             rebuilt = random_backbone(name, config)
             assert [tensor.shape for tensor in rebuilt.parameters()] == [tensor.shape for tensor in again.parameters()]
@@ -279,3 +229,10 @@ def test_a_configuration_has_what_the_network_has() -> None:
 def test_what_cannot_be_built_says_why(spec: NetworkSpec, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         build_network(spec)
+
+
+def test_a_backbone_of_a_plugin_that_is_not_installed_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BACKBONES, "_things", {name: kind for name, kind in BACKBONES.items() if name != "vgg16"})
+    with pytest.raises(MissingPartError) as refused:
+        random_backbone("vgg16", {})
+    assert "pip install" in refused.value.fix

@@ -1,52 +1,80 @@
-"""The screening rules, grouped by what they examine; ``RULES`` holds them all, and those of installed plugins."""
+"""The screening rules, grouped by what they examine; ``RULES`` holds them all, and those of installed plugins.
+
+What each rule looks at, in words, and its settings are in ``rules.toml``; the functions that judge are in the modules.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
 
 from heartfelt.registry import Registry
-from heartfelt.screening.rule import ScreeningRule
-from heartfelt.screening.rules.against_norm import AGREEMENT, BIAS, RESPONSE_TIME, SPREAD
-from heartfelt.screening.rules.browsers import SHARED_BROWSER
-from heartfelt.screening.rules.change import CHANGE
-from heartfelt.screening.rules.collusion import COLLUSION
-from heartfelt.screening.rules.comparisons import ALWAYS_TIE, CHOICE_AGREEMENT, CIRCULAR_TRIADS, MUSHRA, SIDE_BIAS
-from heartfelt.screening.rules.given_answers import PARALLEL_SETS, PATTERN
-from heartfelt.screening.rules.informativeness import INFORMATIVENESS
-from heartfelt.screening.rules.listening import HEARD, IMPOSSIBLE_LISTENING
-from heartfelt.screening.rules.probes import ANCHOR, REPEAT_DIFFERENCE
-from heartfelt.screening.rules.repetition import IDENTICAL_ANSWERS, LONGEST_RUN, STRAIGHT_LINING
-from heartfelt.screening.rules.standards import BT500, P913
-from heartfelt.screening.rules.traces import AWAY, FLAT_TRACE
-from heartfelt.screening.rules.verification import HASTY_VERIFICATION, RUBBER_STAMPING
+from heartfelt.screening.rule import Judge, ScreeningRule
+from heartfelt.screening.rules.against_norm import judge_agreement, judge_bias, judge_response_time, judge_spread
+from heartfelt.screening.rules.change import judge_change
+from heartfelt.screening.rules.collusion import judge_collusion
+from heartfelt.screening.rules.comparisons import (
+    judge_choice_agreement,
+    judge_circular_triads,
+    judge_mushra,
+    judge_sides,
+    judge_ties,
+)
+from heartfelt.screening.rules.conduct import (
+    judge_away,
+    judge_flat_traces,
+    judge_heard,
+    judge_impossible,
+    judge_shared_browser,
+)
+from heartfelt.screening.rules.given_answers import judge_parallel_sets, judge_pattern
+from heartfelt.screening.rules.informativeness import DRAWS, POSTERIOR, RESCUE, judge_informativeness
+from heartfelt.screening.rules.probes import judge_anchors, judge_repeats
+from heartfelt.screening.rules.repetition import judge_identical_answers, judge_longest_run, judge_straight_lining
+from heartfelt.screening.rules.standards import judge_bt500, judge_p913
+from heartfelt.screening.rules.verification import judge_hasty_verification, judge_rubber_stamping
+from heartfelt.study.design import HEARD_ENOUGH
 
 __all__ = ["RULES"]
 
+_JUDGES: Mapping[str, Judge] = {
+    "agreement": judge_agreement,
+    "anchor": judge_anchors,
+    "bias": judge_bias,
+    "bt500": judge_bt500,
+    "informativeness": judge_informativeness,
+    "change": judge_change,
+    "collusion": judge_collusion,
+    "heard": judge_heard,
+    "identical-answers": judge_identical_answers,
+    "impossible": judge_impossible,
+    "longest-run": judge_longest_run,
+    "p913": judge_p913,
+    "pattern": judge_pattern,
+    "repeat-difference": judge_repeats,
+    "response-time": judge_response_time,
+    "straight-lining": judge_straight_lining,
+    "spread": judge_spread,
+    "always-tie": judge_ties,
+    "choice-agreement": judge_choice_agreement,
+    "circular-triads": judge_circular_triads,
+    "mushra": judge_mushra,
+    "parallel-sets": judge_parallel_sets,
+    "side-bias": judge_sides,
+    "away": judge_away,
+    "flat-trace": judge_flat_traces,
+    "rubber-stamping": judge_rubber_stamping,
+    "hasty-verification": judge_hasty_verification,
+    "shared-browser": judge_shared_browser,
+}
+_DEFAULTS = {"posterior": POSTERIOR, "rescue": RESCUE, "draws": DRAWS, "enough": HEARD_ENOUGH}
+"""The defaults of settings that code uses elsewhere, too."""
+
 RULES: Registry[ScreeningRule] = Registry("rule")
-for _rule in (
-    AGREEMENT,
-    ANCHOR,
-    BIAS,
-    BT500,
-    INFORMATIVENESS,
-    CHANGE,
-    COLLUSION,
-    HEARD,
-    IDENTICAL_ANSWERS,
-    IMPOSSIBLE_LISTENING,
-    LONGEST_RUN,
-    P913,
-    PATTERN,
-    REPEAT_DIFFERENCE,
-    RESPONSE_TIME,
-    STRAIGHT_LINING,
-    SPREAD,
-    ALWAYS_TIE,
-    CHOICE_AGREEMENT,
-    CIRCULAR_TRIADS,
-    MUSHRA,
-    PARALLEL_SETS,
-    SIDE_BIAS,
-    AWAY,
-    FLAT_TRACE,
-    RUBBER_STAMPING,
-    HASTY_VERIFICATION,
-    SHARED_BROWSER,
-):
-    RULES.add(_rule.name, _rule)
+_described = tomllib.loads(files(__name__).joinpath("rules.toml").read_text(encoding="utf-8"))
+for _name, _judge in _JUDGES.items():
+    _facts = _described[_name]
+    _settings = {
+        setting: (facts.get("default", _DEFAULTS.get(setting)), facts["about"])
+        for setting, facts in _facts.pop("settings", {}).items()
+    }
+    RULES.add(_name, ScreeningRule(name=_name, judge=_judge, settings=_settings, **_facts))

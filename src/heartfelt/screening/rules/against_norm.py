@@ -33,13 +33,13 @@ import numpy as np
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.screening.norm import RaterMeasure, Side, Standing, compare_with_norm, within_arms
-from heartfelt.screening.rule import Judge, Reasons, RuleOptions, RuleVerdicts, ScreeningRule, evidence_of
+from heartfelt.screening.norm import RaterMeasure, Side, compare_with_norm, within_arms
+from heartfelt.screening.rule import Judge, Reasons, RuleOptions, RuleVerdicts, evidence_of, too_few
 from heartfelt.screening.rules.informativeness import no_information
 from heartfelt.screening.rules.repetition import straight_lines
 from heartfelt.screening.view import Bools, RatingsView
 from heartfelt.stats.triples import Floats, Ints
-from heartfelt.wording import number, p_value
+from heartfelt.wording import number
 
 LEAST_CORRELATED = 6
 LEAST_ANSWERS = 5
@@ -58,7 +58,7 @@ def _by_question(measure: Callable[[RatingsView, int], RaterMeasure], side: Side
     """Compare a measure of every question with ordered answers."""
 
     def judge(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
-        measures = [measure(view, q) for q in range(len(view.questions)) if not view.unordered[q]]
+        measures = [measure(view, q) for q in view.ordered_questions]
         return compare_with_norm(measures, side, options.alpha) if measures else NO_ORDER
 
     return judge
@@ -69,10 +69,6 @@ def _shared_answers(view: RatingsView, q: int) -> tuple[Ints, Ints]:
     channels = view.channels
     of_q = channels.question[channels.channel] == q
     return np.flatnonzero(of_q & (view.consensus.count > 0)), np.unique(channels.rater[of_q])
-
-
-def too_few(n: Ints, least: int, noun: str) -> Reasons:
-    return [None if count >= least else f"fewer than {least} {noun}" for count in n.tolist()]
 
 
 def _agreement_measure(view: RatingsView, q: int) -> RaterMeasure:
@@ -91,16 +87,10 @@ def _agreement_measure(view: RatingsView, q: int) -> RaterMeasure:
     value = np.arctanh(np.clip(r, -0.999, 0.999))
     question = view.questions[q]
 
-    def sentence(rater: int, stand: Standing) -> str:
-        against = (
-            " The answers run against the others', as they would on a scale read the other way round."
-            if value[rater] * np.sqrt(max(n[rater] - 3, 1)) < AGAINST
-            else ""
-        )
-        return (
-            f"The answers to '{question}' correlate {number(r[rater], 2)} with the others' means, where the raters' median"
-            f" is {number(np.tanh(stand.centre), 2)} ({p_value(stand.p[rater])}).{against}"
-        )
+    def ending(rater: int) -> str:
+        if value[rater] * np.sqrt(max(n[rater] - 3, 1)) < AGAINST:
+            return ". The answers run against the others', as they would on a scale read the other way round."
+        return "."
 
     return RaterMeasure(
         question=question,
@@ -109,7 +99,8 @@ def _agreement_measure(view: RatingsView, q: int) -> RaterMeasure:
         error=1 / np.sqrt(np.maximum(n - 3, 1)),
         n=n,
         why=reasons,
-        sentence=sentence,
+        finding=lambda rater: f"The answers to '{question}' correlate {number(r[rater], 2)} with the others' means",
+        ending=ending,
         shown=np.tanh,
     )
 
@@ -141,26 +132,23 @@ def _bias_measure(view: RatingsView, q: int) -> RaterMeasure:
     n, mean, variance = moments(view.channels.rater[rows], difference, len(view.raters))
     question = view.questions[q]
 
-    def sentence(rater: int, stand: Standing) -> str:
-        side = "higher" if mean[rater] >= 0 else "lower"
-        return (
-            f"Answers '{question}' {number(abs(mean[rater]), 2)} points {side} than the others do about the same stimuli"
-            f" ({p_value(stand.p[rater])})."
-        )
+    def finding(rater: int) -> str:
+        difference = f"{number(abs(mean[rater]), 2)} points {'higher' if mean[rater] >= 0 else 'lower'}"
+        return f"Answers '{question}' {difference} than the others do about the same stimuli"
 
-    reasons = too_few(n, LEAST_ANSWERS, "answers to stimuli that others rated")
     return RaterMeasure(
         question=question,
         asked=raters,
         value=mean,
         error=np.sqrt(variance / np.maximum(n, 1)),
         n=n,
-        why=reasons,
-        sentence=sentence,
+        why=too_few(n, LEAST_ANSWERS, "answers to stimuli that others rated"),
+        finding=finding,
+        median=None,
     )
 
 
-def _spread(view: RatingsView, options: RuleOptions) -> Sequence[RuleVerdicts] | str:
+def judge_spread(view: RatingsView, options: RuleOptions) -> Sequence[RuleVerdicts] | str:
     result = _by_question(_spread_measure, "low")(view, options)
     if isinstance(result, str) or not any(np.any(verdicts.flagged) for verdicts in result):
         return result
@@ -197,26 +185,19 @@ def _spread_measure(view: RatingsView, q: int) -> RaterMeasure:
     spread, error = 0.5 * np.log(variance + step**2 / 12), 1 / np.sqrt(2 * np.maximum(n - 1, 1))
     question = view.questions[q]
 
-    def sentence(rater: int, stand: Standing) -> str:
-        return (
-            f"The answers to '{question}' spread by {number(np.sqrt(variance[rater]), 2)} points, where the raters' median"
-            f" is {number(np.exp(stand.centre), 2)} ({p_value(stand.p[rater])})."
-        )
-
-    reasons = too_few(n, LEAST_ANSWERS, "answers")
     return RaterMeasure(
         question=question,
         asked=np.flatnonzero(n),
         value=spread,
         error=error,
         n=n,
-        why=reasons,
-        sentence=sentence,
+        why=too_few(n, LEAST_ANSWERS, "answers"),
+        finding=lambda rater: f"The answers to '{question}' spread by {number(np.sqrt(variance[rater]), 2)} points",
         shown=np.exp,
     )
 
 
-def _response_time(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_response_time(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     way = str(options.settings["seconds"])
     if way not in _TIMES:
         raise InputError(
@@ -274,56 +255,18 @@ def time_measure(
 ) -> RaterMeasure:
     """The median time of each rater; ``about`` says in the sentence for what, ``counted`` what a rater may have too few of."""
     middle, error, n = median_log_times(view.codes_of(rater), seconds, len(view.raters))
-
-    def sentence(rater: int, stand: Standing) -> str:
-        return (
-            f"Takes {number(np.exp(middle[rater]), 2)} s{about}, where the raters' median is"
-            f" {number(np.exp(stand.centre), 2)} s ({p_value(stand.p[rater])})."
-        )
-
-    reasons = too_few(n, LEAST_ANSWERS, counted)
     return RaterMeasure(
         question=None,
         asked=np.flatnonzero(n),
         value=middle,
         error=error,
         n=n,
-        why=reasons,
-        sentence=sentence,
+        why=too_few(n, LEAST_ANSWERS, counted),
+        finding=lambda rater: f"Takes {number(np.exp(middle[rater]), 2)} s{about}",
+        median=lambda centre: f"{number(centre, 2)} s",
         shown=np.exp,
     )
 
 
-AGREEMENT = ScreeningRule(
-    name="agreement",
-    about="correlation with the mean of the other raters, compared with the panel's norm",
-    statistic="correlation with the leave-one-out mean",
-    judge=_by_question(_agreement_measure, "low"),
-)
-BIAS = ScreeningRule(
-    name="bias",
-    about="mean difference to the other raters, compared with the panel's norm; a report, not a fault",
-    statistic="mean difference to the leave-one-out means",
-    judge=_by_question(_bias_measure, "both"),
-    careless=False,
-    error_controlled=False,
-)
-SPREAD = ScreeningRule(
-    name="spread",
-    about="the standard deviation of a rater's answers, compared with the panel's norm",
-    statistic="standard deviation of the answers",
-    judge=_spread,
-)
-RESPONSE_TIME = ScreeningRule(
-    name="response-time",
-    about="median time for a trial net of its clips, compared with the panel's norm",
-    statistic="median seconds for an answer",
-    judge=_response_time,
-    settings={
-        "seconds": (
-            "auto",
-            "whether the recorded seconds are net of the clip, gross, or to be detected from the data (auto)",
-        )
-    },
-    examines="trials",
-)
+judge_agreement = _by_question(_agreement_measure, "low")
+judge_bias = _by_question(_bias_measure, "both")

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heartfelt.screening.norm import LEAST_RATERS, TOO_FEW, standing
-from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, ScreeningRule, evidence_of, is_judged
+from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, evidence_of, is_judged
 from heartfelt.screening.rules.informativeness import Effects, effects, no_information, shows_no_information
 from heartfelt.screening.rules.repetition import straight_lines
 from heartfelt.screening.view import RaterBlock, RatingsView
@@ -122,10 +122,10 @@ def _without_careless(view: RatingsView, options: RuleOptions) -> SessionChanges
     )
 
 
-def _change(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts]:
+def judge_change(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts]:
     session_changes = _without_careless(view, options)
     reasons, sessions = session_changes.why, session_changes.by_rater
-    limit = options.alpha / max(len(sessions), 1)
+    limit = options.limit(len(sessions))
     draws = int(min(MOST_DRAWS, max(LEAST_DRAWS, 5 / limit)))
     p, parts = np.ones(len(view.raters)), {}
     for rater, session in sessions.items():
@@ -179,6 +179,7 @@ def session_of(block: RaterBlock) -> Session | str:
         if y.size < LEAST_TRIALS or np.ptp(y) <= 1e-9 or np.ptp(x) <= 1e-9:
             continue
         step = float(np.diff(np.unique(y)).min())
+        # Slow drift (a quadratic) is style, not a change; it is projected out.
         basis, _ = np.linalg.qr(np.vander(time[answered], 3))
         y = y - basis @ (basis.T @ y)
         scale = float(y.std())
@@ -187,6 +188,7 @@ def session_of(block: RaterBlock) -> Session | str:
         full, predicted = np.zeros(trials), np.zeros(trials)
         full[answered], predicted[answered] = y / scale, (x - x.mean()) / x.std()
         columns.append((answered.astype(np.float64), full, predicted))
+        # Rounding to the scale's points leaves this variance at least, so a constant stretch has a finite likelihood.
         floor.append((step / scale) ** 2 / 12)
     if not columns:
         return "no question has enough answers that vary"
@@ -242,12 +244,3 @@ def _sentence(part: SessionParts, p: float) -> str:
         f"Up to trial {part.cut} of {part.trials} the answers correlate {before} with what others' answers predict for the same"
         f" stimuli, after it {after} ({p_value(p)} for a rater who did not change)."
     )
-
-
-CHANGE = ScreeningRule(
-    name="change",
-    about="answers that follow the stimuli in only one part of the session",
-    statistic="difference between the parts' correlations",
-    judge=_change,
-    settings={"order": ("known", "'rows' uses the order of the rows where the order of presentation is not known")},
-)

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, ScreeningRule, evidence_of
+from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, evidence_of
 from heartfelt.screening.sequences import LEAST_TRIALS, Sequences, candidate_pairs, comparable_sequences
 from heartfelt.screening.view import Bools, RatingsView, remembered
 from heartfelt.stats.triples import Floats, Ints
@@ -107,6 +107,7 @@ def parallel_pairs(view: RatingsView, options: RuleOptions) -> ParallelPairs | s
     best = np.zeros(size)
     np.maximum.at(best, first, scores)
     np.maximum.at(best, second, scores)
+    # No tail is steeper than STEEPEST: a score below the floor cannot be significant, whatever its surrogates.
     above = np.flatnonzero(scores > floor)
     above = above[np.argsort(-scores[above], kind="stable")]
     examined = above[: MOST_EXAMINED * size]
@@ -143,8 +144,9 @@ class _Comparison:
         self.view, self.sequences, self.pairs, self.options = view, sequences, pairs, options
         self.how = (int(options.number("band")), options.number("gap"), options.number("rho"))
         self.level = STRICTER * options.alpha
-        name = "_alignment" if view.is_small else "_kernels_alignment"
-        self.alignment: Any = import_module(f"heartfelt.screening.{name}")
+        # Compiling takes longer than NumPy needs for a small panel; numbers agree to rounding.
+        module = "heartfelt.screening._alignment" if view.is_small else "heartfelt.screening._kernels_alignment"
+        self.alignment: Any = import_module(module)
 
     def exact_copies(self, values: Floats) -> Floats:
         """The score of each rater's answers against an exact copy of them about other stimuli."""
@@ -187,6 +189,7 @@ class _Comparison:
         block, draws = int(self.options.number("block")), int(self.options.number("draws"))
 
         def surrogates(a: Floats, b: Floats, sa: Ints, way: str) -> Floats:
+            # The seed names both raters, so that surrogates do not depend on which other pairs are examined.
             names = (self._name(i), self._name(j))
             seed = derived_seed(self.options.seed, "panel", "collusion", *names, way)
             scores: Floats = self.alignment.surrogate_scores(a, b, sa, self.how, weight, block, draws, seed)
@@ -239,7 +242,7 @@ def equal_by_chance(first_answers: Floats, second_answers: Floats, both_answered
     return total / max(int(both_answered.sum()), 1)
 
 
-def _collusion(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_collusion(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     result = parallel_pairs(view, options)
     if isinstance(result, str):
         return result
@@ -310,18 +313,3 @@ def _sentence(partners: list[str], pair: Mapping[str, Any]) -> str:
         f" {100 * pair['equal']:.0f}%, where {100 * pair['expected_equal']:.0f}% are expected by chance"
         f" ({p_value(pair['p_adjusted'])} over all pairs)."
     )
-
-
-COLLUSION = ScreeningRule(
-    name="collusion",
-    about="answer sequences that match another rater's, position by position, about different stimuli",
-    statistic="best alignment score with another rater",
-    judge=_collusion,
-    settings={
-        "band": (6, "largest offset, in trials, between two sequences"),
-        "gap": (3.0, "price of a trial lost from one sequence, in nats"),
-        "rho": (0.7, "correlation of a copy's answers"),
-        "block": (5, "trials in a block of the surrogates"),
-        "draws": (999, "surrogates of each sequence of a pair"),
-    },
-)

@@ -36,9 +36,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from heartfelt.screening.norm import RaterMeasure, Standing, compare_with_norm
-from heartfelt.screening.rule import LIMIT_EVIDENCE, Reasons, RuleOptions, RuleVerdicts, ScreeningRule
-from heartfelt.screening.rules.informativeness import RESCUE, Effects, judged_as_two_kinds
+from heartfelt.screening.norm import RaterMeasure, compare_with_norm
+from heartfelt.screening.rule import LIMIT_EVIDENCE, RuleOptions, RuleVerdicts, too_few
+from heartfelt.screening.rules.informativeness import Effects, judged_as_two_kinds
 from heartfelt.screening.tolerated import binomial_tail
 from heartfelt.screening.view import RatingsView, remembered
 from heartfelt.snapshot.comparisons import choices, contests, members
@@ -114,7 +114,7 @@ def compared(view: RatingsView) -> list[QuestionComparisons]:
 # --- one side, ties ---------------------------------------------------------------------------------------------------
 
 
-def _side_bias(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_sides(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     every = [answers for answers in compared(view) if _paired(view, answers.question)]
     if not every:
         return "no question asks for a choice between two"
@@ -125,8 +125,7 @@ def _side_bias(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | 
         return "the order of presentation was not recorded"
     size = len(view.raters)
     decided = [answers.count(size, answers.value != 0.5) for answers in every]
-    judged = sum(int((n >= LEAST).sum()) for n in decided)
-    limit = options.alpha / max(judged, 1)
+    limit = options.limit(sum(int((n >= LEAST).sum()) for n in decided))
     return [
         _sides(answers, n, limit, options.number("at_least"), size) for answers, n in zip(every, decided, strict=True)
     ]
@@ -139,12 +138,10 @@ def _paired(view: RatingsView, question: str) -> bool:
 def _sides(answers: QuestionComparisons, n: Ints, limit: float, at_least: float, size: int) -> RuleVerdicts:
     firsts = np.bincount(answers.rater[answers.value == 1.0], minlength=size)
     p = _side_chances(firsts, n)
-    raters = np.flatnonzero(answers.count(size))
     share = firsts / np.maximum(n, 1)
     one_sided = np.maximum(share, 1.0 - share)
 
-    def words(row: int) -> str:
-        r = int(raters[row])
+    def words(r: int) -> str:
         side = "first" if share[r] >= 0.5 else "second"
         many = int(firsts[r] if share[r] >= 0.5 else n[r] - firsts[r])
         return (
@@ -152,15 +149,15 @@ def _sides(answers: QuestionComparisons, n: Ints, limit: float, at_least: float,
             f" ({p_value(p[r])} for a careful rater)."
         )
 
-    return RuleVerdicts(
-        rater=raters,
-        n=n[raters],
+    return RuleVerdicts.about(
+        np.flatnonzero(answers.count(size)),
+        n=n,
         words=words,
-        why=[None if n[r] >= LEAST else f"fewer than {LEAST} decided comparisons" for r in raters],
-        value=share[raters],
-        threshold=np.where(share >= 0.5, at_least, 1.0 - at_least)[raters],
-        p=p[raters],
-        flagged=((p < limit) & (one_sided >= at_least))[raters],
+        why=too_few(n, LEAST, "decided comparisons"),
+        value=share,
+        threshold=np.where(share >= 0.5, at_least, 1.0 - at_least),
+        p=p,
+        flagged=(p < limit) & (one_sided >= at_least),
         question=answers.question,
     )
 
@@ -192,13 +189,12 @@ def _careful_range(hits: Ints, n: Ints, least_spread: float) -> tuple[Floats, Fl
     return centre - DEVIATIONS * spread, centre + DEVIATIONS * spread
 
 
-def _always_tie(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_ties(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     every = [answers for answers in compared(view) if answers.ties]
     if not every:
         return "no question offers a tie"
     size = len(view.raters)
-    judged = sum(int((answers.count(size) >= LEAST).sum()) for answers in every)
-    limit = options.alpha / max(judged, 1)
+    limit = options.limit(sum(int((answers.count(size) >= LEAST).sum()) for answers in every))
     return [_ties(answers, limit, options.number("at_least"), size) for answers in every]
 
 
@@ -206,24 +202,23 @@ def _ties(answers: QuestionComparisons, limit: float, at_least: float, size: int
     from scipy.special import expit
 
     n, tied = answers.count(size), answers.count(size, answers.value == 0.5)
-    share, raters = tied / np.maximum(n, 1), np.flatnonzero(n)
+    share = tied / np.maximum(n, 1)
     _, high = _careful_range(tied, n, 0.0)
     p = binomial_tail(tied, n, np.maximum(NARROW, expit(high)))
 
-    def words(row: int) -> str:
-        r = int(raters[row])
+    def words(r: int) -> str:
         times = f"{int(tied[r])} of {int(n[r])} times"
         return f"Answered '{answers.question}' with a tie {times} ({p_value(p[r])} for a careful rater)."
 
-    return RuleVerdicts(
-        rater=raters,
-        n=n[raters],
+    return RuleVerdicts.about(
+        np.flatnonzero(n),
+        n=n,
         words=words,
-        why=[None if n[r] >= LEAST else f"fewer than {LEAST} comparisons" for r in raters],
-        value=share[raters],
+        why=too_few(n, LEAST, "comparisons"),
+        value=share,
         threshold=at_least,
-        p=p[raters],
-        flagged=((share >= at_least) & (p < limit))[raters],
+        p=p,
+        flagged=(share >= at_least) & (p < limit),
         question=answers.question,
     )
 
@@ -235,7 +230,7 @@ def _share(angle: Floats) -> Floats:
     return np.asarray(np.sin(np.clip(angle, 0.0, np.pi / 2)) ** 2)
 
 
-def _choice_agreement(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_choice_agreement(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     every = compared(view)
     if not every:
         return NOTHING
@@ -266,9 +261,7 @@ def _effects(view: RatingsView, answers: QuestionComparisons) -> Effects:
     n = np.bincount(rater, minlength=size)
     squares = np.bincount(rater, x * x, minlength=size)
     r = np.bincount(rater, x * y, minlength=size) / np.sqrt(np.maximum(squares * n, 1e-300))
-    reasons: Reasons = [
-        None if count >= LEAST else f"fewer than {LEAST} decided comparisons that the others predict" for count in n
-    ]
+    reasons = too_few(n, LEAST, "decided comparisons that the others predict")
     p = 2.0 * ndtr(-np.abs(r) * np.sqrt(n))
     return Effects(
         r=np.asarray(r), weight=np.maximum(n - 1.0, 1.0), p=np.asarray(p), n=answers.count(size), why=reasons
@@ -312,7 +305,7 @@ def _by_majorities(comparisons: QuestionComparisons) -> Floats:
     return table.select(pl.col("sign") * others_sum / (answers + 1.0)).to_series().to_numpy()
 
 
-def _circular_triads(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_circular_triads(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     every = compared(view)
     if not every:
         return NOTHING
@@ -339,24 +332,17 @@ def _circular_triads(view: RatingsView, options: RuleOptions) -> list[RuleVerdic
 
 def _triad_measure(answers: QuestionComparisons, triads: Ints, circular: Ints) -> RaterMeasure:
     share = (circular + 0.375) / (triads + 0.75)
-    reasons: Reasons = [None if count >= LEAST else f"fewer than {LEAST} complete triads" for count in triads]
-
-    def sentence(rater: int, stand: Standing) -> str:
-        return (
-            f"{int(circular[rater])} of {int(triads[rater])} triads in the answers to '{answers.question}' are circular, where the"
-            f" raters' median is {percent(float(_share(np.array(stand.centre))))} ({p_value(stand.p[rater])}); guessing gives 25%."
-        )
-
-    raters = np.flatnonzero(answers.count(triads.size))
-    error = 0.5 / np.sqrt(np.maximum(triads, 1))
+    about = f"triads in the answers to '{answers.question}' are circular"
     return RaterMeasure(
         question=answers.question,
-        asked=raters,
+        asked=np.flatnonzero(answers.count(triads.size)),
         value=np.arcsin(np.sqrt(share)),
-        error=error,
+        error=0.5 / np.sqrt(np.maximum(triads, 1)),
         n=triads,
-        why=reasons,
-        sentence=sentence,
+        why=too_few(triads, LEAST, "complete triads"),
+        finding=lambda rater: f"{int(circular[rater])} of {int(triads[rater])} {about}",
+        median=percent,
+        ending=lambda _rater: "; guessing gives 25%.",
         shown=_share,
     )
 
@@ -364,7 +350,7 @@ def _triad_measure(answers: QuestionComparisons, triads: Ints, circular: Ints) -
 # --- MUSHRA -----------------------------------------------------------------------------------------------------------
 
 
-def _mushra(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_mushra(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     del options
     out = [measure for question in view.study.asked if (measure := _listeners(view, question.id)) is not None]
     return out or "no question has grades of a hidden reference"
@@ -401,48 +387,3 @@ def _listeners(view: RatingsView, question: str) -> RuleVerdicts | None:
         evidence=np.where(flagged, LIMIT_EVIDENCE, 0.0),
         question=question,
     )
-
-
-SIDE_BIAS = ScreeningRule(
-    name="side-bias",
-    about="choices of one side of two, whatever is presented there",
-    statistic="share of first choices",
-    judge=_side_bias,
-    settings={"at_least": (0.8, "the share of decided answers that one side must have")},
-    examines="sets",
-)
-ALWAYS_TIE = ScreeningRule(
-    name="always-tie",
-    about="nearly all comparisons answered with a tie",
-    statistic="share of ties",
-    judge=_always_tie,
-    settings={"at_least": (0.95, "the share of ties from which a rater is looked at")},
-    examines="sets",
-)
-CHOICE_AGREEMENT = ScreeningRule(
-    name="choice-agreement",
-    about="whether comparisons go with those of the other raters at all",
-    statistic="correlation with what the others' answers predict",
-    judge=_choice_agreement,
-    settings={
-        "posterior": (0.9, "chance of no information from which a rater is flagged"),
-        "rescue": (RESCUE, "p-value of any dependence below which a rater is never flagged"),
-    },
-    examines="sets",
-)
-CIRCULAR_TRIADS = ScreeningRule(
-    name="circular-triads",
-    about="comparisons that contradict each other, compared with the panel's norm",
-    statistic="share of circular triads",
-    judge=_circular_triads,
-    examines="sets",
-)
-MUSHRA = ScreeningRule(
-    name="mushra",
-    about="grades of the hidden reference outside the limits of ITU-R BS.1534",
-    statistic="share of items with the hidden reference below 90",
-    judge=_mushra,
-    careless=False,
-    error_controlled=False,
-    examines="sets",
-)

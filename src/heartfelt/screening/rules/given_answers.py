@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, ScreeningRule
+from heartfelt.screening.rule import RuleOptions, RuleVerdicts, too_few
 from heartfelt.screening.rules.informativeness import RESCUE, effects
 from heartfelt.screening.tolerated import binomial_tail
 from heartfelt.screening.view import RatingsView, remembered
@@ -35,7 +35,6 @@ LEAST_TRIALS = 12
 LEAST_PAIRS = 8
 """Answers that must have one a period before them."""
 WORK_AT_MOST = 2e9
-FEW = f"fewer than {LEAST_TRIALS} trials in a known order"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -112,7 +111,7 @@ def _of_sets(view: RatingsView) -> pl.DataFrame:
 # --- pattern ----------------------------------------------------------------------------------------------------------
 
 
-def _pattern(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_pattern(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     answers, longest = given_answers(view), int(options.number("longest"))
     size, n = len(view.raters), answers.n
     if not (n >= LEAST_TRIALS).any():
@@ -121,33 +120,29 @@ def _pattern(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | st
     for rater in np.flatnonzero(n >= LEAST_TRIALS).tolist():
         p[rater], share[rater], period[rater] = _periodic(answers.answer[answers.of(rater)], longest)
     judged = n >= LEAST_TRIALS
-    limit = options.alpha / max(int(judged.sum()), 1)
-    regular = judged & (p < limit) & (share >= options.number("at_least"))
+    regular = judged & (p < options.limit(int(judged.sum()))) & (share >= options.number("at_least"))
     follows = np.zeros(size, dtype=bool)
     if regular.any() and view.rater.size:
         effect = effects(view, options.seed)
         follows = regular & (effect.p < RESCUE) & (effect.r > 0)
 
-    def words(row: int) -> str:
-        rater = int(raters[row])
+    def words(rater: int) -> str:
         note = " They follow what was played all the same." if follows[rater] else ""
         return (
             f"{number(100 * share[rater], 0)}% of the answers equal the one {int(period[rater])} trials before"
             f" ({p_value(p[rater])} without a pattern).{note}"
         )
 
-    raters = np.flatnonzero(n)
-    reasons: Reasons = [None if ok else FEW for ok in judged[raters]]
     return [
-        RuleVerdicts(
-            rater=raters,
-            n=n[raters],
+        RuleVerdicts.about(
+            np.flatnonzero(n),
+            n=n,
             words=words,
-            why=reasons,
-            value=share[raters],
+            why=too_few(n, LEAST_TRIALS, "trials in a known order"),
+            value=share,
             threshold=options.number("at_least"),
-            p=np.where(follows, 1.0, p)[raters],
-            flagged=(regular & ~follows)[raters],
+            p=np.where(follows, 1.0, p),
+            flagged=regular & ~follows,
         )
     ]
 
@@ -168,7 +163,7 @@ def _periodic(answer: Ints, longest: int) -> tuple[float, float, int]:
 # --- the same answers as another rater's ------------------------------------------------------------------------------
 
 
-def _parallel_sets(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_parallel_sets(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -236,24 +231,3 @@ def _closest(answers: GivenAnswers, judged: Ints) -> tuple[Floats, Floats, Float
         share[row] = equal[closest] / some
         earlier[row] = np.sum(counted[closest] & (at[row] < at[closest])) / some
     return p, share, earlier, partner
-
-
-PATTERN = ScreeningRule(
-    name="pattern",
-    about="answers that repeat themselves after a few trials, whatever is presented",
-    statistic="share of answers equal to the one a period before",
-    judge=_pattern,
-    settings={
-        "longest": (10, "the longest period, in trials"),
-        "at_least": (0.9, "the share of answers that must fit the period"),
-    },
-    examines="answers",
-)
-PARALLEL_SETS = ScreeningRule(
-    name="parallel-sets",
-    about="answers to sets that equal another rater's trial by trial, although other stimuli were presented",
-    statistic="share of trials with the other's answer",
-    judge=_parallel_sets,
-    settings={"at_least": (0.9, "the share of trials answered before the other, from which a rater is not flagged")},
-    examines="sets",
-)

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heartfelt.screening.dependence import dependence, standardise
-from heartfelt.screening.rule import MOST_EVIDENCE, Reasons, RuleOptions, RuleVerdicts, ScreeningRule, is_judged
+from heartfelt.screening.rule import MOST_EVIDENCE, Reasons, RuleOptions, RuleVerdicts, is_judged
 from heartfelt.screening.view import Bools, RaterBlock, RatingsView, remembered
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed
@@ -137,6 +137,7 @@ class TwoKinds:
         """The largest correlation, for each weight, with a chance of no information of ``posterior``; NaN if none."""
         grid = np.arange(191) / 200
         out = np.full(weight.shape, np.nan)
+        # Raters with as many answers share a limit: one grid for each weight, rounded.
         weights, inverse = np.unique(np.round(weight, 1), return_inverse=True)
         for index, w in enumerate(weights.tolist()):
             chances = _posterior(np.arctanh(grid), np.full(grid.size, w), self.share, self.centre, self.spread)
@@ -164,6 +165,7 @@ def two_kinds(effect: Floats, weight: Floats) -> TwoKinds:
     centre = float(np.median(clear)) if clear.size else max(float(np.median(effect)), 0.05)
     share, spread = _PRIOR_SHARE, _PRIOR_SPREAD
     for _ in range(_ROUNDS):
+        # Expectation: each rater's chance of either kind. Maximisation: share, centre and spread, weighted with them.
         none = _posterior(effect, weight, share, centre, spread)
         some = 1.0 - none
         pull = some / (1.0 / weight + spread**2)
@@ -231,7 +233,7 @@ def clearly_informative(view: RatingsView, options: RuleOptions) -> dict[str, fl
     return {view.raters[rater]: float(effect.r[rater]) for rater in np.flatnonzero(clear).tolist()}
 
 
-def _informativeness(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts]:
+def judge_informativeness(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts]:
     effect = effects(view, options.seed, int(options.number("draws")))
     finding = "The answers correlate {} on average with what others' answers predict for the same stimuli"
     return [judged_as_two_kinds(effect, options, finding)]
@@ -282,16 +284,3 @@ def _power_against_random(effect: Effects, judged: Bools, rescue: float, posteri
     kinds = two_kinds(np.append(effect.fisher[judged], 0.0), np.append(weight, np.median(weight)))
     power[judged] = kinds.power(weight, posterior, rescue)
     return power
-
-
-INFORMATIVENESS = ScreeningRule(
-    name="informativeness",
-    about="whether the answers depend on what was played, jointly over the questions",
-    statistic="mean correlation with what others' answers predict",
-    judge=_informativeness,
-    settings={
-        "posterior": (POSTERIOR, "chance of no information from which a rater is flagged"),
-        "rescue": (RESCUE, "p-value of the permutation test below which a rater is never flagged"),
-        "draws": (DRAWS, "permutations for each rater"),
-    },
-)

@@ -22,12 +22,12 @@ import numpy as np
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.screening.norm import RaterMeasure, Standing, compare_with_norm
-from heartfelt.screening.rule import LIMIT_EVIDENCE, Reasons, RuleOptions, RuleVerdicts, ScreeningRule
+from heartfelt.screening.norm import RaterMeasure, compare_with_norm
+from heartfelt.screening.rule import LIMIT_EVIDENCE, Reasons, RuleOptions, RuleVerdicts
 from heartfelt.screening.view import RatingsView
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.study.model import AnchorProbe, RepeatProbe
-from heartfelt.wording import number, p_value
+from heartfelt.wording import number
 
 NO_LIMITS = "the anchors have no limits"
 
@@ -89,7 +89,7 @@ def _beyond_limit(
     )
 
 
-def _anchor(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_anchors(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     probes = [probe for probe in view.study.probes if isinstance(probe, AnchorProbe)]
     if not probes:
         return "the study has no anchor probes"
@@ -166,7 +166,7 @@ def repeats(view: RatingsView) -> tuple[Ints, Floats]:
     return again, np.where(unordered, difference > 0, difference).astype(np.float64)
 
 
-def _repeat_difference(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_repeats(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     row, difference = repeats(view)
     if not row.size:
         return "no stimulus was shown to a rater twice"
@@ -196,12 +196,6 @@ def _repeat_measure(view: RatingsView, rater: Ints, difference: Floats) -> Rater
     within = float(np.sqrt(np.mean((difference - mean[rater]) ** 2)))
     error = (within / (2 * np.sqrt(overall)) if overall > 0 else 0.0) / np.sqrt(count)
 
-    def sentence(rater: int, stand: Standing) -> str:
-        return (
-            f"{int(n[rater])} repeated answers lie {number(mean[rater], 2)} apart on average, where the"
-            f" raters' median is {number(stand.centre**2, 2)} ({p_value(stand.p[rater])})."
-        )
-
     return RaterMeasure(
         question=None,
         asked=np.flatnonzero(n),
@@ -209,27 +203,6 @@ def _repeat_measure(view: RatingsView, rater: Ints, difference: Floats) -> Rater
         error=error,
         n=n,
         why=[None] * n.size,
-        sentence=sentence,
+        finding=lambda rater: f"{int(n[rater])} repeated answers lie {number(mean[rater], 2)} apart on average",
         shown=np.square,
     )
-
-
-ANCHOR = ScreeningRule(
-    name="anchor",
-    about="answers to the study's anchor probes, compared with the limits the study sets",
-    statistic="answer to an anchor",
-    judge=_anchor,
-    settings={
-        "mean_at_least": (-np.inf, "least mean of a rater's answers to a probe's anchors"),
-        "mean_at_most": (np.inf, "largest mean of a rater's answers to a probe's anchors"),
-        "sum_at_least": (-np.inf, "least sum of a rater's answers to a probe's anchors"),
-        "sum_at_most": (np.inf, "largest sum of a rater's answers to a probe's anchors"),
-    },
-    error_controlled=False,
-)
-REPEAT_DIFFERENCE = ScreeningRule(
-    name="repeat-difference",
-    about="how far apart the answers to a repeated stimulus lie",
-    statistic="difference between repeated answers",
-    judge=_repeat_difference,
-)

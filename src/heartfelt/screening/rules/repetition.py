@@ -33,8 +33,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heartfelt.screening.norm import MAD_TO_SD, RaterMeasure, Standing, compare_with_norm
-from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, ScreeningRule, evidence_of, is_judged
+from heartfelt.screening.norm import MAD_TO_SD, RaterMeasure, compare_with_norm
+from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, evidence_of, is_judged
 from heartfelt.screening.rules.informativeness import effects, no_information, panel_agrees
 from heartfelt.screening.view import Bools, RatingsView, remembered
 from heartfelt.stats.triples import Floats, Ints
@@ -98,6 +98,7 @@ def modal_answers(view: RatingsView) -> ModalAnswers:
     levels, level = np.unique(view.value[rows], return_inverse=True)
     width = max(levels.size, 1)
     key, times = np.unique(owner * width + level, return_counts=True)
+    # By owner, the most frequent first; of equals the lowest answer, so that the order of rows does not matter.
     order = np.lexsort((-times, key // width))
     key, times = key[order], times[order]
     owners, first = np.unique(key // width, return_index=True)
@@ -151,7 +152,7 @@ def straight_lines(view: RatingsView, alpha: float, seed: int) -> StraightLines:
     ]
     posterior, _ = no_information(view, seed)
     follows = (is_judged(effect.why) & (effect.p < FOLLOWS)) | (posterior < LIKELY)
-    flagged = candidate & is_judged(reasons) & ~follows & (p < alpha / max(int(judgeable.sum()), 1))
+    flagged = candidate & is_judged(reasons) & ~follows & (p < RuleOptions(alpha).limit(int(judgeable.sum())))
     return StraightLines(
         share=np.where(judgeable, share, np.nan), p=p, candidate=candidate, flagged=flagged, why=reasons
     )
@@ -186,7 +187,7 @@ def _answers_differ(view: RatingsView, candidate: Bools) -> bool:
     return False
 
 
-def _straight_lining(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts]:
+def judge_straight_lining(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts]:
     lines, modal = straight_lines(view, options.alpha, options.seed), modal_answers(view)
 
     def words(rater: int) -> str:
@@ -272,20 +273,17 @@ def run_chances(runs: Runs, owners: int) -> Floats:
     return np.minimum(out, 1.0)
 
 
-def _longest_run(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts]:
+def judge_longest_run(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts]:
     shape = (len(view.questions), len(view.raters))
     runs, owners = runs_of(view), shape[0] * shape[1]
     p = run_chances(runs, owners).reshape(shape)
     longest = longest_runs(runs, owners).reshape(shape)
     n = modal_answers(view).n
-    judged = int(((n >= LEAST_RUN_ANSWERS) & (longest < n) & view.ordered).sum())
-    limit = options.alpha / max(judged, 1)
+    limit = options.limit(int(((n >= LEAST_RUN_ANSWERS) & (longest < n) & view.ordered).sum()))
     return [_runs_of_question(view, q, n[q], longest[q], p[q], limit) for q in range(shape[0])]
 
 
 def _runs_of_question(view: RatingsView, q: int, n: Floats, longest: Floats, p: Floats, limit: float) -> RuleVerdicts:
-    raters = np.flatnonzero(n > 0)
-    n, longest, p = n[raters], longest[raters], p[raters]
     reasons: Reasons = [
         "the order of presentation is not known"
         if not ordered
@@ -294,22 +292,22 @@ def _runs_of_question(view: RatingsView, q: int, n: Floats, longest: Floats, p: 
         else ONE_RUN
         if run == count
         else None
-        for ordered, count, run in zip(view.ordered[raters].tolist(), n.tolist(), longest.tolist(), strict=True)
+        for ordered, count, run in zip(view.ordered.tolist(), n.tolist(), longest.tolist(), strict=True)
     ]
     question = view.questions[q]
 
-    def words(row: int) -> str:
+    def words(rater: int) -> str:
         return (
-            f"Gives the same answer to '{question}' {int(longest[row])} times in a row of {int(n[row])}"
-            f" ({p_value(p[row])} by this rater's other answers)."
+            f"Gives the same answer to '{question}' {int(longest[rater])} times in a row of {int(n[rater])}"
+            f" ({p_value(p[rater])} by this rater's other answers)."
         )
 
-    return RuleVerdicts(
-        rater=raters, n=n, words=words, why=reasons, value=longest, p=p, flagged=p < limit, question=question
+    return RuleVerdicts.about(
+        np.flatnonzero(n > 0), n=n, words=words, why=reasons, value=longest, p=p, flagged=p < limit, question=question
     )
 
 
-def _identical_answers(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_identical_answers(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     sets: dict[tuple[float, float], list[int]] = {}
     for q, question in enumerate(view.questions):
         ends = view.study.scale_of(question).bounds()
@@ -347,12 +345,6 @@ def _identical_measure(view: RatingsView, members: list[int]) -> RaterMeasure:
     def back(numbers: Floats) -> Floats:
         return 1 / (1 + np.exp(-numbers))
 
-    def sentence(rater: int, stand: Standing) -> str:
-        return (
-            f"Gives {names} the same answer on {int(hits[rater])} of {int(n[rater])} trials, where the raters' median is"
-            f" {100 * float(back(np.array([stand.centre]))[0]):.0f}% ({p_value(stand.p[rater])})."
-        )
-
     reasons: Reasons = [
         f"fewer than {LEAST_TRIALS} trials with several answers"
         if count < LEAST_TRIALS
@@ -369,7 +361,8 @@ def _identical_measure(view: RatingsView, members: list[int]) -> RaterMeasure:
         error=error,
         n=n,
         why=reasons,
-        sentence=sentence,
+        finding=lambda rater: f"Gives {names} the same answer on {int(hits[rater])} of {int(n[rater])} trials",
+        median=lambda centre: f"{100 * centre:.0f}%",
         shown=back,
     )
 
@@ -388,23 +381,3 @@ def _equal_by_itself(view: RatingsView, members: list[int]) -> Floats:
         together *= np.where(np.repeat(n, width) > 0, times / np.maximum(np.repeat(n, width), 1), 1.0)
     expected: Floats = together.reshape(raters, width).sum(axis=1)
     return expected
-
-
-STRAIGHT_LINING = ScreeningRule(
-    name="straight-lining",
-    about="one answer throughout to every question, where careful raters' answers vary",
-    statistic="share of the most frequent answer",
-    judge=_straight_lining,
-)
-LONGEST_RUN = ScreeningRule(
-    name="longest-run",
-    about="the most equal answers in a row, compared with the rater's own habits",
-    statistic="longest run of equal answers",
-    judge=_longest_run,
-)
-IDENTICAL_ANSWERS = ScreeningRule(
-    name="identical-answers",
-    about="how often all questions of a trial get the same answer, compared with the panel's norm",
-    statistic="share of trials with identical answers",
-    judge=_identical_answers,
-)

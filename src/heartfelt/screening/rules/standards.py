@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from heartfelt.screening.rule import Judge, Reasons, RuleOptions, RuleVerdicts, ScreeningRule
+from heartfelt.screening.rule import Judge, RuleOptions, RuleVerdicts, too_few
 from heartfelt.screening.view import RatingsView
 from heartfelt.stats.aggregate import Aggregate, bt500, p913
 from heartfelt.stats.aggregate.opinion_scores import OUTLYING
@@ -26,8 +26,9 @@ LEAST_ANSWERS = round(1 / OUTLYING)
 def _by_standard(method: Callable[..., Aggregate], standard: str) -> Judge:
     def judge(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
         del options
-        ordered = [q for q in range(len(view.questions)) if not view.unordered[q]]
-        return [_verdicts(view, q, method, standard) for q in ordered] or "no question has ordered answers"
+        return [
+            _verdicts(view, q, method, standard) for q in view.ordered_questions
+        ] or "no question has ordered answers"
 
     return judge
 
@@ -42,8 +43,6 @@ def _verdicts(view: RatingsView, q: int, method: Callable[..., Aggregate], stand
     assert result.rejected is not None
     raters = np.asarray(result.raters, dtype=np.int64)
     n = np.bincount(view.rater[rows], minlength=len(view.raters))[raters]
-    few = f"fewer than {LEAST_ANSWERS} answers, of which {OUTLYING:.0%} is less than one"
-    reasons: Reasons = [None if count >= LEAST_ANSWERS else few for count in n.tolist()]
     note = f" Note: {'; '.join(result.notes)}." if result.notes else ""
 
     def words(row: int) -> str:
@@ -54,7 +53,7 @@ def _verdicts(view: RatingsView, q: int, method: Callable[..., Aggregate], stand
         rater=raters,
         n=n,
         words=words,
-        why=reasons,
+        why=too_few(n, LEAST_ANSWERS, f"answers, of which {OUTLYING:.0%} is less than one"),
         value=outlying,
         threshold=OUTLYING,
         flagged=result.rejected,
@@ -62,19 +61,5 @@ def _verdicts(view: RatingsView, q: int, method: Callable[..., Aggregate], stand
     )
 
 
-BT500 = ScreeningRule(
-    name="bt500",
-    about="ratings outside the limits of ITU-R BT.500",
-    statistic="share of outlying ratings",
-    judge=_by_standard(bt500, "ITU-R BT.500"),
-    careless=False,
-    error_controlled=False,
-)
-P913 = ScreeningRule(
-    name="p913",
-    about="ratings outside the limits of ITU-T P.913 once biases are removed",
-    statistic="share of outlying ratings",
-    judge=_by_standard(p913, "ITU-T P.913"),
-    careless=False,
-    error_controlled=False,
-)
+judge_bt500 = _by_standard(bt500, "ITU-R BT.500")
+judge_p913 = _by_standard(p913, "ITU-T P.913")

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from heartfelt.screening.norm import compare_with_norm
-from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, ScreeningRule
+from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts
 from heartfelt.screening.rules.against_norm import LEAST_SECONDS, time_measure
 from heartfelt.screening.view import RatingsView
 from heartfelt.stats.triples import Floats
@@ -35,7 +35,7 @@ _LONGEST_GAP = 1800.0
 """Seconds between two trials that count as work; a longer gap is a break."""
 
 
-def _rubber_stamping(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_rubber_stamping(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     at_most = options.number("at_most")
     planted = view.drafts.filter(pl.col("wrong").fill_null(False))
     if not planted.height:
@@ -49,7 +49,7 @@ def _rubber_stamping(view: RatingsView, options: RuleOptions) -> list[RuleVerdic
     raters = view.codes_of(by_rater["rater"])
     n, k, p = (np.zeros(raters.size) for _ in range(3))
     reasons: Reasons = [None] * raters.size
-    least, limits = options.alpha / raters.size, np.zeros(raters.size)
+    least, limits = options.limit(raters.size), np.zeros(raters.size)
     for row, (_, sizes, hits, tolerated) in enumerate(by_rater.iter_rows()):
         n[row], k[row] = sum(sizes), sum(hits)
         tail = at_least(np.repeat(tolerated, sizes))
@@ -96,6 +96,7 @@ def _tolerated(at_most: float) -> pl.Expr:
 
 def at_least(chances: Floats) -> Floats:
     """The chance that 0, 1, 2 … or more of independent events happen, given the chance of each."""
+    # The chances differ by field: the sum's distribution is a convolution, not a binomial.
     exactly = np.ones(1)
     for chance in chances.tolist():
         exactly = np.convolve(exactly, (1.0 - chance, chance))
@@ -139,7 +140,7 @@ def advise_planting(study: Study, stimuli: int, drafts: int) -> list[str]:
     return [f"{chance} {remedy} would make it {percent(LEAST_POWER)} or more."]
 
 
-def _hasty(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
+def judge_hasty_verification(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     visible = view.drafts.filter(pl.col("shown") != "hidden")
     by_trial = visible.group_by("rater", "stimulus", maintain_order=True).agg(
         pl.len().alias("drafts"), pl.col("seconds").mean(), pl.col("at").max()
@@ -159,20 +160,3 @@ def _hasty(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     measure = time_measure(view, times["rater"], seconds, " for a draft", "stimuli with times")
     measure = replace(measure, asked=np.unique(view.codes_of(visible["rater"])))
     return compare_with_norm([measure], "low", options.alpha)
-
-
-RUBBER_STAMPING = ScreeningRule(
-    name="rubber-stamping",
-    about="share of planted drafts, which belong to other stimuli, that a rater accepts",
-    statistic="share of planted drafts accepted",
-    judge=_rubber_stamping,
-    settings={"at_most": (0.2, "the share of planted drafts that somebody who looks may miss")},
-    examines="drafts",
-)
-HASTY_VERIFICATION = ScreeningRule(
-    name="hasty-verification",
-    about="median time for a draft, compared with the panel's norm",
-    statistic="median seconds for a draft",
-    judge=_hasty,
-    examines="drafts",
-)

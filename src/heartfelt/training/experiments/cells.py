@@ -70,7 +70,7 @@ class CellResult:
         """The predictions under one question."""
         return np.asarray(self.values[question], np.float64)
 
-    def apart(self, question: str) -> Floats:
+    def centred(self, question: str) -> Floats:
         """The predictions less the mean of the training labels."""
         return self.of(question) - self.centre[question]
 
@@ -292,6 +292,7 @@ def run_cells(
         runner, last = engine or ENGINES["local"].make(), time.perf_counter()
         for batch in runner.map(_Job(fit), ((cell,) for cell in missing.values()), 1):
             for result in batch:
+                # Stored as they come: a run that is killed keeps every fit that is complete.
                 store.write(result)
                 results[result.key] = result
                 if progress is not None:
@@ -318,6 +319,7 @@ def complete(cells: Sequence[ExperimentCell], fit: CellModel, store: CellStore, 
 
 def digest(*parts: object) -> str:
     state = hashlib.sha256()
+    # Each part with its length: two parts must not hash like one that joins them.
     for part in parts:
         content = part if isinstance(part, bytes) else dumps(part).encode()
         state.update(f"{len(content)}:".encode())

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.streams import stream
 from heartfelt.training.experiments.cells import ExperimentCell
-from heartfelt.training.experiments.design import ExperimentCondition, Removed, crossed, shuffled_condition
+from heartfelt.training.experiments.design import ExperimentCondition, FoldPlanner
 from heartfelt.training.experiments.pool import StimulusPool
 from heartfelt.training.experiments.results import ALL_OTHERS, MATRIX_ROWS, SHUFFLED
 from heartfelt.training.experiments.running import ExperimentPlan, Setup, single_part
@@ -33,19 +35,13 @@ def plan_ablation(setup: Setup, fields: Sequence[str] = (), ways: Sequence[str] 
     if {"keep", "drop"} & set(setup.options.settings):
         raise InputError("ablate sets keep and drop itself.", "Leave them out of --set.")
     chosen = _fields(fields, fit.fields)
-    removed = Removed(setup.pool)
-    conditions = [
-        ExperimentCondition(
-            name=ALL, cells=crossed(setup.pool, part, setup.options, removed, ALL), trained_on=part, tested_on=part
-        )
-    ]
-    for way in ways:
-        for name, blocks in chosen.items():
-            questions = tuple(question for question in fit.questions if fit.ablates(question, blocks))
-            if not questions:
-                continue
+    planner = FoldPlanner(setup.pool, setup.options)
+    conditions = [planner.within(part, ALL)]
+    for way, (name, blocks) in product(ways, chosen.items()):
+        questions = tuple(question for question in fit.questions if fit.ablates(question, blocks))
+        if questions:
             words = f"{way} {name}"
-            cells = crossed(setup.pool, part, setup.options, removed, words, settings=fit.ablated(way, blocks))
+            cells = planner.crossed(part, words, settings=fit.ablated(way, blocks))
             conditions.append(
                 ExperimentCondition(
                     name=words, cells=cells, trained_on=part, tested_on=part, reference=ALL, questions=questions
@@ -56,11 +52,13 @@ def plan_ablation(setup: Setup, fields: Sequence[str] = (), ways: Sequence[str] 
             "There is nothing to ablate: no question is predicted from several of these groups of features.",
             f"Use a recipe whose embedding has several; the groups are: {listed(fit.fields)}.",
         )
-    conditions.append(shuffled_condition(setup.pool, part, setup.options, removed))
+    conditions.append(planner.shuffled(part))
     about = (
         "One group of features was dropped or kept at a time; differences are from all features, on the same stimuli."
     )
-    return ExperimentPlan(kind="ablate", about=about, conditions=tuple(conditions), removed=removed, mean_of=(ALL,))
+    return ExperimentPlan(
+        kind="ablate", about=about, conditions=tuple(conditions), removed=planner.removed, mean_of=(ALL,)
+    )
 
 
 def _fields(texts: Sequence[str], blocks: Sequence[str]) -> dict[str, list[str]]:
@@ -82,7 +80,7 @@ def _fields(texts: Sequence[str], blocks: Sequence[str]) -> dict[str, list[str]]
 
 def plan_mix(setup: Setup, shares: Sequence[float] = SHARES, base: str = "") -> ExperimentPlan:
     """Train on the base (the first part if not named) plus growing shares of the others; test on it, by cross-validation."""
-    pool, options = setup.pool, setup.options
+    pool = setup.pool
     if len(pool.parts) < 2:
         raise InputError(
             "A mix needs a base and other data; there is one source.",
@@ -98,32 +96,29 @@ def plan_mix(setup: Setup, shares: Sequence[float] = SHARES, base: str = "") -> 
         raise InputError(f"No part is called '{base}'.", suggestion(base, pool.parts, "Parts"))
     base = base or pool.parts[0]
     mixed_in = [name for name in pool.parts if name != base]
-    removed = Removed(pool)
-    conditions = []
-    reference = f"{base} alone"
-    for share in sorted({0.0, *(float(share) for share in shares)}):
-        name = reference if share == 0 else f"{base} + {share:g}% of others"
-        extra = {seed: _shares(setup, mixed_in, share, seed) for seed in options.seeds}
-        cells = crossed(pool, base, options, removed, name, extra=extra)
-        trained = base if share == 0 else f"{base} + {share:g}% of {' + '.join(mixed_in)}"
+    planner, reference = FoldPlanner(pool, setup.options), f"{base} alone"
+    conditions = [replace(planner.within(base, reference), level=0.0)]
+    for share in sorted({float(share) for share in shares} - {0.0}):
+        name = f"{base} + {share:g}% of others"
+        extra = {seed: _shares(setup, mixed_in, share, seed) for seed in setup.options.seeds}
         conditions.append(
             ExperimentCondition(
                 name=name,
-                cells=cells,
-                trained_on=trained,
+                cells=planner.crossed(base, name, extra=extra),
+                trained_on=f"{base} + {share:g}% of {' + '.join(mixed_in)}",
                 tested_on=base,
                 level=share,
-                reference="" if share == 0 else reference,
+                reference=reference,
             )
         )
-    conditions.append(shuffled_condition(pool, base, options, removed))
+    conditions.append(planner.shuffled(base))
     about = (
         f"Trained on '{base}' and growing shares of {listed(mixed_in)}, tested on '{base}' by cross-validation. Larger shares"
         " contain the smaller ones."
     )
     axis = "share of the other data (%)"
     return ExperimentPlan(
-        kind="mix", about=about, conditions=tuple(conditions), removed=removed, axis=axis, mean_of=(reference,)
+        kind="mix", about=about, conditions=tuple(conditions), removed=planner.removed, axis=axis, mean_of=(reference,)
     )
 
 
@@ -139,7 +134,7 @@ def _shares(setup: Setup, mixed_in: Sequence[str], share: float, seed: int) -> I
 
 def plan_transfer(setup: Setup) -> ExperimentPlan:
     """Train on every part, test on every part; within a part by cross-validation."""
-    pool, options = setup.pool, setup.options
+    pool = setup.pool
     if len(pool.parts) < 2:
         raise InputError(
             "A transfer needs two sources or more; there is one.",
@@ -151,34 +146,16 @@ def plan_transfer(setup: Setup) -> ExperimentPlan:
                 f"A source called '{part}' could not be told from the row '{part}' of a transfer's tables.",
                 "Give it another name, as NAME=PATH or in the column that --by names.",
             )
-    removed = Removed(pool)
-    conditions = [
-        ExperimentCondition(
-            name=arrow(part, part),
-            cells=crossed(pool, part, options, removed, arrow(part, part)),
-            trained_on=part,
-            tested_on=part,
-        )
-        for part in pool.parts
-    ]
+    planner = FoldPlanner(pool, setup.options)
+    within = [planner.within(part, arrow(part, part)) for part in pool.parts]
     across = [
-        _across(setup, removed, trained, [trained], part)
-        for trained in pool.parts
-        for part in pool.parts
-        if part != trained
+        _across(planner, trained, [trained], part) for trained, part in product(pool.parts, repeat=2) if part != trained
     ]
     if len(pool.parts) > 2:
         across += [
-            _across(setup, removed, ALL_OTHERS, [name for name in pool.parts if name != part], part)
-            for part in pool.parts
+            _across(planner, ALL_OTHERS, [name for name in pool.parts if name != part], part) for part in pool.parts
         ]
-    conditions += across
-    for part in pool.parts:
-        name = f"{SHUFFLED}: {part}"
-        cells = crossed(pool, part, options, removed, name, shuffled=True)
-        conditions.append(
-            ExperimentCondition(name=name, cells=cells, trained_on=SHUFFLED, tested_on=part, baseline=True)
-        )
+    chance = [planner.shuffled(part, f"{SHUFFLED}: {part}", SHUFFLED) for part in pool.parts]
     folded = any(len(cells) > 1 for condition in across for cells in condition.cells.values())
     about = (
         "Rows were trained on one source and tested on another. Within a source the test stimuli were left out by cross-validation;"
@@ -186,7 +163,9 @@ def plan_transfer(setup: Setup) -> ExperimentPlan:
         " Differences are from training within the tested source."
     )
     diagonal = tuple(arrow(part, part) for part in pool.parts)
-    return ExperimentPlan(kind="transfer", about=about, conditions=tuple(conditions), removed=removed, mean_of=diagonal)
+    return ExperimentPlan(
+        kind="transfer", about=about, conditions=(*within, *across, *chance), removed=planner.removed, mean_of=diagonal
+    )
 
 
 def arrow(trained: str, tested: str) -> str:
@@ -194,20 +173,18 @@ def arrow(trained: str, tested: str) -> str:
     return f"{trained} → {tested}"
 
 
-def _across(setup: Setup, removed: Removed, trained: str, names: Sequence[str], tested: str) -> ExperimentCondition:
+def _across(planner: FoldPlanner, trained: str, names: Sequence[str], tested: str) -> ExperimentCondition:
     """One fit tested on all of a part; where the parts share groups, a fit for each fold, without the groups of the fold."""
-    pool, options = setup.pool, setup.options
+    pool, seeds = planner.pool, planner.options.seeds
     test = pool.rows(tested)
     train = np.sort(np.concatenate([pool.labelled(pool.rows(name)) for name in names]))
     name = arrow(trained, tested)
     if _share_groups(pool, train, test):
-        extra = dict.fromkeys(options.seeds, train)
-        cells = crossed(pool, tested, options, removed, name, extra=extra, with_own=False)
+        cells = planner.crossed(tested, name, extra=dict.fromkeys(seeds, train), with_own=False)
     else:
-        clean = removed.clean(train, test)
+        clean = planner.removed.clean(train, test)
         cells = {
-            seed: (ExperimentCell(name=f"{name} · seed {seed}", train=clean, test=test, seed=seed, settings={}),)
-            for seed in options.seeds
+            seed: (ExperimentCell(name=f"{name} · seed {seed}", train=clean, test=test, seed=seed),) for seed in seeds
         }
     return ExperimentCondition(
         name=name, cells=cells, trained_on=trained, tested_on=tested, reference=arrow(tested, tested)

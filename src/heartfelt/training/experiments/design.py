@@ -14,18 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 
-from heartfelt.errors import InputError
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.repeated import Repeats, bootstrap_repeats, bootstrap_repeats_difference
 from heartfelt.training.experiments.cells import CellResult, ExperimentCell
 from heartfelt.training.experiments.options import ExperimentOptions
 from heartfelt.training.experiments.pool import StimulusPool
 from heartfelt.training.experiments.results import MEAN, MODE, SHUFFLED, ScoreRow
-from heartfelt.training.heads.fitting import Floats, Ints, folds
+from heartfelt.training.heads.fitting import Floats, Ints, enough_folds
 from heartfelt.training.heads.label_checks import LedgerRow, ledger_of
 from heartfelt.wording import plural
 
@@ -33,6 +33,8 @@ STAGE = "experiment"
 _OVER_SEEDS = "standard deviation over seeds"
 _SECOND = {"pearson": "rmse", "accuracy": "macro_f1"}
 _CATEGORIES = "the question is answered with categories"
+Cells: TypeAlias = Mapping[int, tuple[ExperimentCell, ...]]
+"""By seed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -40,7 +42,7 @@ class ExperimentCondition:
     """What one row of the table compares: for every seed, cells whose test parts together are the condition's test stimuli."""
 
     name: str
-    cells: Mapping[int, tuple[ExperimentCell, ...]]
+    cells: Cells
     trained_on: str
     tested_on: str
     level: float | None = None
@@ -69,6 +71,7 @@ class Removed:
         same_group, same_content = _first(pool.groups, test), _first(pool.alike, test)
         for row in train[matched]:
             test_row = same_content.get(int(pool.alike[row]), same_group[int(pool.groups[row])])
+            # A copy is told as one, also where it is in the same group as well.
             self._reasons[int(row), test_row] = self._reasons.get((int(row), test_row), 0) + 1
         return train[~matched]
 
@@ -111,59 +114,67 @@ def _first(numbers: Ints, rows: Ints) -> dict[int, int]:
 
 def outer_folds(pool: StimulusPool, rows: Ints, count: int, seed: int) -> list[Ints]:
     """The test parts of cross-validation over some rows, whole groups in each."""
-    groups = pool.groups[rows]
-    have = np.unique(groups).size
-    if have < count:
-        raise InputError(
-            f"{plural(have, 'group')} of stimuli cannot be put into {count} folds.",
-            "Group by a column with more values (--group), use --group none, or fewer --folds.",
-        )
-    plan = folds(groups, count, seed, "outer")
+    plan = enough_folds(pool.groups[rows], count, seed, "outer")
     return [rows[plan == fold] for fold in np.unique(plan)]
 
 
-def crossed(
-    pool: StimulusPool,
-    part: str,
-    options: ExperimentOptions,
-    removed: Removed,
-    name: str,
-    *,
-    settings: Mapping[str, str] | None = None,
-    extra: Mapping[int, Ints] | None = None,
-    with_own: bool = True,
-    shuffled: bool = False,
-) -> dict[int, tuple[ExperimentCell, ...]]:
-    """The cells of cross-validation within a part, for every seed.
+class FoldPlanner:
+    """The cells of an experiment: cross-validation within parts, training rows without what resembles a test stimulus."""
 
-    ``extra`` rows join every training part of a seed; without ``own`` they are all of it.
-    """
-    rows = pool.rows(part)
-    out: dict[int, tuple[ExperimentCell, ...]] = {}
-    for seed in options.seeds:
-        cells = []
-        for fold, test in enumerate(outer_folds(pool, rows, options.folds, seed)):
+    def __init__(self, pool: StimulusPool, options: ExperimentOptions) -> None:
+        self.pool, self.options, self.removed = pool, options, Removed(pool)
+
+    def parts(
+        self, part: str, seed: int, *, extra: Ints | None = None, with_own: bool = True
+    ) -> list[tuple[Ints, Ints]]:
+        """Training and test rows of each fold within a part.
+
+        ``extra`` rows join every training part; without ``with_own`` they are all of it.
+        """
+        rows = self.pool.rows(part)
+        further = rows[:0] if extra is None else extra
+        out = []
+        for test in outer_folds(self.pool, rows, self.options.folds, seed):
             train = np.setdiff1d(rows, test) if with_own else rows[:0]
-            if extra is not None:
-                train = np.concatenate([train, extra[seed]])
-            words = f"{name} · seed {seed} · fold {fold + 1}"
-            clean = removed.clean(train, test)
-            order = f"fold {fold + 1}" if shuffled else ""
-            cells.append(
+            out.append((self.removed.clean(np.concatenate([train, further]), test), test))
+        return out
+
+    def crossed(
+        self,
+        part: str,
+        name: str,
+        *,
+        settings: Mapping[str, str] | None = None,
+        extra: Mapping[int, Ints] | None = None,
+        with_own: bool = True,
+        shuffled: bool = False,
+    ) -> Cells:
+        """The cells of cross-validation within a part; ``extra`` training rows are given by seed."""
+        return {
+            seed: tuple(
                 ExperimentCell(
-                    name=words, train=clean, test=test, seed=seed, settings=dict(settings or {}), shuffled=order
+                    name=f"{name} · seed {seed} · fold {fold}",
+                    train=train,
+                    test=test,
+                    seed=seed,
+                    settings=dict(settings or {}),
+                    shuffled=f"fold {fold}" if shuffled else "",
+                )
+                for fold, (train, test) in enumerate(
+                    self.parts(part, seed, extra=None if extra is None else extra[seed], with_own=with_own), 1
                 )
             )
-        out[seed] = tuple(cells)
-    return out
+            for seed in self.options.seeds
+        }
 
+    def within(self, part: str, name: str) -> ExperimentCondition:
+        """The condition of cross-validation within a part."""
+        return ExperimentCondition(name=name, cells=self.crossed(part, name), trained_on=part, tested_on=part)
 
-def shuffled_condition(
-    pool: StimulusPool, part: str, options: ExperimentOptions, removed: Removed
-) -> ExperimentCondition:
-    """The condition that shows what chance reaches: the same fits to labels in random order."""
-    cells = crossed(pool, part, options, removed, SHUFFLED, shuffled=True)
-    return ExperimentCondition(name=SHUFFLED, cells=cells, trained_on=part, tested_on=part, baseline=True)
+    def shuffled(self, part: str, name: str = SHUFFLED, trained_on: str = "") -> ExperimentCondition:
+        """The condition that shows what chance reaches: the same fits to labels in random order."""
+        cells = self.crossed(part, name, shuffled=True)
+        return ExperimentCondition(name=name, cells=cells, trained_on=trained_on or part, tested_on=part, baseline=True)
 
 
 class ConditionScorer:
@@ -190,11 +201,11 @@ class ConditionScorer:
         """For every seed, what was predicted of each row; NaN for rows that were not tested."""
         return self._columns(condition, lambda result: result.of(question))
 
-    def apart(self, condition: ExperimentCondition, question: str) -> list[Floats]:
+    def centred(self, condition: ExperimentCondition, question: str) -> list[Floats]:
         """The same less the mean of the training labels: what is correlated with the labels. Categories as they are."""
         if self.pool.codes(question):
             return self.predictions(condition, question)
-        return self._columns(condition, lambda result: result.apart(question))
+        return self._columns(condition, lambda result: result.centred(question))
 
     def _columns(self, condition: ExperimentCondition, values: Callable[[CellResult], Floats | float]) -> list[Floats]:
         columns = []
@@ -209,7 +220,7 @@ class ConditionScorer:
         """The repeats of a condition, for further statistics."""
         truth, clusters = self.pool.truth[question], self.pool.clusters
         metric = self.pool.metric(question)
-        return Repeats(metric, truth, self.apart(condition, question), group=clusters)
+        return Repeats(metric, truth, self.centred(condition, question), group=clusters)
 
     def rows(self, conditions: Sequence[ExperimentCondition]) -> list[ScoreRow]:
         """A row for every condition and question."""
@@ -222,69 +233,89 @@ class ConditionScorer:
         ]
 
     def _row(self, condition: ExperimentCondition, question: str, reference: ExperimentCondition | None) -> ScoreRow:
-        truth, clusters = self.pool.truth[question], self.pool.clusters
-        predicted, centred = self.predictions(condition, question), self.apart(condition, question)
-        draws, metric = self.options.resamples, self.pool.metric(question)
-        score = bootstrap_repeats(metric, truth, centred, group=clusters, resamples=draws)
+        centred, metric = self.centred(condition, question), self.pool.metric(question)
+        score = self._bootstrapped(metric, question, centred)
         if condition.baseline:
             score = score.without_interval("it varies with the random order: see the spread over seeds")
         if reference is None:
             difference = Estimate.missing("this is what others are compared with", f"difference of {metric}")
         else:
-            reference_values = self.apart(reference, question)
             difference = bootstrap_repeats_difference(
-                metric, truth, centred, reference_values, group=clusters, resamples=draws
+                metric,
+                self.pool.truth[question],
+                centred,
+                self.centred(reference, question),
+                group=self.pool.clusters,
+                resamples=self.options.resamples,
             )
-        tested = np.isfinite(predicted[0]) & np.isfinite(truth)
-        second = bootstrap_repeats(_SECOND[metric], truth, predicted, group=clusters, resamples=draws)
-        return ScoreRow(
-            condition=condition.name,
-            question=question,
-            trained_on=condition.trained_on,
-            tested_on=condition.tested_on,
+        return self._score_row(
+            condition,
+            question,
+            self.predictions(condition, question),
+            score,
+            name=condition.name,
             level=condition.level,
-            training_stimuli=condition.training_stimuli,
-            n=int(tested.sum()),
-            pearson=score if metric == "pearson" else Estimate.missing(_CATEGORIES, "pearson"),
             over_seeds=_over_seeds(self.repeats(condition, question)),
-            rmse=second if metric == "pearson" else Estimate.missing(_CATEGORIES, "rmse"),
             difference=difference,
             reference="" if reference is None else reference.name,
-            ceiling=self.pool.ceilings[condition.tested_on, question],
             baseline=condition.baseline,
-            accuracy=score if metric == "accuracy" else None,
-            macro_f1=second if metric == "accuracy" else None,
         )
 
     def mean_row(self, condition: ExperimentCondition, question: str) -> ScoreRow:
         """What the mean, or the most frequent, of the training labels reaches in place of a condition's fits."""
-        truth, clusters, metric = self.pool.truth[question], self.pool.clusters, self.pool.metric(question)
+        metric = self.pool.metric(question)
         columns = self._columns(condition, lambda result: result.centre[question])
-        draws = self.options.resamples
-        error = bootstrap_repeats(_SECOND[metric], truth, columns, group=clusters, resamples=draws)
+        if metric == "pearson":
+            reason = "a constant has no correlation"
+            name, score, over_seeds = MEAN, Estimate.missing(reason, metric), Estimate.missing(reason, _OVER_SEEDS)
+        else:
+            reason, name, score = "it is a baseline", MODE, self._bootstrapped(metric, question, columns)
+            over_seeds = _over_seeds(Repeats(metric, self.pool.truth[question], columns, group=self.pool.clusters))
+        difference = Estimate.missing(reason, f"difference of {metric}")
+        return self._score_row(
+            condition, question, columns, score, name=name, over_seeds=over_seeds, difference=difference, baseline=True
+        )
+
+    def _bootstrapped(self, metric: str, question: str, columns: Sequence[Floats]) -> Estimate:
+        truth, clusters = self.pool.truth[question], self.pool.clusters
+        return bootstrap_repeats(metric, truth, columns, group=clusters, resamples=self.options.resamples)
+
+    def _score_row(
+        self,
+        condition: ExperimentCondition,
+        question: str,
+        columns: Sequence[Floats],
+        score: Estimate,
+        *,
+        name: str,
+        over_seeds: Estimate,
+        difference: Estimate,
+        baseline: bool,
+        level: float | None = None,
+        reference: str = "",
+    ) -> ScoreRow:
+        """A row with the score of some predictions, by seed, and their error: of categories accuracy and macro F1."""
+        metric = self.pool.metric(question)
         numbers = metric == "pearson"
-        reason = "a constant has no correlation" if numbers else _CATEGORIES
-        accuracy = None if numbers else bootstrap_repeats(metric, truth, columns, group=clusters, resamples=draws)
-        tested = np.isfinite(columns[0]) & np.isfinite(truth)
+        second = self._bootstrapped(_SECOND[metric], question, columns)
+        tested = np.isfinite(columns[0]) & np.isfinite(self.pool.truth[question])
         return ScoreRow(
-            condition=MEAN if numbers else MODE,
+            condition=name,
             question=question,
             trained_on=condition.trained_on,
             tested_on=condition.tested_on,
-            level=None,
+            level=level,
             training_stimuli=condition.training_stimuli,
             n=int(tested.sum()),
-            pearson=Estimate.missing(reason, "pearson"),
-            over_seeds=Estimate.missing(reason, _OVER_SEEDS)
-            if numbers
-            else _over_seeds(Repeats(metric, truth, columns, group=clusters)),
-            rmse=error if numbers else Estimate.missing(reason, "rmse"),
-            difference=Estimate.missing(reason if numbers else "it is a baseline", f"difference of {metric}"),
-            reference="",
+            pearson=score if numbers else Estimate.missing(_CATEGORIES, "pearson"),
+            over_seeds=over_seeds,
+            rmse=second if numbers else Estimate.missing(_CATEGORIES, "rmse"),
+            difference=difference,
+            reference=reference,
             ceiling=self.pool.ceilings[condition.tested_on, question],
-            baseline=True,
-            accuracy=accuracy,
-            macro_f1=None if numbers else error,
+            baseline=baseline,
+            accuracy=None if numbers else score,
+            macro_f1=None if numbers else second,
         )
 
 

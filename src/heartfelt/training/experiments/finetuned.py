@@ -15,7 +15,6 @@ import numpy as np
 
 from heartfelt import __version__
 from heartfelt.errors import InputError
-from heartfelt.labels import LabelOptions, first_answers, labels
 from heartfelt.scoring.grouping import StimulusGrouping
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import derived_seed, stream
@@ -35,8 +34,8 @@ from heartfelt.training.finetuning import (
 from heartfelt.training.finetuning import FineTuneTarget as FineTuneTarget
 from heartfelt.training.finetuning.images.attributes import chosen_attributes
 from heartfelt.training.finetuning.parts import TrainingParts
-from heartfelt.training.heads.fitting import Floats, Ints, folds
-from heartfelt.training.heads.material import LEAST_RATINGS, TrainingRecipe, TrainingStimuli
+from heartfelt.training.heads.fitting import Floats, Ints, left_out_share
+from heartfelt.training.heads.material import TrainingRecipe, TrainingStimuli
 from heartfelt.training.heads.targets import LabelSource
 
 ATTRIBUTES = "attributes"
@@ -51,14 +50,7 @@ def material_of(name: str, snapshot: Snapshot, data: TrainingData, questions: Se
 
     Questions with categories are those ``asked`` for, or all of them where there are no others.
     """
-    panel = data.panels[0]
-    screened = panel.snapshot()
-    source = LabelSource(
-        snapshot=snapshot,
-        trained=labels(screened, LabelOptions(minimum_ratings=LEAST_RATINGS)).table,
-        tables={"screened": labels(screened).table, "everyone": labels(snapshot).table},
-        votes=first_answers(screened),
-    )
+    source = LabelSource.of(data.panels[0])
     stimuli = tuple(example.stimulus for example in data.examples)
     recipe = TrainingRecipe(name=name, about="", embedding="")
     numbers = any(not output.categories for output in data.outputs)
@@ -69,10 +61,11 @@ def material_of(name: str, snapshot: Snapshot, data: TrainingData, questions: Se
     ]
     return TrainingStimuli(
         snapshot=snapshot,
-        panel=panel,
+        panel=data.panels[0],
         recipe=recipe,
         stimuli=stimuli,
         hashes=tuple(example.content for example in data.examples),
+        fingerprints=data.fingerprints,
         features={},
         system=tuple(example.system for example in data.examples),
         intent=tuple(example.intent for example in data.examples),
@@ -107,14 +100,12 @@ class FineTuneFit:
     def of(
         cls, name: str, pool: StimulusPool, data: Sequence[TrainingData], settings: Mapping[str, str]
     ) -> FineTuneFit:
-        several = len(data) > 1
         examples = [
-            replace(example, source=f"{number}") if several else example
+            replace(example, source=f"{number}") if len(data) > 1 else example
             for number, source in enumerate(data)
             for example in source.examples
         ]
         study = pool.materials[0].snapshot.study
-        question_by_name = {name: targets[0].question for name, targets in pool.targets.items()}
         fit = cls(
             name=name,
             questions=pool.questions,
@@ -124,7 +115,7 @@ class FineTuneFit:
             labels={FULL: pool.labels},
             scales={name: targets[0].scale for name, targets in pool.targets.items()},
             shows_prompt={
-                name: "prompt" in study.question(question).shows for name, question in question_by_name.items()
+                name: "prompt" in study.question(targets[0].question).shows for name, targets in pool.targets.items()
             },
             groups=pool.groups,
             base=dict(settings),
@@ -219,14 +210,13 @@ class FineTuneFit:
         """The data of one cell: its rows alone, and labels of the training rows alone."""
         rows = np.concatenate([cell.train, cell.test])
         count = cell.train.size
-        groups = self.groups[cell.train]
-        plan = folds(groups, max(2, round(1 / settings.validation)), cell.seed, "experiments", "validation")
-        if np.unique(plan).size < 2:
+        stop = left_out_share(self.groups[cell.train], settings.validation, cell.seed, "experiments", "validation")
+        if stop.all():
             raise InputError(
                 f"All training stimuli of '{cell.name}' belong to one group, so nothing is left to stop early by.",
                 "Group by a column with more values (--group), or use --group none.",
             )
-        train, validation = np.flatnonzero(plan != 0), np.flatnonzero(plan == 0)
+        train, validation = np.flatnonzero(~stop), np.flatnonzero(stop)
         targets = [self._target(name, cell, rows, train) for name in self.questions]
         parts = TrainingParts(
             train=train, validation=validation, test={"test": np.arange(count, rows.size)}, words="", dropped={}

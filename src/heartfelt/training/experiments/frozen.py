@@ -31,7 +31,7 @@ from heartfelt.training.experiments.cells import (
 from heartfelt.training.experiments.pool import StimulusPool
 from heartfelt.training.heads.fitting import Floats, Ints, Rows, ScaledRows, Setting, choose, fit
 from heartfelt.training.heads.material import TrainingRecipe
-from heartfelt.training.heads.targets import LabelTarget
+from heartfelt.training.heads.targets import CategoryTarget, LabelTarget
 
 WEIGHTS = ("reliability", "equal")
 
@@ -96,21 +96,13 @@ class FrozenFit:
     recipe: TrainingRecipe
     questions: tuple[str, ...]
     features: Mapping[str, npt.NDArray[np.float32]]
-    embedding: Mapping[str, str]
-    """By question."""
+    """By embedding."""
     blocks: Mapping[str, tuple[EmbeddingBlock, ...]]
     """By embedding."""
-    ignored: Mapping[str, tuple[str, ...]]
-    """Blocks that a question's head does not look at."""
     identity: tuple[str, ...]
     """What the embeddings' numbers depend on."""
     labels: Mapping[str, LabelSet]
-    spread: Mapping[str, Floats]
-    points: Mapping[str, Floats]
-    bounds: Mapping[str, tuple[float, float] | None]
     groups: Ints
-    codes: Mapping[str, tuple[float, ...]]
-    """The codes of the categories of a question; empty for numbers."""
     systems: Ints
     """A number for each row's system; -1 where it has none."""
     base: Mapping[str, str] = field(default_factory=dict)
@@ -119,30 +111,35 @@ class FrozenFit:
     @classmethod
     def of(cls, pool: StimulusPool, settings: Mapping[str, str] | None = None) -> FrozenFit:
         recipe = pool.materials[0].recipe
-        first = {name: targets[0] for name, targets in pool.targets.items()}
-        embedding = {name: target.embedding for name, target in first.items()}
+        embeddings = sorted({targets[0].embedding for targets in pool.targets.values()})
         fit_of_pool = cls(
             recipe=recipe,
             questions=pool.questions,
             features={
-                name: np.concatenate([material.features[name] for material in pool.materials])
-                for name in sorted(set(embedding.values()))
+                name: np.concatenate([material.features[name] for material in pool.materials]) for name in embeddings
             },
-            embedding=embedding,
-            blocks={name: EMBEDDINGS[name].blocks for name in sorted(set(embedding.values()))},
-            ignored={name: recipe.ignored_by(target.question) for name, target in first.items()},
-            identity=tuple(EMBEDDINGS[name]().identity for name in sorted(set(embedding.values()))),
+            blocks={name: EMBEDDINGS[name].blocks for name in embeddings},
+            identity=tuple(EMBEDDINGS[name]().identity for name in embeddings),
             labels={FULL: pool.labels},
-            spread={name: _spread(pool, name) for name in pool.questions},
-            points={name: target.points for name, target in first.items()},
-            bounds={name: target.bounds for name, target in first.items()},
             groups=pool.groups,
-            codes={name: pool.codes(name) for name in pool.questions},
             systems=_systems(pool),
             base=dict(settings or {}),
         )
         fit_of_pool.check({})
         return fit_of_pool
+
+    def _first(self, question: str) -> LabelTarget:
+        """A question as the first source asks it."""
+        return self.labels[FULL].targets[question][0]
+
+    def _ignored(self, question: str) -> tuple[str, ...]:
+        """Blocks that a question's head does not look at."""
+        return self.recipe.ignored_by(self._first(question).question)
+
+    def _spread(self, question: str) -> Floats:
+        """The spread of single ratings about each row."""
+        targets = self.labels[FULL].targets[question]
+        return np.concatenate([np.full(target.label.size, target.spread) for target in targets])
 
     @property
     def fields(self) -> list[str]:
@@ -151,7 +148,7 @@ class FrozenFit:
 
     def ablates(self, question: str, names: Sequence[str]) -> bool:
         """Whether a question's embedding has some of the groups, and others."""
-        used = {block.name for block in self.blocks[self.embedding[question]]} - set(self.ignored[question])
+        used = {block.name for block in self.blocks[self._first(question).embedding]} - set(self._ignored(question))
         return bool(used & set(names)) and bool(used - set(names))
 
     def ablated(self, way: str, names: Sequence[str]) -> dict[str, str]:
@@ -175,6 +172,7 @@ class FrozenFit:
         return [digest(*(part[at].tobytes() for part in parts)).encode() for at in range(self.groups.size)]
 
     def __getstate__(self) -> dict[str, object]:
+        # Not sent to workers: the hashes of rows are worked out again from the features.
         return {name: value for name, value in self.__dict__.items() if name != "_rows"}
 
     def key(self, cell: ExperimentCell) -> str:
@@ -197,8 +195,8 @@ class FrozenFit:
             *partitions,
             b"".join(self._rows[at] for at in cell.test),
             *(part for name in self.questions for part in labels.content(name, cell.train)),
-            *(self.spread[name][cell.train].tobytes() for name in self.questions),
-            *(self.points[name].tobytes() for name in self.questions),
+            *(self._spread(name)[cell.train].tobytes() for name in self.questions),
+            *(self._first(name).points.tobytes() for name in self.questions),
         )
 
     def fit_and_predict(self, cell: ExperimentCell) -> CellResult:
@@ -207,14 +205,13 @@ class FrozenFit:
         values, centre, fitted = {}, {}, {}
         for question in self.questions:
             heads, centre[question], words = self._heads(cell, question, settings)
-            columns = self._columns(question, settings)[0]
-            x = self.features[self.embedding[question]][cell.test][:, columns]
+            target, columns = self._first(question), self._columns(question, settings)[0]
+            x = self.features[target.embedding][cell.test][:, columns]
             answers = [head.stored().answer(x) for head in heads]
-            predicted, ends, codes = answers[0], self.bounds[question], self.codes[question]
-            if codes:
-                predicted = np.array(codes)[np.argmax(answers, axis=0)]
-            elif ends is not None:
-                predicted = np.clip(predicted, *ends)
+            if isinstance(target, CategoryTarget):
+                predicted = np.array(target.codes)[np.argmax(answers, axis=0)]
+            else:
+                predicted = target.on_scale(answers[0])
             values[question] = tuple(float(value) for value in predicted)
             fitted[question] = words
         return CellResult(key=self.key(cell), name=cell.name, values=values, centre=centre, fitted=fitted)
@@ -228,18 +225,19 @@ class FrozenFit:
                 f"'{cell.name}' has {at.size} training stimuli with a label under '{question}'; {LEAST_ROWS} are needed.",
                 "Use larger shares, fewer folds or more data.",
             )
-        codes = self.codes[question]
-        y, weight = (
-            (labels.shares(question)[at], labels.weight(question)[at]) if codes else labels.learned(question, at)
-        )
+        target = self._first(question)
+        if isinstance(target, CategoryTarget):
+            y, weight = labels.shares(question)[at], labels.weight(question)[at]
+        else:
+            y, weight = labels.learned(question, at)
         if cell.shuffled:
             y = stream(cell.seed, "experiments", "shuffled", question, cell.shuffled).permutation(y)
         if settings.weights != WEIGHTS[0]:
             weight = np.ones(at.size)
-        if codes:
+        if isinstance(target, CategoryTarget):
             chosen_heads = [self._head(cell, question, settings, at, column, weight) for column in y.T]
             words = ", ".join(dict.fromkeys(words for _, words in chosen_heads))
-            return [head for head, _ in chosen_heads], most_frequent(codes, y, weight), words
+            return [head for head, _ in chosen_heads], most_frequent(target.codes, y, weight), words
         head, words = self._head(cell, question, settings, at, y, weight)
         return [head], float(weight @ y / weight.sum()), words
 
@@ -248,12 +246,12 @@ class FrozenFit:
     ) -> tuple[Head, str]:
         columns, blocks = self._columns(question, settings)
         rows = Rows(
-            x=self.features[self.embedding[question]][at][:, columns],
+            x=self.features[self._first(question).embedding][at][:, columns],
             y=y,
             weight=weight,
-            spread=self.spread[question][at],
+            spread=self._spread(question)[at],
             blocks=blocks,
-            points=self.points[question],
+            points=self._first(question).points,
             seed=cell.seed,
             components=self.recipe.components,
         )
@@ -273,12 +271,12 @@ class FrozenFit:
 
     def _columns(self, question: str, settings: FrozenSettings) -> tuple[Ints, list[EmbeddingBlock]]:
         """The columns that are used, and the blocks they make up."""
-        blocks = self.blocks[self.embedding[question]]
+        blocks = self.blocks[self._first(question).embedding]
         used = [
             block
             for block in blocks
             if (not settings.keep or block.name in settings.keep)
-            and block.name not in (*settings.drop, *self.ignored[question])
+            and block.name not in (*settings.drop, *self._ignored(question))
         ]
         if not used:
             raise InputError(f"No feature is left for '{question}'.", "Keep at least one group, or drop fewer.")
@@ -288,11 +286,6 @@ class FrozenFit:
 
 def _words(setting: Setting) -> str:
     return ", ".join(f"{part:g}" for part in setting)
-
-
-def _spread(pool: StimulusPool, question: str) -> Floats:
-    targets: Sequence[LabelTarget] = pool.targets[question]
-    return np.concatenate([np.full(target.label.size, target.spread) for target in targets])
 
 
 def _systems(pool: StimulusPool) -> Ints:

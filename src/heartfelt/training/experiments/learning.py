@@ -7,7 +7,8 @@ their labels, made from all raters, are the same throughout, so that scores alon
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -19,17 +20,11 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.learning_curve import LEAST_POINTS, SOURCE, fit_power_law
 from heartfelt.streams import stream
 from heartfelt.training.experiments.cells import LEAST_ROWS, ExperimentCell, LabelSet
-from heartfelt.training.experiments.design import (
-    ConditionScorer,
-    ExperimentCondition,
-    Removed,
-    outer_folds,
-    shuffled_condition,
-)
+from heartfelt.training.experiments.design import Cells, ConditionScorer, ExperimentCondition, FoldPlanner
+from heartfelt.training.experiments.pool import StimulusPool
 from heartfelt.training.experiments.results import Ahead, Curve
 from heartfelt.training.experiments.running import ExperimentPlan, Setup, single_part
 from heartfelt.training.heads.fitting import Ints
-from heartfelt.training.heads.material import TrainingStimuli
 from heartfelt.training.heads.targets import LabelSource
 from heartfelt.wording import number, plural
 
@@ -50,13 +45,13 @@ def plan_learning_curve(
         raise InputError(f"A learning curve cannot run over '{unit}'.", suggestion(unit, UNITS, "Units"))
     if any(times <= 1 for times in ahead):
         raise InputError("A curve is extrapolated to more data than there are.", "Give times above 1, such as 2,4.")
-    removed, material = Removed(setup.pool), setup.pool.materials[0]
+    planner = FoldPlanner(setup.pool, setup.options)
     sets: dict[str, LabelSet] = {}
     if unit == "stimuli":
-        conditions = _by_stimuli(setup, part, _shares(amounts, _training(setup, part)), removed)
+        conditions = _by_stimuli(planner, part, _shares(amounts, _training(setup, part)))
     else:
-        conditions, sets = _by_labels(setup, part, unit, material, amounts, removed)
-    conditions = [*conditions, shuffled_condition(setup.pool, part, setup.options, removed)]
+        conditions, sets = _by_labels(planner, part, unit, amounts)
+    conditions = [*conditions, planner.shuffled(part)]
     fit = setup.fit.with_labels(sets)
     top = conditions[-2].name
     about = (
@@ -71,7 +66,7 @@ def plan_learning_curve(
         kind="learning-curve",
         about=about,
         conditions=tuple(conditions),
-        removed=removed,
+        removed=planner.removed,
         axis=UNITS[unit],
         mean_of=(top,),
         fit=fit,
@@ -97,59 +92,69 @@ def _shares(amounts: Sequence[float], total: int = 0) -> list[float]:
     return sorted({100.0, *(float(share) for share in amounts or usual)})
 
 
-def _by_stimuli(setup: Setup, part: str, shares: Sequence[float], removed: Removed) -> list[ExperimentCondition]:
-    rows = setup.pool.rows(part)
-    parts: dict[tuple[int, int], tuple[Ints, Ints, Ints]] = {}
-    for seed in setup.options.seeds:
-        for fold, test in enumerate(outer_folds(setup.pool, rows, setup.options.folds, seed)):
-            train = setup.pool.labelled(removed.clean(np.setdiff1d(rows, test), test))
-            groups = setup.pool.groups[train]
-            order = stream(seed, "experiments", "learning curve", fold).permutation(np.unique(groups))
-            rank = {int(group): position for position, group in enumerate(order)}
-            before = np.argsort([rank[int(group)] for group in groups], kind="stable")
-            parts[seed, fold] = (test, train, before)
+def _by_stimuli(planner: FoldPlanner, part: str, shares: Sequence[float]) -> list[ExperimentCondition]:
+    """Growing shares of the training rows, each in whole groups and in one random order of the groups by fold."""
+    folds: dict[int, list[_FoldOrder]] = {
+        seed: [
+            _FoldOrder.of(planner.pool, planner.pool.labelled(train), test, seed, fold)
+            for fold, (train, test) in enumerate(planner.parts(part, seed))
+        ]
+        for seed in planner.options.seeds
+    }
+    names = {share: f"{share:g}% of the stimuli" for share in shares}
     out = []
-    for share in shares:
-        cells: dict[int, tuple[ExperimentCell, ...]] = {}
-        for seed in setup.options.seeds:
-            cells[seed] = tuple(
+    for share, name in names.items():
+        cells = {
+            seed: tuple(
                 ExperimentCell(
-                    name=f"{share:g}% of the stimuli · seed {seed} · fold {fold + 1}",
-                    train=_first(*fold_parts, setup, share),
-                    test=fold_parts[0],
-                    seed=seed,
+                    name=f"{name} · seed {seed} · fold {number}", train=fold.first(share), test=fold.test, seed=seed
                 )
-                for (which, fold), fold_parts in parts.items()
-                if which == seed
+                for number, fold in enumerate(seed_folds, 1)
             )
-        level = float(np.mean([cell.train.size for level_cells in cells.values() for cell in level_cells]))
-        name = f"{share:g}% of the stimuli"
-        last = f"{shares[-1]:g}% of the stimuli"
-        out.append(
-            ExperimentCondition(
-                name=name,
-                cells=cells,
-                trained_on=part,
-                tested_on=part,
-                level=level,
-                reference="" if name == last else last,
-            )
-        )
+            for seed, seed_folds in folds.items()
+        }
+        level = float(np.mean([cell.train.size for seed_cells in cells.values() for cell in seed_cells]))
+        out.append(_growing(part, name, cells, level, names[shares[-1]]))
     return out
 
 
-def _first(test: Ints, train: Ints, order: Ints, setup: Setup, share: float) -> Ints:
-    """The first share of the training rows, whole groups."""
-    del test
-    count = max(1, round(train.size * share / 100.0))
-    groups = setup.pool.groups[train]
-    included = np.unique(groups[order[:count]])
-    return train[np.isin(groups, included)]
+@dataclass(frozen=True, slots=True, eq=False)
+class _FoldOrder:
+    """A fold whose training rows are taken in a random order of their groups."""
+
+    train: Ints
+    test: Ints
+    groups: Ints
+    """Of the training rows."""
+    order: Ints
+    """The training rows' places, group by group."""
+
+    @classmethod
+    def of(cls, pool: StimulusPool, train: Ints, test: Ints, seed: int, fold: int) -> _FoldOrder:
+        groups = pool.groups[train]
+        shuffled = stream(seed, "experiments", "learning curve", fold).permutation(np.unique(groups))
+        rank = {int(group): position for position, group in enumerate(shuffled)}
+        return cls(train, test, groups, np.argsort([rank[int(group)] for group in groups], kind="stable"))
+
+    def first(self, share: float) -> Ints:
+        """The first share of the training rows, whole groups."""
+        count = max(1, round(self.train.size * share / 100.0))
+        return self.train[np.isin(self.groups, self.groups[self.order[:count]])]
+
+
+def _growing(part: str, name: str, cells: Cells, level: float, last: str) -> ExperimentCondition:
+    """A condition of a curve; all but the last are compared with it."""
+    reference = "" if name == last else last
+    return ExperimentCondition(
+        name=name, cells=cells, trained_on=part, tested_on=part, level=level, reference=reference
+    )
 
 
 def _by_labels(
-    setup: Setup, part: str, unit: str, material: TrainingStimuli, amounts: Sequence[float], removed: Removed
+    planner: FoldPlanner, part: str, unit: str, amounts: Sequence[float]
 ) -> tuple[list[ExperimentCondition], dict[str, LabelSet]]:
+    """Labels made from growing numbers of raters, or of ratings per stimulus, and the sets of these labels."""
+    material = planner.pool.materials[0]
     screened = material.panel.snapshot()
     ratings = screened.ratings.filter(pl.col("stimulus").is_in(list(material.stimuli)) & pl.col("rater").is_not_null())
     if not ratings.height:
@@ -157,58 +162,44 @@ def _by_labels(
             f"'{part}' gives means, not single ratings, so a curve over {unit} cannot be drawn.",
             "Use --over stimuli, or a source with single ratings.",
         )
-    names = ratings["rater"].unique().sort().to_list()
+    raters = ratings["rater"].unique().sort().to_list()
     levels = (
-        {round(share / 100.0 * len(names)) or 1: f"{share:g}% of the raters" for share in _shares(amounts)}
+        {round(share / 100.0 * len(raters)) or 1: f"{share:g}% of the raters" for share in _shares(amounts)}
         if unit == "raters"
         else {count: f"up to {plural(count, 'rating')} per stimulus" for count in _counts(ratings, amounts)}
     )
     sets: dict[str, LabelSet] = {}
     measured: dict[str, list[float]] = {}
-    for seed in setup.options.seeds:
-        ranked = _ranked(ratings, unit, names, seed)
+    for seed in planner.options.seeds:
+        ranked = _ranked(ratings, unit, raters, seed)
         for count, name in levels.items():
-            kept_labels = ranked.filter(pl.col("_rank") < count).drop("_rank")
-            sets[f"{name} · seed {seed}"] = _labels(setup, material, screened, kept_labels)
-            per = kept_labels.group_by("stimulus").agg(pl.col("rater").n_unique())["rater"].mean()
+            retained = ranked.filter(pl.col("_rank") < count).drop("_rank")
+            sets[_set_name(name, seed)] = _labels(planner.pool, screened, retained)
+            per = retained.group_by("stimulus").agg(pl.col("rater").n_unique())["rater"].mean()
             measured.setdefault(name, []).append(float(count) if unit == "raters" else float(per or 0.0))  # type: ignore[arg-type]  # a mean of counts is a number
-    conditions, last = [], list(levels.values())[-1]
-    for name in levels.values():
-        cells = {}
-        for seed in setup.options.seeds:
-            key = f"{name} · seed {seed}"
-            labelled = np.logical_or.reduce(
-                [np.isfinite(sets[key].label(question)) for question in setup.pool.questions]
-            )
-            cells[seed] = tuple(
-                ExperimentCell(
-                    name=f"{key} · fold {fold + 1}",
-                    train=train[labelled[train]],
-                    test=test,
-                    seed=seed,
-                    settings={},
-                    labels=key,
-                )
-                for fold, (train, test) in enumerate(_folded(setup, part, seed, removed))
-            )
-        level = float(np.mean(measured[name]))
-        conditions.append(
-            ExperimentCondition(
-                name=name,
-                cells=cells,
-                trained_on=part,
-                tested_on=part,
-                level=level,
-                reference="" if name == last else last,
-            )
-        )
+    last = list(levels.values())[-1]
+    conditions = [
+        _growing(part, name, _label_cells(planner, part, name, sets), float(np.mean(measured[name])), last)
+        for name in levels.values()
+    ]
     return conditions, sets
 
 
-def _folded(setup: Setup, part: str, seed: int, removed: Removed) -> list[tuple[Ints, Ints]]:
-    rows = setup.pool.rows(part)
-    tests = outer_folds(setup.pool, rows, setup.options.folds, seed)
-    return [(removed.clean(np.setdiff1d(rows, test), test), test) for test in tests]
+def _set_name(name: str, seed: int) -> str:
+    return f"{name} · seed {seed}"
+
+
+def _label_cells(planner: FoldPlanner, part: str, name: str, sets: Mapping[str, LabelSet]) -> Cells:
+    """The cells that train on the labels of an amount, of the rows that have one under some question."""
+    cells = {}
+    for seed in planner.options.seeds:
+        key = _set_name(name, seed)
+        labelled = np.logical_or.reduce([np.isfinite(sets[key].label(question)) for question in planner.pool.questions])
+        cells[seed] = tuple(
+            ExperimentCell(name=f"{key} · fold {fold}", train=train[labelled[train]], test=test, seed=seed, labels=key)
+            for fold, (train, test) in enumerate(planner.parts(part, seed), 1)
+        )
+    return cells
 
 
 def _counts(ratings: pl.DataFrame, amounts: Sequence[float]) -> list[int]:
@@ -238,8 +229,9 @@ def _ranked(ratings: pl.DataFrame, unit: str, names: Sequence[str], seed: int) -
     return ratings.join(pairs, on=["stimulus", "rater"], how="left", maintain_order="left")
 
 
-def _labels(setup: Setup, material: TrainingStimuli, screened: Snapshot, ratings: pl.DataFrame) -> LabelSet:
+def _labels(pool: StimulusPool, screened: Snapshot, ratings: pl.DataFrame) -> LabelSet:
     """Labels of one rating or more, made and weighted as those of all ratings are."""
+    material = pool.materials[0]
     fewer = Snapshot.build(
         screened.study, stimuli=screened.stimuli, ratings=ratings, items=screened.items, source=screened.source
     )
@@ -247,14 +239,14 @@ def _labels(setup: Setup, material: TrainingStimuli, screened: Snapshot, ratings
     source = LabelSource(
         snapshot=fewer,
         trained=table,
-        tables={"screened": table, "everyone": table},
+        scored={"screened": table, "everyone": table},
         votes=first_answers(fewer),
         raters=material.recipe.raters,
     )
     return LabelSet(
         {
             question: (source.target(original.question, original.embedding, material.stimuli),)
-            for question, (original,) in setup.pool.targets.items()
+            for question, (original,) in pool.targets.items()
         }
     )
 

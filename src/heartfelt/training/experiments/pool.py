@@ -12,17 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.files import inside
-from heartfelt.media.checks import sound_hash
-from heartfelt.media.duplicates import Bits, duplicate_groups
-from heartfelt.media.sound import read_samples
+from heartfelt.media.duplicates import Bits
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS
 from heartfelt.scoring.grouping import connected, first_of_group, near_duplicates
 from heartfelt.snapshot.stimulus_groups import FILE_NAME
@@ -32,8 +29,9 @@ from heartfelt.training.experiments.cells import LabelSet
 from heartfelt.training.experiments.results import SourceFacts
 from heartfelt.training.heads.evaluating import ceilings
 from heartfelt.training.heads.fitting import Floats, Ints
-from heartfelt.training.heads.material import TrainingStimuli, answers_of, picture_hashes
+from heartfelt.training.heads.material import TrainingStimuli, answers_of
 from heartfelt.training.heads.targets import CategoryTarget, LabelTarget
+from heartfelt.training.media import texts_of
 from heartfelt.wording import listed
 
 LEAST_STIMULI = 20
@@ -111,81 +109,94 @@ def pool_of(
     names, materials = [name for name, _ in named], [material for _, material in named]
     common = _common_questions(names, materials, same or {}, questions)
     targets, notes = _on_one_scale(names, materials, common)
-    columns = [_split(names[at], material, by) for at, material in enumerate(materials)]
-    parts = sorted({value for value in columns[0] if value is not None}) if by else names
-    if by:
-        part = np.array([parts.index(value) if value is not None else -1 for value in columns[0]], np.int64)
-    else:
-        part = np.repeat(np.arange(len(materials)), [len(material.stimuli) for material in materials])
-    _check_sizes(parts, part, by)
-    alike = _alike(materials)
-    offsets = np.concatenate([[0], np.cumsum([len(material.stimuli) for material in materials])])
-    source_groups = np.concatenate([material.grouping.groups + offsets[at] for at, material in enumerate(materials)])
+    parts, part, material_of_part = _parts(names, materials, by)
+    common, unlearnable = _learnable(material_of_part, common, by)
+    source_groups, alike = _groups_of_sources(materials), _alike(materials)
     ties = [*enumerate(first_of_group(source_groups).tolist()), *enumerate(alike.tolist()), *_same_names(materials)]
-    groups = connected(source_groups.size, ties)
-    split = {
-        name: replace(materials[0], split=columns[0]).part(name) if by else materials[at]
-        for at, name in enumerate(parts)
-    }
-    common, unlearnable = _learnable(split, common, by)
-    notes += [f"{name}: {note}" for name, material in named for note in material.notes] + unlearnable
-    targets = {question: targets[question] for question in common}
-    tops = {
-        (name, question): _ceiling(material, targets[question][0 if by else at], raters)
-        for at, (name, material) in enumerate(split.items())
-        for question in common
-    }
-    notes += [
+    return StimulusPool(
+        materials=tuple(materials),
+        parts=tuple(parts),
+        part=part,
+        groups=connected(source_groups.size, ties),
+        alike=alike,
+        clusters=_clusters(names, materials, source_groups, part),
+        questions=tuple(common),
+        targets={question: targets[question] for question in common},
+        truth={name: np.concatenate([target.truth(raters) for target in targets[name]]) for name in common},
+        ceilings={
+            (name, question): _ceiling(material, targets[question][0 if by else at], raters)
+            for at, (name, material) in enumerate(material_of_part.items())
+            for question in common
+        },
+        facts=tuple(_facts(name, material) for name, material in material_of_part.items()),
+        raters=raters,
+        notes=(*notes, *_notes_of_sources(named), *unlearnable, *_notes_on_folds(named)),
+        stimuli=tuple(chain.from_iterable(material.stimuli for material in materials)),
+    )
+
+
+def _parts(
+    names: Sequence[str], materials: Sequence[TrainingStimuli], by: str
+) -> tuple[list[str], Ints, dict[str, TrainingStimuli]]:
+    """The parts by name, the part of each row, and the stimuli of each part: sources, or a column's values in the only one."""
+    if not by:
+        rows = np.repeat(np.arange(len(materials)), [len(material.stimuli) for material in materials]).astype(np.int64)
+        _check_sizes(names, rows, by)
+        return list(names), rows, dict(zip(names, materials, strict=True))
+    values = _column(names[0], materials[0], by)
+    parts = sorted({value for value in values if value is not None})
+    part = np.array([-1 if value is None else parts.index(value) for value in values], np.int64)
+    _check_sizes(parts, part, by)
+    split = replace(materials[0], split=values)
+    return parts, part, {name: split.part(name) for name in parts}
+
+
+def _groups_of_sources(materials: Sequence[TrainingStimuli]) -> Ints:
+    """A number for each row, the same within a source's group."""
+    offsets = np.cumsum([0, *(len(material.stimuli) for material in materials)])
+    return np.concatenate([material.grouping.groups + offsets[at] for at, material in enumerate(materials)])
+
+
+def _notes_of_sources(named: Sequence[tuple[str, TrainingStimuli]]) -> list[str]:
+    return [f"{name}: {note}" for name, material in named for note in material.notes]
+
+
+def _notes_on_folds(named: Sequence[tuple[str, TrainingStimuli]]) -> list[str]:
+    return [
         f"Every group of '{name}' has one stimulus: its folds are by stimulus."
         for name, material in named
         if material.grouping.by and material.grouping.count == len(material.stimuli)
     ]
-    return StimulusPool(
-        materials=tuple(materials),
-        parts=tuple(parts),
-        part=part.astype(np.int64),
-        groups=groups,
-        alike=alike,
-        clusters=_clusters(names, materials, source_groups, part),
-        questions=tuple(common),
-        targets=targets,
-        truth={name: np.concatenate([target.truth(raters) for target in targets[name]]) for name in common},
-        ceilings=tops,
-        facts=tuple(_facts(name, material) for name, material in split.items()),
-        raters=raters,
-        notes=tuple(notes),
-        stimuli=tuple(name for material in materials for name in material.stimuli),
-    )
 
 
 def _common_questions(
     names: Sequence[str], materials: Sequence[TrainingStimuli], same: Mapping[str, str], wanted: Sequence[str]
 ) -> dict[str, list[str]]:
     """The questions all sources have, each with its own name in every source."""
-    by_source = [{same.get(t.question, t.question): t.question for t in m.targets} for m in materials]
-    every = {target.question for material in materials for target in material.targets}
+    question_ids = [[target.question for target in material.targets] for material in materials]
     for name in same:
-        if name not in every:
+        if name not in (every := set(chain.from_iterable(question_ids))):
             raise InputError(f"No source has a question '{name}'.", suggestion(name, every, "Questions"))
-    common = [name for name in by_source[0] if all(name in source_questions for source_questions in by_source[1:])]
+    by_source = [{same.get(name, name): name for name in source_questions} for source_questions in question_ids]
+    common = [name for name in by_source[0] if all(name in source_questions for source_questions in by_source)]
     if not common:
-        have = "; ".join(
-            f"{name} has {listed(list(source_questions))}"
-            for name, source_questions in zip(names, by_source, strict=True)
-        )
-        refused = "".join(f" In {name}, {note}" for name, m in zip(names, materials, strict=True) for note in m.notes)
-        raise InputError(
-            f"The sources have no question in common: {have}.{refused}",
-            "Say which ask for the same, such as --same appeal=valence, or choose sources that ask the same.",
-        )
+        raise _nothing_in_common(names, materials, by_source)
     for name in wanted:
         if name not in common:
             raise InputError(f"The sources do not share a question '{name}'.", suggestion(name, common, "Questions"))
-    return {
-        name: [source_questions[name] for source_questions in by_source]
-        for name in common
-        if not wanted or name in wanted
-    }
+    chosen = [name for name in common if name in wanted] if wanted else common
+    return {name: [source_questions[name] for source_questions in by_source] for name in chosen}
+
+
+def _nothing_in_common(
+    names: Sequence[str], materials: Sequence[TrainingStimuli], by_source: Sequence[Mapping[str, str]]
+) -> InputError:
+    have = "; ".join(f"{name} has {listed(list(questions))}" for name, questions in zip(names, by_source, strict=True))
+    refused = "".join(f" In {name}, {note}" for name, m in zip(names, materials, strict=True) for note in m.notes)
+    return InputError(
+        f"The sources have no question in common: {have}.{refused}",
+        "Say which ask for the same, such as --same appeal=valence, or choose sources that ask the same.",
+    )
 
 
 def _on_one_scale(
@@ -195,29 +206,22 @@ def _on_one_scale(
     out: dict[str, tuple[LabelTarget, ...]] = {}
     notes = []
     for question, source_names in questions.items():
-        targets = [
-            next(target for target in material.targets if target.question == name)
-            for material, name in zip(materials, source_names, strict=True)
-        ]
-        ends = targets[0].bounds
-        mapped = [targets[0]]
+        targets = [material.target(name) for material, name in zip(materials, source_names, strict=True)]
         _check_categories(question, names, targets)
-        if isinstance(targets[0], CategoryTarget):
-            out[question] = tuple(targets)
-            continue
-        for name, target in zip(names[1:], targets[1:], strict=True):
-            if target.bounds == ends:
-                mapped.append(target)
+        first, ends = targets[0], targets[0].bounds
+        for at, target in enumerate(targets):
+            if isinstance(first, CategoryTarget) or target.bounds == ends:
                 continue
             if ends is None or target.bounds is None:
                 raise InputError(
-                    f"'{question}' is on a scale without ends in '{name}' or '{names[0]}', so its answers cannot be put on one.",
+                    f"'{question}' is on a scale without ends in '{names[at]}' or '{names[0]}', so its answers cannot be"
+                    " put on one.",
                     "Give both questions a scale with a lowest and a highest value.",
                 )
-            mapped.append(_mapped(target, target.bounds, ends, targets[0]))
+            targets[at] = _mapped(target, target.bounds, ends, first)
             words = [" to ".join(f"{end:g}" for end in bounds) for bounds in (target.bounds, ends)]
-            notes.append(f"Labels of '{question}' in '{name}' ({words[0]}) were mapped linearly onto {words[1]}.")
-        out[question] = tuple(mapped)
+            notes.append(f"Labels of '{question}' in '{names[at]}' ({words[0]}) were mapped linearly onto {words[1]}.")
+        out[question] = tuple(targets)
     return out, notes
 
 
@@ -244,15 +248,16 @@ def _mapped(target: LabelTarget, old: tuple[float, float], new: tuple[float, flo
     return replace(target, scale=onto.scale, spread=target.spread * factor, answers=answers, **columns)
 
 
-def _split(name: str, material: TrainingStimuli, by: str) -> tuple[str | None, ...]:
-    if not by:
-        return ()
-    facts = _stimuli(material)
-    if by not in facts.columns:
+def _column(name: str, material: TrainingStimuli, column: str) -> tuple[str | None, ...]:
+    """A column of the stimuli that are used, in their order."""
+    order = pl.DataFrame({"stimulus": list(material.stimuli)})
+    facts = order.join(material.snapshot.stimuli, on="stimulus", how="left", maintain_order="left")
+    if column not in facts.columns:
         raise InputError(
-            f"The stimuli of '{name}' have no column '{by}' to split by.", suggestion(by, facts.columns, "They have")
+            f"The stimuli of '{name}' have no column '{column}' to split by.",
+            suggestion(column, facts.columns, "They have"),
         )
-    return tuple(facts[by].cast(pl.String).to_list())
+    return texts_of(facts, column)
 
 
 def _learnable(
@@ -262,9 +267,7 @@ def _learnable(
     learnable, notes = dict(questions), []
     for at, (part, material) in enumerate(split.items()):
         for question, names in questions.items():
-            name = names[0 if by else at]
-            target = next(target for target in material.targets if target.question == name)
-            if reason := target.column.not_learnable():
+            if reason := material.target(names[0 if by else at]).column.not_learnable():
                 learnable.pop(question, None)
                 notes.append(f"'{question}' is left out: in {part}, {reason}.")
     if not learnable:
@@ -310,7 +313,7 @@ def _units(
 
 def _ceiling(material: TrainingStimuli, target: LabelTarget, raters: str) -> Estimate:
     """The ceiling of a part's labels; the target may be longer than the part, so that the part's own is used."""
-    source_target = next(candidate for candidate in material.targets if candidate.question == target.question)
+    source_target = material.target(target.question)
     if isinstance(source_target, CategoryTarget):
         scored = [
             name for name, has in zip(material.stimuli, np.isfinite(source_target.truth(raters)), strict=True) if has
@@ -339,43 +342,30 @@ def _facts(name: str, material: TrainingStimuli) -> SourceFacts:
 def _alike(materials: Sequence[TrainingStimuli]) -> Ints:
     """A number for each row, the same for near-duplicates, within sources and across them."""
     offset, ties, offsets = 0, [], []
-    hashes = [_fingerprints(material) for material in materials]
-    for material, pictures in zip(materials, hashes, strict=True):
+    for material in materials:
         name = material.recipe.embedding
-        limit = EMBEDDINGS[name].near_duplicate if name else None
         rows = material.features[name] if name else np.empty((len(material.stimuli), 0), np.float32)
-        copies = near_duplicates(material.hashes, rows, limit, pictures)
+        copies = near_duplicates(material.hashes, rows, _near_duplicate(name), material.fingerprints)
         ties += [(offset + at, offset + int(copy_of)) for at, copy_of in enumerate(copies)]
         offsets.append(offset)
         offset += len(material.stimuli)
-    contents: dict[str, int] = {}
-    every = [content for material in materials for content in material.hashes]
-    ties += [(contents.setdefault(content, at), at) for at, content in enumerate(every)]
     if len(materials) > 1:
-        pictures_of_all: list[Bits | None] = [
-            bits
-            for material, source_hashes in zip(materials, hashes, strict=True)
-            for bits in (source_hashes or [None] * len(material.stimuli))
-        ]
-        ties += list(enumerate(duplicate_groups(pictures_of_all).tolist()))
+        # Content and fingerprints are compared over all sources; embeddings two sources at a time, each by its own spread.
+        fingerprints: list[Bits | None] = []
+        for material in materials:
+            fingerprints += material.fingerprints or (None,) * len(material.stimuli)
+        contents = [content for material in materials for content in material.hashes]
+        ties += list(
+            enumerate(near_duplicates(contents, np.empty((offset, 0), np.float32), None, fingerprints).tolist())
+        )
     for (first, start), (second, second_start) in combinations(zip(materials, offsets, strict=True), 2):
         ties += [(start + a, second_start + b) for a, b in _close_across(first, second)]
     return connected(offset, ties)
 
 
-def _stimuli(material: TrainingStimuli) -> pl.DataFrame:
-    """The table of the stimuli used, in their order."""
-    order = pl.DataFrame({"stimulus": list(material.stimuli)})
-    return order.join(material.snapshot.stimuli, on="stimulus", how="left", maintain_order="left")
-
-
-def _fingerprints(material: TrainingStimuli) -> Sequence[Bits | None]:
-    """Hashes of pictures; of sounds where no embedding tells which are nearly the same."""
-    snapshot, facts = material.snapshot, _stimuli(material)
-    root = snapshot.source.media_root
-    if snapshot.study.media not in ("audio", "speech") or material.recipe.embedding or root is None:
-        return picture_hashes(snapshot, facts)
-    return [sound_hash(*read_samples(inside(root, str(name), "stimuli"))) for name in facts["path"].to_list()]
+def _near_duplicate(embedding: str) -> float | None:
+    """The cosine of near-duplicates in an embedding; None for no embedding, or one that does not tell them."""
+    return EMBEDDINGS[embedding].near_duplicate if embedding else None
 
 
 def _same_names(materials: Sequence[TrainingStimuli]) -> list[tuple[int, int]]:
@@ -398,7 +388,7 @@ def _same_names(materials: Sequence[TrainingStimuli]) -> list[tuple[int, int]]:
 
 def _close_across(first: TrainingStimuli, second: TrainingStimuli) -> list[tuple[int, int]]:
     name = first.recipe.embedding
-    limit = EMBEDDINGS[name].near_duplicate if name else None
+    limit = _near_duplicate(name)
     if limit is None or name != second.recipe.embedding:
         return []
     rows = [material.features[name].astype(np.float64) for material in (first, second)]

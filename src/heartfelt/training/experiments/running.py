@@ -21,7 +21,7 @@ from heartfelt.training.experiments.options import ExperimentOptions
 from heartfelt.training.experiments.pool import StimulusPool, pool_of
 from heartfelt.training.experiments.results import Curve, Experiment, SweepSelection, Variant
 from heartfelt.training.finetuning import gather_data, is_fine_tuning, recipe_named, settings_of
-from heartfelt.training.heads.material import RECIPES, gather
+from heartfelt.training.heads.material import RECIPES, TrainingStimuli, gather
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,8 +82,12 @@ def prepare(
         )
         for name, snapshot in _unique(sources)
     ]
-    pool = pool_of(named, by=options.by, same=options.same, questions=options.questions, raters=options.raters)
+    pool = _pool(named, options)
     return Setup(pool, FrozenFit.of(pool, options.settings), options)
+
+
+def _pool(named: Sequence[tuple[str, TrainingStimuli]], options: ExperimentOptions) -> StimulusPool:
+    return pool_of(named, by=options.by, same=options.same, questions=options.questions, raters=options.raters)
 
 
 def _prepare_fine_tuning(
@@ -102,7 +106,7 @@ def _prepare_fine_tuning(
         (name, material_of(options.recipe, snapshot, source_data, (*options.questions, *options.same)))
         for (name, snapshot), source_data in zip(sources, data, strict=True)
     ]
-    pool = pool_of(named, by=options.by, same=options.same, questions=options.questions, raters=options.raters)
+    pool = _pool(named, options)
     return Setup(pool, FineTuneFit.of(options.recipe, pool, data, options.settings), options)
 
 

@@ -23,14 +23,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.repeated import Repeats
 from heartfelt.streams import stream
 from heartfelt.training.experiments.cells import CellResult, ExperimentCell, run_cells
-from heartfelt.training.experiments.design import (
-    ConditionScorer,
-    ExperimentCondition,
-    Removed,
-    crossed,
-    outer_folds,
-    shuffled_condition,
-)
+from heartfelt.training.experiments.design import ConditionScorer, ExperimentCondition, FoldPlanner, outer_folds
 from heartfelt.training.experiments.results import Experiment, SweepSelection, Variant
 from heartfelt.training.experiments.running import ExperimentPlan, Setup, experiment_of, single_part, store_of
 from heartfelt.training.heads.fitting import Ints
@@ -95,12 +88,10 @@ def plan_sweep(setup: Setup, tried: Mapping[str, Sequence[str]], *, most: int = 
     variants = variants_of(tried, most, options.seeds[0])
     for settings in variants:
         setup.fit.check(settings)
-    removed = Removed(pool)
-    rows, outer = pool.rows(part), []
+    planner, outer = FoldPlanner(pool, options), []
     cells: dict[tuple[int, int, int], tuple[ExperimentCell, ...]] = {}
     for seed in options.seeds:
-        for fold, test in enumerate(outer_folds(pool, rows, options.folds, seed)):
-            train = removed.clean(np.setdiff1d(rows, test), test)
+        for fold, (train, test) in enumerate(planner.parts(part, seed)):
             outer.append((seed, fold, train, test))
             validation = outer_folds(pool, train, inner, seed)
             for variant, settings in enumerate(variants):
@@ -108,24 +99,19 @@ def plan_sweep(setup: Setup, tried: Mapping[str, Sequence[str]], *, most: int = 
                 cells[seed, fold, variant] = tuple(
                     ExperimentCell(
                         name=f"{start} · inner fold {number + 1}",
-                        train=removed.clean(np.setdiff1d(train, part_of), part_of),
+                        train=planner.removed.clean(np.setdiff1d(train, part_of), part_of),
                         test=part_of,
                         seed=seed,
                         settings=settings,
                     )
                     for number, part_of in enumerate(validation)
                 )
-    conditions = (
-        ExperimentCondition(
-            name=OWN, cells=crossed(pool, part, options, removed, OWN), trained_on=part, tested_on=part
-        ),
-        shuffled_condition(pool, part, options, removed),
-    )
+    conditions = (planner.within(part, OWN), planner.shuffled(part))
     about = (
         f"{len(variants)} variants were compared on {inner} inner folds of every outer training part; the best was fitted to"
         " that part and predicts stimuli that had no part in the choice."
     )
-    plan = ExperimentPlan(kind="sweep", about=about, conditions=conditions, removed=removed, mean_of=(OWN,))
+    plan = ExperimentPlan(kind="sweep", about=about, conditions=conditions, removed=planner.removed, mean_of=(OWN,))
     return SweepPlan(plan, tuple(variants), tuple(outer), cells)
 
 
@@ -156,6 +142,7 @@ def run_sweep(
             wanted[seed, fold, at] = ExperimentCell(
                 name=name, train=train, test=test, seed=seed, settings=sweep.variants[at]
             )
+    # One run for both, so that workers do not wait between them.
     baseline_cells = sweep.plan.cells
     fitted = run([*wanted.values(), *baseline_cells])
     results = dict(zip(wanted, fitted, strict=False))
@@ -183,7 +170,7 @@ def _inner_score(
     truth = np.concatenate([setup.pool.truth[question][cell.test] for cell in cells])
     cell_results = [results[id(cell)] for cell in cells]
     value = np.concatenate(
-        [result.of(question) if metric == "accuracy" else result.apart(question) for result in cell_results]
+        [result.of(question) if metric == "accuracy" else result.centred(question) for result in cell_results]
     )
     repeats = Repeats(metric, truth, [value])
     return float("nan") if repeats.why_undefined else repeats.values[0]

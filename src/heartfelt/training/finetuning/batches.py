@@ -152,7 +152,7 @@ def loader(
     """A data loader over the batches of keys, or over all items in order, ``size`` at a time."""
     import torch
 
-    more: dict[str, Any] = {"prefetch_factor": 4, "persistent_workers": True} if workers else {}
+    more: dict[str, object] = {"prefetch_factor": 4, "persistent_workers": True} if workers else {}
     if batches is not None:
         more["batch_sampler"] = _Keys(batches)
     else:

@@ -16,7 +16,7 @@ _HEADLINES = ("pearson", "spearman", "mse", "accuracy", "balanced_accuracy", "ma
 def model_card(facts: ModelFacts) -> str:
     """The card as Markdown, with the header that model hubs read."""
     return filled(
-        "finetuning/card.md.j2",
+        "finetuned_card.md.j2",
         facts=facts,
         core=facts.core,
         credit=facts.credit,

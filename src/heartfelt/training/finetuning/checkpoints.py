@@ -18,6 +18,7 @@ from heartfelt import __version__
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.files import whole_file
 from heartfelt.serialization import from_json, to_json
+from heartfelt.training.finetuning.task import Tensors
 
 CHECKPOINT = "checkpoint.pt"
 LAYOUT = 1
@@ -39,24 +40,28 @@ class RunIdentity:
 
     def refuse_other(self, stored: RunIdentity, where: Path) -> None:
         """Raise where a stored checkpoint belongs to another run, naming the first difference."""
-        fix = f"Continue with what it was started with, or remove {where} and start again."
-        if stored.recipe != self.recipe:
-            raise InputError(f"The checkpoint in {where} is of the recipe '{stored.recipe}', not '{self.recipe}'.", fix)
-        if (stored.heartfelt, stored.layout) != (self.heartfelt, self.layout):
+        again = f"or remove {where} and start again."
+        if stored.recipe == self.recipe and (stored.heartfelt, stored.layout) != (self.heartfelt, self.layout):
             raise InputError(
                 f"The checkpoint in {where} was written by heartfelt {stored.heartfelt}; this is {self.heartfelt}.",
-                f"Continue with heartfelt {stored.heartfelt}, or remove {where} and start again.",
+                f"Continue with heartfelt {stored.heartfelt}, {again}",
             )
+        if difference := self._difference(stored):
+            raise InputError(
+                f"The checkpoint in {where} {difference}.", f"Continue with what it was started with, {again}"
+            )
+
+    def _difference(self, stored: RunIdentity) -> str:
+        """The first difference of a stored checkpoint in words; empty where there is none."""
+        if stored.recipe != self.recipe:
+            return f"is of the recipe '{stored.recipe}', not '{self.recipe}'"
         for name in (*self.settings, *stored.settings):
             before, now = stored.settings.get(name), self.settings.get(name)
             if before != now and name not in FREE:
-                raise InputError(f"The checkpoint in {where} was made with {name}={before}, not {now}.", fix)
+                return f"was made with {name}={before}, not {now}"
         if stored.seed != self.seed:
-            raise InputError(f"The checkpoint in {where} has the seed {stored.seed}, not {self.seed}.", fix)
-        if stored.data != self.data:
-            raise InputError(
-                f"The checkpoint in {where} was made from other data: ratings, files or parts have changed.", fix
-            )
+            return f"has the seed {stored.seed}, not {self.seed}"
+        return "was made from other data: ratings, files or parts have changed" if stored.data != self.data else ""
 
 
 class Checkpoints:
@@ -118,11 +123,11 @@ class Checkpoints:
         self.identity.refuse_other(stored, self.folder)
         return state
 
-    def best(self, step: int) -> dict[str, Any]:
+    def best(self, step: int) -> Tensors:
         from safetensors.torch import load
 
         try:
-            weights: dict[str, Any] = load(self.best_path(step).read_bytes())
+            weights: Tensors = load(self.best_path(step).read_bytes())
         except (OSError, ValueError) as error:
             raise DamagedError(
                 f"The best weights so far, {self.best_path(step)}, cannot be read.",

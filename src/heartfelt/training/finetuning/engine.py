@@ -29,11 +29,11 @@ from heartfelt.training.finetuning.batches import (
     worker_count,
 )
 from heartfelt.training.finetuning.checkpoints import Checkpoints
-from heartfelt.training.finetuning.task import FineTuneTask
+from heartfelt.training.finetuning.task import FineTuneTask, Tensors
 
 if TYPE_CHECKING:
     from heartfelt.training.finetuning.data import TrainingData
-    from heartfelt.training.finetuning.recipe import FineTuneSettings
+    from heartfelt.training.finetuning.settings import FineTuneSettings
 
 _CHECK_EVERY = 20
 """On a GPU, losses are looked at this often: each look waits for the GPU."""
@@ -267,6 +267,7 @@ class TrainingLoop:
             f"{largest} stimuli at once did not fit the memory at step {step.number + 1}: batches of {self.settings.batch}"
             f" were computed in {state.pieces} pieces from then on, with the same effective size."
         )
+        # The error's traceback holds the tensors of the failed step; without them the next try has the whole memory.
         gc.collect()
         if self.gpu:
             torch.cuda.empty_cache()
@@ -300,7 +301,7 @@ class TrainingLoop:
             state.finished = "all epochs were used"
         self._checkpoint(model, optimizer, schedule, state, improved=improved)
 
-    def _weights(self, model: Any) -> dict[str, Any]:
+    def _weights(self, model: Any) -> Tensors:
         weights = self.accelerator.unwrap_model(model, keep_fp32_wrapper=False).state_dict()
         return {key: value.detach().cpu().clone() for key, value in weights.items()}
 
@@ -341,12 +342,14 @@ class TrainingLoop:
         if self.accelerator.scaler is not None and stored["scaler"]:
             self.accelerator.scaler.load_state_dict(stored["scaler"])
         decoded = dict(stored["state"])
+        # JSON has no infinity: before the first epoch there is no best loss.
         if decoded["best_loss"] is None:
             decoded["best_loss"] = math.inf
         return from_json(_State, decoded)
 
     def answer_parts(self, model: Any, indices: Ints) -> tuple[dict[str, Floats], float]:
         """Answers to every question for stimuli of the data, and their mean loss."""
+        # Views of evaluation are fixed: each part's items are made once, however many epochs there are.
         key = indices.tobytes()
         if key not in self._loaders:
             items = EvaluationItems(self.task, [self.data.examples[at] for at in indices], self.data, indices)

@@ -87,6 +87,7 @@ def write_model_files(task: FineTuneTask, folder: Path) -> tuple[dict[str, str],
     save_weights(task, folder / task.weights_file)
     task.save(folder)
     reason = _export(task, folder / ONNX)
+    # ONNX files differ between versions of the exporter, so they are no part of what the model is known by.
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ONNX)
     hashes = {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
     return hashes, reason

@@ -18,9 +18,8 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.scoring.grouping import StimulusGrouping
-from heartfelt.training.heads.fitting import Ints, folds
+from heartfelt.training.heads.fitting import Ints, enough_folds, left_out_share
 from heartfelt.training.heads.label_checks import TRAIN
-from heartfelt.wording import plural
 
 VALIDATION, TEST = "validation", "test"
 _VALIDATION_NAMES = ("dev", "val", "valid", "validation", "development")
@@ -53,13 +52,7 @@ class Fold:
 
     def mask(self, groups: Ints, seed: int) -> _Mask:
         """Which stimuli belong to the fold; whole groups."""
-        have = np.unique(groups).size
-        if have < self.count:
-            raise InputError(
-                f"{plural(have, 'group')} of stimuli cannot be put into {self.count} folds.",
-                "Group by a column with more values (--group), use --group none, or fewer --folds.",
-            )
-        return np.asarray(folds(groups, self.count, seed, "finetune", "folds") == self.number - 1)
+        return np.asarray(enough_folds(groups, self.count, seed, "finetune", "folds") == self.number - 1)
 
 
 def parts_of(
@@ -80,52 +73,33 @@ def parts_of(
     ``copies`` has the same number for near-duplicates; ``rare`` are places whose category no other stimulus has, which can only be
     trained on. With a ``fold`` of cross-validation, that fold is scored, or none.
     """
-    size, groups = grouping.groups.size, grouping.groups
-    remaining = np.ones(size, bool)
+    groups, unit = grouping.groups, grouping.unit
     dropped: dict[int, str] = {}
-    tested: dict[str, _Mask] = {}
-    stop = np.zeros(size, bool)
-    unit = grouping.unit
+    stop = np.zeros(groups.size, bool)
     if published:
-        part_names = np.array([name or "" for name in published])
-        names = list(dict.fromkeys(name for name in published if name))
-        other_parts = [name for name in names if name != TRAIN]
-        stopping = [name for name in other_parts if name.casefold() in _VALIDATION_NAMES]
-        stopping = stopping if len(other_parts) > len(stopping) else []
-        tested = {name: part_names == name for name in other_parts if name not in stopping}
-        stop = np.isin(part_names, stopping)
-        remaining = part_names == TRAIN
-        dropped |= {int(at): "it has no part in the published split" for at in np.flatnonzero(part_names == "")}
-        words = "The published split: trained on the part train"
-        words += f", stopped by {' and '.join(stopping)}" if stopping else ""
-        words += f", scored on {' and '.join(tested)}." if tested else ", with no part to score."
-    elif left_out_system:
-        of_system = np.array([name == left_out_system for name in systems])
-        if not of_system.any():
-            system_names = sorted({name for name in systems if name})
-            raise InputError(
-                f"No stimulus is by the system '{left_out_system}', which is to be left out.",
-                suggestion(left_out_system, system_names, "Systems"),
-            )
-        tested, remaining = {TEST: of_system}, ~of_system
-        words = f"The system {left_out_system} was left out and scored."
-    elif fold is not None:
-        chosen = fold.mask(groups, seed)
-        chosen[list(rare)] = False
-        tested, remaining = ({TEST: chosen} if fold.number else {}), ~chosen
-        words = f"{fold.count} folds by {unit}: each was scored by a model that was trained on the others."
+        tested, stop, remaining, words = _published_parts(published)
+        dropped |= {at: "it has no part in the published split" for at, name in enumerate(published) if not name}
     else:
-        chosen = folds(groups, max(2, round(1 / test)), seed, "finetune", "test") == 0
-        chosen[list(rare)] = False
-        tested, remaining = {TEST: chosen}, ~chosen
-        words = f"A random part by {unit} was left out and scored."
-    scored = np.any([np.zeros(size, bool), *tested.values()], axis=0)
+        if left_out_system:
+            left_out = _of_system(systems, left_out_system)
+            words = f"The system {left_out_system} was left out and scored."
+        elif fold is not None:
+            left_out = fold.mask(groups, seed)
+            words = f"{fold.count} folds by {unit}: each was scored by a model that was trained on the others."
+        else:
+            left_out = left_out_share(groups, test, seed, "finetune", "test")
+            words = f"A random part by {unit} was left out and scored."
+        if not left_out_system:
+            left_out[list(rare)] = False
+        remaining = ~left_out
+        tested = {} if fold is not None and not fold.number else {TEST: left_out}
+    # Scored parts stay whole: copies leave the training and validation parts.
+    scored = np.any([np.zeros(groups.size, bool), *tested.values()], axis=0)
     _take_out_copies(copies, scored, remaining, "the scored part", dropped)
     _take_out_copies(copies, scored, stop, "the scored part", dropped)
     if not stop.any():
         at = np.flatnonzero(remaining)
-        plan = folds(groups[at], max(2, round(1 / validation)), seed, "finetune", "validation")
-        stop[at[plan == 0]] = True
+        stop[at] = left_out_share(groups[at], validation, seed, "finetune", "validation")
         stop[list(rare)] = False
         remaining &= ~stop
         words += f" Training stopped by a random part of the rest by {unit}."
@@ -143,6 +117,31 @@ def parts_of(
             f"No stimulus is left {lacking}: {words}", "Use more stimuli, another --group, or --group none."
         )
     return parts
+
+
+def _published_parts(published: Sequence[str | None]) -> tuple[dict[str, _Mask], _Mask, _Mask, str]:
+    """The parts of a published split: those that are scored, the one to stop by, the one to train on; and words about them."""
+    part_names = np.array([name or "" for name in published])
+    other_parts = [name for name in dict.fromkeys(published) if name and name != TRAIN]
+    stopping = [name for name in other_parts if name.casefold() in _VALIDATION_NAMES]
+    # A validation part is scored itself where no other part is left to score.
+    stopping = stopping if len(other_parts) > len(stopping) else []
+    tested = {name: part_names == name for name in other_parts if name not in stopping}
+    words = "The published split: trained on the part train"
+    words += f", stopped by {' and '.join(stopping)}" if stopping else ""
+    words += f", scored on {' and '.join(tested)}." if tested else ", with no part to score."
+    return tested, np.isin(part_names, stopping), part_names == TRAIN, words
+
+
+def _of_system(systems: Sequence[str | None], name: str) -> _Mask:
+    """Which stimuli are by a system; an error where none is."""
+    of_system = np.array([system == name for system in systems])
+    if not of_system.any():
+        raise InputError(
+            f"No stimulus is by the system '{name}', which is to be left out.",
+            suggestion(name, sorted({system for system in systems if system}), "Systems"),
+        )
+    return of_system
 
 
 def _take_out_copies(copies: Ints, fixed: _Mask, reduced: _Mask, where: str, dropped: dict[int, str]) -> None:

@@ -25,12 +25,14 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.streams import derived_seed
 from heartfelt.training.finetuning.card import model_card
 from heartfelt.training.finetuning.checkpoints import Checkpoints, RunIdentity
-from heartfelt.training.finetuning.data import TrainingData, gather_data, gather_folds
+from heartfelt.training.finetuning.data import TrainingData
 from heartfelt.training.finetuning.engine import TrainingLoop, TrainingResult
 from heartfelt.training.finetuning.folder import ModelFacts, PartScore, write_model_files
+from heartfelt.training.finetuning.gathering import GatherOptions, gather_data, gather_folds
 from heartfelt.training.finetuning.options import FineTuneOptions
 from heartfelt.training.finetuning.parts import VALIDATION
-from heartfelt.training.finetuning.recipe import FineTuneRecipe, FineTuneSettings, recipe_named, settings_of
+from heartfelt.training.finetuning.recipe import FineTuneRecipe, recipe_named, settings_of
+from heartfelt.training.finetuning.settings import FineTuneSettings
 from heartfelt.training.finetuning.task import FineTuneTask, QuestionOutput
 from heartfelt.training.heads.calibrating import conformal
 from heartfelt.training.heads.fitting import Floats
@@ -141,16 +143,8 @@ def fine_tune(
         return engine, fitted
 
     if options.folds:
-        data, every = gather_folds(
-            sources,
-            recipe,
-            settings,
-            options.folds,
-            policy=options.policy,
-            group=options.group,
-            seed=options.seed,
-            progress=progress,
-        )
+        how = _gathering(options, progress)
+        data, every = gather_folds(sources, recipe, settings, options.folds, **how)
         for number, fold_data in enumerate(every, 1):
             train(fold_data, None if checkpoints is None else checkpoints / f"fold-{number}")
         left_out = [table.filter(pl.col("part") != VALIDATION) for table in left_out]
@@ -199,16 +193,17 @@ def gather_for(
     progress: Progress | None = None,
 ) -> TrainingData:
     """The data that a recipe with these settings is trained on, as the options say."""
-    return gather_data(
-        sources,
-        recipe,
-        settings,
-        policy=options.policy,
-        group=options.group,
-        published=bool(options.split),
-        seed=options.seed,
-        progress=progress,
-    )
+    return gather_data(sources, recipe, settings, **_gathering(options, progress))
+
+
+def _gathering(options: FineTuneOptions, progress: Progress | None) -> GatherOptions:
+    return {
+        "policy": options.policy,
+        "group": options.group,
+        "published": bool(options.split),
+        "seed": options.seed,
+        "progress": progress,
+    }
 
 
 def data_hash(data: TrainingData) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from heartfelt.progress import Progress
     from heartfelt.snapshot import Snapshot
     from heartfelt.study import Scale
-    from heartfelt.training.finetuning.recipe import FineTuneSettings
+    from heartfelt.training.finetuning.settings import FineTuneSettings
 
 Tensors: TypeAlias = "dict[str, torch.Tensor]"
 """Tensors by name: the inputs of a module, its outputs, or one sample."""
@@ -88,7 +88,7 @@ class Batch:
     weights: Tensors
     size: int
 
-    def _each(self, change: Callable[[Any], Any]) -> Batch:
+    def _moved(self, change: Callable[[Any], Any]) -> Batch:
         inputs, targets, weights = (
             {key: change(value) for key, value in part.items()} for part in (self.inputs, self.targets, self.weights)
         )
@@ -96,10 +96,10 @@ class Batch:
 
     def pin_memory(self) -> Batch:
         """The batch in memory that a GPU can copy from while it computes."""
-        return self._each(lambda tensor: tensor.pin_memory())
+        return self._moved(lambda tensor: tensor.pin_memory())
 
     def to(self, device: Any) -> Batch:
-        return self._each(lambda tensor: tensor.to(device, non_blocking=True))
+        return self._moved(lambda tensor: tensor.to(device, non_blocking=True))
 
 
 class FineTuneTask(ABC):

@@ -74,6 +74,7 @@ class Width:
 def width_of(gaps: Floats, positions: Places, confidence: float) -> Width:
     """The width from the absolute errors of left-out stimuli; NaN where a stimulus has no label."""
     used = np.isfinite(gaps) & ~positions.foreign
+    # With too few familiar stimuli to calibrate by, the foreign ones count too.
     if used.sum() < _LEAST:
         used = np.isfinite(gaps)
     errors, distance = gaps[used], positions.distance[used]

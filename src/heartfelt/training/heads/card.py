@@ -15,7 +15,7 @@ def card(model: TrainedModel) -> str:
     """The card as Markdown, with the header that model hubs read."""
     scores = [from_json(ProtocolScore, row) for row in model.facts.evaluation]
     return filled(
-        "heads/card.md.j2",
+        "head_card.md.j2",
         model=model,
         core=model.core,
         credit=(),

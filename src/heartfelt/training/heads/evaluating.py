@@ -11,6 +11,12 @@ dropped). A published split adds a reading for each part other than the training
 not seen it.
 
 Intervals of correlations resample cells, else groups, else stimuli; ceilings have their own.
+
+Single answers, not only their mean, are scored where raters were modelled: by the continuous ranked probability score of the
+predicted distribution (``heartfelt.predictors.trained.answers``), in points of the scale; smaller is better. Its *ceiling* is
+expected of whoever knows what an average rater perceives in each stimulus and how raters differ, but not who answers; *blind* is
+the distribution of all answers to the stimuli of the other folds, whatever the stimulus. These intervals take raters and stimuli
+as samples.
 """
 
 from __future__ import annotations
@@ -22,17 +28,19 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from heartfelt.predictors.trained.answers import crps, crps_expected, crps_of
 from heartfelt.predictors.trained.domain import Domain
 from heartfelt.predictors.trained.model import QuestionHead, growth
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
 from heartfelt.stats import bootstrap_metric, ceiling, rmse
+from heartfelt.stats.clustered import Crossed, mean
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
-from heartfelt.training.heads.answer_scores import AnswerScore, score_answers
 from heartfelt.training.heads.calibrating import Domains, foreign_to, width_of
 from heartfelt.training.heads.fitting import Floats, Ints, choose, folds
 from heartfelt.training.heads.material import TrainingStimuli, answers_of
+from heartfelt.training.heads.raters import SingleAnswers, can_model, model_raters
 from heartfelt.training.heads.targets import LabelTarget, answers_in_order
 
 FOLDS = 5
@@ -50,6 +58,7 @@ LEAST_SYSTEMS = 3
 PUBLISHED = "published "
 """What the protocol of a part of a published split begins with."""
 _RESAMPLES = 2_000
+_ANSWER_CEILING = "CRPS expected from a model of the raters"
 
 
 def reading_of(protocol: str, unit: str = "stimulus") -> str:
@@ -57,6 +66,21 @@ def reading_of(protocol: str, unit: str = "stimulus") -> str:
     if protocol.startswith(PUBLISHED):
         return f"published split, {protocol.removeprefix(PUBLISHED)}"
     return PROTOCOLS[protocol].replace("by stimulus", f"by {unit}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerScore:
+    """The mean CRPS of single answers, its ceiling and the blind score; predicted and observed spread.
+
+    ``spread`` is the root mean square of the predicted standard deviations, ``observed`` that of the answers about the predicted
+    values: equal where the spread is right.
+    """
+
+    crps: Estimate
+    ceiling: Estimate
+    blind: Estimate
+    spread: float
+    observed: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,6 +296,40 @@ def _answers(material: TrainingStimuli, target: LabelTarget, side: str, predicte
     if answers is None:
         return None
     return score_answers(answers, predicted.value, predicted.answer_sd, predicted.fold, target.points)
+
+
+def score_answers(answers: SingleAnswers, value: Floats, sd: Floats, fold: Ints, points: Floats) -> AnswerScore:
+    """Score predicted values and standard deviations, by place, against single answers."""
+    stimulus, clusters = answers.place, Crossed(answers.rater, answers.place)
+    errors = crps(value[stimulus], sd[stimulus], points, answers.value)
+    blind = np.empty(stimulus.size)
+    for fold_number in np.unique(fold[stimulus]):
+        out = fold[stimulus] == fold_number
+        # With a single fold there is nothing else to go by.
+        learned = answers.value[~out] if not out.all() else answers.value
+        below = (learned[:, None] <= points[None, :] + 1e-9).mean(axis=0)
+        blind[out] = crps_of(np.tile(below, (int(out.sum()), 1)), points, answers.value[out])
+    return AnswerScore(
+        crps=mean(errors, clusters, "CRPS of single answers"),
+        ceiling=_answer_ceiling(answers, value.size, points),
+        blind=mean(blind, clusters, "CRPS of the distribution of all answers"),
+        spread=float(np.sqrt(np.mean(sd[stimulus] ** 2))),
+        observed=float(np.sqrt(np.mean((answers.value - value[stimulus]) ** 2))),
+    )
+
+
+def _answer_ceiling(answers: SingleAnswers, stimuli: int, points: Floats) -> Estimate:
+    if not can_model(answers):
+        return Estimate.missing("there are too few raters for a model of them", _ANSWER_CEILING)
+    model = model_raters(answers, stimuli)
+    perceived = model.perceived[answers.place]
+    expected = crps_expected(perceived, model.spread.sd(perceived), points)
+    return Estimate(
+        value=float(expected.mean()),
+        method=_ANSWER_CEILING,
+        counts={"answers": answers.value.size},
+        why_no_interval="it is the expectation of a fitted model",
+    )
 
 
 def _pearson(truth: Floats, value: Floats, groups: npt.ArrayLike, seed: int) -> Estimate:

@@ -21,10 +21,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.errors import InputError
 from heartfelt.predictors.trained.answers import AnswerSpread
 from heartfelt.predictors.trained.embeddings import EmbeddingBlock
 from heartfelt.predictors.trained.model import Head, radial, softmax
 from heartfelt.streams import stream
+from heartfelt.wording import plural
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -97,15 +99,15 @@ class ScaledRows:
         return np.asarray(directions * signs / np.sqrt(values[leading[0]] / len(self.z)))
 
     @cached_property
-    def seen(self) -> Floats:
+    def projected(self) -> Floats:
         """The rows through the leading components."""
         return np.asarray(self.z @ self.basis)
 
     def near(self, width: float) -> tuple[Floats, float]:
         """Radial basis functions between all rows, and their width in absolute terms."""
         if width not in self._near:
-            typical = width / float(2.0 * (self.seen**2).sum(axis=1).mean())
-            self._near[width] = (radial(self.seen, self.seen, typical), typical)
+            typical = width / float(2.0 * (self.projected**2).sum(axis=1).mean())
+            self._near[width] = (radial(self.projected, self.projected, typical), typical)
         return self._near[width]
 
     def head(self, kind: str, intercept: float, arrays: dict[str, Floats], width: float = 0.0) -> Head:
@@ -145,11 +147,14 @@ class _Dual:
         self.view, self.kernel, self.width, self.train = view, kernel, width, train
         self.share = weight / weight.sum()
         self.mean_label = float(self.share @ y)
+        # One equation per row, whatever the width: embeddings have thousands of columns, studies hundreds of stimuli.
         root = np.sqrt(weight)
         inner = kernel[np.ix_(train, train)]
+        # The columns were centred over all rows; a fold's own mean is taken out of the kernel, which costs nothing per column.
         self.shift = self.share @ inner if centred else None
         if self.shift is not None:
             inner = inner - self.shift[None, :] - self.shift[:, None] + float(self.shift @ self.share)
+        # Roots of the weights on both sides keep the matrix symmetric, so that Cholesky solves it.
         matrix = inner * root[:, None] * root[None, :]
         matrix[np.diag_indices_from(matrix)] += penalty
         self.weight: Floats = root * solve(matrix, root * (y - self.mean_label), assume_a="pos", check_finite=False)
@@ -164,7 +169,7 @@ class _Dual:
         """The head: weights of columns, or of the rows it was fitted to."""
         arrays = {"weight": self.view.z.T @ self.weight}
         if kind == "kernel":
-            arrays = {"basis": self.view.basis, "centres": self.view.seen, "weight": self.weight}
+            arrays = {"basis": self.view.basis, "centres": self.view.projected, "weight": self.weight}
         return self.view.head(kind, self.mean_label, arrays, self.width)
 
 
@@ -173,7 +178,7 @@ class _Layers:
 
     def __init__(self, view: ScaledRows, train: Ints, kind: str, decay: float) -> None:
         self.view, self.rows = view, view.rows.take(train)
-        rows, inputs = self.rows, view.seen.shape[1]
+        rows, inputs = self.rows, view.projected.shape[1]
         self.soft = kind == "ordinal"
         self.mean_label = float(rows.weight @ rows.y / rows.weight.sum())
         self.arrays: dict[str, Floats] = {}
@@ -182,7 +187,7 @@ class _Layers:
             draw = stream(rows.seed, "train", kind, f"layer {at}")
             self.arrays[f"w{at}"] = draw.normal(0.0, 1.0 / np.sqrt(into), (into, out))
             self.arrays[f"b{at}"] = np.zeros(out)
-        self._fit(view.seen[train], decay)
+        self._fit(view.projected[train], decay)
 
     def _targets(self) -> Floats:
         """The labels less their mean, or as soft labels: the closer a point of the scale, the more of the label it gets."""
@@ -192,7 +197,7 @@ class _Layers:
         return softmax(-0.5 * distance**2)
 
     def predict(self, test: Ints) -> Floats:
-        raw = self._forward(self.view.seen[test])[2]
+        raw = self._forward(self.view.projected[test])[2]
         return np.asarray(softmax(raw) @ self.rows.points if self.soft else self.mean_label + raw[:, 0])
 
     def _forward(self, x: Floats) -> tuple[Floats, Floats, Floats]:
@@ -229,6 +234,7 @@ class _Layers:
     def _slopes(self, x: Floats, target: Floats, share: Floats) -> dict[str, Floats]:
         a = self.arrays
         first, second, raw = self._forward(x)
+        # Softmax with cross-entropy and identity with squares have the same slope: what is predicted less the target.
         last = share * ((softmax(raw) if self.soft else raw) - target)
         middle = (last @ a["w3"].T) * (1 - second**2)
         lowest = (middle @ a["w2"].T) * (1 - first**2)
@@ -266,10 +272,27 @@ def folds(groups: Ints, count: int, seed: int, *name: str) -> Ints:
     fold_of: dict[int, int] = {}
     for at in order:
         group = int(groups[at])
+        # The emptiest fold takes the next group, so that folds differ by about one group.
         if group not in fold_of:
             fold_of[group] = int(np.argmin(filled))
             filled[fold_of[group]] += sizes[group]
     return np.array([fold_of[int(group)] for group in groups], np.int64)
+
+
+def enough_folds(groups: Ints, count: int, seed: int, *name: str) -> Ints:
+    """The same, or an error where there are fewer groups than folds."""
+    have = np.unique(groups).size
+    if have < count:
+        raise InputError(
+            f"{plural(have, 'group')} of stimuli cannot be put into {count} folds.",
+            "Group by a column with more values (--group), use --group none, or fewer --folds.",
+        )
+    return folds(groups, count, seed, *name)
+
+
+def left_out_share(groups: Ints, share: float, seed: int, *name: str) -> npt.NDArray[np.bool_]:
+    """Which rows to leave out, in whole groups: about this share of them."""
+    return np.asarray(folds(groups, max(2, round(1 / share)), seed, *name) == 0)
 
 
 def choose(rows: Rows, systems: Ints | None, kinds: Sequence[str], groups: Ints | None = None) -> Chosen:
@@ -285,6 +308,7 @@ def choose(rows: Rows, systems: Ints | None, kinds: Sequence[str], groups: Ints 
     for kind, setting in predicted[0]:
         error = float(np.mean([_error(rows, part[kind, setting]) for part in predicted]))
         tried[kind] = min(tried.get(kind, np.inf), error)
+        # Of equals the first counts; rounding must not decide.
         if best is None or error < best[0] - 1e-12:
             best = (error, kind, setting)
     assert best is not None

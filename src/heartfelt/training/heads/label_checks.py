@@ -19,6 +19,7 @@ from heartfelt.errors import InputError, as_option
 from heartfelt.screening import Panel
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import published_parts
+from heartfelt.study import Scale
 from heartfelt.tables import LEDGER
 from heartfelt.training.heads.fitting import Floats
 from heartfelt.wording import listed, plural
@@ -45,6 +46,13 @@ class LabelColumn:
     bounds: tuple[float, float] | None = None
     categories: Mapping[float, str] | None = None
     """The names of the categories by code; None for numbers."""
+
+    @classmethod
+    def of(cls, question: str, scale: Scale, label: Floats) -> LabelColumn:
+        """The labels of a question on this scale."""
+        if scale.level == "interval":
+            return cls(question=question, label=label, bounds=scale.bounds())
+        return cls(question=question, label=label, categories=scale.labels())
 
     @property
     def width(self) -> float:
@@ -118,13 +126,6 @@ def require_enough(stimuli: int, reason: str) -> None:
 
 def ledger_of(rows: Sequence[LedgerRow]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row")
-
-
-def texts_of(stimuli: pl.DataFrame, column: str) -> tuple[str | None, ...]:
-    """A column as text; None for every row where there is none."""
-    if column not in stimuli.columns:
-        return (None,) * stimuli.height
-    return tuple(stimuli[column].cast(pl.String).to_list())
 
 
 def require_on_scale(column: LabelColumn, stimuli: Sequence[str]) -> None:

@@ -5,9 +5,7 @@ Labels need two ratings here; what is evaluated keeps to the study's own minimum
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,16 +14,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.files import inside
-from heartfelt.labels import LabelOptions, first_answers, labels
+from heartfelt.errors import InputError
+from heartfelt.labels import first_answers
 from heartfelt.media.duplicates import Bits
 from heartfelt.predictors.task import cases
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.progress import Progress
 from heartfelt.registry import Registry
-from heartfelt.scoring.grouping import AUTO, StimulusGrouping, grouping_of, picture_hash
+from heartfelt.scoring.grouping import AUTO, StimulusGrouping, grouping_of
 from heartfelt.screening import Panel, screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import SPLIT
@@ -45,12 +42,10 @@ from heartfelt.training.heads.label_checks import (
     require_enough,
     require_on_scale,
     require_train_part,
-    texts_of,
     without_label,
 )
-from heartfelt.training.heads.targets import LabelSource, LabelTarget
-
-LEAST_RATINGS = 2
+from heartfelt.training.heads.targets import LEAST_RATINGS, LabelSource, LabelTarget
+from heartfelt.training.media import picture_hashes, read_media, texts_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +69,10 @@ class TrainingRecipe:
     """Blocks of the embedding that a question's head does not look at, by a part of the question's id."""
     components: int = COMPONENTS
     """How many components of the embedding heads other than ridge look at."""
+
+    def is_for(self, question: str) -> bool:
+        """Whether a question is one of those the recipe is made for, by a part of its id."""
+        return any(part in question.casefold() for part in self.questions)
 
     def embedding_of(self, question: str) -> str:
         about_text = any(part in question.casefold() for part in self.with_text)
@@ -137,6 +136,7 @@ class TrainingStimuli:
     recipe: TrainingRecipe
     stimuli: tuple[str, ...]
     hashes: tuple[str, ...]
+    """Of the content of each file."""
     features: Mapping[str, npt.NDArray[np.float32]]
     """Rows by embedding."""
     system: tuple[str | None, ...]
@@ -144,6 +144,8 @@ class TrainingStimuli:
     targets: tuple[LabelTarget, ...]
     ledger: pl.DataFrame
     grouping: StimulusGrouping
+    fingerprints: tuple[Bits | None, ...] = ()
+    """What tells near-duplicates by their media; empty where the embedding does."""
     split: tuple[str | None, ...] = ()
     """The part of the published split each stimulus belongs to; empty where none was asked for."""
     seed: int = 0
@@ -157,6 +159,10 @@ class TrainingStimuli:
     @property
     def label_words(self) -> str:
         return label_words(self.snapshot, self.panel, [target.question for target in self.targets])
+
+    def target(self, question: str) -> LabelTarget:
+        """The labels of one question."""
+        return next(target for target in self.targets if target.question == question)
 
     def learnable(self) -> TrainingStimuli:
         """Only the questions that can be learned; an error where there is none."""
@@ -209,6 +215,7 @@ class TrainingStimuli:
             self,
             stimuli=of(self.stimuli),
             hashes=of(self.hashes),
+            fingerprints=of(self.fingerprints),
             features={key: rows[at] for key, rows in self.features.items()},
             system=of(self.system),
             intent=of(self.intent),
@@ -253,34 +260,23 @@ def gather(
     """Screen the raters, make labels, and embed every file; what cannot be used is a row of the ledger.
 
     ``group`` is the column whose stimuli stay in one fold, ``auto`` or ``none``; ``split`` notes the published split. With
-    ``asked`` questions with categories can be used: those named there, or all of a study that has no others.
+    ``wanted_questions`` those with categories can be used: those named there, or all of a study that has no others.
     """
     if split:
         require_train_part(snapshot)
     panel = screen(snapshot, policy, seed=seed)
-    screened = panel.snapshot()
-    trained = labels(screened, LabelOptions(minimum_ratings=LEAST_RATINGS)).table
-    votes = first_answers(screened)
-    questions, notes, rows = _checked(
-        snapshot, screened, _questions(snapshot, recipe, wanted_questions), trained, votes
-    )
-    labelled = trained.filter(pl.col("question").is_in(questions))["stimulus"].unique()
-    facts = screened.stimuli.filter(pl.col("stimulus").is_in(labelled.implode()))
+    source = LabelSource.of(panel, least_votes=LEAST_RATINGS, raters=recipe.raters)
+    questions, notes, rows = _checked(source, _questions(snapshot, recipe, wanted_questions))
+    labelled = source.trained.filter(pl.col("question").is_in(questions))["stimulus"].unique()
+    facts = source.snapshot.stimuli.filter(pl.col("stimulus").is_in(labelled.implode()))
     wanted = {recipe.embedding_of(name) for name in questions}
     embedded, problems = _embed(snapshot, facts, wanted, cache, progress)
     facts = facts.filter(pl.col("stimulus").is_in(list(embedded)))
     stimuli = tuple(facts["stimulus"].to_list())
     require_enough(len(stimuli), next(iter(problems.values()), ""))
-    source = LabelSource(
-        snapshot=snapshot,
-        trained=trained,
-        tables={"screened": labels(screened).table, "everyone": labels(snapshot).table},
-        votes=votes,
-        least_votes=LEAST_RATINGS,
-        raters=recipe.raters,
-    )
     features = {name: np.stack([embedded[stimulus][0][name] for stimulus in stimuli]) for name in sorted(wanted)}
     hashes = tuple(embedded[name][1] for name in stimuli)
+    fingerprints = picture_hashes(snapshot, facts)
     rows += [("stimulus", None, name, None, reason, STAGE) for name, reason in problems.items()]
     material = TrainingStimuli(
         snapshot=snapshot,
@@ -288,6 +284,7 @@ def gather(
         recipe=recipe,
         stimuli=stimuli,
         hashes=hashes,
+        fingerprints=fingerprints,
         features=features,
         system=texts_of(facts, "system"),
         intent=texts_of(facts, "intent"),
@@ -297,7 +294,7 @@ def gather(
             facts,
             hashes,
             features[recipe.embedding],
-            picture_hashes(snapshot, facts),
+            fingerprints,
             cosine=EMBEDDINGS[recipe.embedding].near_duplicate,
             by=group,
         ),
@@ -309,29 +306,16 @@ def gather(
     return replace(material, notes=(*material.notes, *doubts))
 
 
-def _checked(
-    snapshot: Snapshot, screened: Snapshot, questions: Sequence[str], trained: pl.DataFrame, votes: pl.DataFrame
-) -> tuple[list[str], list[str], list[LedgerRow]]:
+def _checked(source: LabelSource, questions: Sequence[str]) -> tuple[list[str], list[str], list[LedgerRow]]:
     """The questions whose labels can be learned, before any file is read; notes and rows of the ledger about the others."""
     columns, notes, rows = [], [], []
     for question in questions:
-        scale = snapshot.study.scale_of(question)
-        number = scale.level == "interval"
-        answers = votes.filter(pl.col("question") == question)
-        table = trained.filter(pl.col("question") == question).drop_nulls("value")
-        names = table["stimulus"].cast(pl.String).to_list()
-        column = LabelColumn(
-            question=question,
-            label=table["value"].cast(pl.Float64).to_numpy(),
-            bounds=scale.bounds() if number else None,
-            categories=None if number else scale.labels(),
-        )
-        require_on_scale(column, names)
+        table = source.trained.filter(pl.col("question") == question).drop_nulls("value")
+        label = table["value"].cast(pl.Float64).to_numpy()
+        column = LabelColumn.of(question, source.snapshot.study.scale_of(question), label)
+        require_on_scale(column, table["stimulus"].cast(pl.String).to_list())
         columns.append(column)
-        if not number:
-            counts = answers.group_by("stimulus").len().filter(pl.col("len") >= LEAST_RATINGS)
-            names = counts["stimulus"].cast(pl.String).to_list()
-        words, missing = without_label(screened, question, set(names))
+        words, missing = without_label(source.snapshot, question, source.labelled(question))
         notes += words
         rows += missing
     # What is too little is said after the files were read, with the first reason.
@@ -341,31 +325,22 @@ def _checked(
     return learnable, [*notes, *words], [*rows, *refused]
 
 
-def picture_hashes(snapshot: Snapshot, facts: pl.DataFrame) -> list[Bits | None]:
-    """The hashes of pictures, for detecting near-duplicates; nothing for other media."""
-    root = snapshot.source.media_root
-    if snapshot.study.media != "image" or root is None:
-        return []
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        paths = [inside(root, str(name), "stimuli") for name in facts["path"].to_list()]
-        return list(pool.map(picture_hash, paths))
-
-
-def _questions(snapshot: Snapshot, recipe: TrainingRecipe, wanted_questions: Sequence[str] | None) -> list[str]:
+def _questions(snapshot: Snapshot, recipe: TrainingRecipe, wanted: Sequence[str] | None) -> list[str]:
+    """The questions trained on: the recipe's own, or all with numbers; with ``wanted``, categories may be among them."""
     study = snapshot.study
-    numbers = [q.id for q in study.asked if study.scale_of(q.id).level == "interval"]
-    categories = [q.id for q in study.asked if study.scale_of(q.id).level in ("nominal", "ordinal")]
-    if wanted_questions is not None and (
-        wanted := [name for name in categories if not numbers or name in wanted_questions]
-    ):
-        return [*(name for name in numbers if name in wanted_questions), *wanted]
-    named = [name for name in numbers if any(part in name.casefold() for part in recipe.questions)]
+    levels = {question.id: study.scale_of(question.id).level for question in study.asked}
+    numbers = [name for name, level in levels.items() if level == "interval"]
+    categories = [name for name, level in levels.items() if level in ("nominal", "ordinal")]
+    if wanted is not None:
+        chosen = [name for name in categories if not numbers or name in wanted]
+        if chosen:
+            return [*(name for name in numbers if name in wanted), *chosen]
     if not numbers:
         raise InputError(
             f"No question of '{study.name}' is answered with numbers, so there is nothing to train on.",
             "Recipes learn means of numbers; see docs/training.md.",
         )
-    return named or numbers
+    return [name for name in numbers if recipe.is_for(name)] or numbers
 
 
 _Embedded: TypeAlias = tuple[dict[str, npt.NDArray[np.float32]], str]
@@ -376,37 +351,26 @@ def _embed(
     snapshot: Snapshot, facts: pl.DataFrame, embeddings: set[str], cache: FeatureCache | None, progress: Progress | None
 ) -> tuple[dict[str, _Embedded], dict[str, str]]:
     """Every stimulus embedded, from the cache or computed on all cores, and why some cannot be."""
-    cache, root = cache or FeatureCache(), snapshot.source.media_root
+    cache = cache or FeatureCache()
     looks = {name: EMBEDDINGS[name]() for name in sorted(embeddings)}
     texts: dict[str, str | None] = {}
     if any(look.uses_text for look in looks.values()):
         texts = {case.stimulus: case.prompt for case in cases(snapshot, labelled=False)}
 
-    def embed(stimulus: str, path: str | None) -> _Embedded | str:
-        file = None if root is None or path is None else inside(Path(root), path, "stimuli")
-        if file is None or not file.is_file():
-            return "its media file is not available"
-        try:
-            out, content = {}, ""
-            for name, look in looks.items():
-                features, content = cache.of(look, file, texts.get(stimulus))
-                out[name] = features.mean
-        except HeartfeltError as error:
-            return error.problem
-        return out, content
+    def embed(stimulus: str, file: Path) -> _Embedded:
+        rows, content = {}, ""
+        for name, look in looks.items():
+            features, content = cache.of(look, file, texts.get(stimulus))
+            rows[name] = features.mean
+        return rows, content
 
     embedded: dict[str, _Embedded] = {}
     problems: dict[str, str] = {}
-    names = facts["stimulus"].cast(pl.String).to_list()
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        results = pool.map(embed, names, texts_of(facts, "path"))
-        for done, (name, result) in enumerate(zip(names, results, strict=True), 1):
-            if isinstance(result, str):
-                problems[name] = result
-            else:
-                embedded[name] = result
-            if progress is not None:
-                progress("embedding the stimuli", done, len(names))
+    for name, result in read_media(snapshot, facts, embed, doing="embedding the stimuli", progress=progress):
+        if isinstance(result, str):
+            problems[name] = result
+        else:
+            embedded[name] = result
     return embedded, problems
 
 

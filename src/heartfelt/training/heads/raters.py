@@ -113,6 +113,7 @@ class _Fit:
         weight = 1.0 / self.noise_var[r]
         squares = (self.gain**2 + self.gain_var)[r]
         precision = 1.0 / self.between + self._by_place(weight * squares)
+        # The expectation of gain times (answer less bias): bias and gain are estimated together, so their covariance counts.
         informed = self.gain[r] * (self.value - self.bias[r]) - self.both[r]
         self.perceived = self._by_place(weight * informed) / precision
         spread = 1.0 / precision
@@ -152,6 +153,7 @@ class _Fit:
         """Noise variances, shrunk towards the panel's."""
         several = self.counts > 2
         pooled = max(float(squares.sum() / self.counts.sum()), _LEAST_VARIANCE)
+        # Fewer than three variances do not say how much variances vary: then all raters have the panel's.
         freedom, scale = float("inf"), pooled
         if several.sum() >= 3:
             variance = np.maximum(squares[several] / self.counts[several], _LEAST_VARIANCE)

@@ -17,13 +17,17 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from heartfelt.labels import LabelOptions, first_answers, labels
 from heartfelt.predictors.trained.answers import AnswerSpread
+from heartfelt.screening import Panel
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Scale
 from heartfelt.training.heads.fitting import Floats, Ints
 from heartfelt.training.heads.label_checks import LabelColumn
 from heartfelt.training.heads.raters import SingleAnswers, can_model, model_raters
 
+LEAST_RATINGS = 2
+"""Ratings that a label needs to be trained on."""
 _UNEXPLAINED = 0.35
 
 
@@ -59,7 +63,7 @@ class LabelTarget:
 
     @property
     def column(self) -> LabelColumn:
-        return LabelColumn(question=self.question, label=self.label, bounds=self.bounds)
+        return LabelColumn.of(self.question, self.scale, self.label)
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -85,6 +89,7 @@ class LabelTarget:
             return unadjusted
         # What is predicted is the panel's mean answer, which its gains are part of; dividing by uncertain gains adds error.
         model = model_raters(answers, len(at), gains=False)
+        # A label without single answers of its own keeps the mean, with the noise of one rater.
         label = np.where(np.isfinite(model.label), model.label, unadjusted.label)
         variance = np.where(np.isfinite(model.variance), model.variance, model.spread.noise**2)
         spread = model_raters(answers, len(at)).spread
@@ -110,10 +115,6 @@ class CategoryTarget(LabelTarget):
     """A row for each stimulus, NaN where there are too few votes; columns in the order of ``codes``."""
 
     @property
-    def column(self) -> LabelColumn:
-        return LabelColumn(question=self.question, label=self.label, categories=self.scale.labels())
-
-    @property
     def codes(self) -> tuple[float, ...]:
         return tuple(float(code) for code in sorted(self.scale.labels()))
 
@@ -127,26 +128,73 @@ class LabelSource:
     """What the labels of a study's questions are made from."""
 
     snapshot: Snapshot
+    """The ratings that count."""
     trained: pl.DataFrame
-    """The labels that a head is fitted to."""
-    tables: Mapping[str, pl.DataFrame]
-    """By panel, the labels it is scored against."""
+    """The labels that a model is fitted to."""
     votes: pl.DataFrame
     """Single answers: question, rater, stimulus, value, known."""
+    scored: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    """By panel, the labels a model is scored against."""
     least_votes: int = 1
     """How many answers a category needs."""
     raters: bool = False
     """Whether single answers are added, for a model of the raters."""
 
+    @classmethod
+    def of(
+        cls,
+        panel: Panel,
+        *,
+        least: int = LEAST_RATINGS,
+        least_votes: int = 1,
+        raters: bool = False,
+        scored: bool = True,
+    ) -> LabelSource:
+        """Labels of the raters that a panel retained; ``scored`` adds those under the study's own minimum."""
+        screened = panel.snapshot()
+        tables = {"screened": labels(screened).table, "everyone": labels(panel.source).table} if scored else {}
+        return cls(
+            snapshot=screened,
+            trained=labels(screened, LabelOptions(minimum_ratings=least)).table,
+            votes=first_answers(screened),
+            scored=tables,
+            least_votes=least_votes,
+            raters=raters,
+        )
+
+    def labelled(self, question: str) -> set[str]:
+        """The stimuli that have a label under a question."""
+        of_question = pl.col("question") == question
+        if self.snapshot.study.scale_of(question).level == "interval":
+            stimuli = self.trained.filter(of_question).drop_nulls("value")["stimulus"]
+        else:
+            counts = self.votes.filter(of_question).group_by("stimulus").len()
+            stimuli = counts.filter(pl.col("len") >= self.least_votes)["stimulus"]
+        return set(stimuli.cast(pl.String))
+
+    def numbers(self, question: str, stimuli: Sequence[str]) -> tuple[Floats, Floats, float]:
+        """Label and weight of each stimulus (NaN and 0 where there is none), and the variance of single ratings."""
+        trained = self.trained.filter(pl.col("question") == question)
+        label, sd, n = (aligned(trained, name, stimuli) for name in ("value", "sd", "n"))
+        return label, *reliability_weights(label, sd, n)
+
+    def vote_shares(self, question: str, stimuli: Sequence[str]) -> tuple[Floats, Floats]:
+        """The share of votes for each category (NaN where there are too few votes) and the weight of each stimulus."""
+        votes = self.votes.filter(pl.col("question") == question)
+        counts = vote_counts(votes, stimuli, sorted(self.snapshot.study.scale_of(question).labels()))
+        counts[counts.sum(axis=1) < self.least_votes] = 0.0
+        total = counts.sum(axis=1, keepdims=True)
+        return np.where(total > 0, counts / np.maximum(total, 1.0), np.nan), vote_weights(counts)
+
     def target(self, question: str, embedding: str, stimuli: Sequence[str]) -> LabelTarget:
         """The labels of one question, in the order of the stimuli."""
         scale, of_question = self.snapshot.study.scale_of(question), pl.col("question") == question
-        votes = self.votes.filter(of_question)
-        scored = {side: aligned(table.filter(of_question), "value", stimuli) for side, table in self.tables.items()}
+        screened, everyone = (
+            aligned(self.scored[side].filter(of_question), "value", stimuli) for side in ("screened", "everyone")
+        )
         if scale.level == "interval":
-            trained = self.trained.filter(of_question)
-            label, sd, n = (aligned(trained, name, stimuli) for name in ("value", "sd", "n"))
-            weight, single = reliability_weights(label, sd, n)
+            label, weight, single = self.numbers(question, stimuli)
+            votes = self.votes.filter(of_question & pl.col("known"))
             return LabelTarget(
                 question=question,
                 embedding=embedding,
@@ -154,28 +202,27 @@ class LabelSource:
                 label=label,
                 weight=weight,
                 spread=float(np.sqrt(single)) or float(np.sqrt(label[np.isfinite(label)].var())) or 1.0,
-                answers=answers_in_order(votes.filter("known"), stimuli) if self.raters else None,
-                screened=scored["screened"],
-                everyone=scored["everyone"],
+                answers=answers_in_order(votes, stimuli) if self.raters else None,
+                screened=screened,
+                everyone=everyone,
             )
-        codes = sorted(scale.labels())
-        counts = vote_counts(votes, stimuli, codes)
-        total = counts.sum(axis=1)
-        counts[total < self.least_votes] = 0.0
-        enough = np.asarray(counts.sum(axis=1) > 0)
-        shares = counts / np.maximum(total, 1.0)[:, None]
-        shares[~enough] = np.nan
+        shares, weight = self.vote_shares(question, stimuli)
         return CategoryTarget(
             question=question,
             embedding=embedding,
             scale=scale,
-            label=np.where(enough, np.array(codes)[counts.argmax(axis=1)], np.nan),
-            weight=vote_weights(counts),
+            label=top_category(scale, shares, np.isfinite(shares[:, 0])),
+            weight=weight,
             spread=1.0,
             shares=shares,
-            screened=scored["screened"],
-            everyone=scored["everyone"],
+            screened=screened,
+            everyone=everyone,
         )
+
+
+def top_category(scale: Scale, shares: Floats, labelled: npt.NDArray[np.bool_]) -> Floats:
+    """The code of the category with most votes, the first of equals; NaN for stimuli that are not ``labelled``."""
+    return np.where(labelled, np.array(sorted(scale.labels()))[np.nan_to_num(shares).argmax(axis=1)], np.nan)
 
 
 def answers_in_order(table: pl.DataFrame, stimuli: Sequence[str]) -> SingleAnswers | None:
@@ -232,6 +279,8 @@ def weights_from(label: Floats, variance: Floats) -> Floats:
     A label is a number, or a row of shares, whose variances are added up.
     """
     has = np.isfinite(label.reshape(len(label), -1)).all(axis=1)
+    if not has.any():
+        return np.zeros(len(label))
     total = float(np.sum(label[has].var(axis=0)))
     explainable = max(_UNEXPLAINED * (total - float(variance[has].mean())), 0.1 * total, 1e-9)
     weight = np.where(has, explainable / (explainable + variance), 0.0)

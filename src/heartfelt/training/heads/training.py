@@ -86,6 +86,7 @@ def _fitted(
     """The head of every question, chosen on inner folds and fitted to all stimuli; how each was chosen; the domain trained on."""
     outputs, chosen, systems = [], {}, material.systems
     # Every question's stimuli are left out along the same plan.
+    # The errors that calibrate intervals are those of the plan that leaves most unknown.
     plan = _farthest(evaluation, material.targets[0].question).fold
     positions = material.domains().of(np.arange(len(material.stimuli)), plan)
     for target in material.targets:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
+
+_Tokens: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,26 +41,16 @@ class Decisions:
     def of(cls, answers: Sequence[Sequence[int]]) -> Decisions:
         """For answers that are all different, none the beginning of another."""
         token_answers = tuple(tuple(answer) for answer in answers)
-        beginnings = {answer[:at]: None for answer in token_answers for at in range(len(answer))}
-        following = {
-            start: tuple(sorted({answer[len(start)] for answer in token_answers if answer[: len(start)] == start}))
-            for start in beginnings
-            if any(len(answer) > len(start) for answer in token_answers)
-        }
-        parting = sorted((start for start, next_ in following.items() if len(next_) > 1), key=len)
-        rows: list[int] = []
-        for start in reversed(parting):
-            if not any(token_answers[row][: len(start)] == start for row in rows):
-                rows.append(next(at for at, answer in enumerate(token_answers) if answer[: len(start)] == start))
+        parting = {start: tokens for start, tokens in _following(token_answers).items() if len(tokens) > 1}
+        starts = sorted(parting, key=len)
+        rows = _rows_through(token_answers, starts)
         branches = []
-        for start in parting:
-            tokens, at = following[start], len(start)
+        for start in starts:
+            row = next(index for index, row in enumerate(rows) if _begins(token_answers[row], start))
             branch = tuple(
-                tokens.index(answer_tokens[at]) if answer_tokens[:at] == start else -1
-                for answer_tokens in token_answers
+                parting[start].index(answer[len(start)]) if _begins(answer, start) else -1 for answer in token_answers
             )
-            row = next(index for index, row in enumerate(rows) if token_answers[row][:at] == start)
-            branches.append(AnswerBranch(row, at, tokens, branch))
+            branches.append(AnswerBranch(row, len(start), parting[start], branch))
         return cls(token_answers, tuple(rows), tuple(branches))
 
     def probabilities(self, logits: Any) -> Any:
@@ -72,3 +64,25 @@ class Decisions:
                 if branch >= 0:
                     total[:, answer] += log_shares[:, branch]
         return total.exp()
+
+
+def _begins(answer: _Tokens, start: _Tokens) -> bool:
+    return answer[: len(start)] == start
+
+
+def _following(answers: Sequence[_Tokens]) -> dict[_Tokens, _Tokens]:
+    """By every beginning of an answer, the tokens that answers continue with."""
+    following: dict[_Tokens, set[int]] = {}
+    for answer in answers:
+        for at, token in enumerate(answer):
+            following.setdefault(answer[:at], set()).add(token)
+    return {start: tuple(sorted(tokens)) for start, tokens in following.items()}
+
+
+def _rows_through(answers: Sequence[_Tokens], starts: Sequence[_Tokens]) -> list[int]:
+    """Answers that together pass through every one of these beginnings; the longest decide first."""
+    rows: list[int] = []
+    for start in reversed(starts):
+        if not any(_begins(answers[row], start) for row in rows):
+            rows.append(next(at for at, answer in enumerate(answers) if _begins(answer, start)))
+    return rows

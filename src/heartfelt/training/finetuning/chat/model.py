@@ -6,7 +6,7 @@ import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.failures import error_summary, is_bug
@@ -16,6 +16,7 @@ from heartfelt.serialization import dumps
 _log = logging.getLogger(__name__)
 _CLASSES = {"image": "AutoModelForImageTextToText", "audio": "AutoModelForMultimodalLM"}
 _LIBRARY_PARTS = {"image": "image_processor", "audio": "feature_extractor"}
+_Message: TypeAlias = dict[str, object]
 _NOUNS = {"image": "images", "audio": "sound"}
 
 
@@ -93,16 +94,16 @@ class Conversations:
                     return separate, listed, rendered[rendered.rindex(answer) + len(answer) :]
         return None
 
-    def _messages(self, question: str, system: str, *, medium: bool = True) -> list[dict[str, Any]]:
+    def _messages(self, question: str, system: str, *, medium: bool = True) -> list[_Message]:
         words = question if self._apart else f"{system}\n\n{question}"
         parts = [{"type": self.medium}] if medium else []
-        user = {"role": "user", "content": [*parts, {"type": "text", "text": words}]}
+        user: _Message = {"role": "user", "content": [*parts, {"type": "text", "text": words}]}
         return [self._message("system", system), user] if self._apart else [user]
 
-    def _message(self, role: str, text: str) -> dict[str, Any]:
+    def _message(self, role: str, text: str) -> _Message:
         return {"role": role, "content": [{"type": "text", "text": text}] if self._listed else text}
 
-    def _rendered(self, messages: list[dict[str, Any]], *, answer: str | None) -> str:
+    def _rendered(self, messages: list[_Message], *, answer: str | None) -> str:
         more = [] if answer is None else [self._message("assistant", answer)]
         return str(
             self.processor.apply_chat_template([*messages, *more], tokenize=False, add_generation_prompt=answer is None)
@@ -118,7 +119,7 @@ class Conversations:
 
     def inputs(self, prompts: Sequence[str], media: Sequence[Any]) -> Mapping[str, Any]:
         """What the model's processor makes of conversations, each about one image or sound."""
-        media_inputs: dict[str, Any] = {"images": [[medium] for medium in media]}
+        media_inputs: dict[str, object] = {"images": [[medium] for medium in media]}
         if self.medium == "audio":
             media_inputs = {"audio": list(media), "sampling_rate": self.rate}
         start = self.tokenizer.bos_token

@@ -30,11 +30,12 @@ class ChatNetwork(nn.Module):  # type: ignore[misc]  # torch is not read by the 
         rows = [[*branch.tokens, *[0] * (width - len(branch.tokens))] for branch in branches]
         self.model = model
         self.register_buffer("tokens", torch.tensor(rows), persistent=False)
+        # Models that can compute logits at some positions only save most of the memory: vocabularies are large.
         self._selects = "logits_to_keep" in inspect.signature(model.get_base_model().forward).parameters
 
     def forward(
         self, positions: Any, labels: Any, answered: Any = None, places: Any = None, **inputs: Any
-    ) -> dict[str, Any]:
+    ) -> dict[str, torch.Tensor]:
         """The mean loss per token of each labelled answer, and the logits where answers part.
 
         Logits are computed at ``positions`` only, which ``labels`` belong to. ``answered`` are the rows of the labelled
@@ -53,9 +54,9 @@ class ChatNetwork(nn.Module):  # type: ignore[misc]  # torch is not read by the 
             outputs["logits"] = branch_logits.gather(2, self.tokens.expand(branch_logits.shape[0], -1, -1))
         return outputs
 
-    def state_dict(self, *_: Any, **__: Any) -> dict[str, Any]:
+    def state_dict(self, *_: Any, **__: Any) -> dict[str, torch.Tensor]:
         """The adapters' weights, by PEFT's names."""
-        adapters: dict[str, Any] = get_peft_model_state_dict(self.model, save_embedding_layers=False)
+        adapters: dict[str, torch.Tensor] = get_peft_model_state_dict(self.model, save_embedding_layers=False)
         return adapters
 
     def load_state_dict(self, weights: Mapping[str, Any], *_: Any, **__: Any) -> None:

@@ -19,7 +19,8 @@ from heartfelt.training.finetuning.chat.model import (
     with_adapters,
 )
 from heartfelt.training.finetuning.chat.task import CONFIG, ChatConfig, ChatTask
-from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, FineTuneSettings, Level, Names
+from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, Level
+from heartfelt.training.finetuning.settings import FineTuneSettings, Names
 
 if TYPE_CHECKING:
     from heartfelt.training.finetuning.data import TrainingData

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.snapshot import Snapshot
-from heartfelt.study import Study
+from heartfelt.study import Scale, Study
 from heartfelt.study.scale import Categories, Ordered, Tags, YesNo
 
 ALL = "all"
@@ -114,20 +115,25 @@ def attribute_values(snapshot: Snapshot, name: str) -> dict[str, tuple[str, ...]
 def fitted_attribute(name: str, study: Study, values: Iterable[Sequence[str]]) -> Attribute:
     """The columns of an attribute, from the values of the stimuli trained on."""
     every = list(values)
-    scale = study.scale_of(name) if name in {question.id for question in study.asked} else None
+    scale = _scale_of(study, name)
     if isinstance(scale, Categories | Ordered | YesNo):
         return Attribute(name, tuple(code.casefold() for code in scale.codes()))
-    texts = [value for stimulus_values in every for value in stimulus_values]
-    numbers = [number for text in texts if (number := _number(text)) is not None]
-    if numbers and len(numbers) == len(texts):
-        return Attribute(name, (), float(np.mean(numbers)), float(np.std(numbers)) or 1.0)
-    counts = Counter(value for stimulus_values in every for value in set(stimulus_values))
+    texts = list(chain.from_iterable(every))
+    numbers = [_number(text) for text in texts]
+    if numbers and None not in numbers:
+        return Attribute(name, (), float(np.mean(numbers)), float(np.std(numbers)) or 1.0)  # type: ignore[arg-type]  # all are numbers
+    counts = Counter(chain.from_iterable(map(set, every)))
     common = [value for value, count in counts.most_common(MOST_NAMES) if count >= LEAST_STIMULI]
     return Attribute(name, tuple(sorted(common)))
 
 
+def _scale_of(study: Study, name: str) -> Scale | None:
+    """The scale of a field that is a question of the study."""
+    return study.scale_of(name) if name in {question.id for question in study.asked} else None
+
+
 def _separator(study: Study, name: str) -> str | None:
-    scale = study.scale_of(name) if name in {question.id for question in study.asked} else None
+    scale = _scale_of(study, name)
     return scale.separator if isinstance(scale, Tags) else None
 
 

@@ -1,8 +1,8 @@
 """The recipes ``image-emotion`` and ``attributes``: a network for images with a head for categories and one for numbers.
 
 A question with categories is learned as the distribution of the raters' choices, questions with numbers in units of half their
-scale; both heads are trained together (:mod:`heartfelt.training.finetuning.images.networks.losses`). ``attributes`` is the same
-with annotation fields as further inputs.
+scale; both heads are trained together (``networks/losses.py``). ``attributes`` is the same with annotation fields as further
+inputs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from heartfelt.training.finetuning.images.attributes import (
 from heartfelt.training.finetuning.images.pictures import ImagePreprocessing
 from heartfelt.training.finetuning.images.settings import PUBLISHED, RANDOM, ImageRecipeSettings
 from heartfelt.training.finetuning.images.task import CONFIG, ImageConfig, ImageTask, half_of, middle_of
-from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, FineTuneSettings, Level
+from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, Level
+from heartfelt.training.finetuning.settings import FineTuneSettings
 from heartfelt.training.finetuning.task import QuestionOutput
 
 if TYPE_CHECKING:
@@ -46,23 +47,26 @@ def polarity_of(
     that has all the categories, as those of Mikels et al. (2005) in eight emotions.
     """
     if groups_by_name:
-        for name in groups_by_name:
-            if name not in categories:
-                raise InputError(
-                    f"There is no category '{name}' to have a polarity.", suggestion(name, categories, "Categories")
-                )
-        lacking = [name for name in categories if name not in groups_by_name]
-        if lacking:
-            raise InputError(
-                f"The polarity of '{lacking[0]}' is missing.", f"Give it for all: {', '.join(categories)}."
-            )
-        return tuple(groups_by_name[name] for name in categories)
+        return _named_polarity(categories, groups_by_name)
     for candidate in (study, *(recipe_study(name) for name in RECIPES.names())):
         groups = {intent.id: intent.group for intent in candidate.intents if intent.group}
         chosen = [groups.get(name) for name in categories]
         if all(chosen) and len(set(chosen)) > 1:
             return tuple(str(group) for group in chosen)
     return ()
+
+
+def _named_polarity(categories: Sequence[str], groups: Mapping[str, str]) -> tuple[str, ...]:
+    """The groups that were given, one for each category."""
+    for name in groups:
+        if name not in categories:
+            raise InputError(
+                f"There is no category '{name}' to have a polarity.", suggestion(name, categories, "Categories")
+            )
+    for name in categories:
+        if name not in groups:
+            raise InputError(f"The polarity of '{name}' is missing.", f"Give it for all: {', '.join(categories)}.")
+    return tuple(groups[name] for name in categories)
 
 
 def group_numbers(groups: Sequence[str]) -> tuple[int, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
 from heartfelt.errors import suggestion
 from heartfelt.training.finetuning.images.architectures import ARCHITECTURES
-from heartfelt.training.finetuning.recipe import FineTuneSettings, Names
+from heartfelt.training.finetuning.settings import FineTuneSettings, Names
 
 PUBLISHED, RANDOM = "published", "random"
 LEAST_SIDE = 32
@@ -44,7 +44,7 @@ class ImageRecipeSettings(FineTuneSettings):
     ] = PUBLISHED
     revision: Annotated[str, Field(description="of the weights on the hub")] = "main"
     config: Annotated[
-        dict[str, Any],
+        dict[str, object],
         BeforeValidator(_mapped),
         Field(description="values of the backbone's configuration, with random weights"),
     ] = Field(default_factory=dict)
@@ -70,7 +70,7 @@ class ImageRecipeSettings(FineTuneSettings):
 
     @field_validator("architecture", "backbone")
     @classmethod
-    def _known(cls, name: str) -> str:
+    def _known_architecture(cls, name: str) -> str:
         if name and name not in ARCHITECTURES:
             hint = suggestion(name, ARCHITECTURES, "Known").rstrip(".")
             raise ValueError(f"no image architecture has that name. {hint}")
@@ -92,7 +92,7 @@ class ImageRecipeSettings(FineTuneSettings):
 
     @field_validator("stimuli")
     @classmethod
-    def _seen(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _known_stimuli(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         if unknown := [name for name in names if name not in STIMULI]:
             raise ValueError(f"'{unknown[0]}' is neither faces nor objects")
         return names

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.predictors.trained.feature_cache import FeatureCache
@@ -29,7 +30,7 @@ from heartfelt.training.finetuning.images.architectures import (
 from heartfelt.training.finetuning.images.attributes import Attribute, attribute_values
 from heartfelt.training.finetuning.images.pictures import ImagePreprocessing
 from heartfelt.training.finetuning.images.settings import ImageRecipeSettings
-from heartfelt.training.finetuning.recipe import FineTuneSettings
+from heartfelt.training.finetuning.settings import FineTuneSettings
 from heartfelt.training.finetuning.task import Batch, Example, FineTuneTask, OnnxExport, QuestionOutput, Tensors
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
     from heartfelt.training.finetuning.images.networks.network import EmotionNetwork
 
 CONFIG = "config.json"
-VGG_SIDE = 224
+_Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
+"""Inputs of one image by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +76,7 @@ class ImageTask(FineTuneTask):
         self.numbers = tuple(output for output in outputs if not output.categories)
         self._values: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
         self._cache = FeatureCache()
-        self._frozen: dict[str, dict[str, Any]] = {}
+        self._frozen: dict[str, _Arrays] = {}
         """What frozen networks see in a file, by its content."""
 
     @property
@@ -88,7 +90,7 @@ class ImageTask(FineTuneTask):
     def sample(self, example: Example, *, training: bool, generator: np.random.Generator) -> Tensors:
         import torch
 
-        out: dict[str, Any] = {}
+        out: _Arrays = {}
         if self._embedded or self._needs_stimuli:
             out |= self._frozen.get(example.content) or self._look(example)
         if not self._embedded and training:
@@ -138,11 +140,11 @@ class ImageTask(FineTuneTask):
                 if progress is not None:
                     progress("looking at the images", done, len(todo))
 
-    def _look(self, example: Example) -> dict[str, Any]:
+    def _look(self, example: Example) -> _Arrays:
         """What frozen networks see in an image, from the cache or computed."""
         from heartfelt.training.finetuning.images.stimuli import embedding_of, stimulus_inputs
 
-        out: dict[str, Any] = {}
+        out: _Arrays = {}
         if self._embedded:
             out["embedding"] = embedding_of(example.path, self._cache)
         if self._needs_stimuli:
@@ -177,7 +179,7 @@ class ImageTask(FineTuneTask):
 
     def answers(self, outputs: Tensors) -> Tensors:
         """Probabilities of the categories; numbers on their scales."""
-        by_question: dict[str, Any] = {}
+        by_question: Tensors = {}
         if self.category is not None:
             by_question[self.category.question] = outputs["logits"].float().softmax(dim=1)
         for column, output in enumerate(self.numbers):
@@ -222,10 +224,12 @@ class ImageTask(FineTuneTask):
         """The network on pixels from 0 to 255 (or the frozen network's numbers) and its further inputs."""
         import torch
 
+        from heartfelt.training.finetuning.images.networks.backbones import BACKBONES
+
         spec, side = self.config.network, self.config.preparation.side
-        if spec.backbone == "vgg16" and side % VGG_SIDE:
-            return None  # ONNX has no pooling from other maps to 7 x 7 cells
-        inputs: dict[str, Any] = {"pixels": torch.zeros((2, 3, side, side), dtype=torch.uint8)}
+        if side % BACKBONES[spec.backbone].export_side:
+            return None
+        inputs: Tensors = {"pixels": torch.zeros((2, 3, side, side), dtype=torch.uint8)}
         if self._embedded:
             inputs = {"embedding": torch.zeros(2, self.module.backbone.network[1].in_features)}
         if spec.attributes:

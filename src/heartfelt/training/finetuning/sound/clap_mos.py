@@ -19,7 +19,8 @@ from pydantic import BeforeValidator, Field
 from heartfelt.predictors.trained.folder import BaseModel
 from heartfelt.predictors.weights.hub import loaded_from, model_of, quiet, transformers_library
 from heartfelt.serialization import read_json, write_json
-from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, FineTuneSettings, Level, listed
+from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, Level
+from heartfelt.training.finetuning.settings import FineTuneSettings, listed
 from heartfelt.training.finetuning.sound.sounds import Crops, Words, answers_on_scale, check_tokenizer, longest_text
 from heartfelt.training.finetuning.task import Batch, Example, FineTuneTask, OnnxExport, QuestionOutput, Tensors
 

@@ -24,6 +24,7 @@ from heartfelt.predictors.measures.contrastive import cut_windows
 from heartfelt.predictors.trained.feature_cache import user_features
 from heartfelt.predictors.weights.hub import identity_of, loaded_from, quiet, transformers_library
 from heartfelt.training.finetuning.sound.sounds import check_tokenizer, longest_text
+from heartfelt.training.finetuning.task import Tensors
 
 States = npt.NDArray[np.float32]
 _SOUND, _TEXT = ("input_values", "input_features"), ("input_ids",)
@@ -60,7 +61,7 @@ class _Encoder:
         """How many numbers a state has."""
         return int(self.model.config.hidden_size)
 
-    def _sequence(self, inputs: dict[str, Any], device: Any) -> Any:
+    def _sequence(self, inputs: Tensors, device: Any) -> Any:
         """States as ``(n, steps, size)``; a map of patches is read row by row."""
         import torch
 
@@ -114,6 +115,7 @@ class SoundEncoder(_Encoder):
             features = self.extractor([window], sampling_rate=self.rate, return_tensors="pt")
             inputs = {key: value for key, value in features.items() if key in _SOUND}
             parts.append(self._sequence(inputs, device)[0])
+        # Windows are joined before they are averaged, so that a long clip's parts count alike.
         states = torch.cat(parts).T[None]
         pooled = torch.nn.functional.adaptive_avg_pool1d(states, self.steps)[0].T
         out: States = pooled.cpu().numpy().astype(np.float32)

@@ -74,7 +74,7 @@ class ClapMosNetwork(nn.Module):  # type: ignore[misc]  # torch is not read by t
 
     def forward(
         self, waveform: Any = None, input_features: Any = None, input_ids: Any = None, attention_mask: Any = None
-    ) -> dict[str, Any]:
+    ) -> dict[str, torch.Tensor]:
         """From samples at the model's rate, or from the spectrogram its own extractor makes."""
         if input_features is None:
             input_features = self.log_mel(waveform)
@@ -121,7 +121,7 @@ class SoftMosNetwork(nn.Module):  # type: ignore[misc]  # torch is not read by t
             [head(width * (2 if text_too else 1), (width, width // 2), bins, dropout) for text_too in heads.values()]
         )
 
-    def forward(self, audio: Any, text: Any = None, text_mask: Any = None) -> dict[str, Any]:
+    def forward(self, audio: Any, text: Any = None, text_mask: Any = None) -> dict[str, torch.Tensor]:
         """States ``(n, steps, size)``; the mask is true where there is text."""
         sound = self.from_audio(audio)
         for block in self.listen:

@@ -17,8 +17,9 @@ from pydantic import Field, model_validator
 
 from heartfelt.predictors.trained.folder import BaseModel
 from heartfelt.serialization import read_json, write_json
-from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, FineTuneSettings, Level
-from heartfelt.training.finetuning.sound.encoders import SoundEncoder, TextEncoder
+from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, Level
+from heartfelt.training.finetuning.settings import FineTuneSettings
+from heartfelt.training.finetuning.sound.encoders import SoundEncoder, States, TextEncoder
 from heartfelt.training.finetuning.sound.sounds import answers_on_scale
 from heartfelt.training.finetuning.task import Batch, Example, FineTuneTask, OnnxExport, QuestionOutput, Tensors
 
@@ -118,7 +119,7 @@ class SoftMosTask(FineTuneTask):
             bins=settings.bins,
             dropout=settings.dropout,
         )
-        self._states: dict[str, Any] = {}
+        self._states: dict[str, States] = {}
 
     def prepare(self, examples: Sequence[Example], device: Any, progress: Progress | None = None) -> None:
         """The states of every clip and prompt, from the cache where they are there."""

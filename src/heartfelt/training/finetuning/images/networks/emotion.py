@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from heartfelt.training.finetuning.images.architectures import FACE_COLUMNS, OBJECT_CLASSES
-from heartfelt.training.finetuning.images.networks.backbones import Seen
+from heartfelt.training.finetuning.images.networks.backbones import BackboneOutput
 
 Outputs: TypeAlias = dict[str, Tensor]
 Inputs: TypeAlias = Mapping[str, Tensor]
@@ -31,7 +31,7 @@ class Trunk(nn.Module):
         del widths, categories, groups
         self.size = size
 
-    def forward(self, features: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
+    def forward(self, features: BackboneOutput, inputs: Inputs) -> tuple[Tensor, Outputs]:
         """The vector of each image and what else the loss needs."""
         del inputs
         return features.vector, {}
@@ -62,7 +62,7 @@ class StyleTrunk(Trunk):
         self.norm = nn.ModuleList(nn.LayerNorm(triangle) for _ in widths[:-1])
         self.size = size + self.style * len(self.reduce)
 
-    def forward(self, features: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
+    def forward(self, features: BackboneOutput, inputs: Inputs) -> tuple[Tensor, Outputs]:
         del inputs
         rows, columns = torch.triu_indices(self.reduced, self.reduced, device=features.maps[0].device)
         parts = [features.vector]
@@ -92,7 +92,7 @@ class CoupledTrunk(Trunk):
         self.detect = nn.Conv2d(widths[-1], self.detectors * categories, 1)
         self.size = 2 * widths[-1]
 
-    def forward(self, features: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
+    def forward(self, features: BackboneOutput, inputs: Inputs) -> tuple[Tensor, Outputs]:
         del inputs
         last = features.maps[-1]
         maps = self.detect(last).unflatten(1, (self.categories, self.detectors))
@@ -121,7 +121,7 @@ class AttentionTrunk(Trunk):
         self.channels = _squeeze(width, width)
         self.size = 2 * width
 
-    def forward(self, features: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
+    def forward(self, features: BackboneOutput, inputs: Inputs) -> tuple[Tensor, Outputs]:
         del inputs
         last = features.maps[-1]
         attention = self.places(last).flatten(2).softmax(dim=2)
@@ -150,7 +150,7 @@ class HierarchyTrunk(Trunk):
         self.categories = nn.Conv2d(last, categories, 1)
         self.size = size + last
 
-    def forward(self, features: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
+    def forward(self, features: BackboneOutput, inputs: Inputs) -> tuple[Tensor, Outputs]:
         del inputs
         before, last = features.maps[-2], features.maps[-1]
         before = before * self.channels_before(before.mean(dim=(2, 3)))[:, :, None, None]
@@ -184,7 +184,7 @@ class StimuliTrunk(Trunk):
         self.no_face, self.no_objects = nn.Parameter(torch.zeros(64)), nn.Parameter(torch.zeros(128))
         self.size = size + 64 + 128
 
-    def forward(self, features: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
+    def forward(self, features: BackboneOutput, inputs: Inputs) -> tuple[Tensor, Outputs]:
         mask = inputs["face_mask"].to(features.vector.dtype)[:, :, None]
         count = mask.sum(dim=1)
         faces = (self.faces(inputs["faces"]) * mask).sum(dim=1) / count.clamp(min=1)

@@ -10,12 +10,7 @@ from torch import Tensor, nn
 from heartfelt.errors import InputError
 from heartfelt.training.finetuning.images.architectures import ARCHITECTURES, NetworkSpec
 from heartfelt.training.finetuning.images.networks import emotion
-from heartfelt.training.finetuning.images.networks.backbones import (
-    Backbone,
-    configuration,
-    published_backbone,
-    random_backbone,
-)
+from heartfelt.training.finetuning.images.networks.backbones import Backbone, published_backbone, random_backbone
 from heartfelt.training.finetuning.images.networks.emotion import Outputs
 
 ATTRIBUTE_WIDTH = 16
@@ -93,7 +88,7 @@ def build_network(spec: NetworkSpec, weights: str = "", revision: str = "main") 
             f"'{spec.architecture}' looks at feature maps, and '{spec.backbone}' has none.",
             "Use another backbone, such as resnet50.",
         )
-    return EmotionNetwork(replace(spec, config=configuration(backbone)), backbone)
+    return EmotionNetwork(replace(spec, config=backbone.configuration()), backbone)
 
 
 def check_spec(spec: NetworkSpec) -> None:
