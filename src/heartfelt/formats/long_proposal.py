@@ -154,11 +154,11 @@ def _best_pair(
 
 
 def _put_first(
-    candidates: list[tuple[ColumnProfile, float]], chosen: ColumnProfile, taken: set[str]
+    candidates: list[tuple[ColumnProfile, float]], chosen: ColumnProfile, used_names: set[str]
 ) -> list[tuple[ColumnProfile, float]]:
     """The chosen candidate, then those that play no part yet."""
     first = [pair for pair in candidates if pair[0] is chosen]
-    return first + [pair for pair in candidates if pair[0].name not in taken]
+    return first + [pair for pair in candidates if pair[0].name not in used_names]
 
 
 def _joined(table: ProfiledTable, rater: RoleGuess, stimulus: RoleGuess) -> RoleGuess:

@@ -196,9 +196,11 @@ def wide_proposal(table: ProfiledTable) -> Proposal | None:
     if not matched:
         return None
     settings = {"rows": rows, "pattern": pattern}
-    taken = {profile.name for profile in matched} | ({key.column} if key is not None else set())
+    used_names = {profile.name for profile in matched} | ({key.column} if key is not None else set())
     # With a pattern of one name only, every other column fits it too.
-    fits = [name for name in columns if name not in taken and (pattern == f"{{{column_role}}}" or _fits(pattern, name))]
+    fits = [
+        name for name in columns if name not in used_names and (pattern == f"{{{column_role}}}" or _fits(pattern, name))
+    ]
     if fits:
         settings[f"{rows}_columns"] = ",".join(fits)
     return Proposal(
