@@ -314,7 +314,7 @@ def _counts(path: Path, delimiter: str, width: int) -> _Counts:
         parts = list(pool.map(lambda at: _chunk_counts(path, at, ord(delimiter), width), starts))
     if not parts:
         return _Counts(0, 0, 0, False, False, True, b"\n\n", True, 0, 0)
-    counts = reduce(lambda left, right: left.followed_by(right, width), parts)
+    counts = reduce(lambda counts, part: counts.followed_by(part, width), parts)
     first_is_even = not counts.newlines or counts.before == width - 1
     last_is_even = counts.pending == (0 if counts.ends[1:] == b"\n" else width - 1)
     return counts._replace(even=counts.even and first_is_even and last_is_even, utf8=counts.utf8 or is_utf8(path))

@@ -394,18 +394,18 @@ def _shaped(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, st
 
 def _columns_of_roles(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, strict: bool) -> list[pl.Expr]:
     """Who rated what when, as the ratings call it."""
-    schema, others = table.collect_schema(), roles.others
+    schema, further = table.collect_schema(), roles.others
     columns = [] if roles.rater else [pl.lit(None, dtype=pl.String).alias("rater")]
     ids = {"rater": roles.rater, "stimulus": roles.stimulus}
     columns += [_id(table, name, role, schema[name], strict=strict) for role, name in ids.items() if name]
     if roles.question:
         columns.append(_named(pl.col(roles.question).cast(pl.String), renamed).alias("question"))
     for role, dtype in NUMBERS.items():
-        if role in others:
-            columns.append((pl.col(others[role]) if strict else number_expr(others[role])).cast(dtype).alias(role))
-    columns += [pl.col(others[role]).cast(pl.String).alias(role) for role in ABOUT_TRIAL if role in others]
-    if "at" in others:
-        columns.append(moment_expr(others["at"], schema[others["at"]]).alias("at"))
+        if role in further:
+            columns.append((pl.col(further[role]) if strict else number_expr(further[role])).cast(dtype).alias(role))
+    columns += [pl.col(further[role]).cast(pl.String).alias(role) for role in ABOUT_TRIAL if role in further]
+    if "at" in further:
+        columns.append(moment_expr(further["at"], schema[further["at"]]).alias("at"))
     return columns
 
 

@@ -241,12 +241,12 @@ def _tall(sheet: NamedTable, table: SourceTable, members: Sequence[str], ranks: 
             base.with_columns(
                 stimulus.alias("stimulus"),
                 value.alias("value"),
-                pl.lit(position if ends or ranks else None, pl.Int64).alias("place"),
+                pl.lit(position, pl.Int64).alias("place"),
                 pl.lit("member").alias("role"),
             )
         )
-    stacked = pl.concat(parts).with_row_index("\0order").sort(ROW, "\0order").drop("\0order")
-    return stacked.filter(pl.col("stimulus").is_not_null() & (pl.col("stimulus") != ""))
+    tall = pl.concat(parts).sort(ROW, "place").filter(pl.col("stimulus").is_not_null() & (pl.col("stimulus") != ""))
+    return tall if ends or ranks else tall.with_columns(pl.lit(None, pl.Int64).alias("place"))
 
 
 def _rows_of_sets(frame: pl.DataFrame, table: SourceTable, used_columns: Sequence[str]) -> pl.DataFrame:

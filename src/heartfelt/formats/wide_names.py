@@ -86,8 +86,8 @@ def read_names(columns: Sequence[str], texts: Mapping[str, str], column_role: st
     elif not several:
         several = _sliders(matches) if column_role != "rater" else []
         turned, doubt = True, None if texts else _NAMES_ALONE
-    question, other = (2, 1) if turned else (1, 2)
-    cells = [ColumnSubject(column=match[0], question=match[question], other=match[other]) for match in several]
+    question, subject = (2, 1) if turned else (1, 2)
+    cells = [ColumnSubject(column=match[0], question=match[question], other=match[subject]) for match in several]
     return _reading(cells, *((last, first) if turned else (first, last)), doubt, texts)
 
 
@@ -280,7 +280,7 @@ def _grid(answers: Sequence[ColumnProfile], column_role: str) -> str | None:
         parts = [split(profile.name, mark) for profile in answers if mark in profile.name]
         lefts, rights = ({part[side] for part in parts} for side in (0, 2))
         # A pattern splits at the first mark.
-        if not _is_grid(lefts, rights, len(parts)) or (from_end and any(mark in left for left in lefts)):
+        if not _is_grid(lefts, rights, len(parts)) or (from_end and any(mark in prefix for prefix in lefts)):
             continue
         score = len(parts) / len(answers)
         if best is None or score > best[0]:
@@ -292,7 +292,7 @@ def _is_grid(lefts: set[str], rights: set[str], columns: int) -> bool:
     """Whether columns are nearly all combinations of these names; a single question must be named like one."""
     if columns < 2 or len(lefts) * len(rights) > columns / _COMPLETE:
         return False
-    return len(lefts) > 1 or any(not CONSTRUCTS.isdisjoint(words_of(left)) for left in lefts)
+    return len(lefts) > 1 or any(not CONSTRUCTS.isdisjoint(words_of(name)) for name in lefts)
 
 
 def _oriented(lefts: set[str], rights: set[str], mark: str, column_role: str) -> str:

@@ -17,7 +17,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import polars as pl
 
@@ -147,7 +147,7 @@ class EmoliaEmo(EmoliaFormat):
         tasks = {emotion: sorted(types, key=TASK_TYPES.index) for emotion, types in task_types.iter_rows()}
         questions = []
         for emotion in [name for name in question_of if name in tasks] + sorted(set(tasks) - set(question_of)):
-            update: dict[str, Any] = {"for_each": {"queried_emotion": [emotion], "task_type": tasks[emotion]}}
+            update: dict[str, object] = {"for_each": {"queried_emotion": [emotion], "task_type": tasks[emotion]}}
             if emotion not in question_of:
                 update["text"] = f"Does the speaker express {readable(emotion)}?"
             questions.append(question_of.get(emotion, base.questions[0]).model_copy(update=update))
@@ -214,7 +214,7 @@ class EmoliaDim(EmoliaFormat):
             write_text(target / VARIABLES, with_line_ends(text, snapshot.source.layout.get(VARIABLES, "lf")))
 
 
-def _variables(path: Path) -> dict[str, dict[str, Any]]:
+def _variables(path: Path) -> dict[str, dict[str, object]]:
     """The written levels: dimension to descriptions and levels."""
     content = read_json(path)
     fix = 'It must look like {"TEMP": {"short_description": "Tempo", "levels": {"0": "very slow"}}}.'
@@ -246,10 +246,10 @@ def _dim_question(like: Question, dimension: str, level: str, rubric: str | None
     )
 
 
-def _levels(study: Study) -> dict[str, dict[str, Any]]:
+def _levels(study: Study) -> dict[str, dict[str, object]]:
     """The written levels a study holds, as ``variables.json`` has them."""
     facts = {intent.id: intent for intent in study.intents}
-    out: dict[str, dict[str, Any]] = {}
+    out: dict[str, dict[str, object]] = {}
     for question in study.questions:
         if question.rubric is None or not {"dimension", "level"} <= question.for_each.keys():
             continue
