@@ -139,7 +139,7 @@ def _require_both_sides(roles: Mapping[str, str], where: str) -> None:
             raise UnclearColumnError(
                 f"{where}: no column is the {side} of the pair.", f"Name it with {as_option(side, 'COLUMN')}."
             )
-    if ("first" in roles) != ("second" in roles) or ("first" not in roles and "second_system" not in roles):
+    if ("first" in roles) != ("second" in roles):
         raise InputError(f"{where}: first and second belong together.", "Name both columns, or neither.")
 
 
@@ -207,7 +207,7 @@ def _ordered(pairs: pl.DataFrame, columns: PairColumns, options: Mapping[str, st
         raise InputError(f"order={stated} is not understood.", suggestion(str(stated), ORDERS, "Choose from"))
     if stated is not None or columns.ordered:
         return stated != "unknown", []
-    named = [(f"first{end}", f"second{end}") for end in ("", "_system") if f"first{end}" in pairs.columns]
+    named = _named_sides(pairs)
     decided = pairs["value"].filter(~pairs["value"].is_in([0.0 if (pairs["value"] < 0).any() else 0.5]))
     if columns.votes:
         reason = "votes are counted whichever came first"
@@ -220,6 +220,12 @@ def _ordered(pairs: pl.DataFrame, columns: PairColumns, options: Mapping[str, st
         return True, [f"The first of two is taken as presented first, since pairs come in both orders; if not: {how}."]
     how = as_option("order", "known")
     return False, [f"No order of presentation is assumed: {reason}. If the first was presented first: {how}."]
+
+
+def _named_sides(pairs: pl.DataFrame) -> list[tuple[str, str]]:
+    """The pairs of columns that name both sides: the stimuli, and the systems where both are known."""
+    sides = [("first", "second"), ("first_system", "second_system")]
+    return [pair for pair in sides if set(pair) <= set(pairs.columns)]
 
 
 def _repeats(pairs: pl.DataFrame, columns: PairColumns) -> list[str]:
@@ -316,7 +322,7 @@ def _answered(
 
 def _value_of_winners(pairs: pl.DataFrame, column: str, options: Mapping[str, str], where: str) -> pl.Expr:
     """The value of the first, by the names or words of winners; an error where they are numbers that nobody explained."""
-    sides = [(f"first{end}", f"second{end}") for end in ("_system", "") if f"first{end}" in pairs.columns]
+    sides = list(reversed(_named_sides(pairs)))
     words = _words(pairs["winner"], options)
     value = chosen("winner", words, sides)
     if not words and _numbers_alone(pairs, value):

@@ -261,7 +261,9 @@ def _misfit(
 
 def _off_scale(frame: pl.DataFrame, columns: Sequence[str], limits: tuple[float, float] | None) -> str | None:
     """The first column most of whose cells are not on the scale, in words."""
-    for column in columns if limits is not None else ():
+    if limits is None:
+        return None
+    for column in columns:
         values = frame.select(number_expr(column)).to_series()
         unread = values.is_null() & frame[column].is_not_null()
         off_scale = unread | ~values.is_between(*limits).fill_null(True)

@@ -217,7 +217,7 @@ def _number(value: object, name: str, where: str) -> float | None:
     if value is None or (isinstance(value, str) and value.strip() in MISSING):
         return None
     try:
-        if isinstance(value, bool | list | dict):
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise ValueError
         return float(value.strip().replace(",", ".") if isinstance(value, str) else value)
     except ValueError:
@@ -237,8 +237,8 @@ def _fields(record_fields: dict[str, object], annotator: str | None, where: str)
         values[name] = field_value
     for name, value in values.items():
         several = isinstance(value, list) and value and all(isinstance(part, dict) for part in value)
-        parts = (_field(name, part, annotator, where) for part in (value if several else [value]))
-        yield from filter(None, parts)
+        entries: list[object] = value if isinstance(value, list) and several else [value]
+        yield from filter(None, (_field(name, entry, annotator, where) for entry in entries))
 
 
 def _nested(fields: object, where: str) -> dict[str, object]:
@@ -251,7 +251,7 @@ def _nested(fields: object, where: str) -> dict[str, object]:
             raise InputError(f"{where}: 'fields' is not valid JSON.", fix) from None
     if fields and not isinstance(fields, dict):
         raise InputError(f"{where}: 'fields' is not an object.", fix)
-    return fields or {}
+    return fields if isinstance(fields, dict) else {}
 
 
 def _flat_fields(record_fields: dict[str, object]) -> Iterator[tuple[str, object]]:

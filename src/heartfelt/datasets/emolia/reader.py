@@ -17,7 +17,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -214,7 +214,7 @@ class EmoliaDim(EmoliaFormat):
             write_text(target / VARIABLES, with_line_ends(text, snapshot.source.layout.get(VARIABLES, "lf")))
 
 
-def _variables(path: Path) -> dict[str, dict[str, object]]:
+def _variables(path: Path) -> dict[str, dict[str, Any]]:
     """The written levels: dimension to descriptions and levels."""
     content = read_json(path)
     fix = 'It must look like {"TEMP": {"short_description": "Tempo", "levels": {"0": "very slow"}}}.'
@@ -246,10 +246,10 @@ def _dim_question(like: Question, dimension: str, level: str, rubric: str | None
     )
 
 
-def _levels(study: Study) -> dict[str, dict[str, object]]:
+def _levels(study: Study) -> dict[str, dict[str, Any]]:
     """The written levels a study holds, as ``variables.json`` has them."""
     facts = {intent.id: intent for intent in study.intents}
-    out: dict[str, dict[str, object]] = {}
+    out: dict[str, dict[str, Any]] = {}
     for question in study.questions:
         if question.rubric is None or not {"dimension", "level"} <= question.for_each.keys():
             continue

@@ -186,8 +186,7 @@ def _is_result(cell: object) -> bool:
 
 def _is_answer(part: object) -> bool:
     """Whether this is an answer about the whole item; texts are a list, unlike those of a dialogue in the task's data."""
-    keys = set(part) - {"original_width", "original_height"} if isinstance(part, dict) else set()
-    if len(keys) != 1:
+    if not isinstance(part, dict) or len(keys := part.keys() - {"original_width", "original_height"}) != 1:
         return False
     key = keys.pop()
     return key in _SINGLE.values() or (key in _LISTS.values() and isinstance(part[key], list))
