@@ -149,7 +149,7 @@ def webp(data: bytes) -> Iterator[Piece]:
 def _webp_shown(data: bytes, chunk: Chunk) -> list[Piece]:
     """The pixels of a chunk, or how they are animated."""
     if chunk.kind in _WEBP_PIXELS:
-        return _webp_pixels(data, chunk)
+        return _webp_pixels(chunk)
     if chunk.kind == b"ANIM":
         return [struct.pack("<4sI", chunk.kind, 6) + data[chunk.content : chunk.stop][:6].ljust(6, b"\0")]
     return _webp_frame(data, chunk) if chunk.kind == b"ANMF" else []
@@ -173,7 +173,7 @@ def _riff_chunk(kind: bytes, content: bytes) -> bytes:
     return struct.pack("<4sI", kind, len(content)) + content + bytes(len(content) % 2)
 
 
-def _webp_pixels(data: bytes, chunk: Chunk) -> list[Piece]:
+def _webp_pixels(chunk: Chunk) -> list[Piece]:
     size = chunk.stop - chunk.content
     return [chunk.kind + struct.pack("<I", size), Span(chunk.content, chunk.stop), bytes(size % 2)]
 
@@ -184,7 +184,7 @@ def _webp_frame(data: bytes, frame: Chunk) -> list[Piece]:
         piece
         for chunk in chunks(data, frame.content + 16, "<4sI", frame.stop)
         if chunk.kind in _WEBP_PIXELS
-        for piece in _webp_pixels(data, chunk)
+        for piece in _webp_pixels(chunk)
     ]
     size = 16 + sum(map(length_of, pixels))
     return [struct.pack("<4sI", b"ANMF", size) + data[frame.content : frame.content + 16], *pixels]
