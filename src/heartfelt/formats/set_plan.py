@@ -70,18 +70,20 @@ def plan_sets(opened: OpenStudy) -> SetPlan | None:
     if study.sets is None or opened.sets is None:
         return None
     aside = study.set_aside
-    sets = [one for one in opened.sets.sets if aside.keys().isdisjoint(one.stimuli)]
+    sets = [stimulus_set for stimulus_set in opened.sets.sets if aside.keys().isdisjoint(stimulus_set.stimuli)]
     names = opened.stimuli["stimulus"].to_list()
     of = "system" if "system" in opened.stimuli.columns else "stimulus"
     label = dict(zip(names, opened.stimuli[of].to_list(), strict=True))
     met = _met(sets, label)
-    nodes = sorted({name for one in sets for stimulus in one.stimuli if (name := label[stimulus]) is not None})
+    nodes = sorted(
+        {name for stimulus_set in sets for stimulus in stimulus_set.stimuli if (name := label[stimulus]) is not None}
+    )
     groups = _groups(nodes, met)
     per_rater = min(study.design.stimuli_per_rater or len(sets), len(sets))
     raters = _fewest_raters(study, sets, per_rater)
     left_out = tuple(name for name in opened.sets.left_out if name not in aside)
     never = [pair for pair in itertools.combinations(nodes, 2) if pair not in met] if of == "system" else []
-    judged = [sum(role != "reference" for _, role in one.members) for one in sets] or [0]
+    judged = [sum(role != "reference" for _, role in stimulus_set.members) for stimulus_set in sets] or [0]
     answers = study.design.ratings_per_item
     return SetPlan(
         type=study.sets.type,
@@ -108,7 +110,7 @@ def _fewest_raters(study: Study, sets: Sequence[StimulusSet], per_rater: int) ->
     if not sets:
         return 0
     always = set(study.design.always)
-    common = sum(one.id in always or not always.isdisjoint(one.stimuli) for one in sets)
+    common = sum(stimulus_set.id in always or not always.isdisjoint(stimulus_set.stimuli) for stimulus_set in sets)
     answers = study.design.ratings_per_item
     return max(answers, math.ceil((len(sets) - common) * answers / max(1, per_rater - common)))
 
@@ -167,8 +169,8 @@ def _distinguishable(opened: OpenStudy) -> Iterable[str]:
     columns = [name for name in ("path", "rate", "channels", "duration") if name in opened.stimuli.columns]
     facts = {row["stimulus"]: row for row in opened.stimuli.select("stimulus", *columns).to_dicts()}
     mixed: Counter[str] = Counter()
-    for one in opened.sets.sets:
-        mixed.update(_differences([facts[stimulus] for stimulus, _ in one.members]))
+    for stimulus_set in opened.sets.sets:
+        mixed.update(_differences([facts[stimulus] for stimulus, _ in stimulus_set.members]))
     for name in ("format", "sample rate or channels", "duration"):
         if mixed[name]:
             yield (
