@@ -55,6 +55,11 @@ class PublishedMeans(Format):
         key = table.pick("stimulus")
         questions = _questions(sheet.frame.columns, options, sheet.where)
         used = {column for columns in questions.values() for column in columns.values()}
+        if key in used:
+            raise InputError(
+                f"{sheet.where}: the column '{key}' cannot play two parts.",
+                f"Name the columns with {as_option('stimulus', '…')} and {as_option('mean', '…')}.",
+            )
         sheet.unique(key, option="stimulus", answers=used)
         renamed = new_names(options, questions)
         questions = {renamed.get(question, question): columns for question, columns in questions.items()}
