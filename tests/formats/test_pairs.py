@@ -319,3 +319,11 @@ def test_what_is_said_about_a_stimulus_must_agree() -> None:
     assert mentions(snapshot.source.notes[0], "1 stimuli", "prompt", "empty")
     with pytest.raises(InputError, match=r"stimulus.*'b'.*systems"):
         heartfelt.read(frame.with_columns(s2=pl.Series(["m", "m"])), first_system="s1", second_system="s2")
+
+
+def test_the_system_of_one_side_alone_is_no_hindrance(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("rater,first_system,right,winner\nr1,a,b,a\nr2,a,b,b\nr1,b,a,tie\n", encoding="utf-8")
+    snapshot = heartfelt.read(path, "long", first="first_system", second="right")
+    assert values(snapshot) == [1.0, 0.0, 0.5]
+    assert set(snapshot.stimuli["stimulus"]) == {"a", "b"}

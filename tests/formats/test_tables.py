@@ -334,6 +334,7 @@ class TestMeans:
         ("text", "options", "problem"),
         [
             ("clip,x\na,1\n", {}, "no column is unmistakably a mean"),
+            ("clip,mos\na,4\n", {"stimulus": "mos", "mean": "mos"}, "'mos' cannot play two parts"),
             ("clip,v_mean\na,8\n", {"scale": "1-7"}, "line 2, column 'v': the mean 8 is off the scale"),
             ("clip,v_mean,v_sd\na,3,-1\n", {}, "-1 is below 0"),
             ("clip,v_mean\na,3\na,4\n", {}, "clip 'a' is there more than once"),

@@ -574,3 +574,10 @@ def test_prolifics_older_export_adds_nobody_who_did_not_answer(tmp_path: Path) -
     people = heartfelt.read(tmp_path / "answers.csv", raters="old.csv").raters.sort("rater")
     assert people.select("rater", "age").rows() == [("5f1", 34), ("5f2", 28)]
     assert not {"session_id", "entered_code"} & set(people.columns)
+
+
+def test_a_qualtrics_reader_refuses_a_table_without_previews_and_ids(tmp_path: Path) -> None:
+    path = tmp_path / "other.csv"
+    path.write_text("rater,note\nr1,x\nr2,y\nr3,z\n", encoding="utf-8")
+    with pytest.raises(InputError):
+        heartfelt.read(path, "qualtrics")

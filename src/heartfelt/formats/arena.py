@@ -55,6 +55,10 @@ AS_PAIR = {
 }  # fmt: skip
 """What a table of pairs calls these roles."""
 MOST_QUESTIONS = 60
+_COLUMNS = (
+    "model_a", "model_b", "winner", "judge", "question", "stimulus_a", "stimulus_b", "prompt", "trial", "set",
+)  # fmt: skip
+"""The first columns of a file, as far as there are such."""
 
 
 class Arena(Format):
@@ -118,19 +122,17 @@ def _roles(table: SourceTable, votes: tuple[str, ...]) -> dict[str, str]:
     folded = {column.strip().casefold(): column for column in reversed(columns)}
     out: dict[str, str] = {}
     for role, usual in NAMES.items():
-        named = options.get(role)
-        if named == "none" and "none" not in columns:
+        column = options.get(role)
+        # The option of a role may also say that no column plays it, or name the only question.
+        if column is not None and column not in columns and (column == "none" or role == "question"):
             continue
-        if role == "question" and named is not None and named not in columns:
-            continue
-        if named is not None:
-            need(columns, [named], table.where)
-            out[role] = named
-        else:
+        if column is None:
             names = (*usual, *SYNONYMS["rater"][:-1]) if role == "judge" else usual
-            candidates = [folded[name] for name in names if name in folded and folded[name] not in out.values()]
-            if candidates:
-                out[role] = candidates[0]
+            candidates = (folded[name] for name in names if name in folded)
+            column = next((name for name in candidates if name not in out.values()), None)
+        if column is not None:
+            need(columns, [column], table.where)
+            out[role] = column
     if votes:
         out.pop("winner", None)
     for role in NEEDED[:2] if votes else NEEDED:
@@ -139,30 +141,23 @@ def _roles(table: SourceTable, votes: tuple[str, ...]) -> dict[str, str]:
                 f"{table.where}: no column is unmistakably {role}.",
                 f"Name it with {as_option(role, 'COLUMN')}. The columns are: {', '.join(columns[:40])}.",
             )
-    question_count = pl.col(out.get("question", out["model_a"])).n_unique()
-    if (
-        "question" in out
-        and "question" not in options
-        and table.rows.select(question_count).collect().item() > MOST_QUESTIONS
-    ):
-        out.setdefault("prompt", out.pop("question"))  # what the systems were asked, not the judges
+    if "question" in out and "question" not in options and _holds_prompts(table, out["question"]):
+        out.setdefault("prompt", out.pop("question"))
     return {AS_PAIR.get(role, role): column for role, column in out.items()}
 
 
+def _holds_prompts(table: SourceTable, question: str) -> bool:
+    """Whether a column called question holds what the systems were asked, not the judges."""
+    count: int = table.rows.select(pl.col(question).n_unique()).collect().item()
+    return count > MOST_QUESTIONS
+
+
 def _battle_rows(snapshot: Snapshot, question: str) -> pl.DataFrame:
-    ratings, stimuli = snapshot.ratings, snapshot.stimuli
+    ratings = snapshot.ratings
     table = pairs(ratings, question).drop("ordered")
     if not table.height or not isinstance(snapshot.study.scale_of(question), Choice):
         return table.clear()
-    stimulus_systems = stimuli.select(
-        "stimulus",
-        pl.col("system").fill_null(pl.col("stimulus")) if "system" in stimuli.columns else pl.col("stimulus").alias("system"),
-        *(["prompt"] if "prompt" in stimuli.columns else []),
-    )  # fmt: skip
-    first = stimulus_systems.rename({"stimulus": "first", "system": "model_a"})
-    second = stimulus_systems.select(pl.col("stimulus").alias("second"), pl.col("system").alias("model_b"))
-    table = table.join(first, on="first", how="left", maintain_order="left")
-    table = table.join(second, on="second", how="left", maintain_order="left")
+    table = _with_systems(table, snapshot.stimuli)
     extras = [name for name in ratings.columns if name not in RATINGS.names or name == "answer"]
     if extras:
         trial_extras = ratings.filter(pl.col("question") == question)
@@ -183,9 +178,18 @@ def _battle_rows(snapshot: Snapshot, question: str) -> pl.DataFrame:
     table = (
         table.with_columns(winner=winner, question=pl.lit(question)).rename(named).drop("value", "answer", strict=False)
     )
-    order = ["model_a", "model_b", "winner", "judge", "question", "stimulus_a", "stimulus_b", "prompt", "trial", "set"]
-    listed = [name for name in order if name in table.columns]
+    listed = [name for name in _COLUMNS if name in table.columns]
     return table.select(*listed, pl.exclude(listed))
+
+
+def _with_systems(table: pl.DataFrame, stimuli: pl.DataFrame) -> pl.DataFrame:
+    """The battles with the systems of both sides and the prompt; a stimulus of no system counts as one of its own."""
+    system = pl.coalesce("system", "stimulus") if "system" in stimuli.columns else pl.col("stimulus")
+    prompt = ["prompt"] if "prompt" in stimuli.columns else []
+    first = stimuli.select(pl.col("stimulus").alias("first"), system.alias("model_a"), *prompt)
+    second = stimuli.select(pl.col("stimulus").alias("second"), system.alias("model_b"))
+    table = table.join(first, on="first", how="left", maintain_order="left")
+    return table.join(second, on="second", how="left", maintain_order="left")
 
 
 FORMATS.add(Arena.name, Arena())

@@ -22,6 +22,7 @@ ID_WORDS = frozenset(["id", "key", "code", "hash", "uuid", "guid", "no", "nr", "
 _VIDEO = {".mp4", ".webm", ".mov", ".avi", ".mkv", ".mid", ".midi", ".m4a"}
 _MEDIA = AUDIO | IMAGES | _VIDEO
 _MOST_CELLS = 0.9
+_CELLS_SAMPLED = 500
 _PLURALS = {"stimuli": "stimulus", "criteria": "criterion", "axes": "axis", "stimuluses": "stimulus"}
 
 
@@ -106,14 +107,9 @@ def _profile(frame: pl.DataFrame, name: str) -> ColumnProfile:
     cells = cells.filter(cells.is_not_null() & ~cells.is_in(MISSING))
     numbers = frame.select(number_expr(name)).to_series().drop_nulls()
     numeric = bool(cells.len()) and numbers.len() == cells.len()
-    some = cells.head(500)
-    endings = sum(PurePath(cell).suffix.lower() in _MEDIA for cell in some)
-    dated = not numeric and bool(some.len()) and some.str.contains(r"\d{1,4}[-/.:]\d\d?[-/.:]\d").mean() == 1.0
-    moments = frame[name].dtype.is_temporal()
-    if dated and not moments:
-        head = pl.DataFrame({name: some})
-        moments = head.select(moment_expr(name, pl.String())).to_series().null_count() < some.len() / 2
+    some = cells.head(_CELLS_SAMPLED)
     limits = [float(v) for v in (numbers.min(), numbers.max()) if isinstance(v, float)] if numeric else []
+    endings = sum(PurePath(cell).suffix.lower() in _MEDIA for cell in some)
     return ColumnProfile(
         name=name,
         words=words_of(name),
@@ -122,13 +118,21 @@ def _profile(frame: pl.DataFrame, name: str) -> ColumnProfile:
         distinct=cells.n_unique(),
         numeric=numeric,
         whole=numeric and bool((numbers == numbers.floor()).all()),
-        low=limits[0] if limits else None,
-        high=limits[1] if limits else None,
+        low=min(limits, default=None),
+        high=max(limits, default=None),
         media=bool(some.len()) and endings >= _MOST_CELLS * some.len(),
-        moments=moments,
-        length=float(some.str.len_chars().mean() or 0) if some.len() else 0.0,  # type: ignore[arg-type]  # a mean of counts
+        moments=frame[name].dtype.is_temporal() or (not numeric and _are_moments(some)),
+        length=float(some.str.len_chars().mean() or 0),  # type: ignore[arg-type]  # a mean of counts
         example=str(cells[0]) if cells.len() else "",
     )
+
+
+def _are_moments(cells: pl.Series) -> bool:
+    """Whether all cells have the form of dates or times, and most can be read as such."""
+    if not cells.len() or cells.str.contains(r"\d{1,4}[-/.:]\d\d?[-/.:]\d").mean() != 1.0:
+        return False
+    moments = cells.to_frame().select(moment_expr(cells.name, pl.String()))
+    return moments.to_series().null_count() < cells.len() / 2
 
 
 def determined_by(frame: pl.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> list[str]:

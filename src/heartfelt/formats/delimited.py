@@ -17,7 +17,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice, pairwise
+from functools import reduce
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -106,57 +107,76 @@ def open_delimited(
     where the header seems to be (``2``, ``1-2``).
     """
     head = read_bytes(path, 1 << 20)
-    if b"\0" in head and encoding is None and bom_of(head) in {None, "utf-8-sig"}:
+    byte_order_mark = bom_of(head)
+    if b"\0" in head and encoding is None and byte_order_mark in {None, "utf-8-sig"}:
         raise InputError(f"{path} is not a text file (it holds zero bytes).", _PLAIN_TEXT_FIX)
+    stated = None if encoding is None else _encoding_called(encoding)
+    first = _first_line(head.decode(stated or byte_order_mark or "latin-1", "replace"), path)
+    mark = delimiter or max(DELIMITERS, key=first.count)
+    width = first.count(mark) + 1
+    text = _as_utf8(path, stated or byte_order_mark, mark, width, stated=stated is not None)
+    if names is None:
+        header = _header(text.readable, mark, path, header_lines)
+    else:
+        header = Header(first=0, depth=0, names=tuple(names))
+    even = text.counts.even and len(header.names) == width > 1
+    as_saved = None
+    if (text.counts.quotes or not even) and _check_rows(text.readable, mark, len(header.names), path):
+        as_saved, copy = text.readable, text.keep_alive
+        readable, keep_alive = _well_formed(as_saved, mark)
+        text = text._replace(readable=readable, keep_alive=(keep_alive, copy))
+    return Delimited(
+        path=path,
+        readable=text.readable,
+        delimiter=mark,
+        header=header.names,
+        keep_alive=text.keep_alive,
+        first_row=header.body,
+        escaped=text.counts.apostrophes,
+        notes=(*text.notes, *_header_notes(text.readable, mark, path, header)),
+        texts=header.texts,
+        as_saved=as_saved,
+    )
+
+
+def _encoding_called(name: str) -> str:
     try:
-        stated = None if encoding is None else codecs.lookup(encoding).name
+        return codecs.lookup(name).name
     except LookupError as error:
         raise InputError(
-            f"No encoding is called '{encoding}'.", "Usual ones: utf-8, utf-16, cp949, cp932, gb18030, big5, cp1252."
+            f"No encoding is called '{name}'.", "Usual ones: utf-8, utf-16, cp949, cp932, gb18030, big5, cp1252."
         ) from error
-    encoding = stated or bom_of(head)
-    sample = head.decode(encoding or "latin-1", "replace")
+
+
+def _first_line(sample: str, path: Path) -> str:
+    """The first line without what is quoted in it."""
     first = sample.lstrip("\ufeff").splitlines()[0] if sample.strip() else ""
     if not first.strip():
         raise InputError(f"{path} is empty.", "Point to a file with a header line and rows below it.")
-    unquoted = "".join(first.split('"')[::2])
-    mark = delimiter or max(DELIMITERS, key=unquoted.count)
-    width = unquoted.count(mark) + 1
+    return "".join(first.split('"')[::2])
+
+
+class _PlainText(NamedTuple):
+    """A table in UTF-8 with LF line ends, or CRLF throughout: the file itself, or a copy of it."""
+
+    readable: Path
+    counts: _Counts
+    keep_alive: object = None
+    notes: tuple[str, ...] = ()
+
+
+def _as_utf8(path: Path, encoding: str | None, mark: str, width: int, *, stated: bool) -> _PlainText:
     counts = _counts(path, mark, width)
     one_end = counts.returns == counts.crlf and counts.crlf in {0, counts.newlines}
-    as_it_is = encoding in {None, "utf-8"} and counts.utf8 and one_end
-    keep_alive: object = None
-    readable = path
+    if encoding in {None, "utf-8"} and counts.utf8 and one_end:
+        return _PlainText(path, counts)
     notes: tuple[str, ...] = ()
-    if not as_it_is:
-        if encoding is None and not counts.utf8:
-            encoding = detect_encoding(path)
-            notes = (
-                f"{path.name} is not in UTF-8; it was read as {encoding}. If letters look wrong, state the encoding"
-                f" ({as_option('encoding', '…')}).",
-            )
-        readable, keep_alive = _rewritten(path, encoding or "utf-8", stated=stated is not None)
-        counts = _counts(readable, mark, width)
-    layout = _header(readable, mark, path, header_lines) if names is None else None
-    header = tuple(names or ()) if layout is None else layout.names
-    uneven = counts.quotes or len(header) == 1 or len(header) != width or not counts.even
-    as_saved = None
-    if uneven and _check_rows(readable, mark, len(header), path):
-        as_saved, copy = readable, keep_alive
-        readable, keep_alive = _well_formed(readable, mark)
-        keep_alive = (keep_alive, copy)
-    return Delimited(
-        path=path,
-        readable=readable,
-        delimiter=mark,
-        header=header,
-        keep_alive=keep_alive,
-        first_row=0 if layout is None else layout.body,
-        escaped=counts.apostrophes,
-        notes=notes if layout is None else (*notes, *_header_notes(readable, mark, path, layout)),
-        texts={} if layout is None else layout.texts,
-        as_saved=as_saved,
-    )
+    if encoding is None and not counts.utf8:
+        encoding = detect_encoding(path)
+        advice = f"If letters look wrong, state the encoding ({as_option('encoding', '…')})."
+        notes = (f"{path.name} is not in UTF-8; it was read as {encoding}. {advice}",)
+    readable, keep_alive = _rewritten(path, encoding or "utf-8", stated=stated)
+    return _PlainText(readable, _counts(readable, mark, width), keep_alive, notes)
 
 
 def read_delimited(path: Path, delimiter: str | None = None, names: Sequence[str] | None = None) -> pl.DataFrame:
@@ -203,6 +223,22 @@ def detect_encoding(path: Path) -> str:
     """The encoding the file's letters outside ASCII suggest; Windows-1252 where it fits as well as another."""
     from charset_normalizer import from_bytes
 
+    sample = _foreign_lines(path)
+    if sum(byte > 127 for byte in sample) < _ENOUGH_LETTERS:
+        return "cp1252"
+    matches = from_bytes(sample, cp_isolation=_ENCODINGS)
+    best = matches.best()
+    western = next((match for match in matches if match.encoding == "cp1252"), None)
+    if best is None:
+        return "cp1252"
+    as_good = western is not None and (
+        western.chaos <= best.chaos + 0.02 and western.coherence >= best.coherence - 0.05
+    )
+    return "cp1252" if as_good else str(best.encoding)
+
+
+def _foreign_lines(path: Path) -> bytes:
+    """The first lines that are not plain ASCII."""
     sample = b""
     with path.open("rb") as file:
         for line in file:
@@ -210,16 +246,7 @@ def detect_encoding(path: Path) -> str:
                 sample += line
             if len(sample) > _ENCODING_SAMPLE:
                 break
-    foreign = sum(byte > 127 for byte in sample)
-    matches = from_bytes(sample, cp_isolation=_ENCODINGS) if foreign >= _ENOUGH_LETTERS else None
-    best = None if matches is None else matches.best()
-    if matches is None or best is None:
-        return "cp1252"
-    western = next((match for match in matches if match.encoding == "cp1252"), None)
-    as_good = western is not None and (
-        western.chaos <= best.chaos + 0.02 and western.coherence >= best.coherence - 0.05
-    )
-    return "cp1252" if as_good else str(best.encoding)
+    return sample
 
 
 def bom_of(head: bytes) -> str | None:
@@ -258,6 +285,27 @@ class _Counts(NamedTuple):
     after: int
     """Delimiters after the last line break, whose line goes on."""
 
+    @property
+    def pending(self) -> int:
+        """Delimiters so far on the line that goes on."""
+        return self.after if self.newlines else self.before
+
+    def followed_by(self, right: _Counts, width: int) -> _Counts:
+        """The counts of these bytes and those that follow them."""
+        joint = self.pending + right.before
+        return _Counts(
+            self.newlines + right.newlines,
+            self.returns + right.returns,
+            self.crlf + right.crlf + (self.ends[1:] + right.ends[:1] == b"\r\n"),
+            self.quotes or right.quotes,
+            self.apostrophes or right.apostrophes,
+            self.utf8 and right.utf8,
+            self.ends[:1] + right.ends[1:],
+            self.even and right.even and (joint == width - 1 or not (self.newlines and right.newlines)),
+            self.before if self.newlines else joint,
+            right.after if right.newlines else joint,
+        )
+
 
 def _counts(path: Path, delimiter: str, width: int) -> _Counts:
     """Count over the whole file, in threads: a chunk that is being counted does not block the others."""
@@ -266,24 +314,10 @@ def _counts(path: Path, delimiter: str, width: int) -> _Counts:
         parts = list(pool.map(lambda at: _chunk_counts(path, at, ord(delimiter), width), starts))
     if not parts:
         return _Counts(0, 0, 0, False, False, True, b"\n\n", True, 0, 0)
-    even, pending = True, 0
-    for part in parts:
-        even = even and part.even and (not part.newlines or pending + part.before == width - 1)
-        pending = part.after if part.newlines else pending + part.before
-    even = even and pending == (0 if parts[-1].ends[1:] == b"\n" else width - 1)
-    split = sum(earlier.ends[1:] + right.ends[:1] == b"\r\n" for earlier, right in pairwise(parts))
-    return _Counts(
-        sum(part.newlines for part in parts),
-        sum(part.returns for part in parts),
-        sum(part.crlf for part in parts) + split,
-        any(part.quotes for part in parts),
-        any(part.apostrophes for part in parts),
-        all(part.utf8 for part in parts) or is_utf8(path),
-        parts[0].ends[:1] + parts[-1].ends[1:],
-        even,
-        0,
-        pending,
-    )
+    counts = reduce(lambda counts, part: counts.followed_by(part, width), parts)
+    first_is_even = not counts.newlines or counts.before == width - 1
+    last_is_even = counts.pending == (0 if counts.ends[1:] == b"\n" else width - 1)
+    return counts._replace(even=counts.even and first_is_even and last_is_even, utf8=counts.utf8 or is_utf8(path))
 
 
 def _chunk_counts(path: Path, at: int, delimiter: int, width: int) -> _Counts:
@@ -345,14 +379,7 @@ def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 def _header(readable: Path, delimiter: str, path: Path, stated: str | None) -> Header:
     """The header of a text table: its first line, and what Qualtrics and other survey tools write below it."""
-    try:
-        lines = [row for _, row in islice(_rows(readable, delimiter), ROWS_SAMPLED)]
-    except csv.Error:  # somewhere below the header: the check of the rows names the line
-        try:
-            lines = [next(_rows(readable, delimiter))[1]]
-        except csv.Error as error:
-            raise InputError(f"{path}, line 1: the header cannot be read ({error}).", _PLAIN_TEXT_FIX) from error
-    lines = [row for row in lines if row]
+    lines = _top_lines(readable, delimiter, path)
     if stated is None and _is_qualtrics(lines):
         names = tuple(_plain(name).strip() for name in lines[0])
         texts = {name: " ".join(text.split()) for name, text in zip(names, lines[1], strict=False)}
@@ -362,14 +389,25 @@ def _header(readable: Path, delimiter: str, path: Path, stated: str | None) -> H
         header = find_header([[_plain(cell) for cell in row] for row in even], stated or _one_line(even), str(path))
     names = header.names
     refuse_patterns(names, str(path))
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            raise InputError(
-                f"{path}, line {header.first + 1}: the column '{name}' is there twice (columns {names.index(name) + 1} and"
-                f" {index + 1}).",
-                "Rename one of them, so that every column has a name of its own.",
-            )
+    second = next((index for index, name in enumerate(names) if name in names[:index]), None)
+    if second is not None:
+        raise InputError(
+            f"{path}, line {header.first + 1}: the column '{names[second]}' is there twice (columns"
+            f" {names.index(names[second]) + 1} and {second + 1}).",
+            "Rename one of them, so that every column has a name of its own.",
+        )
     return header
+
+
+def _top_lines(readable: Path, delimiter: str, path: Path) -> list[list[str]]:
+    """The first lines of a table that are not blank, or only the first where a quote below it is broken."""
+    try:
+        return [row for _, row in islice(_rows(readable, delimiter), ROWS_SAMPLED) if row]
+    except csv.Error:  # somewhere below the header: the check of the rows names the line
+        try:
+            return [row for _, row in islice(_rows(readable, delimiter), 1) if row]
+        except csv.Error as error:
+            raise InputError(f"{path}, line 1: the header cannot be read ({error}).", _PLAIN_TEXT_FIX) from error
 
 
 def _one_line(rows: Sequence[Sequence[str]]) -> str | None:
@@ -378,14 +416,12 @@ def _one_line(rows: Sequence[Sequence[str]]) -> str | None:
 
 
 def _header_notes(readable: Path, delimiter: str, path: Path, header: Header) -> tuple[str, ...]:
-    if header.first == 0 and header.depth == 1:
+    if header.body <= 1:
         return ()
-    if header.depth == _QUALTRICS_LINES and _is_qualtrics(
-        [row for _, row in islice(_rows(readable, delimiter), _QUALTRICS_LINES)]
-    ):
-        return (
-            f"{path.name} is an export of Qualtrics: its second and third line (question texts, import ids) are not answers.",
-        )
+    top = [row for _, row in islice(_rows(readable, delimiter), _QUALTRICS_LINES)]
+    if header.depth == _QUALTRICS_LINES and _is_qualtrics(top):
+        lines = "its second and third line (question texts, import ids) are not answers"
+        return (f"{path.name} is an export of Qualtrics: {lines}.",)
     return (
         f"{path.name}: the header is in {header.lines}. Name other lines with {as_option('header', 'FIRST-LAST')}.",
     )
@@ -403,25 +439,22 @@ def _check_rows(readable: Path, delimiter: str, width: int, path: Path) -> bool:
     A quote in a cell that is not quoted (``5" disk``) is a character here and the start of a quoted cell to Polars.
     """
     rewrite = False
-    line, row = 0, [""]
-    bad: tuple[int, int] | None = None
+    line = 0
+    uneven: tuple[int, int] | None = None
     try:
         for line, row in _rows(readable, delimiter):
-            if not row:
-                rewrite = True
-            elif bad is not None:
+            if row and uneven is not None:
                 break
-            elif len(row) != width:
-                bad = (line, len(row))
-            elif not rewrite:
-                rewrite = any('"' in cell for cell in row)
+            if row and len(row) != width:
+                uneven = (line, len(row))
+            rewrite = rewrite or not row or any('"' in cell for cell in row)
     except csv.Error as error:
         raise InputError(
             f"{path}: a quoted field that begins on or after line {line + 1} is never closed properly ({error}).",
             "The file may be cut off; get a complete copy, or close the quote.",
         ) from error
-    if bad is not None:
-        at, fields = bad
+    if uneven is not None:
+        at, fields = uneven
         cut = at == line and fields < width
         raise InputError(
             f"{path}, line {at}: {fields} fields where the header has {width}."

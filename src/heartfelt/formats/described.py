@@ -148,24 +148,27 @@ def preference(steps: int) -> Preference:
 
 
 def _plain_scale(text: str, kind: str, definition: str, names: list[str], bounds: Mapping[str, float]) -> AnyScale:
-    if kind == "yes-no":
-        return YesNo(type="yes-no")
-    if kind == "text":
-        return FreeText(type="text")
     if kind == "tags":
         return Tags(type="tags", tags=names, open=not names)
     if kind == "ordered" and "|" in definition:
         return Ordered(type="ordered", categories=names)
     if kind == "categories" and "|" in definition:
         return Categories(type="categories", categories=names)
+    if bounds:
+        return _bounded_scale(kind, bounds["low"], bounds["high"])
     if text.strip() == "numeric":
         return UNSTATED
-    if bounds:
-        low, high = bounds["low"], bounds["high"]
-        if kind == "numeric" and low < high:
-            return Numeric(type="numeric", low=low, high=high)
-        if low.is_integer() and high.is_integer() and 1 <= high - low <= 100:
-            return Points(type="points", points=int(high - low) + 1, first=int(low))
+    scale_of_kind: Mapping[str, AnyScale] = {"yes-no": YesNo(type="yes-no"), "text": FreeText(type="text")}
+    if kind not in scale_of_kind:
+        raise ValueError
+    return scale_of_kind[kind]
+
+
+def _bounded_scale(kind: str, low: float, high: float) -> AnyScale:
+    if kind == "numeric" and low < high:
+        return Numeric(type="numeric", low=low, high=high)
+    if low.is_integer() and high.is_integer() and 1 <= high - low <= 100:
+        return Points(type="points", points=int(high - low) + 1, first=int(low))
     raise ValueError
 
 
@@ -184,18 +187,19 @@ def stated_references(options: Mapping[str, str], base: Path) -> dict[str, dict[
         axes = [sheet.numbers(name) for name in sheet.frame.columns if name != column]
         for row, intent in enumerate(ids(sheet[column])):
             out[intent] = {axis.name: axis[row] for axis in axes if axis[row] is not None}
-    for intent, text in _keyed(options, "reference").items():
-        out[intent] = {}
-        for part in text.split(","):
-            axis, _, number = part.partition(":")
-            try:
-                out[intent][axis.strip()] = float(number)
-            except ValueError as error:
-                raise InputError(
-                    f"'{text}' does not place the intent '{intent}'.",
-                    f"Write for example {as_option('reference.' + (intent or 'happy'), 'valence:7.5,arousal:6')}.",
-                ) from error
-    return out
+    return out | {intent: _coordinates(intent, text) for intent, text in _keyed(options, "reference").items()}
+
+
+def _coordinates(intent: str, text: str) -> dict[str, float]:
+    """The place of an intent, written as ``valence:7.5,arousal:6``."""
+    parts = [part.partition(":") for part in text.split(",")]
+    try:
+        return {axis.strip(): float(number) for axis, _, number in parts}
+    except ValueError as error:
+        raise InputError(
+            f"'{text}' does not place the intent '{intent}'.",
+            f"Write for example {as_option('reference.' + (intent or 'happy'), 'valence:7.5,arousal:6')}.",
+        ) from error
 
 
 def new_names(options: Mapping[str, str], questions: Iterable[str]) -> dict[str, str]:
@@ -228,21 +232,8 @@ def _described(
 
     ``references`` place intents on axes; a question with the name of an axis measures it.
     """
-    systems, intents = (
-        [value for value in stimuli[column].drop_nulls().unique(maintain_order=True) if value != ""]
-        if column in stimuli.columns
-        else []
-        for column in ("system", "intent")
-    )
-    for intent in references:
-        if intent not in intents:
-            raise InputError(f"No stimulus has the intent '{intent}'.", suggestion(intent, intents, "Intents"))
-    axes = {axis for reference in references.values() for axis in reference}
-    if axes and not axes & set(scales):
-        raise InputError(
-            f"No question is called like an axis of the references ({', '.join(sorted(axes))}).",
-            f"Questions: {', '.join(scales)}. Rename one with {as_option('rename.OLD', 'NEW')}.",
-        )
+    systems, intents = (_occurring(stimuli, column) for column in ("system", "intent"))
+    axes = _axes(references, intents, scales)
     shared = {scale.model_dump_json(): scale for scale in scales.values()}
     names = {text: f"scale{number}" if len(shared) > 1 else "scale" for number, text in enumerate(shared, 1)}
     questions = [
@@ -266,6 +257,27 @@ def _described(
     )
 
 
+def _occurring(stimuli: pl.DataFrame, column: str) -> list[str]:
+    """The different cells of a column that are not empty; none where there is no such column."""
+    if column not in stimuli.columns:
+        return []
+    return [value for value in stimuli[column].drop_nulls().unique(maintain_order=True) if value != ""]
+
+
+def _axes(references: Mapping[str, Mapping[str, float]], intents: Sequence[str], questions: Iterable[str]) -> set[str]:
+    """The axes of the references; an error where no stimulus has their intent, or no question measures an axis."""
+    for intent in references:
+        if intent not in intents:
+            raise InputError(f"No stimulus has the intent '{intent}'.", suggestion(intent, intents, "Intents"))
+    axes = {axis for reference in references.values() for axis in reference}
+    if axes and axes.isdisjoint(questions):
+        raise InputError(
+            f"No question is called like an axis of the references ({', '.join(sorted(axes))}).",
+            f"Questions: {', '.join(questions)}. Rename one with {as_option('rename.OLD', 'NEW')}.",
+        )
+    return axes
+
+
 def _with_media(
     stimuli: pl.DataFrame, source: Path, table: Path, options: Mapping[str, str], progress: Progress | None
 ) -> tuple[pl.DataFrame, Path | None, str | None]:
@@ -286,19 +298,22 @@ def _with_media(
             f"'{kind}' is not a kind of media.", suggestion(str(kind), ["audio", "speech", "image"], "Kinds")
         )
     if "path" not in stimuli.columns:
-        paths: list[str | None] = []
-        near = any((base / name).is_dir() for name in ("media", "images", "audio", "wav"))
-        named = stimuli["stimulus"].to_list()
-        if "media" in options or source.is_dir():
-            paths = _paths(named, root)
-        else:  # a folder nobody named may hold anything
-            with suppress(InputError):
-                paths = _paths(named, root) if near else []
+        paths = _paths_near(stimuli["stimulus"].to_list(), root, stated="media" in options or source.is_dir())
         if not any(paths):
             return stimuli, None, kind or _kind(stimuli["stimulus"])
         stimuli = stimuli.with_columns(pl.Series("path", paths, dtype=pl.String))
     stimuli = probe_stimuli(stimuli, root, str(base), progress)
     return stimuli, root, kind or _kind(stimuli["path"].drop_nulls())
+
+
+def _paths_near(names: list[str], root: Path, *, stated: bool) -> list[str | None]:
+    """The media files of stimuli; a folder that nobody named may hold anything, so it is searched for usual folders first."""
+    if stated:
+        return _paths(names, root)
+    if any((root / name).is_dir() for name in ("media", "images", "audio", "wav")):
+        with suppress(InputError):
+            return _paths(names, root)
+    return []
 
 
 def _paths(names: list[str], root: Path) -> list[str | None]:
@@ -347,23 +362,30 @@ def _marked(text: str, stimuli: pl.DataFrame, where: str) -> dict[str, Limits]:
         column = stimuli.select("stimulus", pl.col(text).cast(pl.String)).fill_null("")
         limits_of = {name: limits for name, limits in column.iter_rows() if limits.strip().casefold() not in _NO}
     else:
-        stimulus_ids = set(stimuli["stimulus"])
-        limits_of = {}
-        for part in filter(None, (part.strip() for part in text.split(","))):
-            name, _, limits = part.rpartition("=") if part not in stimulus_ids and "=" in part else (part, "", "yes")
-            limits_of[name.strip()] = limits
-        for name in limits_of:
-            if name not in stimulus_ids:
-                raise InputError(
-                    f"{where}: the anchor '{name}' is not among the stimuli, nor is '{text}' a column of them.",
-                    suggestion(name, sorted(stimulus_ids)[:200], "Stimuli"),
-                )
+        limits_of = _listed_anchors(text, stimuli, where)
     if not limits_of:
         raise InputError(
             f"{where}: no stimulus is marked as an anchor by '{text}'.",
             f"Name stimuli ({as_option('anchors', 'clip7=0-2')}), or a column of the stimuli with limits or yes.",
         )
     return {name: _limits(limits, where) for name, limits in limits_of.items()}
+
+
+def _listed_anchors(text: str, stimuli: pl.DataFrame, where: str) -> dict[str, str]:
+    """The stimuli in a list such as ``clip7=0-2, clip9``, each with the text of its limits."""
+    stimulus_ids = set(stimuli["stimulus"])
+    limits_of: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        # The id of a stimulus may hold an equals sign itself.
+        name, _, limits = part.rpartition("=") if part not in stimulus_ids and "=" in part else (part, "", "yes")
+        limits_of[name.strip()] = limits
+    for name in limits_of:
+        if name not in stimulus_ids:
+            raise InputError(
+                f"{where}: the anchor '{name}' is not among the stimuli, nor is '{text}' a column of them.",
+                suggestion(name, sorted(stimulus_ids)[:200], "Stimuli"),
+            )
+    return limits_of
 
 
 def marks_anchors(cell: str) -> bool:

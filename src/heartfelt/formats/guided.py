@@ -30,6 +30,8 @@ _ROWS = 50_000
 """Rows that a proposal rests on."""
 _OPENING = ("delimiter", "encoding", "personal", "sheet", "header", "labels")
 """Options that change which columns a table has."""
+_LAYOUTS = (tally_proposal, pair_proposal, long_proposal, means_proposal, votes_proposal, wide_proposal)
+"""From the most to the least specific."""
 Reader = Callable[[Proposal], Snapshot]
 
 
@@ -76,15 +78,12 @@ def propose(
     """
     options = stated or {}
     columns = {name: profile for name, profile in profiles(frame).items() if profile.filled}
+    if not columns or not frame.height:
+        return None
     roles = {role: column for role, column in options.items() if column in columns}
     table = ProfiledTable(frame=frame, columns=columns, stated=roles, texts=texts or {})
-    if not table.columns or not frame.height:
-        return None
-    for layout in (tally_proposal, pair_proposal, long_proposal, means_proposal, votes_proposal, wide_proposal):
-        proposal = layout(table)
-        if proposal is not None:
-            return proposal.with_options(options)
-    return None
+    proposal = next(filter(None, (layout(table) for layout in _LAYOUTS)), None)
+    return proposal and proposal.with_options(options)
 
 
 def proposal_for(source: Path, options: Mapping[str, str]) -> Proposal | None:
@@ -92,18 +91,19 @@ def proposal_for(source: Path, options: Mapping[str, str]) -> Proposal | None:
 
     A file that should be a table, and cannot be opened as one or has no rows, is an error that says so.
     """
-    if source.is_file() and source.suffix.lower() not in TABLES:
+    suffix = source.suffix.lower() if source.is_file() else None
+    if suffix is not None and suffix not in TABLES:
         return None
     try:
         table = open_source(source, {name: options[name] for name in _OPENING if name in options})
         frame = table.rows.head(_ROWS).collect()
     except InputError:
-        if source.is_file() and source.suffix.lower() in _ALWAYS_TABLES:
+        if suffix in _ALWAYS_TABLES:
             raise
         return None
     except pl.exceptions.PolarsError:
         return None
-    if not frame.height and source.is_file():
+    if suffix is not None and not frame.height:
         raise InputError(f"{source} has no rows below its header.", "Point to a table with answers.")
     return propose(frame, options, table.texts)
 

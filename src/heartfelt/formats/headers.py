@@ -83,15 +83,17 @@ def _depth(table: Sequence[Sequence[str]]) -> int:
     most = min(MAX_HEADER_ROWS, len(table) - 1)
     if most < 2:
         return 1
-    sample = table[min(MAX_HEADER_ROWS, len(table) - 1) :]
-    numeric = [at for at in range(len(table[0])) if _all_numbers([row[at] for row in sample])]
+    numeric = [at for at in range(len(table[0])) if _all_numbers([row[at] for row in table[most:]])]
     depth = 1
-    while depth < most:
-        words = [at for at in numeric if table[depth][at].casefold() not in _GAPS]
-        if len(words) < max(_ENOUGH, len(numeric) / 2) or any(_is_number(table[depth][at]) for at in words):
-            break
+    while depth < most and _says_words([table[depth][at] for at in numeric]):
         depth += 1
     return 2 if depth == 1 and _fills_gaps(table[0], table[1]) else depth
+
+
+def _says_words(cells: Sequence[str]) -> bool:
+    """Whether the cells of a row in columns of numbers are words, such as the texts of questions, in half of them or more."""
+    words = [cell for cell in cells if cell.casefold() not in _GAPS]
+    return len(words) >= max(_ENOUGH, len(cells) / 2) and not any(map(_is_number, words))
 
 
 def _fills_gaps(top: Sequence[str], below: Sequence[str]) -> bool:
@@ -112,15 +114,18 @@ def _is_number(cell: str) -> bool:
 def _names(header: Sequence[Sequence[str]], width: int) -> tuple[tuple[str, ...], dict[str, str]]:
     """A name per column: the first row's where it names every column once, else its parts joined with ``_``."""
     top = header[0]
-    filled = [cell for cell in top if cell]
     if len(header) == 1:
-        return tuple(name or f"column_{at}" for at, name in enumerate(top, 1)), {}
-    if len(filled) == width and len(set(filled)) == width:
-        texts = {name: header[1][at] for at, name in enumerate(top) if header[1][at]}
-        return tuple(top), texts
+        return _numbered(top), {}
+    if len({*filter(None, top)}) == width:
+        return tuple(top), {name: text for name, text in zip(top, header[1], strict=True) if text}
     spanned = [_spread(row, header[-1]) for row in header[:-1]]
-    parts = [[row[at] for row in (*spanned, header[-1]) if row[at]] for at in range(width)]
-    return tuple("_".join(dict.fromkeys(p)) or f"column_{at}" for at, p in enumerate(parts, 1)), {}
+    columns = zip(*spanned, header[-1], strict=True)
+    return _numbered("_".join(dict.fromkeys(filter(None, parts))) for parts in columns), {}
+
+
+def _numbered(names: Iterable[str]) -> tuple[str, ...]:
+    """The names, with ``column_3`` in the place of one that is empty."""
+    return tuple(name or f"column_{at}" for at, name in enumerate(names, 1))
 
 
 def _spread(row: Sequence[str], below: Sequence[str]) -> list[str]:

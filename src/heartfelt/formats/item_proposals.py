@@ -9,7 +9,6 @@ import polars as pl
 from heartfelt.formats.column_profiles import ColumnProfile, share_unique
 from heartfelt.formats.columns import distinct_column, is_unnamed
 from heartfelt.formats.roles import (
-    CONSTRUCTS,
     SIMILAR,
     VOCABULARY,
     ProfiledTable,
@@ -18,7 +17,7 @@ from heartfelt.formats.roles import (
     evidence,
     facts_of_stimuli,
     guess,
-    name_score,
+    is_named_like,
     ranked,
     uncertain,
 )
@@ -30,6 +29,18 @@ _STATED_TOTALS = {*_TOTALS, *["num", "number", "count", "vote", "response", "rat
 _AFFIXES = tuple(
     pattern for word in ("votes", "vote", "count", "n") for pattern in (f"{{category}}_{word}", f"{word}_{{category}}")
 )
+
+
+def _item_key(table: ProfiledTable, *, joined: bool = False) -> tuple[RoleGuess, dict[str, str]] | None:
+    """The stimulus of a table with one row per item, and doubts about it; None where there is none, or it names raters.
+
+    ``joined``: two columns may name the stimulus together.
+    """
+    key = _key(table) or (_joined_key(table) if joined else None)
+    if key is None:
+        return None
+    profile = table.columns.get(key[0].column)
+    return None if profile is not None and is_named_like(profile, ["rater"]) else key
 
 
 def _key(table: ProfiledTable) -> tuple[RoleGuess, dict[str, str]] | None:
@@ -63,74 +74,81 @@ def _joined_key(table: ProfiledTable) -> tuple[RoleGuess, dict[str, str]] | None
     return None
 
 
-def _names_raters(table: ProfiledTable, column: str) -> bool:
-    return column in table.columns and name_score(table.columns[column], "rater") >= SIMILAR
-
-
 def means_proposal(table: ProfiledTable) -> Proposal | None:
     """The proposal, or None where no column holds means."""
-    key = _key(table)
-    if key is None or _names_raters(table, key[0].column):
+    key = _item_key(table)
+    if key is None:
         return None
     stimulus, doubts = key
     numbers = [p for p in table.columns.values() if p.numeric and p.name != stimulus.column]
-    means = [p for p in numbers if {*p.words} & VOCABULARY["mean"] and not {*p.words} & VOCABULARY["sd"]]
-    counts = [p for p in numbers if p.whole and ({*p.words} & VOCABULARY["n"]) and p not in means]
-    decimals = [p for p in numbers if {*p.words} & CONSTRUCTS and not p.whole]
-    if not means and not decimals:
-        return None
+    means = [p for p in numbers if _says(p, "mean") and not _says(p, "sd")]
+    decimals = [p for p in numbers if _says(p, "construct") and not p.whole]
     guesses = [stimulus]
-    if not means:
-        columns = ",".join(p.name for p in decimals)
-        guesses.append(RoleGuess(role="mean", column=columns, score=SIMILAR, evidence=evidence(decimals[0], SIMILAR)))
-        if counts:
-            guesses.append(RoleGuess(role="n", column=counts[0].name, score=SIMILAR, evidence=counts[0].facts()))
+    if means:
+        guesses += _figures(table, stimulus, means)
+    elif decimals:
+        guesses += _assumed_means(decimals, [p for p in numbers if p.whole and _says(p, "n")])
         doubts["mean"] = f"'{decimals[0].name}' holds decimals: means are assumed"
-    elif len(means) == 1 and len(means[0].words) == 1:
-        guesses.append(guess("mean", [(means[0], 1.0)]))
-        figures = {role: table.named(role, stimulus.column, means[0].name) for role in ("sd", "n")}
-        guesses += [
-            guess(role, [(profile, 1.0)])
-            for role, profile in figures.items()
-            if profile is not None and profile.numeric
-        ]
+    else:
+        return None
     used_columns = {guess.column for guess in guesses}
     guesses += facts_of_stimuli(table, lambda p: not p.numeric and p.name not in used_columns)
     return Proposal(format="means", layout="one row per stimulus with means", guesses=tuple(guesses), doubts=doubts)
 
 
+def _says(profile: ColumnProfile, role: str) -> bool:
+    """Whether any word of the name is one that columns with this role are named after."""
+    return not VOCABULARY[role].isdisjoint(profile.words)
+
+
+def _figures(table: ProfiledTable, stimulus: RoleGuess, means: Sequence[ColumnProfile]) -> list[RoleGuess]:
+    """The mean with its spread and count; none where names such as ``mos_valence`` say which question a column is about."""
+    if len(means) > 1 or len(means[0].words) > 1:
+        return []
+    figures = {role: table.named(role, stimulus.column, means[0].name) for role in ("sd", "n")}
+    profiles = {"mean": means[0], **{role: p for role, p in figures.items() if p is not None and p.numeric}}
+    return [guess(role, [(profile, 1.0)]) for role, profile in profiles.items()]
+
+
+def _assumed_means(decimals: Sequence[ColumnProfile], counts: Sequence[ColumnProfile]) -> list[RoleGuess]:
+    columns = ",".join(p.name for p in decimals)
+    means = RoleGuess(role="mean", column=columns, score=SIMILAR, evidence=evidence(decimals[0], SIMILAR))
+    return [means, *(RoleGuess(role="n", column=p.name, score=SIMILAR, evidence=p.facts()) for p in counts[:1])]
+
+
 def tally_proposal(table: ProfiledTable) -> Proposal | None:
     """The proposal where columns of whole numbers add up to the number of answers that another column states in every row."""
-    key = _key(table) or _joined_key(table)
-    if key is None or table.frame.height < 2 or _names_raters(table, key[0].column):
+    key = _item_key(table, joined=True)
+    if key is None or table.frame.height < 2:
         return None
     stimulus, doubts = key
-    count_columns = [p for name, p in table.columns.items() if name != stimulus.column and _is_count(p)]
-    numbers = table.frame.select(pl.col(p.name).cast(pl.Float64, strict=False) for p in count_columns)
-    for total in (p for p in count_columns if {*p.words} & _STATED_TOTALS and p.high):
-        counts = [p for p in count_columns if p is not total]
-        if (
-            len(counts) > 1
-            and (numbers.select(row_sum(pl.col(p.name) for p in counts)).to_series() == numbers[total.name]).all()
-        ):
+    columns = [p for name, p in table.columns.items() if name != stimulus.column and _is_count(p)]
+    for total in (p for p in columns if _STATED_TOTALS.intersection(p.words) and p.high):
+        counts = [p for p in columns if p is not total]
+        stated = table.frame[total.name].cast(pl.Float64, strict=False)
+        if len(counts) > 1 and (_sums(table, counts) == stated).all():
             return _counted(stimulus, counts, f"each row sums to '{total.name}'", doubts)
     return None
 
 
+def _sums(table: ProfiledTable, counts: Sequence[ColumnProfile]) -> pl.Series:
+    numbers = (pl.col(profile.name).cast(pl.Float64, strict=False) for profile in counts)
+    return table.frame.select(row_sum(numbers)).to_series()
+
+
 def votes_proposal(table: ProfiledTable) -> Proposal | None:
     """The proposal, or None where no columns hold counts: named so, or of one sum in all rows."""
-    key = _key(table)
-    if key is None or _names_raters(table, key[0].column):
+    key = _item_key(table)
+    if key is None:
         return None
     stimulus, doubts = key
     counts = [profile for name, profile in table.columns.items() if name != stimulus.column and _can_count(profile)]
-    named = [profile for profile in counts if _COUNT_WORDS & {*profile.words}]
+    named = [profile for profile in counts if _COUNT_WORDS.intersection(profile.words)]
     if len(named) > 1:
         return _counted(stimulus, named, "their names say votes", doubts)
     if len(counts) < 2 or table.frame.height < 2 or any(word.isdigit() for p in counts for word in p.words):
         return None
-    numbers = (pl.col(profile.name).cast(pl.Float64, strict=False) for profile in counts)
-    sums = table.frame.select(row_sum(numbers)).to_series()
+    sums = _sums(table, counts)
     return None if sums.n_unique() > 1 else _counted(stimulus, counts, f"each row sums to {sums[0]:g}", doubts)
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import polars as pl
 
@@ -15,6 +15,8 @@ from heartfelt.errors import InputError
 from heartfelt.formats.delimited import read_bytes
 
 JSON = {".json", ".jsonl", ".ndjson"}
+Record: TypeAlias = dict[str, Any]
+"""An object of JSON, whose values may be anything."""
 
 
 def text_of(path: Path, encoding: str | None = None) -> str:
@@ -42,9 +44,9 @@ class RepeatedNameError(Exception):
     """An object has two values of one name."""
 
 
-def distinct_names(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def distinct_names(pairs: Iterable[tuple[str, Any]]) -> Record:
     """An object of JSON, as ``object_pairs_hook``; an error where a name is there twice."""
-    record: dict[str, Any] = {}
+    record: Record = {}
     for name, value in pairs:
         if name in record:
             raise RepeatedNameError(name)
@@ -76,7 +78,7 @@ def read_json(path: Path) -> Any:
         ) from error
 
 
-def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_jsonl(path: Path) -> Iterator[tuple[int, Record]]:
     """The objects of a JSON Lines file, each with its line; a line cut off or no object is an error."""
     lines = list(numbered_lines(path))
     if not lines:
@@ -117,7 +119,7 @@ def _json_table(path: Path, encoding: str | None, _: object) -> pl.DataFrame:
     return _frame(_inner_records(_flat_records(path, encoding, example)))
 
 
-def _flat_records(path: Path, encoding: str | None, example: str) -> list[dict[str, Any]]:
+def _flat_records(path: Path, encoding: str | None, example: str) -> list[Record]:
     records = _records(text_of(path, encoding), path)
     if not records or not all(isinstance(record, dict) for record in records):
         fix = f"Write one object per row, such as [{example}]."
@@ -125,29 +127,31 @@ def _flat_records(path: Path, encoding: str | None, example: str) -> list[dict[s
     return [_flat(record) for record in records]
 
 
-def _inner_records(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _inner_records(records: list[Record]) -> list[Record]:
     """One row per record of the first list of records inside the records, with what surrounds it; else the records."""
     names = list(dict.fromkeys(name for record in records for name in record))
-    for name in names:
-        cells = [record.get(name) for record in records]
-        lists = [cell for cell in cells if isinstance(cell, list)]
-        inner = [part for cell in lists for part in cell]
-        if (
-            inner
-            and all(isinstance(part, Mapping) for part in inner)
-            and len(lists) == sum(cell is not None for cell in cells)
-        ):
-            rows = []
-            for record in records:
-                outer = {key: value for key, value in record.items() if key != name}
-                for part in record.get(name) or [{}]:
-                    renamed = {f"{name}.{key}" if key in names else key: value for key, value in part.items()}
-                    rows.append({**outer, **_flat(renamed)})
-            return rows
-    return records
+    inner = next((name for name in names if _holds_records([record.get(name) for record in records])), None)
+    if inner is None:
+        return records
+    rows = []
+    for record in records:
+        outer = {key: value for key, value in record.items() if key != inner}
+        for part in record.get(inner) or [{}]:
+            renamed = {f"{inner}.{key}" if key in names else key: value for key, value in part.items()}
+            rows.append({**outer, **_flat(renamed)})
+    return rows
 
 
-def _frame(records: list[dict[str, Any]]) -> pl.DataFrame:
+def _holds_records(cells: list[Any]) -> bool:
+    """Whether every cell that is not empty is a list, and all that is in the lists are records."""
+    lists = [cell for cell in cells if cell is not None]
+    if not all(isinstance(cell, list) for cell in lists):
+        return False
+    inner = [part for cell in lists for part in cell]
+    return bool(inner) and all(isinstance(part, Mapping) for part in inner)
+
+
+def _frame(records: list[Record]) -> pl.DataFrame:
     """A column per key. Where the cells of a column have no type in common, lists and objects become JSON text."""
     try:
         return pl.DataFrame(records, infer_schema_length=None, strict=False)
@@ -211,23 +215,31 @@ def _records(text: str, path: Path) -> list[Any]:
     try:
         content = json.loads(text)
     except ValueError:
-        content = []
-        for number, line in enumerate(text.split("\n"), 1):
+        content = _listed_by_line(list(_json_lines(text, path)))
+    if isinstance(content, dict):
+        return _records_of_object(content)
+    return content if isinstance(content, list) else []
+
+
+def _json_lines(text: str, path: Path) -> Iterator[Any]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
             try:
-                content += [json.loads(line)] if line.strip() else []
+                yield json.loads(line)
             except ValueError as error:
                 raise InputError(
                     f"{path}, line {number}: this is not valid JSON ({error}).", "Correct the line."
                 ) from error
-        content = _listed_by_line(content)
-    if isinstance(content, dict):
-        lists = [value for value in content.values() if isinstance(value, list)]
-        by_column = len(lists) == len(content) and len({len(column) for column in lists}) == 1
-        if by_column and not any(isinstance(cell, dict) for column in lists for cell in column):
-            return [dict(zip(content, row, strict=True)) for row in zip(*lists, strict=True)]
-        records = [value for value in lists if value and all(isinstance(row, dict) for row in value)]
-        return records[0] if len(records) == 1 else [content]
-    return content if isinstance(content, list) else []
+
+
+def _records_of_object(content: Record) -> list[Any]:
+    """The records of a table written by column, else the only list of records in the object, else the object itself."""
+    lists = [value for value in content.values() if isinstance(value, list)]
+    by_column = len(lists) == len(content) and len({len(column) for column in lists}) == 1
+    if by_column and not any(isinstance(cell, dict) for column in lists for cell in column):
+        return [dict(zip(content, row, strict=True)) for row in zip(*lists, strict=True)]
+    records = [value for value in lists if value and all(isinstance(row, dict) for row in value)]
+    return records[0] if len(records) == 1 else [content]
 
 
 def _listed_by_line(lines: list[Any]) -> list[Any]:
@@ -237,8 +249,8 @@ def _listed_by_line(lines: list[Any]) -> list[Any]:
     return [{"participant": f"line{at}", **row} for at, line in enumerate(lines, 1) for row in line]
 
 
-def _flat(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    out: dict[str, Any] = {}
+def _flat(record: Mapping[str, Any], prefix: str = "") -> Record:
+    out: Record = {}
     for name, value in record.items():
         if isinstance(value, Mapping):
             out.update(_flat(value, f"{prefix}{name}."))

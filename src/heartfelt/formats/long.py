@@ -141,21 +141,26 @@ def read_long(format: str, table: SourceTable, source: Path, progress: Progress 
         return read_members(format, table, source, progress)
     if {"time", "samples"} & set(options):
         return read_traces(format, table, source, progress)
-    path, roles = table.path, _roles(table)
-    if {"hidden_reference", "low_anchors"} & set(options):
-        system = roles.others.get("system")
-        if system is None and "system" in options:
-            table, system = with_listed_system(table, roles.stimulus), LISTED_SYSTEM
-        in_roles = with_roles(table, system, roles.stimulus).drop(LISTED_SYSTEM, strict=False)
-        table = replace(table, rows=in_roles, delimited=None)
-        roles = replace(roles, others={**roles.others, "role": "role"})
+    return _read_answers(format, table, source, progress)
+
+
+def _with_set_roles(table: SourceTable, roles: Roles) -> tuple[SourceTable, Roles]:
+    """The table with a column ``role``, where options name the hidden reference or the anchors of sets."""
+    if not {"hidden_reference", "low_anchors"} & set(table.options):
+        return table, roles
+    system = roles.others.get("system")
+    if system is None and "system" in table.options:
+        table, system = with_listed_system(table, roles.stimulus), LISTED_SYSTEM
+    in_roles = with_roles(table, system, roles.stimulus).drop(LISTED_SYSTEM, strict=False)
+    return replace(table, rows=in_roles, delimited=None), replace(roles, others={**roles.others, "role": "role"})
+
+
+def _read_answers(format: str, table: SourceTable, source: Path, progress: Progress | None) -> Snapshot:
+    """The snapshot of a table with an answer per row or per question, of single stimuli or of stimuli in trials."""
+    options, path = table.options, table.path
+    table, roles = _with_set_roles(table, _roles(table))
     table, tagged = single_answers(table, roles.values, known_raters=roles.rater is not None)
-    try:
-        spooled, notes = _spooled(table, roles, _renamed(table, roles), progress)
-    except EmptyIdError:  # name its line
-        names = [name for name in (roles.stimulus, roles.question) if name is not None]
-        NamedTable(table.rows.select(names).collect(), table.where, position=table.position).filled(*names)
-        raise
+    spooled, notes = _spooled(table, roles, _renamed(table, roles), progress)
     questions = spooled.survey.questions
     if not questions:
         raise InputError(f"{path} holds no ratings.", "Point to a table with one answer per row.")
@@ -249,35 +254,44 @@ def _roles(table: SourceTable) -> Roles:
     of_rater = own_columns(table, of_rater, "raters")
     question = table.pick_optional("question")
     values = tuple(answers) or (table.pick("value"),)
-    if len(values) > 1:
-        question = None
-    further_roles: dict[str, str] = {}
+    further_roles = _further_roles(table, listed_roles)
+    roles = Roles(
+        rater=_rater(table),
+        stimulus=table.pick("stimulus"),
+        question=question if len(values) == 1 else None,
+        values=values,
+        others=further_roles,
+        stimulus_columns=tuple(of_stimulus),
+        rater_columns=tuple(of_rater),
+    )
+    _refuse_two_parts(roles, where)
+    table.refuse_nested(column for column in roles.taken if column is not None and column not in values)
+    table.refuse_nested(values, lists=True)
+    return roles
+
+
+def _further_roles(table: SourceTable, listed_roles: set[str]) -> dict[str, str]:
+    """Columns of moments, trials and facts about stimuli: those that options name, else those with these very names."""
+    columns, options = table.columns, table.options
+    # Trials, places and roles are known by their names only in a table that this format wrote.
     ours = OWN_COLUMNS | {"trial", "place"} <= set(columns)
-    for role in (*NUMBERS, "at", *ABOUT_STIMULUS, *ABOUT_TRIAL):
-        if role in listed_roles:
-            continue
-        if role in options or (role in columns and (ours or role not in {*ABOUT_TRIAL, "place"})):
-            further_roles[role] = pick(columns, role, {role: options.get(role, role)}, where)
-    rater, stimulus = _rater(table), table.pick("stimulus")
-    parts = [name for name in (rater, stimulus, *values, question) if name is not None]
+    unnamed = set() if ours else {*ABOUT_TRIAL, "place"}
+    roles = [
+        role
+        for role in (*NUMBERS, "at", *ABOUT_STIMULUS, *ABOUT_TRIAL)
+        if role not in listed_roles and (role in options or (role in columns and role not in unnamed))
+    ]
+    return {role: pick(columns, role, {role: options.get(role, role)}, table.where) for role in roles}
+
+
+def _refuse_two_parts(roles: Roles, where: str) -> None:
+    parts = [name for name in (roles.rater, roles.stimulus, *roles.values, roles.question) if name is not None]
     for name in parts:
         if parts.count(name) > 1:
             raise InputError(
                 f"{where}: the column '{name}' cannot play two parts.",
                 f"Name the columns with {as_option('rater', '…')}, {as_option('stimulus', '…')} and {as_option('value', '…')}.",
             )
-    roles = Roles(
-        rater=rater,
-        stimulus=stimulus,
-        question=question,
-        values=values,
-        others=further_roles,
-        stimulus_columns=tuple(of_stimulus),
-        rater_columns=tuple(of_rater),
-    )
-    table.refuse_nested(column for column in roles.taken if column is not None and column not in values)
-    table.refuse_nested(values, lists=True)
-    return roles
 
 
 def _rater(table: SourceTable) -> str | None:
@@ -304,27 +318,41 @@ def _renamed(table: SourceTable, roles: Roles) -> dict[str, str]:
 def _spooled(
     table: SourceTable, roles: Roles, renamed: Mapping[str, str], progress: Progress | None
 ) -> tuple[Spooled, list[str]]:
-    """The ratings under their contract, with notes on ids: cells are parsed strictly, and leniently where that fails."""
+    """The ratings under their contract, with notes on ids; an empty id is an error that names its line."""
     try:
-        rows = table.rows
+        spooled = _spooled_strictly(table, roles, renamed, progress)
+        if spooled is not None:
+            return spooled, []
+        notes = [
+            note
+            for role, column in (("rater", roles.rater), ("stimulus", roles.stimulus))
+            if column is not None
+            for note in id_notes(table.rows.select(pl.col(column).unique()).collect()[column], role)
+        ]
+        return spool(_shaped(table.rows, roles, renamed, strict=False), table.where, progress), notes
+    except EmptyIdError:
+        names = [name for name in (roles.stimulus, roles.question) if name is not None]
+        NamedTable(table.rows.select(names).collect(), table.where, position=table.position).filled(*names)
+        raise
+
+
+def _spooled_strictly(
+    table: SourceTable, roles: Roles, renamed: Mapping[str, str], progress: Progress | None
+) -> Spooled | None:
+    """The ratings, where every cell of a number holds one and no id has spaces around it; None where they must be trimmed."""
+    rows = table.rows
+    try:
         if table.delimited is not None and len(roles.values) == 1:
             typed = {roles.others[role]: kind for role, kind in NUMBERS.items() if role in roles.others}
             rows = table.delimited.scan({roles.values[0]: pl.Float64, **typed})
         spooled = spool(_shaped(rows, roles, renamed, strict=True), table.where, progress)
         if "at" in roles.others and spooled.lazy().select(pl.col("at").is_null().any()).collect().item():
             _explain(table, roles, ["at"])
-        names = pl.Series([*spooled.survey.raters, *spooled.survey.stimuli], dtype=pl.String)
-        if not names.str.contains(r"^\s|\s$").any():
-            return spooled, []
     except pl.exceptions.PolarsError:
         _explain(table, roles, [*NUMBERS, "at"])
-    notes = [
-        note
-        for role, column in (("rater", roles.rater), ("stimulus", roles.stimulus))
-        if column is not None
-        for note in id_notes(table.rows.select(pl.col(column).unique()).collect()[column], role)
-    ]
-    return spool(_shaped(table.rows, roles, renamed, strict=False), table.where, progress), notes
+        return None
+    names = pl.Series([*spooled.survey.raters, *spooled.survey.stimuli], dtype=pl.String)
+    return None if names.str.contains(r"^\s|\s$").any() else spooled
 
 
 def _explain(table: SourceTable, roles: Roles, wanted: Sequence[str]) -> None:
@@ -340,23 +368,9 @@ def _explain(table: SourceTable, roles: Roles, wanted: Sequence[str]) -> None:
 def _shaped(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, strict: bool) -> pl.LazyFrame:
     """The table with the columns of the ratings, one answer per row."""
     schema = table.collect_schema()
-    columns = [] if roles.rater else [pl.lit(None, dtype=pl.String).alias("rater")]
-    columns += [
-        _id(table, column, role, schema[column], strict=strict)
-        for column, role in ((roles.rater, "rater"), (roles.stimulus, "stimulus"))
-        if column
-    ]
-    if roles.question:
-        columns.append(_named(pl.col(roles.question).cast(pl.String), renamed).alias("question"))
-    for role, dtype in NUMBERS.items():
-        if role in roles.others:
-            name = roles.others[role]
-            columns.append((pl.col(name) if strict else number_expr(name)).cast(dtype).alias(role))
-    columns += [pl.col(roles.others[r]).cast(pl.String).alias(r) for r in ABOUT_TRIAL if r in roles.others]
-    if "at" in roles.others:
-        columns.append(moment_expr(roles.others["at"], schema[roles.others["at"]]).alias("at"))
     extras = [name for name in schema.names() if name not in roles.taken]
     has_answer = "answer" in extras and set(schema.names()) >= OWN_COLUMNS
+    columns = _columns_of_roles(table, roles, renamed, strict=strict)
     if has_answer:
         extras.remove("answer")
         columns.append(pl.col("answer").cast(pl.String))
@@ -376,6 +390,23 @@ def _shaped(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, st
     answers = _value(_CELL, pl.String(), strict=strict)
     answered = pl.any_horizontal(pl.col(answer.meta.output_name()).is_not_null() for answer in answers)
     return tall.select(*index, "question", *answers).filter(answered)
+
+
+def _columns_of_roles(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, strict: bool) -> list[pl.Expr]:
+    """Who rated what when, as the ratings call it."""
+    schema, further = table.collect_schema(), roles.others
+    columns = [] if roles.rater else [pl.lit(None, dtype=pl.String).alias("rater")]
+    ids = {"rater": roles.rater, "stimulus": roles.stimulus}
+    columns += [_id(table, name, role, schema[name], strict=strict) for role, name in ids.items() if name]
+    if roles.question:
+        columns.append(_named(pl.col(roles.question).cast(pl.String), renamed).alias("question"))
+    for role, dtype in NUMBERS.items():
+        if role in further:
+            columns.append((pl.col(further[role]) if strict else number_expr(further[role])).cast(dtype).alias(role))
+    columns += [pl.col(further[role]).cast(pl.String).alias(role) for role in ABOUT_TRIAL if role in further]
+    if "at" in further:
+        columns.append(moment_expr(further["at"], schema[further["at"]]).alias("at"))
+    return columns
 
 
 def _named(question: pl.Expr, renamed: Mapping[str, str]) -> pl.Expr:

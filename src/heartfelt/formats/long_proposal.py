@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 import polars as pl
 
@@ -20,6 +21,7 @@ from heartfelt.formats.roles import (
     evidence,
     facts_of_stimuli,
     guess,
+    is_named_like,
     name_score,
     ranked,
     uncertain,
@@ -27,6 +29,9 @@ from heartfelt.formats.roles import (
 
 USUAL_SCALES = ((1, 5), (1, 7), (1, 9), (1, 10), (0, 10), (0, 100), (1, 3), (1, 4), (1, 6))
 REPEATED = "some raters answered the same more than once; all these answers are used"
+_NEVER_IDS = ("value", "background", "sd", "seconds", "position")
+_ID_ROLES = frozenset({"rater", "stimulus", "system", "question", "prompt", "intent", "repeat"})
+_NO_ANSWERS = ("at", "seconds", "position", "repeat", "background", "sd")
 _MOST_QUESTIONS = 40
 _ALMOST_UNIQUE = 0.98
 _MOST_ANSWERS = 101
@@ -37,8 +42,7 @@ _CAPTION = 0.4
 
 def long_proposal(table: ProfiledTable) -> Proposal | None:
     """The proposal, or None where no two columns name raters and stimuli that come back."""
-    one_row_each = any(p.unique and p.rows > 1 and table.score(p, "rater") >= NAMED for p in table.columns.values())
-    if one_row_each or table.texts:  # a survey: one row per rater
+    if _is_survey(table):
         return None
     raters, stimuli = (
         ranked((profile, _id_score(table, profile, role)) for profile in table.columns.values())
@@ -49,64 +53,81 @@ def long_proposal(table: ProfiledTable) -> Proposal | None:
         return _without_rater(table, stimuli)
     rater, stimulus = pair
     parts = stimulus.column.split("+")
-    used_columns = {rater.column, *parts}
     question = _question(table, [rater.column, *parts])
-    if question is not None:
-        used_columns.add(question.column)
-    values, doubts = _values(table, used_columns, [[rater.column], parts], single=question is not None)
+    questions = [] if question is None else [question]
+    key = [rater.column, *parts, *(named.column for named in questions)]
+    values, doubts = _values(table, {*key}, [[rater.column], parts], single=bool(questions))
     if values is None:
         return None
     answers = values.column.split(",")
-    guesses = (rater, stimulus, *([question] if question else []), values)
-    key = [rater.column, *parts, *([question.column] if question else [])]
     settings = _settings(table, key, parts, answers)
-    doubts = {**uncertain(rater), **uncertain(stimulus), **doubts}
-    if settings.get("repeat") == "order":
-        doubts["repeat"] = REPEATED
-    if "where" in settings:
-        doubts["where"] = f"rows without a stimulus are left out ({settings['where']})"
     return Proposal(
         format="long",
         layout="one answer per row" if len(answers) == 1 else "one row per rater and stimulus",
-        guesses=(*guesses, *_facts_of_stimuli(table, parts, {*used_columns, *answers})),
+        guesses=(rater, stimulus, *questions, values, *_facts_of_stimuli(table, parts, {*key, *answers})),
         settings=settings,
-        doubts=doubts,
+        doubts={**uncertain(rater), **uncertain(stimulus), **doubts, **_doubts_about(settings)},
     )
 
 
+def _is_survey(table: ProfiledTable) -> bool:
+    """Whether the table has one row per rater."""
+    one_row_each = any(p.unique and p.rows > 1 and table.score(p, "rater") >= NAMED for p in table.columns.values())
+    return one_row_each or bool(table.texts)
+
+
+def _doubts_about(settings: dict[str, str]) -> dict[str, str]:
+    doubts = {"repeat": REPEATED, "where": f"rows without a stimulus are left out ({settings.get('where')})"}
+    return {option: doubt for option, doubt in doubts.items() if option in settings}
+
+
 def _can_be_id(profile: ColumnProfile) -> bool:
-    about = {"value", "background", "sd", "seconds", "position"} | (set() if profile.is_id else {"n", "winner"})
-    named = any(name_score(profile, role) >= SIMILAR for role in about)
-    rated = any(name_score(profile, role) >= SIMILAR for role in ("rater", "stimulus"))
-    decimals = profile.numeric and not profile.whole
-    answers = profile.noun in CONSTRUCTS or (bool({*profile.words} & CONSTRUCTS) and not profile.is_id)
-    return not decimals and not profile.moments and (rated or not named) and not answers
+    if profile.moments or (profile.numeric and not profile.whole):
+        return False
+    if profile.noun in CONSTRUCTS or (not profile.is_id and not CONSTRUCTS.isdisjoint(profile.words)):
+        return False
+    excluded = _NEVER_IDS if profile.is_id else (*_NEVER_IDS, "n", "winner")
+    return is_named_like(profile, ("rater", "stimulus")) or not is_named_like(profile, excluded)
 
 
 def _id_score(table: ProfiledTable, profile: ColumnProfile, role: str) -> float:
     """How far the name speaks for the role, and a little for cells that look the part."""
-    score = name = table.score(profile, role)
+    name = table.score(profile, role)
     if role in table.stated or profile.name in table.stated.values():
-        return score
+        return name
     if not _can_be_id(profile) or (role == "rater" and profile.media):
         return 0.0
+    score = _with_cells(name, profile, role)
+    if name >= SIMILAR:
+        return score
+    if role == "stimulus" and _serves_as_key(table, profile):
+        return score + _CAPTION
+    if is_named_like(profile, _ID_ROLES - {role}):
+        return 0.0
+    return score + _score_of_repeats(profile)
+
+
+def _with_cells(score: float, profile: ColumnProfile, role: str) -> float:
+    """The score of a name, more where the cells look like stimuli and less where they do not."""
     if role == "stimulus" and profile.media:
         score += 0.5
     if not profile.repeats:
         score -= 0.3
     if profile.noun == "path" and not profile.media:
         score -= 0.2
-    if name >= SIMILAR:
-        return score
-    if role == "stimulus" and name_score(profile, "prompt") >= SIMILAR and table.named("stimulus") is None:
-        return score + _CAPTION  # captions serve as keys where nothing else names what was rated
-    rivals = {"rater", "stimulus", "system", "question", "prompt", "intent", "repeat"} - {role}
-    if any(name_score(profile, rival) >= SIMILAR for rival in rivals):
-        return 0.0
-    if profile.repeats and profile.length <= _TEXT_OF_A_CELL:
-        few = profile.numeric and profile.distinct <= 10 and profile.low is not None and profile.low >= 0
-        score += 0.05 if few else 0.25
     return score
+
+
+def _serves_as_key(table: ProfiledTable, profile: ColumnProfile) -> bool:
+    """Whether a column holds captions, which serve as keys where nothing else names what was rated."""
+    return is_named_like(profile, ["prompt"]) and table.named("stimulus") is None
+
+
+def _score_of_repeats(profile: ColumnProfile) -> float:
+    if not profile.repeats or profile.length > _TEXT_OF_A_CELL:
+        return 0.0
+    few = profile.numeric and profile.distinct <= 10 and profile.low is not None and profile.low >= 0
+    return 0.05 if few else 0.25
 
 
 def _best_pair(
@@ -114,30 +135,30 @@ def _best_pair(
 ) -> tuple[RoleGuess, RoleGuess] | None:
     """The rater and the stimulus that name a row best: by their own scores, and by how few rows share both."""
     best: tuple[float, ColumnProfile, ColumnProfile] | None = None
-    for rater, rater_score in raters[:5]:
-        for stimulus, stimulus_score in stimuli[:5]:
-            alone = rater.unique or (stimulus.unique and rater_score < SIMILAR)
-            if rater.name == stimulus.name or alone or max(rater_score, stimulus_score) < WEAK:
-                continue
-            unique = share_unique(table.frame, [rater.name, stimulus.name])
-            score = rater_score + stimulus_score + 0.5 * unique
-            if best is None or score > best[0] + 1e-9:
-                best = (score, rater, stimulus)
+    for (rater, rater_score), (stimulus, stimulus_score) in product(raters[:5], stimuli[:5]):
+        alone = rater.unique or (stimulus.unique and rater_score < SIMILAR)
+        if rater.name == stimulus.name or alone or max(rater_score, stimulus_score) < WEAK:
+            continue
+        score = rater_score + stimulus_score + 0.5 * share_unique(table.frame, [rater.name, stimulus.name])
+        # Equal but for rounding: the pair that comes first stays.
+        if best is None or score > best[0] + 1e-9:
+            best = (score, rater, stimulus)
     if best is None:
         return None
     _, rater, stimulus = best
-    chosen_names = {rater.name, stimulus.name}
     first, second = (
-        guess(
-            role,
-            [
-                *(pair for pair in candidates if pair[0] is chosen),
-                *(pair for pair in candidates if pair[0].name not in chosen_names),
-            ],
-        )
+        guess(role, _put_first(candidates, chosen, {rater.name, stimulus.name}))
         for role, candidates, chosen in (("rater", raters, rater), ("stimulus", stimuli, stimulus))
     )
     return first, _joined(table, first, second)
+
+
+def _put_first(
+    candidates: list[tuple[ColumnProfile, float]], chosen: ColumnProfile, used_names: set[str]
+) -> list[tuple[ColumnProfile, float]]:
+    """The chosen candidate, then those that play no part yet."""
+    first = [pair for pair in candidates if pair[0] is chosen]
+    return first + [pair for pair in candidates if pair[0].name not in used_names]
 
 
 def _joined(table: ProfiledTable, rater: RoleGuess, stimulus: RoleGuess) -> RoleGuess:
@@ -174,27 +195,35 @@ def _values(
     table: ProfiledTable, used_columns: set[str], keys: list[list[str]], *, single: bool
 ) -> tuple[RoleGuess | None, dict[str, str]]:
     """The columns of answers, and what is doubtful about them."""
+    named, numbers = _answer_candidates(table, used_columns, keys)
+    chosen = named or numbers
+    if not chosen:
+        return None, {}
+    doubt = "" if named else f"no column is clearly named like an answer; '{chosen[0].name}' is the best guess"
+    if len(chosen) > 1 and (single or not _alike(chosen)):
+        doubt = f"'{chosen[1].name}' could be the answer as well as '{chosen[0].name}'"
+        chosen = chosen[:1]
+    score = max(table.score(chosen[0], "value"), WEAK if CONSTRUCTS.isdisjoint(chosen[0].words) else SIMILAR)
+    values = RoleGuess(
+        role="value",
+        column=",".join(profile.name for profile in chosen),
+        score=score,
+        evidence=evidence(chosen[0], score),
+        runner_up=next((profile.name for profile in numbers if profile not in chosen), None),
+    )
+    return values, {"value": doubt} if doubt else {}
+
+
+def _answer_candidates(
+    table: ProfiledTable, used_columns: set[str], keys: list[list[str]]
+) -> tuple[list[ColumnProfile], list[ColumnProfile]]:
+    """The columns named like answers, and those of numbers that differ between the rows of every key."""
     free_columns = [profile for name, profile in table.columns.items() if name not in used_columns]
     names = [profile.name for profile in free_columns]
     fixed = {name for key in keys for name in determined_by(table.frame, key, names)}
     varying = [profile for profile in free_columns if profile.name not in fixed]
-    doubts: dict[str, str] = {}
-    chosen = _named_answers(table, varying) or _named_answers(table, free_columns)
     numbers = [p for p in varying if p.numeric and not _is_other(p) and p.distinct <= _MOST_ANSWERS]
-    if not chosen and numbers:
-        chosen = numbers
-        doubts["value"] = f"no column is clearly named like an answer; '{numbers[0].name}' is the best guess"
-    if not chosen:
-        return None, doubts
-    if len(chosen) > 1 and (single or not _alike(chosen)):
-        doubts["value"] = f"'{chosen[1].name}' could be the answer as well as '{chosen[0].name}'"
-        chosen = chosen[:1]
-    unchosen = [profile.name for profile in numbers if profile not in chosen]
-    score = max(table.score(chosen[0], "value"), SIMILAR if {*chosen[0].words} & CONSTRUCTS else WEAK)
-    column = ",".join(profile.name for profile in chosen)
-    runner_up = unchosen[0] if unchosen else None
-    because = evidence(chosen[0], score)
-    return RoleGuess(role="value", column=column, score=score, evidence=because, runner_up=runner_up), doubts
+    return _named_answers(table, varying) or _named_answers(table, free_columns), numbers
 
 
 def _named_answers(table: ProfiledTable, columns: Sequence[ColumnProfile]) -> list[ColumnProfile]:
@@ -211,10 +240,8 @@ def _alike(answers: Sequence[ColumnProfile]) -> bool:
 
 def _is_other(profile: ColumnProfile) -> bool:
     """Whether a column of numbers holds something besides answers, by its name: times, places, ages."""
-    roles = ("at", "seconds", "position", "repeat", "background", "sd")
-    named = any(name_score(profile, role) >= SIMILAR for role in roles)
     numbering = profile.is_id or profile.words[-1:] == ("index",)
-    return numbering or (named and name_score(profile, "value") < SIMILAR)
+    return numbering or (is_named_like(profile, _NO_ANSWERS) and name_score(profile, "value") < SIMILAR)
 
 
 def _facts_of_stimuli(table: ProfiledTable, stimulus: list[str], used_columns: set[str]) -> list[RoleGuess]:
@@ -234,8 +261,12 @@ def _settings(table: ProfiledTable, key: list[str], stimulus: list[str], answers
         frame = frame.filter(pl.col(empty[0]).cast(pl.String).str.strip_chars().fill_null("") != "")
     if frame.select(key).is_duplicated().any():
         settings["repeat"] = "order"
+    return settings | _usual_scale_of(table, answers)
+
+
+def _usual_scale_of(table: ProfiledTable, answers: list[str]) -> dict[str, str]:
     scale = usual_scale([table.columns[name] for name in answers])
-    return {**settings, "scale": scale} if scale else settings
+    return {"scale": scale} if scale else {}
 
 
 def usual_scale(answers: Sequence[ColumnProfile]) -> str | None:
@@ -262,12 +293,11 @@ def _without_rater(table: ProfiledTable, stimuli: list[tuple[ColumnProfile, floa
     if values is None:
         return None
     answers = values.column.split(",")
-    scale = usual_scale([table.columns[name] for name in answers])
     facts = _facts_of_stimuli(table, [stimulus.column], {*answers, stimulus.column})
     return Proposal(
         format="long",
         layout="one answer per row, raters unknown",
         guesses=(stimulus, values, *facts),
-        settings={"rater": NO_RATER, **({"scale": scale} if scale else {})},
+        settings={"rater": NO_RATER, **_usual_scale_of(table, answers)},
         doubts={"rater": "no column names the rater", **doubts},
     )

@@ -56,19 +56,21 @@ def with_marked_columns(snapshot: Snapshot, options: Collection[str]) -> Snapsho
 
 def _marked_columns(snapshot: Snapshot) -> Iterator[MarkedColumn]:
     ordinary = {name.strip() for name in snapshot.source.options.get("ordinary", "").split(",")}
-    ratings = snapshot.scan_ratings().collect_schema().names()
-    tables = (
-        ("ratings", [name for name in ratings if name not in RATINGS.names]),
-        ("stimulus", [name for name in snapshot.stimuli.columns if name not in STIMULI.names]),
-        ("rater", [name for name in snapshot.raters.columns if name not in RATERS.names]),
-    )
-    for table, names in tables:
+    tables = {
+        "ratings": (snapshot.scan_ratings().collect_schema().names(), RATINGS),
+        "stimulus": (snapshot.stimuli.columns, STIMULI),
+        "rater": (snapshot.raters.columns, RATERS),
+    }
+    for table, (names, contract) in tables.items():
         for name in names:
-            words = _words(name)
-            if name not in ordinary and (_kind_of(words) is not None or _names_kinds(words)):
+            if name not in {*contract.names, *ordinary} and _may_mark(_words(name)):
                 marked = _marked(snapshot, table, name)
                 if marked is not None:
                     yield marked
+
+
+def _may_mark(words: frozenset[str]) -> bool:
+    return _kind_of(words) is not None or _names_kinds(words)
 
 
 def _marked(snapshot: Snapshot, table: str, column: str) -> MarkedColumn | None:
@@ -157,22 +159,26 @@ def _names_kinds(words: frozenset[str]) -> bool:
 def _marks(words: frozenset[str], kind: str, cells: Collection[str], *, of_rater: bool) -> set[str]:
     """The cells that mark an answer, where all of them are yes or no, pass or fail, or (of anchors) limits."""
     classes = {cell: _class_of(cell) for cell in cells}
+    meanings = set(classes.values())
     if kind == EXCLUSION and "reason" in words:
-        return {cell for cell, meaning in classes.items() if meaning not in {"empty", "no", "pass"}}
+        return _cells_of(classes, meanings - {"empty", "no", "pass"})
     if kind == ANCHOR:
-        marks = {cell for cell, meaning in classes.items() if meaning in {"yes", None}}
-        fine = all(
-            classes[cell] == "yes" or marks_anchors(cell) or _words(cell) <= {"low", "mid", "high", "anchor"}
-            for cell in marks
-        )
-        return marks if fine else set()
-    if None in classes.values():
+        marks = _cells_of(classes, {"yes", None})
+        return marks if all(classes[cell] == "yes" or _says_anchor(cell) for cell in marks) else set()
+    if None in meanings:
         return set()
-    if {"pass", "fail"} & {*classes.values()}:
-        return {cell for cell, meaning in classes.items() if meaning == "fail"}
+    if {"pass", "fail"} & meanings:
+        return _cells_of(classes, {"fail"})
     passing = bool(words & _PASSING) or (kind == ATTENTION and of_rater and not words & _FAILING)
-    marked = "no" if passing != ("not" in words) else "yes"
-    return {cell for cell, meaning in classes.items() if meaning == marked}
+    return _cells_of(classes, {"no" if passing != ("not" in words) else "yes"})
+
+
+def _cells_of(classes: Mapping[str, str | None], meanings: Collection[str | None]) -> set[str]:
+    return {cell for cell, meaning in classes.items() if meaning in meanings}
+
+
+def _says_anchor(cell: str) -> bool:
+    return marks_anchors(cell) or _words(cell) <= {"low", "mid", "high", "anchor"}
 
 
 def _class_of(cell: str) -> str | None:

@@ -55,6 +55,11 @@ class PublishedMeans(Format):
         key = table.pick("stimulus")
         questions = _questions(sheet.frame.columns, options, sheet.where)
         used = {column for columns in questions.values() for column in columns.values()}
+        if key in used:
+            raise InputError(
+                f"{sheet.where}: the column '{key}' cannot play two parts.",
+                f"Name the columns with {as_option('stimulus', '…')} and {as_option('mean', '…')}.",
+            )
         sheet.unique(key, option="stimulus", answers=used)
         renamed = new_names(options, questions)
         questions = {renamed.get(question, question): columns for question, columns in questions.items()}
@@ -105,16 +110,7 @@ class PublishedMeans(Format):
 def _questions(columns: list[str], options: Mapping[str, str], where: str) -> dict[str, dict[str, str]]:
     """The columns of each question: its mean and, where there are such, its sd and n."""
     only = options.get("question", ONE_QUESTION)
-    if "mean" in options:
-        by_role = {role: _matching(columns, options[role], where, only) for role in WORDS if role in options}
-        for role, named in by_role.items():
-            if role != "mean" and "{" not in options[role] and len(named) == 1:
-                by_role[role] = dict.fromkeys(by_role["mean"], options[role])
-    else:
-        by_role = {role: _usual(columns, words) for role, words in WORDS.items()}
-        if not by_role["mean"]:
-            role_columns = {role: [c for c in columns if c.casefold() in words] for role, words in WORDS.items()}
-            by_role = {role: {only: names[0]} for role, names in role_columns.items() if names}
+    by_role = _stated_figures(columns, options, where, only) if "mean" in options else _usual_figures(columns, only)
     if not by_role.get("mean"):
         raise UnclearColumnError(
             f"{where}: no column is unmistakably a mean.",
@@ -124,6 +120,24 @@ def _questions(columns: list[str], options: Mapping[str, str], where: str) -> di
         question: {role: named[question] for role, named in by_role.items() if question in named}
         for question in by_role["mean"]
     }
+
+
+def _stated_figures(columns: list[str], options: Mapping[str, str], where: str, only: str) -> dict[str, dict[str, str]]:
+    """The columns that options name, by role and question; a single spread or count is that of every question."""
+    by_role = {role: _matching(columns, options[role], where, only) for role in WORDS if role in options}
+    for role, named in by_role.items():
+        if role != "mean" and "{" not in options[role] and len(named) == 1:
+            by_role[role] = dict.fromkeys(by_role["mean"], options[role])
+    return by_role
+
+
+def _usual_figures(columns: list[str], only: str) -> dict[str, dict[str, str]]:
+    """The columns with usual names, by role and question: of several questions, or of the only one."""
+    by_role = {role: _usual(columns, words) for role, words in WORDS.items()}
+    if by_role["mean"]:
+        return by_role
+    bare = {role: [name for name in columns if name.casefold() in words] for role, words in WORDS.items()}
+    return {role: {only: names[0]} for role, names in bare.items() if names}
 
 
 def _matching(columns: list[str], pattern: str, where: str, only: str) -> dict[str, str]:

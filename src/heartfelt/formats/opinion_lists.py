@@ -135,13 +135,7 @@ class OpinionList(Format):
         ratings, published = rows.filter(single), rows.filter(~single)
         facts = [name for name in ("system", "split", "source_path") if name in rows.columns]
         stimuli = named.group_by("stimulus", maintain_order=True).agg(pl.col(facts).drop_nulls().first())
-        differing = named.group_by("stimulus", maintain_order=True).agg(pl.col(facts).drop_nulls().n_unique())
-        for name in facts:
-            if (twice := differing.filter(pl.col(name) > 1)).height:
-                raise InputError(
-                    f"{source}: the stimulus '{twice['stimulus'][0]}' has more than one {name.replace('_', ' ')}.",
-                    "Give every stimulus an id of its own, and put it into one part.",
-                )
+        _refuse_contradictions(named, facts, source)
         if further is not None:
             stimuli = stimuli.join(further, on="stimulus", how="left", maintain_order="left")
         base = source if source.is_dir() else source.parent
@@ -170,6 +164,17 @@ class OpinionList(Format):
     def _usual_scale(self, values: pl.Series) -> str:
         low, high = (float(end) for end in self.scale.split("-"))
         return self.scale if ((values >= low) & (values <= high)).all() else "numeric"
+
+
+def _refuse_contradictions(rows: pl.DataFrame, facts: Sequence[str], source: Path) -> None:
+    """Raise for a stimulus with two systems, parts or paths."""
+    differing = rows.group_by("stimulus", maintain_order=True).agg(pl.col(facts).drop_nulls().n_unique())
+    for name in facts:
+        if (twice := differing.filter(pl.col(name) > 1)).height:
+            raise InputError(
+                f"{source}: the stimulus '{twice['stimulus'][0]}' has more than one {name.replace('_', ' ')}.",
+                "Give every stimulus an id of its own, and put it into one part.",
+            )
 
 
 def _with_paths(stimuli: pl.DataFrame, root: Path) -> pl.DataFrame:

@@ -121,24 +121,26 @@ def pair_columns(table: SourceTable) -> PairColumns:
         roles["question"] = question_column
     votes = tuple(table.names_in("votes"))
     if "value" in options or not (votes or "winner" in roles):
-        roles["value"] = table.pick("value")
-        words = table.rows.select(number_expr(roles["value"]).is_null().all()).head(1).collect().item()
-        if words or stated_words(options):
-            roles["winner"] = roles.pop("value")
-        else:
-            roles.pop("winner", None)
+        value = table.pick("value")
+        words = table.rows.select(number_expr(value).is_null().all()).head(1).collect().item()
+        roles.pop("winner", None)
+        roles["winner" if words or stated_words(options) else "value"] = value
     need(columns, [*roles.values(), *votes], where)
     of_rater = own_columns(table, table.names_in("rater_columns"), "raters", "battles.")
+    _require_both_sides(roles, where)
+    if len(votes) not in {0, 2, 3}:
+        raise InputError(f"{where}: votes= needs two or three columns.", "Write votes=wins_first,wins_second,ties.")
+    return PairColumns(roles, votes, tuple(of_rater))
+
+
+def _require_both_sides(roles: Mapping[str, str], where: str) -> None:
     for side in ("first", "second"):
         if side not in roles and f"{side}_system" not in roles:
             raise UnclearColumnError(
                 f"{where}: no column is the {side} of the pair.", f"Name it with {as_option(side, 'COLUMN')}."
             )
-    if len(votes) not in {0, 2, 3}:
-        raise InputError(f"{where}: votes= needs two or three columns.", "Write votes=wins_first,wins_second,ties.")
     if ("first" in roles) != ("second" in roles):
         raise InputError(f"{where}: first and second belong together.", "Name both columns, or neither.")
-    return PairColumns(roles, votes, tuple(of_rater))
 
 
 def read_pairs(
@@ -205,7 +207,7 @@ def _ordered(pairs: pl.DataFrame, columns: PairColumns, options: Mapping[str, st
         raise InputError(f"order={stated} is not understood.", suggestion(str(stated), ORDERS, "Choose from"))
     if stated is not None or columns.ordered:
         return stated != "unknown", []
-    named = [(f"first{end}", f"second{end}") for end in ("", "_system") if f"first{end}" in pairs.columns]
+    named = _named_sides(pairs)
     decided = pairs["value"].filter(~pairs["value"].is_in([0.0 if (pairs["value"] < 0).any() else 0.5]))
     if columns.votes:
         reason = "votes are counted whichever came first"
@@ -218,6 +220,12 @@ def _ordered(pairs: pl.DataFrame, columns: PairColumns, options: Mapping[str, st
         return True, [f"The first of two is taken as presented first, since pairs come in both orders; if not: {how}."]
     how = as_option("order", "known")
     return False, [f"No order of presentation is assumed: {reason}. If the first was presented first: {how}."]
+
+
+def _named_sides(pairs: pl.DataFrame) -> list[tuple[str, str]]:
+    """The pairs of columns that name both sides: the stimuli, and the systems where both are known."""
+    sides = [("first", "second"), ("first_system", "second_system")]
+    return [pair for pair in sides if set(pair) <= set(pairs.columns)]
 
 
 def _repeats(pairs: pl.DataFrame, columns: PairColumns) -> list[str]:
@@ -260,13 +268,9 @@ def _pairs(sheet: NamedTable, columns: PairColumns, question: str | None) -> pl.
     out = frame.select(extras).rename(free).get_columns()
     texts = ["rater", "question", "trial", "set", "winner", "prompt", "intent", "first_system", "second_system"]
     out += [names_in(frame[roles[role]]).alias(role) for role in texts if role in roles]
-    if "at" in roles:
-        out.append(sheet.moments(roles["at"]).alias("at"))
-    out += [sheet.whole_numbers(roles[r]).alias(r) for r in ("position", "repeat") if r in roles]
-    if "seconds" in roles:
-        out.append(sheet.numbers(roles["seconds"]).alias("seconds"))
-    if "value" in roles:
-        out.append(frame[roles["value"]].alias("value"))
+    typed = {"at": sheet.moments, "position": sheet.whole_numbers, "repeat": sheet.whole_numbers}
+    typed |= {"seconds": sheet.numbers, "value": frame.get_column}
+    out += [read(roles[role]).alias(role) for role, read in typed.items() if role in roles]
     out += [frame[name].alias(f"\0votes{index}") for index, name in enumerate(columns.votes)]
     table = pl.DataFrame(out) if out else frame.select()
     question_id = question if question is not None and "question" not in roles else ONE_QUESTION
@@ -275,14 +279,17 @@ def _pairs(sheet: NamedTable, columns: PairColumns, question: str | None) -> pl.
     if "first" in roles:
         first, second = (names_in(frame[roles[side]]).alias(side) for side in ("first", "second"))
         return table.with_columns(first, second)
-    if "prompt" not in roles:
-        return table.with_columns(pl.col("first_system").alias("first"), pl.col("second_system").alias("second"))
+    return table.with_columns(_stimuli_of_systems(table))
+
+
+def _stimuli_of_systems(table: pl.DataFrame) -> list[pl.Expr]:
+    """``first`` and ``second`` of a table that names systems only: what each made for the prompt, or the system itself."""
+    if "prompt" not in table.columns:
+        return [pl.col(f"{side}_system").alias(side) for side in ("first", "second")]
     prompt = pl.col("prompt")
     if (table["prompt"].str.len_chars() > LONGEST_ID).any():
         prompt = pl.format("prompt-{}", prompt.rank("dense"))
-    return table.with_columns(
-        pl.concat_str(prompt, f"{side}_system", separator="/").alias(side) for side in ("first", "second")
-    )
+    return [pl.concat_str(prompt, f"{side}_system", separator="/").alias(side) for side in ("first", "second")]
 
 
 def _answered(
@@ -293,17 +300,7 @@ def _answered(
     if columns.votes:
         return _voted(pairs, columns.votes, where), Choice(type="choice", ties=True)
     if "winner" in columns.roles:
-        sides = [(f"first{end}", f"second{end}") for end in ("_system", "") if f"first{end}" in pairs.columns]
-        words = _words(pairs["winner"], options)
-        value = chosen("winner", words, sides)
-        if not words and _numbers_alone(pairs, value):
-            column = columns.roles["winner"]
-            codes = sorted(pairs["winner"].drop_nulls().unique().to_list())
-            stated = " ".join(as_option(f"winner.{code}", "SIDE") for code in codes[:3] if code)
-            raise InputError(
-                f"{where}: '{column}' holds numbers, not the names of winners.",
-                f"Say what each number means (first, second or tie): {stated}.",
-            )
+        value = _value_of_winners(pairs, columns.roles["winner"], options, where)
         value = 1.0 - value if flipped == "second" else value
         empty = pl.col("winner").is_null() | (pl.col("winner") == "")
         out = pairs.with_columns(value.alias("value"), empty.alias("\0empty"))
@@ -321,6 +318,21 @@ def _answered(
         against = pl.when(pl.col("value") == 0).then(0.0).otherwise(-pl.col("value"))
         value = pl.col("value") if flipped == "first" else against
     return out.with_columns(value.alias("value")), scale
+
+
+def _value_of_winners(pairs: pl.DataFrame, column: str, options: Mapping[str, str], where: str) -> pl.Expr:
+    """The value of the first, by the names or words of winners; an error where they are numbers that nobody explained."""
+    sides = list(reversed(_named_sides(pairs)))
+    words = _words(pairs["winner"], options)
+    value = chosen("winner", words, sides)
+    if not words and _numbers_alone(pairs, value):
+        codes = sorted(pairs["winner"].drop_nulls().unique().to_list())
+        stated = " ".join(as_option(f"winner.{code}", "SIDE") for code in codes[:3] if code)
+        raise InputError(
+            f"{where}: '{column}' holds numbers, not the names of winners.",
+            f"Say what each number means (first, second or tie): {stated}.",
+        )
+    return value
 
 
 def _direction(columns: PairColumns, options: Mapping[str, str], scale: Choice | Preference) -> list[str]:

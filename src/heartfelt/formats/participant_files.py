@@ -6,6 +6,7 @@ or the name of the file, names the rater.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
@@ -38,27 +39,35 @@ def open_source(
 
 def participants_table(source: Path, frames: Mapping[Path, pl.DataFrame]) -> SourceTable:
     """The tables of several participants as one; the rater is named by a column, or by the name of the file."""
-    schema = {name: None for frame in frames.values() for name in frame.columns}
-    usual = [n for synonym in SYNONYMS["rater"] if synonym != "id" for n in schema if folded(n) == synonym]
-    usual = [name for name in usual if all(name in frame.columns for frame in frames.values())]
-    one_per_file = (
-        name for name in usual if all(frame[name].drop_nulls().n_unique() == 1 for frame in frames.values())
-    )
-    naming = next(one_per_file, next(iter(usual), None))
-    files = f"{len(frames)} files of {source.name} were read as one table"
+    naming = _naming_column(list(frames.values()))
+    note = f"{len(frames)} files of {source.name} were read as one table"
+    tables = list(frames.values())
     if naming is None:
-        column = next(name for name in PARTICIPANT if name not in schema or name == PARTICIPANT[-1])
-        named = [frame.with_columns(pl.lit(path.stem).alias(column)) for path, frame in frames.items()]
-        note = f"{files}; each file is a rater, named after the file."
+        columns = {name for frame in tables for name in frame.columns}
+        column = next(name for name in PARTICIPANT if name not in columns or name == PARTICIPANT[-1])
+        tables = [frame.with_columns(pl.lit(path.stem).alias(column)) for path, frame in frames.items()]
+        note += "; each file is a rater, named after the file."
     else:
-        named = list(frames.values())
-        names = [name for frame in frames.values() for name in frame[naming].drop_nulls().unique()]
-        again = sorted({str(name) for name in names if names.count(name) > 1})
-        note = f"{files}; the column '{naming}' names the rater." + (
-            f" {', '.join(again[:5])} {'is' if len(again) == 1 else 'are'} in more than one file." if again else ""
-        )
-    all_rows = pl.concat(named, how="diagonal_relaxed")
+        note += f"; the column '{naming}' names the rater.{_note_on_repeats(tables, naming)}"
+    all_rows = pl.concat(tables, how="diagonal_relaxed")
     return SourceTable(path=source / source.name, rows=all_rows.lazy(), options={}, notes=(note,), reopens=False)
+
+
+def _naming_column(tables: Sequence[pl.DataFrame]) -> str | None:
+    """The column of the rater that all tables have: best one with a single name in each; None where there is none."""
+    shared = [name for name in tables[0].columns if all(name in frame.columns for frame in tables)]
+    usual = [name for synonym in SYNONYMS["rater"] if synonym != "id" for name in shared if folded(name) == synonym]
+    single = (name for name in usual if all(frame[name].drop_nulls().n_unique() == 1 for frame in tables))
+    return next(single, next(iter(usual), None))
+
+
+def _note_on_repeats(tables: Sequence[pl.DataFrame], naming: str) -> str:
+    """A sentence on raters who are in several files."""
+    names = Counter(name for frame in tables for name in frame[naming].drop_nulls().unique())
+    again = sorted(str(name) for name, count in names.items() if count > 1)
+    if not again:
+        return ""
+    return f" {', '.join(again[:5])} {'is' if len(again) == 1 else 'are'} in more than one file."
 
 
 def _participant_files(source: Path, preferred: Sequence[str], suffixes: Set[str]) -> list[Path]:
@@ -68,10 +77,13 @@ def _participant_files(source: Path, preferred: Sequence[str], suffixes: Set[str
     paths = sorted(path for path in source.iterdir() if path.is_file() and path.suffix.lower() in suffixes)
     if len(paths) < 2 or len({path.suffix.lower() for path in paths}) > 1:
         return []
+    return paths if _have_most_columns_in_common(paths) else []
+
+
+def _have_most_columns_in_common(paths: Sequence[Path]) -> bool:
     try:
         columns = [set(open_table(path, {}).columns) for path in paths]
     except InputError:
-        return []
+        return False
     shared = set.intersection(*columns)
-    alike = len(shared) > 1 and all(len(shared) >= len(names) / 2 for names in columns)
-    return paths if alike else []
+    return len(shared) > 1 and all(len(shared) >= len(names) / 2 for names in columns)

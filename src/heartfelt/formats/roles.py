@@ -49,6 +49,8 @@ VOCABULARY: Mapping[str, frozenset[str]] = {
     }.items()
 }
 """The nouns that columns with each role are named after."""
+_ENDINGS = {role: tuple(noun for noun in nouns if len(noun) > 3) for role, nouns in VOCABULARY.items()}
+"""Nouns that speak for a role at the end of a longer word too, such as ``audiosample``."""
 CONSTRUCTS = VOCABULARY["construct"]
 """What ratings are usually about: nouns of columns that hold answers."""
 _RATER_NAMES = {("response", "id"), ("session", "id"), ("prolific", "pid"), ("prolific", "id"), ("assignment", "id")}
@@ -136,21 +138,33 @@ class Proposal:
 
 def name_score(profile: ColumnProfile, role: str) -> float:
     """How far a column's name speaks for a role."""
-    nouns = VOCABULARY[role]
     words = tuple(word for word in profile.words if not word.isdigit())
     if words in _RATER_NAMES:
         return NAMED if role == "rater" else 0.0
-    if role in {"value", "mean"} and profile.is_id:
-        return 0.0
-    if role in {"rater", "stimulus"} and words and words[0] in _COUNTED:
-        return 0.0
+    return 0.0 if _is_ruled_out(profile, words, role) else _noun_score(profile, words, role)
+
+
+def _is_ruled_out(profile: ColumnProfile, words: tuple[str, ...], role: str) -> bool:
+    """Whether a name cannot stand for a role: ids are no answers, and what counts people names none of them."""
+    if role in {"value", "mean"}:
+        return profile.is_id
+    return role in {"rater", "stimulus"} and bool(words) and words[0] in _COUNTED
+
+
+def _noun_score(profile: ColumnProfile, words: tuple[str, ...], role: str) -> float:
+    nouns = VOCABULARY[role]
     if profile.noun in nouns:
-        return NAMED if len([word for word in words if word not in {*nouns, "id", "name"}]) == 0 else SIMILAR
-    if any(len(noun) > 3 and profile.noun.endswith(noun) for noun in nouns):
+        return SIMILAR if {*words} - nouns - {"id", "name"} else NAMED
+    id_of = role in {"rater", "stimulus", "system"} and profile.is_id and not nouns.isdisjoint(words)
+    if id_of or profile.noun.endswith(_ENDINGS[role]):
         return SIMILAR
-    if role in {"rater", "stimulus", "system"} and profile.is_id and any(word in nouns for word in words):
-        return SIMILAR
-    return WEAK if not profile.noun and words and words[-1] in _WEAK_NAMES.get(role, ()) else 0.0
+    could_be = not profile.noun and _WEAK_NAMES.get(role, set()).intersection(words[-1:])
+    return WEAK if could_be else 0.0
+
+
+def is_named_like(profile: ColumnProfile, roles: Iterable[str]) -> bool:
+    """Whether a column's name says that it plays one of these roles."""
+    return any(name_score(profile, role) >= SIMILAR for role in roles)
 
 
 def ranked(candidates: Iterable[tuple[ColumnProfile, float]]) -> list[tuple[ColumnProfile, float]]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from heartfelt.formats.manifest import OpenStudy
-from heartfelt.study.sets import StimulusSet
+from heartfelt.study import Study
+from heartfelt.study.sets import Sets, StimulusSet
 
 MOST_NAMED = 5
 _SAME_SECONDS = 0.02
@@ -69,24 +70,21 @@ def plan_sets(opened: OpenStudy) -> SetPlan | None:
     if study.sets is None or opened.sets is None:
         return None
     aside = study.set_aside
-    sets = [
-        stimulus_set for stimulus_set in opened.sets.sets if not any(name in aside for name in stimulus_set.stimuli)
-    ]
+    sets = [stimulus_set for stimulus_set in opened.sets.sets if aside.keys().isdisjoint(stimulus_set.stimuli)]
     names = opened.stimuli["stimulus"].to_list()
     of = "system" if "system" in opened.stimuli.columns else "stimulus"
     label = dict(zip(names, opened.stimuli[of].to_list(), strict=True))
-    answers = study.design.ratings_per_item
     met = _met(sets, label)
-    nodes = sorted({label[name] for stimulus_set in sets for name in stimulus_set.stimuli if label[name] is not None})
+    nodes = sorted(
+        {name for stimulus_set in sets for stimulus in stimulus_set.stimuli if (name := label[stimulus]) is not None}
+    )
     groups = _groups(nodes, met)
     per_rater = min(study.design.stimuli_per_rater or len(sets), len(sets))
-    always = set(study.design.always)
-    common = sum(stimulus_set.id in always or not always.isdisjoint(stimulus_set.stimuli) for stimulus_set in sets)
-    drawn_sets = max(1, per_rater - common)
-    raters = max(answers, math.ceil((len(sets) - common) * answers / drawn_sets)) if sets else 0
+    raters = _fewest_raters(study, sets, per_rater)
     left_out = tuple(name for name in opened.sets.left_out if name not in aside)
     never = [pair for pair in itertools.combinations(nodes, 2) if pair not in met] if of == "system" else []
     judged = [sum(role != "reference" for _, role in stimulus_set.members) for stimulus_set in sets] or [0]
+    answers = study.design.ratings_per_item
     return SetPlan(
         type=study.sets.type,
         sets=len(sets),
@@ -99,8 +97,22 @@ def plan_sets(opened: OpenStudy) -> SetPlan | None:
         groups=groups,
         left_out=left_out,
         adaptive=study.design.adaptive,
-        warnings=tuple(_warnings(opened, groups, of, left_out, never, raters)),
+        warnings=(
+            *_warnings_of_comparisons(study.sets, groups, of, never),
+            *_warnings_of_answers(study, left_out, raters),
+            *_distinguishable(opened),
+        ),
     )
+
+
+def _fewest_raters(study: Study, sets: Sequence[StimulusSet], per_rater: int) -> int:
+    """How many raters can give all answers; sets that everybody judges need no more of them."""
+    if not sets:
+        return 0
+    always = set(study.design.always)
+    common = sum(stimulus_set.id in always or not always.isdisjoint(stimulus_set.stimuli) for stimulus_set in sets)
+    answers = study.design.ratings_per_item
+    return max(answers, math.ceil((len(sets) - common) * answers / max(1, per_rater - common)))
 
 
 def _met(sets: Iterable[StimulusSet], label: Mapping[str, str | None]) -> Counter[tuple[str, str]]:
@@ -121,28 +133,25 @@ def _groups(nodes: Iterable[str], met: Iterable[tuple[str, str]]) -> tuple[tuple
     return tuple(sorted({tuple(sorted(group)) for group in part.values()}, key=lambda group: (-len(group), group)))
 
 
-def _warnings(
-    opened: OpenStudy,
-    groups: tuple[tuple[str, ...], ...],
-    of: str,
-    left_out: tuple[str, ...],
-    never: list[tuple[str, str]],
-    raters: int,
+def _warnings_of_comparisons(
+    sets: Sets, groups: tuple[tuple[str, ...], ...], of: str, never: list[tuple[str, str]]
 ) -> Iterable[str]:
-    study = opened.study
     if len(groups) > 1:
         parts = "; ".join(_listed(group) for group in groups[:MOST_NAMED])
         yield (
             f"The {of}s fall into {len(groups)} groups that are never compared with each other ({parts})."
             " Nothing can be said across groups: add sets that join them."
         )
-    elif never and opened.study.sets is not None and opened.study.sets.reference is None:
+    elif never and sets.reference is None:
         yield f"{len(never)} pairs of systems never meet in a set, such as {never[0][0]} and {never[0][1]}."
-    if study.sets is not None and study.sets.reference_first and study.sets.type in {"pair", "ab"}:
+    if sets.reference_first and sets.type in {"pair", "ab"}:
         yield (
             "The reference always comes first: the analysis cannot separate order effects from preferences."
             " Leave out 'reference_first' to draw the order for every rater."
         )
+
+
+def _warnings_of_answers(study: Study, left_out: tuple[str, ...], raters: int) -> Iterable[str]:
     if left_out:
         yield f"{len(left_out)} stimuli are in no set: {_listed(left_out)}."
     cap = study.recruiting.cap
@@ -150,7 +159,6 @@ def _warnings(
         yield f"The study takes {cap} raters at most, and needs {raters} for all answers."
     if study.design.ratings_per_item < 2:
         yield "Every set is judged by one rater: agreement between raters cannot be estimated."
-    yield from _distinguishable(opened)
 
 
 def _distinguishable(opened: OpenStudy) -> Iterable[str]:
@@ -161,19 +169,25 @@ def _distinguishable(opened: OpenStudy) -> Iterable[str]:
     columns = [name for name in ("path", "rate", "channels", "duration") if name in opened.stimuli.columns]
     facts = {row["stimulus"]: row for row in opened.stimuli.select("stimulus", *columns).to_dicts()}
     mixed: Counter[str] = Counter()
-    for members in ([facts[stimulus] for stimulus, _ in one_set.members] for one_set in opened.sets.sets):
-        suffixes = {str(row.get("path")).rpartition(".")[2].lower() for row in members}
-        coding = {(row.get("rate"), row.get("channels")) for row in members}
-        lengths = [row["duration"] for row in members if row.get("duration") is not None]
-        mixed["format"] += len(suffixes) > 1
-        mixed["sample rate or channels"] += len(coding) > 1
-        mixed["duration"] += bool(lengths) and max(lengths) - min(lengths) > _SAME_SECONDS
-    for name, count in mixed.items():
-        if count:
+    for stimulus_set in opened.sets.sets:
+        mixed.update(_differences([facts[stimulus] for stimulus, _ in stimulus_set.members]))
+    for name in ("format", "sample rate or channels", "duration"):
+        if mixed[name]:
             yield (
-                f"In {count:,} sets the files differ in {name}, by which the hidden one could be told apart without"
+                f"In {mixed[name]:,} sets the files differ in {name}, by which the hidden one could be told apart without"
                 " listening. Give all files of a set the same."
             )
+
+
+def _differences(members: Sequence[Mapping[str, object]]) -> Iterable[str]:
+    """In what the files of one set differ."""
+    if len({str(row.get("path")).rpartition(".")[2].lower() for row in members}) > 1:
+        yield "format"
+    if len({(row.get("rate"), row.get("channels")) for row in members}) > 1:
+        yield "sample rate or channels"
+    lengths = [length for row in members if isinstance(length := row.get("duration"), float)]
+    if lengths and max(lengths) - min(lengths) > _SAME_SECONDS:
+        yield "duration"
 
 
 def _listed(names: Iterable[str]) -> str:

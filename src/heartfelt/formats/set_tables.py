@@ -109,19 +109,11 @@ def checked_trials(
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
     """The ratings of trials that can be used, a ledger of the others, and notes."""
     notes: list[str] = []
-    rows = ratings if "set" in ratings.columns else ratings.with_columns(pl.col("trial").alias("set"))
-    if "repeat" in rows.columns:
-        rows = rows.with_columns(numbered_again("trial").alias("trial"))
-    if "role" not in rows.columns:
-        rows = rows.with_columns(pl.lit("x" if kind == "abx" else "member").alias("role"))
     trial = ("rater", "trial", "question")
+    rows = _as_trials(ratings, scales, kind)
     faults: dict[str, pl.Expr] = {"the trial has no id": pl.col("trial").is_null()}
     for name, scale in scales.items():
         of_question = pl.col("question") == name
-        if isinstance(scale, BestWorst):
-            rows = rows.with_columns(
-                pl.when(of_question).then(pl.col("value").fill_null(0)).otherwise("value").alias("value")
-            )
         faults |= {reason: of_question & bad for reason, bad in _contradictions(scale, kind, trial).items()}
     faults["no answer"] = pl.col("value").is_null()
     repeated = pl.struct(*trial, "stimulus", "value", *(["repeat"] if "repeat" in rows.columns else []))
@@ -140,6 +132,18 @@ def checked_trials(
     if kind == "mushra":
         notes += reference_notes(good)
     return good.drop(ROW), ledger, notes
+
+
+def _as_trials(ratings: pl.DataFrame, scales: Mapping[str, AnyScale], kind: SetType) -> pl.DataFrame:
+    """The ratings with ``set``, ``trial`` and ``role``; of best and worst, members that are neither count 0."""
+    rows = ratings if "set" in ratings.columns else ratings.with_columns(pl.col("trial").alias("set"))
+    if "repeat" in rows.columns:
+        rows = rows.with_columns(numbered_again("trial").alias("trial"))
+    if "role" not in rows.columns:
+        rows = rows.with_columns(pl.lit("x" if kind == "abx" else "member").alias("role"))
+    extremes = [name for name, scale in scales.items() if isinstance(scale, BestWorst)]
+    value = pl.when(pl.col("question").is_in(extremes)).then(pl.col("value").fill_null(0)).otherwise("value")
+    return rows.with_columns(value.alias("value")) if extremes else rows
 
 
 def with_ties(scales: Mapping[str, AnyScale], ratings: pl.DataFrame) -> dict[str, AnyScale]:
@@ -219,18 +223,8 @@ def read_members(format: str, table: SourceTable, source: Path, progress: Progre
 def _tall(sheet: NamedTable, table: SourceTable, members: Sequence[str], ranks: Sequence[str]) -> pl.DataFrame:
     """A row per member: ``rater, stimulus, place, value``, the number of the source row, and what else is known."""
     frame, options = sheet.frame, table.options
-    rater = None if options.get("rater") == "none" else table.pick_optional("rater")
     ends = [options[end] for end in ("best", "worst") if end in options]
-    used_columns = {rater, *members, *ranks, *ends, *(options[role] for role in ("trial", "set") if role in options)}
-    extras = [name for name in frame.columns if name not in used_columns and not frame.schema[name].is_nested()]
-    free = free_names(extras)
-    raters = ids(frame[rater]) if rater is not None else pl.Series([None] * frame.height, dtype=pl.String)
-    facts = [
-        pl.int_range(1, frame.height + 1, eager=True).alias(ROW),
-        raters.alias("rater"),
-        *(ids(frame[options[role]]).alias(role) for role in ("trial", "set") if role in options),
-    ]
-    base = pl.DataFrame([*facts, *frame.select(extras).rename(free).get_columns()])
+    base = _rows_of_sets(frame, table, [*members, *ranks, *ends])
     answers = [ids(frame[name]) for name in ends]
     parts = []
     for position, name in enumerate(members, 1):
@@ -253,6 +247,21 @@ def _tall(sheet: NamedTable, table: SourceTable, members: Sequence[str], ranks: 
         )
     tall = pl.concat(parts).sort(ROW, "place").filter(pl.col("stimulus").is_not_null() & (pl.col("stimulus") != ""))
     return tall if ends or ranks else tall.with_columns(pl.lit(None, pl.Int64).alias("place"))
+
+
+def _rows_of_sets(frame: pl.DataFrame, table: SourceTable, used_columns: Sequence[str]) -> pl.DataFrame:
+    """The number of each source row, who judged the set, its id and trial where columns name them, and the other columns."""
+    rater = None if table.options.get("rater") == "none" else table.pick_optional("rater")
+    named = {role: table.options[role] for role in ("trial", "set") if role in table.options}
+    reserved = {rater, *used_columns, *named.values()}
+    extras = [name for name in frame.columns if name not in reserved and not frame.schema[name].is_nested()]
+    raters = ids(frame[rater]) if rater is not None else pl.Series([None] * frame.height, dtype=pl.String)
+    facts = [
+        pl.int_range(1, frame.height + 1, eager=True).alias(ROW),
+        raters.alias("rater"),
+        *(ids(frame[name]).alias(role) for role, name in named.items()),
+    ]
+    return pl.DataFrame([*facts, *frame.select(extras).rename(free_names(extras)).get_columns()])
 
 
 def _with_ids(rows: pl.DataFrame) -> pl.DataFrame:

@@ -173,10 +173,8 @@ def locate(source: Path, preferred: Sequence[str] = (), suffixes: Set[str] = TAB
         return source
     if not source.is_dir():
         raise InputError(f"There is no file or folder {source}.", "Check the path.")
-    for name in preferred:
-        if (source / name).is_file():
-            return source / name
-    tables = sorted(
+    named = [source / name for name in preferred if (source / name).is_file()]
+    tables = named[:1] or sorted(
         p for p in source.iterdir() if p.suffix.lower() in suffixes and p.is_file() and p.name != ADJUDICATIONS_FILE
     )
     if len(tables) == 1:
@@ -218,12 +216,11 @@ def prepared(table: SourceTable, options: Mapping[str, str]) -> SourceTable:
         notes.append(
             f"Columns with personal data were dropped: {dropped}. Keep them with {as_option('personal', 'keep')}."
         )
-    ledger = None
+    ledgers = [] if table.ledger is None else [table.ledger]
     if "where" in options:
-        rows, ledger = _filtered(rows, options["where"], table.where)
-        delimited = None
-    lines = [part for part in (table.ledger, ledger) if part is not None]
-    ledger = pl.concat(lines, how="diagonal") if lines else None
+        rows, left_out = _filtered(rows, options["where"], table.where)
+        ledgers, delimited = [*ledgers, left_out], None
+    ledger = pl.concat(ledgers, how="diagonal") if ledgers else None
     return replace(table, rows=rows, options=options, delimited=delimited, notes=tuple(notes), ledger=ledger)
 
 
@@ -248,6 +245,15 @@ def named_parts(table: SourceTable) -> SourceTable:
         return table
     pattern, column = table.options["names"], table.pick("stimulus")
     parts = re.findall(r"\{(\w+)\}", pattern)
+    rows = _with_parts(table, pattern, parts, column)
+    roles = {part: part for part in parts if part in ("system", "intent", "prompt")}
+    facts = [*table.names_in("stimulus_columns"), *(part for part in parts if part not in roles)]
+    more = {"stimulus": column, **roles} | ({"stimulus_columns": ",".join(facts)} if facts else {})
+    return replace(table, rows=rows, options={**table.options, **more}, delimited=None)
+
+
+def _with_parts(table: SourceTable, pattern: str, parts: Sequence[str], column: str) -> pl.LazyFrame:
+    """The rows with a column for each part of the names, which ``column`` then holds joined."""
     expression = f"^{compile_pattern(pattern, parts).pattern}$"
     duplicates = [part for part in parts if part in table.columns]
     if duplicates:
@@ -263,12 +269,7 @@ def named_parts(table: SourceTable) -> SourceTable:
         )
     matched = cell.str.extract_groups(expression)
     part_columns = [matched.struct.field(part).alias(part) for part in parts]
-    rows = table.rows.with_columns(part_columns).with_columns(pl.concat_str(parts, separator="/").alias(column))
-    listed = table.names_in("stimulus_columns")
-    roles = {part: part for part in parts if part in ("system", "intent", "prompt")}
-    facts = [*listed, *(part for part in parts if part not in roles)]
-    more = {"stimulus": column, **roles} | ({"stimulus_columns": ",".join(facts)} if facts else {})
-    return replace(table, rows=rows, options={**table.options, **more}, delimited=None)
+    return table.rows.with_columns(part_columns).with_columns(pl.concat_str(parts, separator="/").alias(column))
 
 
 def _opened(path: Path, options: Mapping[str, str], *, records: bool) -> SourceTable:
@@ -277,10 +278,9 @@ def _opened(path: Path, options: Mapping[str, str], *, records: bool) -> SourceT
     if kind in PARQUET:
         rows = scan_parquet(path)
         return SourceTable(path=path, rows=flat_columns(rows) if records else rows, options=options)
-    if records and (kind in JSON or looks_like_json(path)):
-        return SourceTable(path=path, rows=json_records(path, options.get("encoding")).lazy(), options=options)
-    if kind in JSON or (kind == ".txt" and looks_like_json(path)):
-        return SourceTable(path=path, rows=json_table(path, options.get("encoding")).lazy(), options=options)
+    if kind in JSON or ((records or kind == ".txt") and looks_like_json(path)):
+        read = json_records if records else json_table
+        return SourceTable(path=path, rows=read(path, options.get("encoding")).lazy(), options=options)
     if kind in WORKBOOKS:
         return _in_memory(path, read_workbook(path, options.get("sheet"), options.get("header")), options)
     if kind in SPSS:
@@ -314,21 +314,25 @@ def _personal(rows: pl.LazyFrame, wanted: set[str]) -> dict[str, str]:
     """The columns that hold personal data, each with its kind; those the options name are wanted."""
     schema = rows.collect_schema()
     names = [name for name in schema.names() if name not in wanted]
-    out: dict[str, str] = {}
-    for name in names:
-        snake_name = re.sub(r"[\s.\-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())).casefold()
-        for kind, pattern in _PERSONAL_NAMES.items():
-            if re.match(pattern, snake_name):
-                out[name] = kind
-    texts = [name for name in names if schema[name] == pl.String and name not in out]
+    kinds = {name: _kind_by_name(name) for name in names}
+    texts = [name for name in names if schema[name] == pl.String and kinds[name] is None]
     if texts:
         head = rows.select(texts).head(_ROWS_CHECKED).collect()
-        for name in texts:
-            cells = head[name].drop_nulls().str.strip_chars()
-            for kind, pattern in _PERSONAL_CELLS.items():
-                if cells.len() and int(cells.str.contains(pattern).sum()) > _PERSONAL_SHARE * cells.len():
-                    out[name] = kind
-    return {name: kind for name, kind in out.items() if kind != "coordinates" or _are_degrees(rows, name)}
+        kinds |= {name: _kind_by_cells(head[name]) for name in texts}
+    # By name before by cells, as the note lists them.
+    ordered = sorted((name for name in names if kinds[name] is not None), key=texts.__contains__)
+    return {name: str(kinds[name]) for name in ordered if kinds[name] != "coordinates" or _are_degrees(rows, name)}
+
+
+def _kind_by_name(name: str) -> str | None:
+    snake_name = re.sub(r"[\s.\-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())).casefold()
+    return next((kind for kind, pattern in _PERSONAL_NAMES.items() if re.match(pattern, snake_name)), None)
+
+
+def _kind_by_cells(column: pl.Series) -> str | None:
+    cells = column.drop_nulls().str.strip_chars()
+    shares = {kind: int(cells.str.contains(pattern).sum()) for kind, pattern in _PERSONAL_CELLS.items()}
+    return next((kind for kind, count in shares.items() if count > _PERSONAL_SHARE * cells.len()), None)
 
 
 def _are_degrees(rows: pl.LazyFrame, name: str) -> bool:

@@ -5,6 +5,7 @@ Nominal variables are read as the labels of their values, all others as codes. U
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,25 +41,30 @@ def read_spss(path: Path, labels: str = "nominal") -> TextTable:
         {name: _column(name, list(cells), meta, labels) for name, cells in columns.items()}, strict=False
     )
     frame = frame.with_columns(pl.col(pl.String).replace("", None))
+    texts = {name: text for name, text in meta.column_names_to_labels.items() if text}
+    return TextTable(rows=frame, notes=tuple(_notes(frame, meta, declared)), texts=texts)
+
+
+def _notes(frame: pl.DataFrame, meta: Any, declared: Any) -> Iterator[str]:
     as_words = [n for n in frame.columns if n in meta.variable_value_labels and frame[n].dtype == pl.String]
-    notes = []
     if as_words:
-        notes.append(
+        yield (
             f"The values of {', '.join(as_words[:5])}{' …' if len(as_words) > 5 else ''} were read as their labels;"
             f" choose with {as_option('labels', 'all')} or none."
         )
     missing = [name for name in declared.missing_ranges if name in frame.columns]
     if missing:
-        notes.append(f"Values that the file declares missing are gaps: in {', '.join(missing[:8])}.")
-    texts = {name: text for name, text in meta.column_names_to_labels.items() if text}
-    return TextTable(rows=frame, notes=tuple(notes), texts=texts)
+        yield f"Values that the file declares missing are gaps: in {', '.join(missing[:8])}."
 
 
 def _column(name: str, cells: list[Any], meta: Any, labels: str) -> pl.Series:
     words = {float(k): v for k, v in meta.variable_value_labels.get(name, {}).items() if isinstance(k, int | float)}
-    nominal = meta.variable_measure.get(name) == "nominal"
-    if words and (labels == "all" or (labels == "nominal" and nominal)):
-        codes = (f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in cells)
-        texts = [None if cell is None else words.get(cell, code) for cell, code in zip(cells, codes, strict=True)]
-        return pl.Series(name, texts, dtype=pl.String)
-    return pl.Series(name, cells, strict=False)
+    as_words = labels == "all" or (labels == "nominal" and meta.variable_measure.get(name) == "nominal")
+    if not words or not as_words:
+        return pl.Series(name, cells, strict=False)
+    texts = [None if cell is None else words.get(cell, _code(cell)) for cell in cells]
+    return pl.Series(name, texts, dtype=pl.String)
+
+
+def _code(cell: object) -> str:
+    return f"{cell:g}" if isinstance(cell, float) else str(cell)

@@ -43,17 +43,11 @@ def snapshot_texts(snapshot: Snapshot, field: str) -> NamedTexts:
     if field in questions:
         rows = _with(snapshot.scan_ratings(), "answer").filter(pl.col("question") == field)
         frame = rows.select("stimulus", pl.col("answer").alias("text")).collect()
-    elif field in fields or (name in fields and which in _VALUES):
-        table = _with(snapshot.fields.lazy(), "source", "verdict", "final", "shown")
-        # A planted value belongs to another stimulus.
-        not_planted = pl.col("shown").fill_null("") != "planted"
-        rows = table.filter(not_planted, pl.col("field") == (field if field in fields else name))
-        value = pl.coalesce("final", "machine") if field in fields else _VALUES[which]
-        if field in fields:
-            value = pl.when(pl.col("verdict").fill_null("") != "rejected").then(value)
-        texts = rows.select("stimulus", "source", value.alias("text")).drop_nulls("text")
-        # A machine's value stands once in the table for every person who verified it.
-        frame = texts.unique(maintain_order=True).collect()
+    elif field in fields:
+        value = pl.when(pl.col("verdict").fill_null("") != "rejected").then(pl.coalesce("final", "machine"))
+        frame = _field_values(snapshot, field, value)
+    elif name in fields and which in _VALUES:
+        frame = _field_values(snapshot, name, _VALUES[which])
     elif field in columns:
         frame = snapshot.stimuli.select("stimulus", pl.col(field).alias("text"))
     else:
@@ -65,6 +59,15 @@ def snapshot_texts(snapshot: Snapshot, field: str) -> NamedTexts:
     return _named(field, frame.filter(pl.col("text").cast(pl.String).fill_null("") != NONE))
 
 
+def _field_values(snapshot: Snapshot, field: str, value: pl.Expr) -> pl.DataFrame:
+    table = _with(snapshot.fields.lazy(), "source", "verdict", "final", "shown")
+    # A planted value belongs to another stimulus.
+    rows = table.filter(pl.col("shown").fill_null("") != "planted", pl.col("field") == field)
+    texts = rows.select("stimulus", "source", value.alias("text")).drop_nulls("text")
+    # A machine's value stands once in the table for every person who verified it.
+    return texts.unique(maintain_order=True).collect()
+
+
 def file_texts(path: Path, field: str | None, name: str = "") -> NamedTexts:
     """The texts of a file: the column ``field`` of a table or of JSON records, a JSON list of texts, or one text per line."""
     file, _, column = str(path).rpartition(SEPARATOR)
@@ -72,24 +75,32 @@ def file_texts(path: Path, field: str | None, name: str = "") -> NamedTexts:
         path, field = Path(file), column
     if not path.is_file():
         raise InputError(f"There is no file {path}.", "Check the path.")
-    suffix = path.suffix.lower()
-    lines: list[str] | None = None
-    if suffix in LINES:
-        lines = [line for _, line in numbered_lines(path)]
-    elif suffix in JSON:
-        lines = _plain_list(path)
+    lines = _lines(path)
     if lines is not None:
         return NamedTexts(name or path.stem, tuple(lines), tuple(map(str, range(len(lines)))))
     if field is None:
         raise InputError(f"{path} is a table.", "Name the column that holds the texts with --field.")
-    table = json_records(path) if suffix in JSON else read_table(path)
-    if suffix in JSON and field not in table.columns and table.height == 1:
-        table = _nested(path, table, field)
-    need(table, [field], str(path))
-    frame = table.select(pl.int_range(pl.len()).cast(pl.String).alias("stimulus"), pl.col(field).alias("text"))
+    frame = _column(path, field)
     if frame["text"].dtype.is_nested():
         raise InputError(f"The column '{field}' of {path} holds lists or objects.", "Name a column of texts.")
     return _named(name or field, frame)
+
+
+def _lines(path: Path) -> list[str] | None:
+    """The texts of a file with one per line, or of a JSON list; None for a table."""
+    suffix = path.suffix.lower()
+    if suffix in LINES:
+        return [line for _, line in numbered_lines(path)]
+    return _plain_list(path) if suffix in JSON else None
+
+
+def _column(path: Path, name: str) -> pl.DataFrame:
+    is_json = path.suffix.lower() in JSON
+    table = json_records(path) if is_json else read_table(path)
+    if is_json and name not in table.columns and table.height == 1:
+        table = _nested(path, table, name)
+    need(table, [name], str(path))
+    return table.select(pl.int_range(pl.len()).cast(pl.String).alias("stimulus"), pl.col(name).alias("text"))
 
 
 def _plain_list(path: Path) -> list[str] | None:

@@ -150,22 +150,7 @@ def _listeners(
     about = [name for name in between if name not in roles.values()]
     public = open_table(table.path, table.options).columns if about else []
     personal = [name for name in about if name not in public]
-    notes = []
-    if "rater" in roles:
-        rater = ids(frame[roles["rater"]]).alias("rater")
-    elif about:
-        listener_ranks = frame.select(about).select(pl.struct(about).rank("dense")).to_series()
-        order = listener_ranks.unique(maintain_order=True).to_list()
-        names = {number: f"listener{position}" for position, number in enumerate(order, 1)}
-        rater = listener_ranks.replace_strict(names, return_dtype=pl.String).alias("rater")
-        notes.append(f"Listeners were distinguished by {', '.join(about)}; they are numbered in order of appearance.")
-    else:
-        key = [name for role in ("test", "trial", "condition") if (name := roles.get(role)) is not None]
-        if len(key) < 2:
-            key = [name for name in columns if name not in {roles.get("seconds"), roles.get("comment")}]
-        session = occurrence(*key) + 1
-        rater = frame.select(pl.format("listener{}", session).alias("rater")).to_series()
-        notes.append("No column names the listener: every time a trial and condition come again is another listener.")
+    rater, notes = _rater_of_rows(frame, roles, about)
     shown = [name for name in about if name not in personal]
     if personal:
         notes.append(f"Columns with personal data were dropped: {', '.join(personal)}.")
@@ -176,6 +161,24 @@ def _listeners(
     )
     raters = number_types(raters.drop_nulls("rater").unique("rater", keep="first", maintain_order=True), keep=["rater"])
     return frame.drop(about, strict=False), raters, notes
+
+
+def _rater_of_rows(frame: pl.DataFrame, roles: Mapping[str, str], about: list[str]) -> tuple[pl.Series, list[str]]:
+    """Who gave each row: by id, by the columns ``about`` the listener, or by how often trial and condition have come."""
+    if "rater" in roles:
+        return ids(frame[roles["rater"]]).alias("rater"), []
+    if about:
+        listener_ranks = frame.select(about).select(pl.struct(about).rank("dense")).to_series()
+        order = listener_ranks.unique(maintain_order=True).to_list()
+        names = {number: f"listener{position}" for position, number in enumerate(order, 1)}
+        rater = listener_ranks.replace_strict(names, return_dtype=pl.String).alias("rater")
+        note = f"Listeners were distinguished by {', '.join(about)}; they are numbered in order of appearance."
+        return rater, [note]
+    key = [roles[role] for role in ("test", "trial", "condition") if role in roles]
+    if len(key) < 2:
+        key = [name for name in frame.columns if name not in {roles.get("seconds"), roles.get("comment")}]
+    rater = frame.select(pl.format("listener{}", occurrence(*key) + 1).alias("rater")).to_series()
+    return rater, ["No column names the listener: every time a trial and condition come again is another listener."]
 
 
 FORMATS.add(WebMushra.name, WebMushra())

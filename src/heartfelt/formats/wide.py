@@ -86,14 +86,7 @@ def read_wide(format: str, table: SourceTable, source: Path, progress: Progress 
     if rows not in {"rater", "stimulus"}:
         raise InputError(f"rows={rows} is not possible.", suggestion(rows, ["rater", "stimulus"], "A row is a"))
     column_role = "stimulus" if rows == "rater" else "rater"
-    listed_roles = roles_beside(table, None)
-    named = {options[role]: role for role in ABOUT_STIMULUS if role in options and role not in listed_roles}
-    if named and rows == "rater":
-        column, role = next(iter(named.items()))
-        raise InputError(
-            f"{table.where}: a row is a rater, so '{column}' cannot be the {role} of a stimulus.",
-            f"Name a column of a table of stimuli, and the table with {as_option('stimuli', 'FILE')}.",
-        )
+    named = _facts_of_stimuli(table, rows)
     sheet, notes = _with_id(table, rows)
     read = _cells(sheet.frame, rows, column_role, table)
     cells = list(read.cells)
@@ -111,15 +104,8 @@ def read_wide(format: str, table: SourceTable, source: Path, progress: Progress 
         ]
     described = with_roles_named(described, named)
     stimuli, raters = (names, described) if rows == "rater" else (described, names)
-    if "stimuli" in options:
-        path = table.path.parent / options["stimuli"]
-        listed = side_table(path, "stimulus", options.get("stimuli_id"), options=options)
-        stimuli = stimuli.join(listed, on="stimulus", how="full", coalesce=True, maintain_order="left")
-    if "raters" in options:
-        raters, about_raters = with_people(
-            raters, table.path.parent / options["raters"], table.path.name, options.get("raters_id")
-        )
-        notes = [*notes, *about_raters]
+    stimuli, raters, about_raters = _with_side_tables(stimuli, raters, table)
+    notes = [*notes, *about_raters]
     return build(
         format,
         table,
@@ -133,6 +119,33 @@ def read_wide(format: str, table: SourceTable, source: Path, progress: Progress 
         reading=_sentences(read, column_role, table.texts),
         texts=read.texts.questions,
     )
+
+
+def _facts_of_stimuli(table: SourceTable, rows: str) -> dict[str, str]:
+    """The columns about stimuli that options name, with their roles; an error where a row is a rater."""
+    listed_roles = roles_beside(table, None)
+    roles = [role for role in ABOUT_STIMULUS if role in table.options and role not in listed_roles]
+    if roles and rows == "rater":
+        raise InputError(
+            f"{table.where}: a row is a rater, so '{table.options[roles[0]]}' cannot be the {roles[0]} of a stimulus.",
+            f"Name a column of a table of stimuli, and the table with {as_option('stimuli', 'FILE')}.",
+        )
+    return {table.options[role]: role for role in roles}
+
+
+def _with_side_tables(
+    stimuli: pl.DataFrame, raters: pl.DataFrame, table: SourceTable
+) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """Stimuli and raters with what the tables beside this one say, and notes on raters who did not match."""
+    options, notes = table.options, list[str]()
+    if "stimuli" in options:
+        path = table.path.parent / options["stimuli"]
+        listed = side_table(path, "stimulus", options.get("stimuli_id"), options=options)
+        stimuli = stimuli.join(listed, on="stimulus", how="full", coalesce=True, maintain_order="left")
+    if "raters" in options:
+        path = table.path.parent / options["raters"]
+        raters, notes = with_people(raters, path, table.path.name, options.get("raters_id"))
+    return stimuli, raters, notes
 
 
 def _with_id(table: SourceTable, rows: str) -> tuple[NamedTable, list[str]]:
@@ -161,9 +174,12 @@ def _cells(frame: pl.DataFrame, rows: str, column_role: str, table: SourceTable)
     about = [options[role] for role in ABOUT_STIMULUS if role in options]
     described = {rows, *about, *table.names_in("rater_columns", "stimulus_columns")}
     columns = [name for name in frame.columns if name not in described]
-    read = _by_pattern(columns, options, column_role, table.texts) if "pattern" in options else None
-    if "pattern" not in options:
-        read = read_names(columns, table.texts, column_role)
+    by_pattern = "pattern" in options
+    read = (
+        _by_pattern(columns, options, column_role, table.texts)
+        if by_pattern
+        else read_names(columns, table.texts, column_role)
+    )
     if read is None or not read.cells:
         pattern = options.get("pattern", f"{{question}}_{{{column_role}}}")
         raise UnclearColumnError(
@@ -234,22 +250,25 @@ def _misfit(
     if f"scale.{question}" in options:
         return None
     group = groups[question]
-    subjects_elsewhere = {
-        cell.other for name, group_cells in groups.items() if name != question for cell in group_cells
-    }
-    most = max(len(group_cells) for group_cells in groups.values())
-    if len(group) == 1 and most > 1 and group[0].other not in subjects_elsewhere:
+    elsewhere = {cell.other for name, cells in groups.items() if name != question for cell in cells}
+    if len(group) == 1 < max(map(len, groups.values())) and group[0].other not in elsewhere:
         return f"no other question is asked about '{group[0].other}'"
     scale = stated_scale(question, options)
-    limits = None if scale is None else scale.bounds()
-    if scale is None or limits is None or scale.level != "interval" or len(groups) == 1:
+    if scale is None or scale.level != "interval" or len(groups) == 1:
         return None
-    for cell in group:
-        values = frame.select(number_expr(cell.column)).to_series()
-        unread = values.is_null() & frame[cell.column].is_not_null()
+    return _off_scale(frame, [cell.column for cell in group], scale.bounds())
+
+
+def _off_scale(frame: pl.DataFrame, columns: Sequence[str], limits: tuple[float, float] | None) -> str | None:
+    """The first column most of whose cells are not on the scale, in words."""
+    if limits is None:
+        return None
+    for column in columns:
+        values = frame.select(number_expr(column)).to_series()
+        unread = values.is_null() & frame[column].is_not_null()
         off_scale = unread | ~values.is_between(*limits).fill_null(True)
         if int(off_scale.sum()) > off_scale.len() / 2:
-            return f"'{frame[cell.column][0]}' is not on the scale from {limits[0]:g} to {limits[1]:g}"
+            return f"'{frame[column][0]}' is not on the scale from {limits[0]:g} to {limits[1]:g}"
     return None
 
 

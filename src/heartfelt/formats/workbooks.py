@@ -49,17 +49,16 @@ def read_workbook(path: Path, sheet: str | None = None, header: str | None = Non
             f"{path} cannot be read as a spreadsheet: {str(error).splitlines()[0]}.",
             "Get a complete copy of the file, or save the sheet as CSV in UTF-8.",
         ) from error
-    filled = {name: frame for name, frame in loaded.items() if frame.height > 1}
-    if not filled:
+    cells = {name: sum(c.count() for c in frame) for name, frame in loaded.items() if frame.height > 1}
+    if not cells:
         raise InputError(f"{path} holds no table.", "Point to a spreadsheet with a header and rows below it.")
-    name = max(filled, key=lambda sheet_name: sum(c.len() - c.null_count() for c in filled[sheet_name]))
-    unread = [sheet_name for sheet_name in names if sheet_name != name]
+    name = max(cells, key=cells.__getitem__)
     notes = []
-    if unread:
-        notes.append(
-            f"The sheet '{name}' of {path.name} was read, not {_listed(unread)}. Choose another with {as_option('sheet', 'NAME')}."
-        )
-    return _table(filled[name], header, f"{path}, sheet '{name}'", notes)
+    if len(names) > 1:
+        unread = [sheet_name for sheet_name in names if sheet_name != name]
+        advice = f"Choose another with {as_option('sheet', 'NAME')}."
+        notes.append(f"The sheet '{name}' of {path.name} was read, not {_listed(unread)}. {advice}")
+    return _table(loaded[name], header, f"{path}, sheet '{name}'", notes)
 
 
 def _listed(names: list[str]) -> str:

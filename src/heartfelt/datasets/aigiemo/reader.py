@@ -125,7 +125,7 @@ def _bounds(options: Mapping[str, str]) -> tuple[float, float]:
     return float(match[1]), float(match[2])
 
 
-def _raw(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _raw(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
     """The records of a file, each with its line; empty cells of a CSV are left out, but for the judgements."""
     if path.suffix.lower() in JSON:
         yield from read_jsonl(path)

@@ -111,7 +111,7 @@ def flat_part(key: str) -> tuple[str, str] | None:
     return next(((base, part) for base, part in split if base in {*FIELDS, *TEXTS}), None)
 
 
-def plain_text(value: Any) -> str | None:
+def plain_text(value: object) -> str | None:
     """A value as text: lists joined with ``;``, structures as JSON; None where there is nothing."""
     if type(value) is str:
         return value or None
@@ -126,7 +126,7 @@ def plain_text(value: Any) -> str | None:
     return str(value)
 
 
-def parse(raw: Mapping[str, Any], bounds: tuple[float, float], where: str) -> AnnotationRecord:
+def parse(raw: Mapping[str, object], bounds: tuple[float, float], where: str) -> AnnotationRecord:
     """Understand one record; ``where`` names its file and line in errors."""
     fields, extras = _sorted_out(raw, where)
     image = plain_text(fields.pop("image", None) or fields.get("path"))
@@ -134,20 +134,11 @@ def parse(raw: Mapping[str, Any], bounds: tuple[float, float], where: str) -> An
         raise InputError(f"{where}: the record names no image.", "Give every record an 'image'.")
     record = AnnotationRecord(image=image.strip(), extras=extras)
     _inside(record.image, where)
-    annotator = plain_text(fields.pop("annotator", None))
-    record.annotator = annotator.strip() or None if annotator else None
+    record.annotator = (plain_text(fields.pop("annotator", None)) or "").strip() or None
     record.about = {name: text for name in ABOUT_IMAGE if (text := plain_text(fields.pop(name, None))) is not None}
     _inside(record.about.get("path", ""), where)
     record.emotion = _emotion(fields.pop("emotion", None), where)
-    for name in ("valence", "arousal"):
-        number = _number(fields.pop(name, None), name, where)
-        if number is not None:
-            if not bounds[0] <= number <= bounds[1]:
-                raise InputError(
-                    f"{where}: the {name} {number:g} is not between {bounds[0]:g} and {bounds[1]:g}.",
-                    "Correct it, or state the range that was used, such as range=1..9.",
-                )
-            record.numbers[name] = number
+    record.numbers = dict(_judged_numbers(fields, bounds, where))
     record.seconds = _number(fields.pop("seconds", None), "seconds", where)
     record.at = plain_text(fields.pop("at", None))
     planted = fields.pop("planted", None)
@@ -162,10 +153,24 @@ def parse(raw: Mapping[str, Any], bounds: tuple[float, float], where: str) -> An
     return record
 
 
-def _sorted_out(raw: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dict[str, str]]:
+def _judged_numbers(fields: dict[str, object], bounds: tuple[float, float], where: str) -> Iterator[tuple[str, float]]:
+    """Valence and arousal, as far as they are there."""
+    for name in ("valence", "arousal"):
+        number = _number(fields.pop(name, None), name, where)
+        if number is None:
+            continue
+        if not bounds[0] <= number <= bounds[1]:
+            raise InputError(
+                f"{where}: the {name} {number:g} is not between {bounds[0]:g} and {bounds[1]:g}.",
+                "Correct it, or state the range that was used, such as range=1..9.",
+            )
+        yield name, number
+
+
+def _sorted_out(raw: Mapping[str, object], where: str) -> tuple[dict[str, object], dict[str, str]]:
     """The known keys under their usual names, and the rest as text."""
     usual = {"image", "annotator", "seconds", "at", "fields", "planted", *ABOUT_IMAGE, *JUDGED, *FIELDS}
-    fields: dict[str, Any] = {}
+    fields: dict[str, object] = {}
     extras: dict[str, str] = {}
     for key, value in raw.items():
         name = canonical(key)
@@ -200,7 +205,7 @@ def _inside(path: str, where: str) -> None:
         )
 
 
-def _emotion(value: Any, where: str) -> str | None:
+def _emotion(value: object, where: str) -> str | None:
     text = plain_text(value) or ""
     name = text.strip().casefold()
     if name and name not in EMOTIONS:
@@ -208,11 +213,11 @@ def _emotion(value: Any, where: str) -> str | None:
     return name or None
 
 
-def _number(value: Any, name: str, where: str) -> float | None:
+def _number(value: object, name: str, where: str) -> float | None:
     if value is None or (isinstance(value, str) and value.strip() in MISSING):
         return None
     try:
-        if isinstance(value, bool | list | dict):
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise ValueError
         return float(value.strip().replace(",", ".") if isinstance(value, str) else value)
     except ValueError:
@@ -221,18 +226,9 @@ def _number(value: Any, name: str, where: str) -> float | None:
         ) from None
 
 
-def _fields(record_fields: dict[str, Any], annotator: str | None, where: str) -> Iterator[FieldValue]:
+def _fields(record_fields: dict[str, object], annotator: str | None, where: str) -> Iterator[FieldValue]:
     """Every field the record holds: nested, flat, or both."""
-    nested = record_fields.pop("fields", None)
-    fix = 'Write an object, such as {"style": "oil painting"}.'
-    if isinstance(nested, str) and nested.strip():
-        try:
-            nested = json.loads(nested)
-        except ValueError:
-            raise InputError(f"{where}: 'fields' is not valid JSON.", fix) from None
-    if nested and not isinstance(nested, dict):
-        raise InputError(f"{where}: 'fields' is not an object.", fix)
-    values: dict[str, Any] = {canonical(name): value for name, value in (nested or {}).items()}
+    values = {canonical(name): value for name, value in _nested(record_fields.pop("fields", None), where).items()}
     for name, field_value in _flat_fields(record_fields):
         if name in values:
             raise InputError(
@@ -241,13 +237,26 @@ def _fields(record_fields: dict[str, Any], annotator: str | None, where: str) ->
         values[name] = field_value
     for name, value in values.items():
         several = isinstance(value, list) and value and all(isinstance(part, dict) for part in value)
-        parts = (_field(name, part, annotator, where) for part in (value if several else [value]))
-        yield from (part for part in parts if part is not None)
+        entries: list[object] = value if isinstance(value, list) and several else [value]
+        yield from filter(None, (_field(name, entry, annotator, where) for entry in entries))
 
 
-def _flat_fields(record_fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _nested(fields: object, where: str) -> dict[str, object]:
+    """The object ``fields``, or its JSON in a cell."""
+    fix = 'Write an object, such as {"style": "oil painting"}.'
+    if isinstance(fields, str) and fields.strip():
+        try:
+            fields = json.loads(fields)
+        except ValueError:
+            raise InputError(f"{where}: 'fields' is not valid JSON.", fix) from None
+    if fields and not isinstance(fields, dict):
+        raise InputError(f"{where}: 'fields' is not an object.", fix)
+    return fields if isinstance(fields, dict) else {}
+
+
+def _flat_fields(record_fields: dict[str, object]) -> Iterator[tuple[str, object]]:
     """The fields given as keys of the record itself: ``style``, ``style_machine``, ``style_source`` and so on."""
-    parts: dict[str, dict[str, Any]] = {}
+    parts: dict[str, dict[str, object]] = {}
     for key in list(record_fields):
         split = flat_part(key)
         if split is not None:
@@ -263,26 +272,19 @@ def _flat_fields(record_fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _field(name: str, value: Any, annotator: str | None, where: str) -> FieldValue | None:
-    if not isinstance(value, dict) or not (_part_names(name, value, where)):
+def _field(name: str, value: object, annotator: str | None, where: str) -> FieldValue | None:
+    if not isinstance(value, dict) or not _part_names(name, value, where):
         text = _tags(name, plain_text(value))
         return None if text is None else FieldValue(name=name, final=text, verified_by=annotator)
     machine, final = (_tags(name, plain_text(value.get(part))) for part in ("machine", "final"))
     source, verdict, by, at = (plain_text(value.get(part)) for part in ("source", "verdict", "verified_by", "at"))
-    if verdict is not None:
-        word = verdict.strip().casefold()
-        if word not in VERDICTS:
-            raise InputError(
-                f"{where}: '{verdict}' is not a verdict on '{name}'.",
-                suggestion(word, set(VERDICTS.values()), "Verdicts"),
-            )
-        verdict = VERDICTS[word]
+    verdict = _verdict(name, verdict, where)
     if verdict == "accepted" and final is None:
         final = machine
     _check_verdict(name, machine, verdict, final, where)
-    if machine is None and final is None and verdict is None:
+    if (machine, final, verdict) == (None, None, None):
         return None
-    by = by or (annotator if verdict is not None or final is not None else None)
+    by = by or (annotator if (verdict, final) != (None, None) else None)
     return FieldValue(
         name=name,
         machine=machine,
@@ -295,8 +297,20 @@ def _field(name: str, value: Any, annotator: str | None, where: str) -> FieldVal
     )
 
 
-def _evidence(name: str, value: Mapping[str, Any], where: str) -> dict[str, Any]:
-    out: dict[str, Any] = {}
+def _verdict(name: str, text: str | None, where: str) -> str | None:
+    """The usual word for a verdict."""
+    if text is None:
+        return None
+    word = text.strip().casefold()
+    if word not in VERDICTS:
+        raise InputError(
+            f"{where}: '{text}' is not a verdict on '{name}'.", suggestion(word, set(VERDICTS.values()), "Verdicts")
+        )
+    return VERDICTS[word]
+
+
+def _evidence(name: str, value: Mapping[str, object], where: str) -> dict[str, Any]:
+    out: dict[str, object] = {}
     for part in EVIDENCE:
         evidence = value.get(part)
         if part in {"seconds", "keystrokes", "confidence"}:
@@ -311,7 +325,7 @@ def _evidence(name: str, value: Mapping[str, Any], where: str) -> dict[str, Any]
     return out
 
 
-def _part_names(name: str, value: Mapping[str, Any], where: str) -> bool:
+def _part_names(name: str, value: Mapping[str, object], where: str) -> bool:
     """Whether an object gives a field's parts, and not a value that happens to be an object."""
     strangers = [key for key in value if key not in PARTS]
     are_parts = len(strangers) < len(value) or any(nearest(key, PARTS) for key in strangers)

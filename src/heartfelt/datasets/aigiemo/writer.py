@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -29,7 +28,7 @@ def write_records(snapshot: Snapshot, target: Path, layout: Mapping[str, str]) -
             f"It needs the questions {', '.join(JUDGED[:3])}; choose another format.",
         )
     records = _records(snapshot)
-    nested = any(_is_nested(value) for record in records for value in record.get("fields", {}).values())
+    nested = any(_is_nested(value) for record in records for _, value in _parts(record, "fields"))
     nested = nested or any("planted" in record for record in records)
     form = "csv" if layout.get("form") == "csv" and not nested else "jsonl"
     ends = layout.get(layout.get("file", ""), "lf") if layout.get("form", "jsonl") == form else "lf"
@@ -39,42 +38,54 @@ def write_records(snapshot: Snapshot, target: Path, layout: Mapping[str, str]) -
     write_text(target / f"annotations.{form}", with_line_ends(text, ends))
 
 
-def _records(snapshot: Snapshot) -> list[dict[str, Any]]:
+def _records(snapshot: Snapshot) -> list[dict[str, object]]:
     """One flat-text record per image and rater, those of images without ratings last."""
-    about: dict[str, dict[str, Any]] = {}
-    for row in snapshot.stimuli.drop(PROBED, strict=False).iter_rows(named=True):
-        image = row.pop("stimulus")
-        about[image] = {k: v for k, v in row.items() if v is not None and (k, v) != ("path", image)}
-    records: dict[tuple[str, str | None], dict[str, Any]] = {}
-
-    def record(image: str, rater: str | None) -> dict[str, Any]:
-        named = {} if rater is None else {"annotator": rater}
-        return records.setdefault((image, rater), {"image": image, **named, **about.get(image, {})})
-
+    records = _RecordsByRater(snapshot.stimuli)
     for row in _plain(snapshot.ratings).iter_rows(named=True):
-        rater_record = record(row["stimulus"], row["rater"])
+        rater_record = records.of(row["stimulus"], row["rater"])
         if row["question"] in JUDGED:
             rater_record[row["question"]] = row["value"] if row.get("answer") is None else row["answer"]
         for name, value in row.items():
             if value is not None and name not in _OURS:
                 rater_record.setdefault(name, value)
     for row in snapshot.ledger.filter(pl.col("reason") == EMPTY).iter_rows(named=True):
-        record(row["stimulus"], row["rater"])
-    raters: dict[str, list[str | None]] = {}
-    for image, rater in records:
-        raters.setdefault(image, []).append(rater)
+        records.of(row["stimulus"], row["rater"])
+    raters = records.raters()
     for row in _plain(snapshot.fields).iter_rows(named=True):
         image_raters = raters.get(row["stimulus"], [None])
         by = row.get("verified_by")
         # What was planted says nothing of the image, so it stands next to the fields and not among them.
         where = "planted" if row.get("shown") == "planted" else "fields"
-        _add_field(record(row["stimulus"], by if by in image_raters else image_raters[0]), row, where)
+        _add_field(records.of(row["stimulus"], by if by in image_raters else image_raters[0]), row, where)
     for row in _decided_fields(snapshot).iter_rows(named=True):
-        _add_field(record(row["stimulus"], raters.get(row["stimulus"], [None])[0]), row, "fields")
-    for image in about:
+        _add_field(records.of(row["stimulus"], raters.get(row["stimulus"], [None])[0]), row, "fields")
+    for image in records.about:
         if image not in raters:
-            record(image, None)
-    return [_ordered(image_record) for image_record in records.values()]
+            records.of(image, None)
+    return [_ordered(image_record) for image_record in records.by_rater.values()]
+
+
+class _RecordsByRater:
+    """The records so far, by image and rater; each begins with what is known of its image."""
+
+    def __init__(self, stimuli: pl.DataFrame) -> None:
+        self.by_rater: dict[tuple[str, str | None], dict[str, object]] = {}
+        self.about: dict[str, dict[str, object]] = {}
+        for row in stimuli.drop(PROBED, strict=False).iter_rows(named=True):
+            image = row.pop("stimulus")
+            self.about[image] = {k: v for k, v in row.items() if v is not None and (k, v) != ("path", image)}
+
+    def of(self, image: str, rater: str | None) -> dict[str, object]:
+        """The record of a rater, which is begun where there is none."""
+        named = {} if rater is None else {"annotator": rater}
+        return self.by_rater.setdefault((image, rater), {"image": image, **named, **self.about.get(image, {})})
+
+    def raters(self) -> dict[str, list[str | None]]:
+        """The raters of each image that has any."""
+        out: dict[str, list[str | None]] = {}
+        for image, rater in self.by_rater:
+            out.setdefault(image, []).append(rater)
+        return out
 
 
 def _decided_fields(snapshot: Snapshot) -> pl.DataFrame:
@@ -95,17 +106,18 @@ def _plain(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col(name).dt.strftime(_MOMENT) for name in moments)
 
 
-def _is_nested(value: Any) -> bool:
+def _is_nested(value: object) -> bool:
     """Whether a field's value fits no row of a CSV file: several values, or more parts than it has columns for."""
     return isinstance(value, list) or (isinstance(value, dict) and not value.keys() <= set(PARTS))
 
 
-def _add_field(record: dict[str, Any], row: Mapping[str, Any], where: str) -> None:
+def _add_field(record: dict[str, object], row: Mapping[str, object], where: str) -> None:
     parts = {part: row[part] for part in (*PARTS, *EVIDENCE) if row.get(part) is not None}
     if parts.get("verified_by") == record.get("annotator") and {"verdict", "final"} & parts.keys():
         parts.pop("verified_by", None)
-    value: Any = parts["final"] if set(parts) == {"final"} else parts
+    value: object = parts["final"] if set(parts) == {"final"} else parts
     fields = record.setdefault(where, {})
+    assert isinstance(fields, dict), "fields are added by name"
     name = row["field"]
     if name not in fields:
         fields[name] = value
@@ -114,34 +126,43 @@ def _add_field(record: dict[str, Any], row: Mapping[str, Any], where: str) -> No
         fields[name] = [part if isinstance(part, dict) else {"final": part} for part in [*before, value]]
 
 
-def _ordered(record: dict[str, Any]) -> dict[str, Any]:
+def _ordered(record: dict[str, object]) -> dict[str, object]:
     first = ("image", "annotator", "path", "system", "intent", "prompt", "split")
     last = (*JUDGED, "seconds", "at", "fields", "planted")
     middle = [name for name in record if name not in {*first, *last}]
     return {name: record[name] for name in (*first, *middle, *last) if name in record}
 
 
-def _line(record: dict[str, Any], tags: set[str]) -> str:
+def _line(record: Mapping[str, object], tags: set[str]) -> str:
     """A record as a line of JSON, with tags as lists where a field's parts are given."""
     content = dict(record)
     for where in ("fields", "planted"):
-        fields = dict(record.get(where, {}))
-        for name, value in fields.items():
-            if name in tags and isinstance(value, dict):
-                fields[name] = {
-                    part: text.split(";") if part in {"machine", "final"} and ";" in text else text
-                    for part, text in value.items()
-                }
+        fields = {name: _with_tag_list(value) if name in tags else value for name, value in _parts(record, where)}
         if fields:
             content[where] = fields
     return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _csv(records: list[dict[str, Any]]) -> str:
-    rows: list[dict[str, Any]] = []
+def _parts(record: Mapping[str, object], where: str) -> Iterable[tuple[str, object]]:
+    """The fields of a record, or what was planted in it, each with its value or its parts."""
+    fields = record.get(where, {})
+    assert isinstance(fields, dict), "fields are added by name"
+    return fields.items()
+
+
+def _with_tag_list(value: object) -> object:
+    if not isinstance(value, dict):
+        return value
+    return {
+        part: text.split(";") if part in {"machine", "final"} and ";" in text else text for part, text in value.items()
+    }
+
+
+def _csv(records: list[dict[str, object]]) -> str:
+    rows: list[dict[str, object]] = []
     for record in records:
         row = {name: value for name, value in record.items() if name != "fields"}
-        for name, value in record.get("fields", {}).items():
+        for name, value in _parts(record, "fields"):
             parts = value if isinstance(value, dict) else {"final": value}
             row.update({name if part == "final" else f"{name}_{part}": cell for part, cell in parts.items()})
         rows.append(row)

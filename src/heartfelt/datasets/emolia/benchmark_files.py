@@ -9,7 +9,6 @@ to the smaller label.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -86,7 +85,7 @@ def _rows(
     )
 
 
-def _write(target: Path, subset: QuestionGroup, rows: pl.DataFrame, summary: dict[str, Any]) -> None:
+def _write(target: Path, subset: QuestionGroup, rows: pl.DataFrame, summary: dict[str, object]) -> None:
     columns = ("file_name", *subset.form.keys, *_AFTER, "ok", "error")
     write_text(target / "predictions.csv", csv_text(spelt(rows.select(columns))))
     by = ("task_type" if subset.form.kind == "emo" else "polarity", "benchmark_bucket")
@@ -100,21 +99,19 @@ def _write(target: Path, subset: QuestionGroup, rows: pl.DataFrame, summary: dic
 def _by(rows: pl.DataFrame, column: str) -> pl.DataFrame:
     out = []
     for name in rows[column].unique().sort():
-        row: dict[str, Any] = {column: name}
-        for key, value in _metrics(rows.filter(pl.col(column).eq_missing(name))).items():
-            if isinstance(value, Estimate):
-                row |= {key: value.value, f"{key}_low": value.low, f"{key}_high": value.high}
-            else:
-                row[key] = value
+        counts, estimates = _metrics(rows.filter(pl.col(column).eq_missing(name)))
+        row: dict[str, object] = {column: name, **counts}
+        for key, estimate in estimates.items():
+            row |= {key: estimate.value, f"{key}_low": estimate.low, f"{key}_high": estimate.high}
         out.append(row)
     return pl.DataFrame(out, infer_schema_length=None)
 
 
-def _metrics(rows: pl.DataFrame) -> dict[str, Any]:
+def _metrics(rows: pl.DataFrame) -> tuple[dict[str, int], dict[str, Estimate]]:
     """Counts and figures of some rows: over what was answered, and with failures as wrong answers."""
     decided = rows.filter(pl.col("_majority").is_not_null())
     done = decided.filter(pl.col("ok") & pl.col("pred_present").is_not_null())
-    out: dict[str, Any] = {
+    counts = {
         "n": rows.height,
         "n_tied": rows.height - decided.height,
         "n_failed": decided.height - done.height,
@@ -124,32 +121,41 @@ def _metrics(rows: pl.DataFrame) -> dict[str, Any]:
     truth = decided["_majority"].cast(pl.Int64).to_numpy()
     predicted = decided["pred_present"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     wrong = np.where(decided["ok"].to_numpy() & np.isfinite(predicted), predicted, 1 - truth).astype(np.int64)
-    out |= {measure.__name__: measure(*pairs) for measure in _MEASURES}
-    out["balanced_accuracy_with_failures"] = balanced_accuracy(truth, wrong)
-    out["auroc"] = auroc(pairs[0], done["similarity"].to_numpy())
-    return out
+    return counts, {
+        **{measure.__name__: measure(*pairs) for measure in _MEASURES},
+        "balanced_accuracy_with_failures": balanced_accuracy(truth, wrong),
+        "auroc": auroc(pairs[0], done["similarity"].to_numpy()),
+    }
 
 
 def _summary(
     subset: QuestionGroup, rows: pl.DataFrame, scores: Scores, model: str, options: ScoreOptions
-) -> dict[str, Any]:
-    metrics = _metrics(rows)
-    task = next((t.id for t in scores.tasks if t.kind == "binary" and set(t.questions) <= set(subset.questions)), None)
-    score = None if task is None else scores.find(task, model)
-    held_out_score = None if task is None else scores.find(task, model, "balanced_accuracy", at=HELD_OUT)
-    counts = {name: value for name, value in metrics.items() if not isinstance(value, Estimate)}
-    estimates = {name: value for name, value in metrics.items() if isinstance(value, Estimate)}
-    out: dict[str, Any] = {
+) -> dict[str, object]:
+    counts, estimates = _metrics(rows)
+    errors = rows.filter(~pl.col("ok"))["error"].value_counts(sort=True).head(20)
+    return {
         "subset": subset.name,
         "model": model,
         "threshold": options.threshold,
         "ties": "left out" if options.ties == "missing" else "the smaller label",
         "selection": to_json(options.selection),
         **counts,
-        **{name: value.value for name, value in estimates.items()},
-        "band": band(metrics["balanced_accuracy_with_failures"].value),
+        **{name: estimate.value for name, estimate in estimates.items()},
+        "band": band(estimates["balanced_accuracy_with_failures"].value),
         "estimates": estimates,
+        **_score_facts(subset, scores, model),
+        "errors": {str(text): int(n) for text, n in errors.iter_rows()},
     }
+
+
+def _score_facts(subset: QuestionGroup, scores: Scores, model: str) -> dict[str, object]:
+    """What the scores say of the subset's own task, as far as it was scored."""
+    task = next((t.id for t in scores.tasks if t.kind == "binary" and set(t.questions) <= set(subset.questions)), None)
+    if task is None:
+        return {}
+    out: dict[str, object] = {}
+    score = scores.find(task, model)
+    held_out = scores.find(task, model, "balanced_accuracy", at=HELD_OUT)
     if score is not None:
         out |= {
             "balanced_accuracy_resampled_over_stimuli": score.estimate,
@@ -158,13 +164,12 @@ def _summary(
             "chance": score.chance,
             "p_chance": score.p_chance,
         }
-    if held_out_score is not None:
-        out["balanced_accuracy_at_held_out_threshold"] = held_out_score.estimate
-    errors = rows.filter(~pl.col("ok"))["error"].value_counts(sort=True).head(20)
-    return out | {"errors": {str(text): int(n) for text, n in errors.iter_rows()}}
+    if held_out is not None:
+        out["balanced_accuracy_at_held_out_threshold"] = held_out.estimate
+    return out
 
 
-def _report(summary: dict[str, Any], tables: dict[str, pl.DataFrame]) -> str:
+def _report(summary: dict[str, object], tables: dict[str, pl.DataFrame]) -> str:
     shown = ("n", "n_failed", "n_scored", "balanced_accuracy", "accuracy", "auroc")
     pages = {name: markdown((name, *shown), by.select(name, *shown).iter_rows()) for name, by in tables.items()}
     return rendered("benchmark", summary=summary, tables=pages)

@@ -22,7 +22,6 @@ columns stand, for each rate, how many items it is of and Wilson's 95% bounds ov
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -73,7 +72,7 @@ class EmoliaSummary:
     agreement: dict[str, Estimate]
     augmented: dict[str, Estimate]
     pairs: dict[str, PairTable | None]
-    by_coverage: dict[str, dict[str, Any]]
+    by_coverage: dict[str, dict[str, object]]
     eligible: int
     eligible_complete: int
 
@@ -170,9 +169,9 @@ def _with_prior(votes: pl.DataFrame, material: EmoliaContents) -> dict[str, Esti
     return out
 
 
-def _by_coverage(votes: pl.DataFrame, sizes: pl.DataFrame) -> dict[str, dict[str, Any]]:
+def _by_coverage(votes: pl.DataFrame, sizes: pl.DataFrame) -> dict[str, dict[str, object]]:
     """Agreement of items with two, three, ... votes each, which a mean over all of them would mix."""
-    out: dict[str, dict[str, Any]] = {}
+    out: dict[str, dict[str, object]] = {}
     for (n,), part in sorted(sizes.filter(pl.col("n") > 1).partition_by("n", as_dict=True).items()):
         exact = exact_agreement(*_columns(_of(votes, part)))
         out[str(n)] = {"items": part.height, "exact_binary": exact.unanimous, "pairwise_exact_binary": exact.pairwise}
@@ -197,10 +196,10 @@ def slices(material: EmoliaContents) -> dict[str, pl.DataFrame]:
 
 
 def _slice(material: EmoliaContents, by: str, without: str) -> pl.DataFrame:
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for (name,), part in material.labels.partition_by(by, as_dict=True).items():
         rates = {rate: estimate for rate, estimate in _rates(material, part).items() if rate != without}
-        row: dict[str, Any] = {by: name, "items": part.height}
+        row: dict[str, object] = {by: name, "items": part.height}
         if by == "task_type":
             # Empty where the items of one task type were chosen to show different things.
             intended = part["intended_present"]

@@ -9,7 +9,7 @@ import polars as pl
 
 from heartfelt.datasets.emolia.benchmark_files import write_emolia_bench
 from heartfelt.datasets.emolia.figures import slices
-from heartfelt.datasets.emolia.material import EmoliaOptions, gather, subsets_of
+from heartfelt.datasets.emolia.material import EmoliaOptions, QuestionGroup, gather, subsets_of
 from heartfelt.datasets.emolia.report import report
 from heartfelt.datasets.emolia.summary import summary
 from heartfelt.datasets.emolia.tables import spelt
@@ -37,37 +37,44 @@ def write_emolia(
     snapshots = [snapshot] if isinstance(snapshot, Snapshot) else list(snapshot)
     options = options or EmoliaOptions()
     subsets = [(snapshot, subset) for snapshot in snapshots for subset in subsets_of(snapshot)]
-    names = [subset.name for _, subset in subsets]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice or not subsets:
-        raise InputError(
-            f"Two snapshots are called '{twice[0]}'." if twice else "There is no snapshot to write.",
-            "Write each to a folder of its own." if twice else "Pass one or more snapshots.",
-        )
+    _require_distinct([subset.name for _, subset in subsets])
     target = Path(folder) / FOLDER
-    summaries = []
     with whole_folder(target, replace=replace) as scratch:
-        for subset_snapshot, subset in subsets:
-            material = gather(subset_snapshot, subset, options)
-            if not material.labels.height:
-                raise InputError(
-                    f"Nobody has rated any item of '{subset.name}' yet.",
-                    "Collect ratings first, or point to data with some.",
-                )
-            tables = slices(material)
-            files = {
-                "benchmark_labels": material.labels.select(subset.form.columns),
-                **{f"per_{name}_summary": table for name, table in tables.items()},
-                "incomplete_items": material.incomplete,
-                "items_with_more_raters": material.more_raters,
-            }
-            (scratch / subset.name).mkdir()
-            for name, table in files.items():
-                write_text(scratch / subset.name / f"{name}.csv", csv_text(spelt(table)))
-            summaries.append(summary(material, tables))
-            write_json(scratch / subset.name / "summary.json", summaries[-1])
+        summaries = [_write_subset(scratch, snapshot, subset, options) for snapshot, subset in subsets]
         write_text(scratch / "report.md", report(summaries))
     return target
+
+
+def _require_distinct(names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"Two snapshots are called '{twice[0]}'.", "Write each to a folder of its own.")
+    if not names:
+        raise InputError("There is no snapshot to write.", "Pass one or more snapshots.")
+
+
+def _write_subset(
+    scratch: Path, snapshot: Snapshot, subset: QuestionGroup, options: EmoliaOptions
+) -> dict[str, object]:
+    """Write the folder of a subset and return its summary."""
+    material = gather(snapshot, subset, options)
+    if not material.labels.height:
+        raise InputError(
+            f"Nobody has rated any item of '{subset.name}' yet.", "Collect ratings first, or point to data with some."
+        )
+    tables = slices(material)
+    files = {
+        "benchmark_labels": material.labels.select(subset.form.columns),
+        **{f"per_{name}_summary": table for name, table in tables.items()},
+        "incomplete_items": material.incomplete,
+        "items_with_more_raters": material.more_raters,
+    }
+    (scratch / subset.name).mkdir()
+    for name, table in files.items():
+        write_text(scratch / subset.name / f"{name}.csv", csv_text(spelt(table)))
+    facts = summary(material, tables)
+    write_json(scratch / subset.name / "summary.json", facts)
+    return facts
 
 
 class EmoliaLayout(OutputLayout):

@@ -9,6 +9,7 @@ for the emotion or the dimension and the other keys are empty. The prior is what
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -21,6 +22,7 @@ from heartfelt.errors import InputError
 from heartfelt.labels import first_answers
 from heartfelt.labels.vote_buckets import buckets, forced
 from heartfelt.snapshot import Snapshot
+from heartfelt.study import Study
 from heartfelt.study.answer import Scale
 from heartfelt.study.scale import Ordered, YesNo
 
@@ -82,6 +84,9 @@ DIM_FORM = FileLayout(
 )  # fmt: skip
 
 
+_FORMS = (EMO_FORM, DIM_FORM)
+
+
 @dataclass(frozen=True, slots=True)
 class QuestionGroup:
     """Questions that are written together: their folder's name, form, ids and scale."""
@@ -105,14 +110,9 @@ class QuestionGroup:
 def subsets_of(snapshot: Snapshot) -> list[QuestionGroup]:
     """The subsets a snapshot holds: one, or two where a study asks both kinds of question."""
     study = snapshot.study
-    questions_by_kind: dict[str, list[str]] = {"emo": [], "dim": []}
-    for question in study.asked:
-        scale = study.scale_of(question.id)
-        if isinstance(scale, YesNo):
-            questions_by_kind["dim"].append(question.id)
-        elif isinstance(scale, Ordered) and len(scale.categories) == 3:
-            questions_by_kind["emo"].append(question.id)
-    forms = [(form, questions_by_kind[form.kind]) for form in (EMO_FORM, DIM_FORM) if questions_by_kind[form.kind]]
+    kinds = {question.id: _kind_of(study.scale_of(question.id)) for question in study.asked}
+    names_of = {form.kind: tuple(name for name, kind in kinds.items() if kind == form.kind) for form in _FORMS}
+    forms = [form for form in _FORMS if names_of[form.kind]]
     if not forms:
         raise InputError(
             f"'{study.name}' asks nothing that emolia-bench's files can hold.",
@@ -121,17 +121,29 @@ def subsets_of(snapshot: Snapshot) -> list[QuestionGroup]:
         )
     source_form = {EMO.name: EMO_FORM, DIM.name: DIM_FORM}.get(snapshot.source.format)
     out = []
-    for form, names in forms:
-        scales = {study.question(name).scale for name in names}
-        if len({tuple(sorted(study.scales[scale].labels().items())) for scale in scales}) > 1:
-            raise InputError(
-                f"The questions of '{study.name}' use different categories: {', '.join(sorted(scales))}.",
-                "emolia-bench's files hold one set of categories; split the study, or use one scale.",
-            )
+    for form in forms:
+        names = names_of[form.kind]
+        _require_one_scale(study, names)
         single = study.name if len(forms) == 1 else f"{study.name}-{form.kind}"
         title = snapshot.source.format if source_form is form else single
-        out.append(QuestionGroup(title, form, tuple(names), study.scale_of(names[0])))
+        out.append(QuestionGroup(title, form, names, study.scale_of(names[0])))
     return out
+
+
+def _kind_of(scale: Scale) -> str | None:
+    """The form that holds answers on a scale; None where none does."""
+    if isinstance(scale, YesNo):
+        return "dim"
+    return "emo" if isinstance(scale, Ordered) and len(scale.categories) == 3 else None
+
+
+def _require_one_scale(study: Study, questions: Iterable[str]) -> None:
+    scales = {study.question(name).scale for name in questions}
+    if len({tuple(sorted(study.scales[scale].labels().items())) for scale in scales}) > 1:
+        raise InputError(
+            f"The questions of '{study.name}' use different categories: {', '.join(sorted(scales))}.",
+            "emolia-bench's files hold one set of categories; split the study, or use one scale.",
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -189,36 +201,43 @@ def gather(snapshot: Snapshot, subset: QuestionGroup, options: EmoliaOptions) ->
 def _items(snapshot: Snapshot, subset: QuestionGroup) -> pl.DataFrame:
     """``stimulus, question, file_name``, the keys, ``source_emotion``, ``intended`` and ``flagged`` of every item."""
     keys = subset.form.keys
-    items = snapshot.items.filter(pl.col("question").is_in(subset.questions))
-    about = {name: snapshot.study.question(name).about for name in subset.questions}
-    for index, key in enumerate(keys):
-        named = {name: facts.get(key, name if index == 0 else None) for name, facts in about.items()}
-        value = pl.col("question").replace_strict(named, default=None, return_dtype=pl.String)
-        if key in items.columns:
-            value = pl.coalesce(pl.col(key).cast(pl.String), value)
-        items = items.with_columns(value.alias(key))
+    items = _with_keys(snapshot.items.filter(pl.col("question").is_in(subset.questions)), snapshot, subset)
     items = items.drop("file_name", strict=False).join(
         file_names(snapshot.stimuli), on="stimulus", how="left", maintain_order="left"
     )
     has = items.columns
-    if "intended_present" in has:
-        intended = pl.col("intended_present").cast(pl.Boolean)
-    elif "intended" in has:
-        high = {word: at > 0 for at, word in enumerate(subset.words)}
-        intended = pl.col("intended").cast(pl.String)
-        intended = intended.replace_strict(high, default=None, return_dtype=pl.Boolean)
-    else:
-        key, word = subset.form.chosen_by
-        intended = pl.col(key) == word
     return items.select(
         *ITEM,
         "file_name",
         *keys,
         pl.col("source_emotion" if "source_emotion" in has else "_intent").alias("source_emotion"),
-        intended.alias("intended"),
+        _intended(has, subset).alias("intended"),
         (pl.col("flagged").fill_null(False) if "flagged" in has else pl.lit(False)).alias("flagged"),
         *(["flags"] if "flags" in has else []),
     ).sort(*keys, "file_name", "stimulus")
+
+
+def _with_keys(items: pl.DataFrame, snapshot: Snapshot, subset: QuestionGroup) -> pl.DataFrame:
+    """The items with their keys: their own columns, else what their question is about, else its id for the first key."""
+    about = {name: snapshot.study.question(name).about for name in subset.questions}
+    for index, key in enumerate(subset.form.keys):
+        named = {name: facts.get(key, name if index == 0 else None) for name, facts in about.items()}
+        value = pl.col("question").replace_strict(named, default=None, return_dtype=pl.String)
+        if key in items.columns:
+            value = pl.coalesce(pl.col(key).cast(pl.String), value)
+        items = items.with_columns(value.alias(key))
+    return items
+
+
+def _intended(columns: Sequence[str], subset: QuestionGroup) -> pl.Expr:
+    """Whether an item was chosen to show what is asked about."""
+    if "intended_present" in columns:
+        return pl.col("intended_present").cast(pl.Boolean)
+    if "intended" in columns:
+        high = {word: at > 0 for at, word in enumerate(subset.words)}
+        return pl.col("intended").cast(pl.String).replace_strict(high, default=None, return_dtype=pl.Boolean)
+    key, word = subset.form.chosen_by
+    return pl.col(key) == word
 
 
 def _counted(snapshot: Snapshot, subset: QuestionGroup, options: EmoliaOptions, answers: pl.DataFrame) -> pl.DataFrame:

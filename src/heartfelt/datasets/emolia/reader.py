@@ -147,7 +147,7 @@ class EmoliaEmo(EmoliaFormat):
         tasks = {emotion: sorted(types, key=TASK_TYPES.index) for emotion, types in task_types.iter_rows()}
         questions = []
         for emotion in [name for name in question_of if name in tasks] + sorted(set(tasks) - set(question_of)):
-            update: dict[str, Any] = {"for_each": {"queried_emotion": [emotion], "task_type": tasks[emotion]}}
+            update: dict[str, object] = {"for_each": {"queried_emotion": [emotion], "task_type": tasks[emotion]}}
             if emotion not in question_of:
                 update["text"] = f"Does the speaker express {readable(emotion)}?"
             questions.append(question_of.get(emotion, base.questions[0]).model_copy(update=update))

@@ -27,7 +27,7 @@ def rendered(template: str, **content: object) -> str:
     return _templates().get_template(f"{template}.md.j2").render(content)
 
 
-def report(summaries: Sequence[dict[str, Any]]) -> str:
+def report(summaries: Sequence[dict[str, object]]) -> str:
     return rendered("report", summaries=summaries, slices=_slices, flags=_flags)
 
 
@@ -46,11 +46,11 @@ def _cell(cell: Any) -> str:
     return " ".join(text.replace("|", "\\|").split())
 
 
-def _slices(rows: Sequence[dict[str, Any]]) -> str:
+def _slices(rows: Sequence[dict[str, object]]) -> str:
     shown = [key for key in rows[0] if not key.endswith(_BOUNDS)]
     return table([key.replace("_", " ") for key in shown], ([row[key] for key in shown] for row in rows))
 
 
-def _flags(rows: Sequence[dict[str, Any]]) -> str:
+def _flags(rows: Sequence[dict[str, object]]) -> str:
     shown = [key for key in rows[0] if key not in ("flag_id", "created_at")]
     return table(shown, ([row.get(key) for key in shown] for row in rows))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 import heartfelt
@@ -24,12 +22,12 @@ _ALIASES = {
 _LISTS = {"task_type": "task_types", "emotion": "emotions", "dimension": "dimensions", "polarity": "polarities"}
 
 
-def summary(material: EmoliaContents, tables: dict[str, pl.DataFrame]) -> dict[str, Any]:
+def summary(material: EmoliaContents, tables: dict[str, pl.DataFrame]) -> dict[str, object]:
     """What ``summary.json`` says of a subset, with its ``tables`` of slices."""
     numbers, rates = figures(material), overall(material)
     everything = {**numbers.agreement, **numbers.augmented, **rates}
     compared = numbers.agreement["human_loo_accuracy"].counts.get("compared", 0)
-    out: dict[str, Any] = {
+    out: dict[str, object] = {
         "heartfelt": heartfelt.__version__,
         "schema": SCHEMA_VERSION,
         "subset": material.subset.name,
@@ -58,7 +56,7 @@ def summary(material: EmoliaContents, tables: dict[str, pl.DataFrame]) -> dict[s
     }
 
 
-def _counts(material: EmoliaContents) -> dict[str, Any]:
+def _counts(material: EmoliaContents) -> dict[str, object]:
     labels, answers = material.labels, material.answers
     coverage = material.observed["ratings_observed"].value_counts().sort("ratings_observed")
     differ = (labels["majority_rating_int"] > 0) != (labels["majority_present"] > 0)
@@ -85,15 +83,15 @@ def _counts(material: EmoliaContents) -> dict[str, Any]:
     }
 
 
-def _agreement(numbers: EmoliaSummary) -> dict[str, Any]:
-    out: dict[str, Any] = {name: estimate.value for name, estimate in numbers.agreement.items()}
+def _agreement(numbers: EmoliaSummary) -> dict[str, object]:
+    out: dict[str, object] = {name: estimate.value for name, estimate in numbers.agreement.items()}
     for level, pairs in numbers.pairs.items():
         name = f"pairwise_{level}_kappa"
         out[name] = _kappas(pairs) | {"mean": out[name]}
     return out
 
 
-def _kappas(pairs: PairTable | None) -> dict[str, Any]:
+def _kappas(pairs: PairTable | None) -> dict[str, object]:
     """Kappa by pair of raters; of very many pairs only how many there are."""
     if pairs is not None and len(pairs) > MOST_PAIRS:
         return {"pairs_not_listed": len(pairs)}
@@ -101,7 +99,7 @@ def _kappas(pairs: PairTable | None) -> dict[str, Any]:
     return {"__".join(sorted((str(row["rater_a"]), str(row["rater_b"])))): row["value"] for row in rows}
 
 
-def _augmented(numbers: EmoliaSummary) -> dict[str, Any]:
+def _augmented(numbers: EmoliaSummary) -> dict[str, object]:
     comparison_counts = numbers.augmented[AGAINST[0]].counts
     compared = numbers.augmented["preselection_loo_accuracy"].counts.get("compared", 0)
     return {

@@ -8,7 +8,7 @@ without a rating go to the ledger with all their cells, so that the files can be
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,17 +88,23 @@ def find_files(source: Path, subset: EmoliaSubset, options: Mapping[str, str]) -
     variables, named = (option_path(options, option, base) for option in ("variables", "media"))
     folder = annotations.parent
     homes = [root / "dataset" / subset.name for root in (folder, *list(folder.resolve().parents)[:2])]
-    media = [home / "data" for home in homes]
-    if subset.further:  # an earlier layout had the <Emotion>_best folders directly below dataset/
-        flat = [directory for home in homes for directory in (home, home.parent)]
-        media += [directory for directory in flat if directory.is_dir() and next(directory.glob("*_best"), None)]
     return Files(
         annotations=annotations,
         users=_first(folder / USERS),
         flags=_first(folder / FLAGS),
         variables=variables or _first(folder / VARIABLES, *(home / VARIABLES for home in homes)),
-        media=named or next((directory for directory in media if directory.is_dir()), None),
+        media=named or next((path for path in _media_folders(homes, subset) if path.is_dir()), None),
     )
+
+
+def _media_folders(homes: Sequence[Path], subset: EmoliaSubset) -> list[Path]:
+    """Where the media may be, the usual folder first."""
+    usual = [home / "data" for home in homes]
+    if not subset.further:
+        return usual
+    # An earlier layout had the <Emotion>_best folders directly below dataset/.
+    flat = [path for home in homes for path in (home, home.parent)]
+    return usual + [path for path in flat if path.is_dir() and next(path.glob("*_best"), None)]
 
 
 def _first(*paths: Path) -> Path | None:

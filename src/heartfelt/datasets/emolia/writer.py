@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -32,10 +31,11 @@ def write_files(snapshot: Snapshot, target: Path, subset: EmoliaSubset) -> None:
     """Write ``annotations.csv``, and ``users.csv`` and ``flags.csv`` where there is something to write."""
     is_own_format = snapshot.source.format == subset.name and ANNOTATIONS in snapshot.source.layout
     layout = snapshot.source.layout if is_own_format else {}
+    names = {*layout} if is_own_format else {USERS, *([FLAGS] if "flags" in snapshot.items.columns else [])}
     tables = {ANNOTATIONS: _annotations(snapshot, subset, layout)}
-    if not is_own_format or USERS in layout:
+    if USERS in names:
         tables[USERS] = _users(snapshot)
-    if FLAGS in layout or (not is_own_format and "flags" in snapshot.items.columns):
+    if FLAGS in names:
         tables[FLAGS] = _flags(snapshot, subset, layout)
     for name, frame in tables.items():
         noted = layout.get(f"{name} columns")
@@ -129,7 +129,7 @@ def _users(snapshot: Snapshot) -> pl.DataFrame:
     return frame.select(*USER_COLUMNS, pl.exclude(USER_COLUMNS))
 
 
-def flags_of(items: pl.DataFrame, keys: tuple[str, ...]) -> list[dict[str, Any]]:
+def flags_of(items: pl.DataFrame, keys: tuple[str, ...]) -> list[dict[str, object]]:
     """Every flag of the items with the item's key and file name."""
     flagged = items.filter(pl.col("flags").is_not_null()) if "flags" in items.columns else items.clear()
     return [

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -94,7 +93,7 @@ def table(figures: Mapping[str, Mapping[str, Mapping[str, Estimate]]]) -> pl.Dat
 def write_musiceval(scores: Scores, folder: Path) -> list[Path]:
     """Write ``musiceval.csv`` (the values) and ``musiceval.json`` (with intervals, coverage and the system truth)."""
     figures = eight_figures(scores)
-    models: dict[str, Any] = {model: {} for model in figures}
+    models: dict[str, dict[str, object]] = {model: {} for model in figures}
     for model, tasks in figures.items():
         for task, estimates in tasks.items():
             coverage = scores.coverage[model][task]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -32,34 +31,39 @@ def write_release(snapshot: Snapshot, target: Path, columns: Mapping[str, str]) 
     layout = snapshot.source.layout if is_own_format else {}
     means, ratings = _means(snapshot, columns, is_own_format), _ratings(snapshot, columns)
     scores = list(columns.values())
-
-    def listed(frame: pl.DataFrame, name: str) -> str:
-        spelt = _whole(frame, scores) if layout.get(f"{name} numbers") == "whole" else frame
-        return csv_text(spelt, header=False)
-
-    split = pl.col("split") if "split" in snapshot.stimuli.columns else pl.lit(None, pl.String).alias("split")
-    splits = snapshot.stimuli.select(pl.col("stimulus").alias("wavname"), split)
-    wanted = [name for name in layout if name.endswith(".txt") and name.startswith(("sets/", "person_mos/"))]
-    if not is_own_format and means.height:
-        parts = splits["split"].fill_null("total").unique(maintain_order=True)
-        wanted = [f"sets/{part}_mos_list.txt" for part in parts]
+    lists = _lists(snapshot, means, ratings.select("wavname", "expert", *scores), layout if is_own_format else None)
+    lists |= _systems(snapshot, means, scores, is_own_format)
     files: dict[str, str] = {}
-    for name in wanted:
-        part = Path(name).name.removesuffix("_person_mos.txt").removesuffix("_mos_list.txt")
-        frame = means if name.startswith("sets/") else ratings.select("wavname", "expert", *scores)
-        frame = frame.join(splits, on="wavname", how="left", maintain_order="left")
-        frame = frame if part == "total" else frame.filter(pl.col("split") == part)
-        files[name] = listed(frame.drop("split"), name)
+    for name, frame in lists.items():
+        spelt = _whole(frame, scores) if layout.get(f"{name} numbers") == "whole" else frame
+        files[name] = csv_text(spelt, header=False)
     if ratings.height and (not is_own_format or RATINGS in layout):
         noted = layout.get(f"{RATINGS} columns", "").split("\t")
         order = [name for name in noted if name in ratings.columns] or ratings.columns
         files[RATINGS] = csv_text(_whole(ratings, scores).select(order))
-    for name, table in _systems(snapshot, means, scores, is_own_format).items():
-        files[name] = listed(table, name)
     files |= _prompts(snapshot, layout, is_own_format)
     for name, text in files.items():
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         write_text(target / name, with_line_ends(text, layout.get(name, "lf")))
+
+
+def _lists(
+    snapshot: Snapshot, means: pl.DataFrame, ratings: pl.DataFrame, layout: Mapping[str, str] | None
+) -> dict[str, pl.DataFrame]:
+    """The lists of means and of single ratings: those that were read, or where there is no ``layout`` those of all splits."""
+    split = pl.col("split") if "split" in snapshot.stimuli.columns else pl.lit(None, pl.String).alias("split")
+    splits = snapshot.stimuli.select(pl.col("stimulus").alias("wavname"), split)
+    names = [name for name in layout or () if name.endswith(".txt") and name.startswith(("sets/", "person_mos/"))]
+    if layout is None and means.height:
+        parts = splits["split"].fill_null("total").unique(maintain_order=True)
+        names = [f"sets/{part}_mos_list.txt" for part in parts]
+    out = {}
+    for name in names:
+        part = Path(name).name.removesuffix("_person_mos.txt").removesuffix("_mos_list.txt")
+        frame = means if name.startswith("sets/") else ratings
+        frame = frame.join(splits, on="wavname", how="left", maintain_order="left")
+        out[name] = (frame if part == "total" else frame.filter(pl.col("split") == part)).drop("split")
+    return out
 
 
 def _means(snapshot: Snapshot, columns: Mapping[str, str], is_own_format: bool) -> pl.DataFrame:
@@ -94,7 +98,7 @@ def _whole(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
 def _systems(
     snapshot: Snapshot, means: pl.DataFrame, scores: list[str], is_own_format: bool
 ) -> dict[str, pl.DataFrame]:
-    tables: dict[str, list[dict[str, Any]]] = {}
+    tables: dict[str, list[dict[str, object]]] = {}
     for system in snapshot.study.systems:
         for file, published in ((system.model_extra or {}).get("system_mos") or {}).items():
             tables.setdefault(f"system_mos/{file}.csv", []).append({"system": system.id, **published})

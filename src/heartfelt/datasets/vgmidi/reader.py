@@ -136,20 +136,15 @@ def _traces(
         if not isinstance(annotation, dict) or not piece or not number:
             faults.append(("row", None, piece or name, "not an annotation of a piece"))
             continue
-        facts = {
-            key: None if annotation[key] is None else str(annotation[key])
-            for key in sorted(annotation)
-            if key not in {*AXES, "isKnown"}
-        }
-        key = tuple(facts.values())
+        facts = _facts(annotation)
         alone = named_apart or any(not (facts.get(text) or "").strip() for text in TEXTS)
-        rater = name if alone else listeners.setdefault(key, name)
+        rater = name if alone else listeners.setdefault(tuple(facts.values()), name)
         if (rater, piece) in met:
             rater = name  # nobody annotates a piece twice
         met.add((rater, piece))
         raters.setdefault(rater, facts)
-        samples = {axis: _samples(annotation.get(axis)) for axis in AXES}
-        for axis, course in samples.items():
+        for axis in AXES:
+            course = _samples(annotation.get(axis))
             reason = _fault(course)
             if reason is not None:
                 faults.append(("rating", rater, piece, f"{axis}: {reason}"))
@@ -161,11 +156,17 @@ def _traces(
     }  # fmt: skip
     traces = pl.DataFrame(rows, schema=schema, orient="row")
     people = pl.DataFrame([{"rater": rater, **facts} for rater, facts in raters.items()], infer_schema_length=None)
-    people = number_types(people, keep=["rater"])
-    if not faults:
-        return traces, people, None
-    ledger = pl.DataFrame(faults, schema=["what", "rater", "stimulus", "reason"], orient="row")
-    return traces, people, LEDGER.check(ledger.with_columns(stage=pl.lit("import")), "the annotations")
+    ledger = None
+    if faults:
+        lines = pl.DataFrame(faults, schema=["what", "rater", "stimulus", "reason"], orient="row")
+        ledger = LEDGER.check(lines.with_columns(stage=pl.lit("import")), "the annotations")
+    return traces, number_types(people, keep=["rater"]), ledger
+
+
+def _facts(annotation: Mapping[str, Any]) -> dict[str, str | None]:
+    """What the listener said about themselves, in the order of the questions' names."""
+    answers = {key: annotation[key] for key in sorted(annotation) if key not in {*AXES, "isKnown"}}
+    return {key: None if answer is None else str(answer) for key, answer in answers.items()}
 
 
 def _truth(value: Any) -> str | None:

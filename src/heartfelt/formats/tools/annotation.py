@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import polars as pl
 
 from heartfelt.errors import InputError
+from heartfelt.formats.column_profiles import determined_by
 from heartfelt.formats.format import FORMATS
 from heartfelt.formats.json_files import read_json, read_jsonl
 from heartfelt.formats.participant_files import open_source
@@ -42,7 +43,7 @@ _OWN = {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_ti
 class Collected:
     """Answers read so far, and what was left out with the reasons."""
 
-    rows: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[dict[str, object]] = field(default_factory=list)
     tags: set[str] = field(default_factory=set)
     """Questions to which somebody gave several answers."""
     lost: list[dict[str, str | None]] = field(default_factory=list)
@@ -50,7 +51,7 @@ class Collected:
     def leave_out(self, kind: str, reason: str, rater: str | None = None, stimulus: str | None = None) -> None:
         self.lost.append({"what": kind, "rater": rater, "stimulus": stimulus, "reason": reason, "stage": "import"})
 
-    def answer(self, question: str, values: list[str], **about: Any) -> None:
+    def answer(self, question: str, values: list[str], **about: object) -> None:
         """Add an answer; several answers to one question make it a question of tags."""
         if len(values) > 1:
             self.tags.add(question)
@@ -109,35 +110,18 @@ class LabelStudio(ToolExport):
         table, rows = _annotations(source, options)
         if not {"annotator", "annotation_id"} <= set(rows.columns):
             raise InputError(f"{source} is not an export of Label Studio.", "Export it as JSON, JSON-MIN, CSV or TSV.")
-        further_columns = [name for name in rows.columns if name not in _OWN]
-        controls = [n for n in further_columns if any(_is_result(cell) for cell in rows[n].drop_nulls())]
+        controls = [n for n in rows.columns if n not in _OWN and any(map(_is_result, rows[n].drop_nulls()))]
         values_of = {name: [_values(cell) for cell in rows[name]] for name in controls}
-        tags = [name for name in controls if any(len(values) > 1 for values in values_of[name])]
+        tags = [name for name in controls if max(map(len, values_of[name])) > 1]
         collected = Collected()
         for name in controls:
-            for cell, rater in zip(rows[name], rows["annotator"], strict=True):
-                if any(_is_region(part) for part in _result(cell)):
-                    collected.leave_out("rating", f"annotation '{name}', which is about a part of the item", str(rater))
-        separator = Tags(type="tags").separator
-        rows = without_empty(
-            rows.with_columns(
-                pl.Series(name, [separator.join(values) or None for values in cells], pl.String)
-                for name, cells in values_of.items()
-            )
-        )
-        further_columns = [name for name in further_columns if name in rows.columns]
-        media = media_columns(rows, further_columns)
-        stimulus = stimulus_column(rows, media or [n for n in further_columns if n not in controls], table)
-        shared = rows.group_by("id").agg(pl.col(further_columns).n_unique()) if "id" in rows.columns else rows
-        facts = [
-            n
-            for n in further_columns
-            if n not in {stimulus, *controls}
-            and "id" in rows.columns
-            and (shared[n] == 1).all()
-            and shared.height < rows.height
-        ]
-        values = options.get("value") or ",".join(n for n in further_columns if n != stimulus and n not in facts)
+            _leave_out_regions(collected, name, rows)
+        rows = without_empty(rows.with_columns(_tag_column(name, cells) for name, cells in values_of.items()))
+        columns = [name for name in rows.columns if name not in _OWN]
+        task_data = [name for name in columns if name not in controls]
+        stimulus = stimulus_column(rows, media_columns(rows, columns) or task_data, table)
+        facts = _facts_of_items(rows, [name for name in task_data if name != stimulus])
+        values = options.get("value") or ",".join(name for name in columns if name not in {stimulus, *facts})
         rows = rows.with_columns(pl.col(stimulus).map_elements(_file_name, return_dtype=pl.String))
         more = {"rater": "annotator", "stimulus": stimulus, "value": values}
         more |= {"seconds": "lead_time"} if "lead_time" in rows.columns else {}
@@ -148,17 +132,28 @@ class LabelStudio(ToolExport):
         return SourceTable(path=source, rows=rows.lazy(), options=more, notes=table.notes, ledger=ledger)
 
 
+def _leave_out_regions(collected: Collected, control: str, rows: pl.DataFrame) -> None:
+    """Put annotations about parts of items into the ledger."""
+    for cell, rater in rows.select(control, "annotator").iter_rows():
+        if any(map(_is_region, _result(cell))):
+            collected.leave_out("rating", f"annotation '{control}', which is about a part of the item", str(rater))
+
+
+def _tag_column(name: str, cells: list[list[str]]) -> pl.Series:
+    separator = Tags(type="tags").separator
+    return pl.Series(name, [separator.join(values) or None for values in cells], pl.String)
+
+
+def _facts_of_items(rows: pl.DataFrame, columns: list[str]) -> list[str]:
+    """The columns that are the same in all rows of an item, where items have several rows."""
+    return determined_by(rows, ["id"], columns) if "id" in rows.columns else []
+
+
 def _annotations(source: Path, options: Mapping[str, str]) -> tuple[SourceTable, pl.DataFrame]:
     """The rows of a small export as text; annotators named by their e-mail address are numbered."""
     look = glance(source)
     if look is not None and look.is_json:
-        content = read_json(source)
-        records = [row for row in content if isinstance(row, dict)] if isinstance(content, list) else []
-        names = dict.fromkeys(name for record in records for name in record)
-        cells = {name: [_cell_text(record.get(name)) for record in records] for name in names}
-        table = SourceTable(
-            path=source, rows=pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String)).lazy(), options={}
-        )
+        table = _json_rows(source)
     else:
         file_options = {option: value for option, value in options.items() if option != "where"}
         table = open_source(source, {**file_options, "personal": "keep"})
@@ -174,26 +169,34 @@ def _annotations(source: Path, options: Mapping[str, str]) -> tuple[SourceTable,
     return table, without_empty(table.rows.collect())
 
 
-def _is_result(cell: Any) -> bool:
+def _json_rows(source: Path) -> SourceTable:
+    content = read_json(source)
+    records = [row for row in content if isinstance(row, dict)] if isinstance(content, list) else []
+    names = dict.fromkeys(name for record in records for name in record)
+    cells = {name: [_cell_text(record.get(name)) for record in records] for name in names}
+    frame = pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String))
+    return SourceTable(path=source, rows=frame.lazy(), options={})
+
+
+def _is_result(cell: object) -> bool:
     """Whether a cell of a small export is a result of a control: ``[{"rating": 4}]``, ``{"choices": ["a", "b"]}``."""
     parts = _result(cell)
     return bool(parts) and all(_is_answer(part) or _is_region(part) for part in parts)
 
 
-def _is_answer(part: Any) -> bool:
+def _is_answer(part: object) -> bool:
     """Whether this is an answer about the whole item; texts are a list, unlike those of a dialogue in the task's data."""
-    keys = set(part) - {"original_width", "original_height"} if isinstance(part, dict) else set()
-    if len(keys) != 1:
+    if not isinstance(part, dict) or len(keys := part.keys() - {"original_width", "original_height"}) != 1:
         return False
     key = keys.pop()
     return key in _SINGLE.values() or (key in _LISTS.values() and isinstance(part[key], list))
 
 
-def _is_region(part: Any) -> bool:
+def _is_region(part: object) -> bool:
     return isinstance(part, dict) and any(key.endswith("labels") for key in part)
 
 
-def _result(cell: Any) -> list[Any]:
+def _result(cell: object) -> list[Any]:
     text = str(cell).strip()
     if not text.startswith(("[", "{")):
         return []
@@ -204,7 +207,7 @@ def _result(cell: Any) -> list[Any]:
     return content if isinstance(content, list) else [content]
 
 
-def _values(cell: Any) -> list[str]:
+def _values(cell: object) -> list[str]:
     """The answers in a cell; none where it is empty or about parts of the item."""
     if cell is None or not _is_result(cell):
         return [] if cell is None else [str(cell)]
@@ -212,38 +215,35 @@ def _values(cell: Any) -> list[str]:
     return [str(value) for answer in answers for value in (answer if isinstance(answer, list) else [answer])]
 
 
-def _cell_text(value: Any) -> str | None:
+def _cell_text(value: object) -> str | None:
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)
 
 
-def _label_studio_tasks(path: Path, content: Any) -> SourceTable:
+def _label_studio_tasks(path: Path, content: object) -> SourceTable:
     tasks = [task for task in content if isinstance(task, dict)] if isinstance(content, list) else []
-    data: list[dict[str, Any]] = [task["data"] if isinstance(task.get("data"), dict) else {} for task in tasks]
+    data: list[Mapping[str, object]] = [task["data"] if isinstance(task.get("data"), dict) else {} for task in tasks]
     names = list(dict.fromkeys(name for item in data for name in item))
-    frame = pl.DataFrame(
-        {name: [_text(item.get(name)) for item in data] for name in names}, schema=dict.fromkeys(names, pl.String)
-    )
-    media = media_columns(frame, names)
-    key = media[0] if len(media) == 1 else None
+    cells = {name: [_text(item.get(name)) for item in data] for name in names}
+    media = media_columns(pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String)), names)
+    key = media[0] if len(media) == 1 else ""
     collected = Collected()
-    predictions = 0
     for task, item in zip(tasks, data, strict=True):
         stimulus = _file_name(str(item[key])) if key and item.get(key) else str(task.get("id"))
-        facts = {
-            name: _text(value) for name, value in item.items() if name != key and not isinstance(value, dict | list)
-        }
-        predictions += len(task.get("predictions") or [])
+        facts = {name: _text(item[name]) for name in item if name != key and not isinstance(item[name], dict | list)}
         for annotation in task.get("annotations") or []:
             _annotation(collected, annotation, stimulus, facts)
     notes = [f"'{key}' names the stimulus." if key else "The task's id names the stimulus."]
+    predictions = sum(len(task.get("predictions") or []) for task in tasks)
     if predictions:
         notes.append(f"{predictions:,} predictions of models were not read: they are no answers of people.")
     return collected.table(path, notes, [name for name in names if name != key])
 
 
-def _annotation(collected: Collected, annotation: Mapping[str, Any], stimulus: str, facts: Mapping[str, Any]) -> None:
+def _annotation(
+    collected: Collected, annotation: Mapping[str, Any], stimulus: str, facts: Mapping[str, str | None]
+) -> None:
     by = annotation.get("completed_by")
     rater = str(by.get("id", "unknown")) if isinstance(by, dict) else str(by)
     if annotation.get("was_cancelled"):
@@ -257,23 +257,24 @@ def _annotation(collected: Collected, annotation: Mapping[str, Any], stimulus: s
         "at": annotation.get("created_at"),
     }
     for result in annotation.get("result") or []:
-        kind, value = str(result.get("type", "")), result.get("value") or {}
-        if kind in _SINGLE and _SINGLE[kind] in value:
-            collected.answer(str(result.get("from_name")), [str(value[_SINGLE[kind]])], **about)
-        elif kind in _LISTS and value.get(_LISTS[kind]):
-            answer = value[_LISTS[kind]]
-            collected.answer(
-                str(result.get("from_name")),
-                [str(v) for v in answer] if isinstance(answer, list) else [str(answer)],
-                **about,
-            )
+        kind = str(result.get("type", ""))
+        answers = _answers_of(kind, result.get("value") or {})
+        if answers:
+            collected.answer(str(result.get("from_name")), answers, **about)
         else:
-            collected.leave_out(
-                "rating", f"annotation of type '{kind}', which is about a part of the item", rater, stimulus
-            )
+            reason = f"annotation of type '{kind}', which is about a part of the item"
+            collected.leave_out("rating", reason, rater, stimulus)
 
 
-def _text(value: Any) -> str | None:
+def _answers_of(kind: str, value: Mapping[str, object]) -> list[str]:
+    """The answers of a control about the whole item; none of one about a part of it."""
+    if kind in _SINGLE:
+        return [str(value[_SINGLE[kind]])] if _SINGLE[kind] in value else []
+    answer = value.get(_LISTS.get(kind, "")) or []
+    return [str(part) for part in answer] if isinstance(answer, list) else [str(answer)]
+
+
+def _text(value: object) -> str | None:
     return None if value is None or isinstance(value, dict | list) else str(value)
 
 
@@ -283,6 +284,18 @@ def _file_name(path: str) -> str:
         if match := shape.fullmatch(path):
             return match[1]
     return path
+
+
+_NO_ITEM = re.compile(r"(?i)attention|_testing_|gold_standard_test|prestudy|consent")
+
+
+class _Instance(NamedTuple):
+    """What one annotator said of one item: the labels of each scheme, and the seconds it took."""
+
+    rater: str
+    instance: str
+    schemes: Mapping[str, Mapping[str, object]]
+    seconds: float | None
 
 
 class Potato(ToolExport):
@@ -304,7 +317,7 @@ class Potato(ToolExport):
         """One row per annotator, item and scheme."""
         collected = Collected()
         for rater, instance, schemes, seconds in self._instances(source):
-            if re.search(r"(?i)attention|_testing_|gold_standard_test|prestudy|consent", instance):
+            if _NO_ITEM.search(instance):
                 collected.leave_out("rating", "attention check or page that is no item", rater, instance)
                 continue
             for scheme, labels in schemes.items():
@@ -314,42 +327,48 @@ class Potato(ToolExport):
         path = source / source.name if source.is_dir() else source
         return "long", selected(collected.table(path, [], []), options)
 
-    def _instances(self, source: Path) -> Iterator[tuple[str, str, dict[str, dict[str, Any]], float | None]]:
-        """Every annotated instance: the annotator, its id, the labels of each scheme, and the seconds it took."""
+    def _instances(self, source: Path) -> Iterator[_Instance]:
+        """Every annotated instance."""
         paths = sorted(source.glob(f"*/{self._FILE}")) if source.is_dir() else [source]
         if not paths:
             raise InputError(f"{source} holds no {self._FILE}.", "Point to Potato's folder annotation_output.")
         for path in paths:
-            if path.suffix.lower() not in {".jsonl", ".json"}:
+            if path.suffix.lower() in {".jsonl", ".json"}:
+                for _, record in read_jsonl(path):
+                    yield _potato_record(record, path)
+            else:
                 yield from _potato_table(path)
-                continue
-            for _, record in read_jsonl(path):
-                rater = str(record.get("user_id") or path.parent.name)
-                instance = str(record.get("instance_id") or record.get("id"))
-                schemes = record.get("label_annotations") or {}
-                answers = {
-                    name: answer if isinstance(answer, dict) else {"": answer} for name, answer in schemes.items()
-                }
-                yield rater, instance, answers, _potato_seconds(record.get("behavioral_data"))
 
 
-def _potato_table(path: Path) -> Iterator[tuple[str, str, dict[str, dict[str, Any]], float | None]]:
+def _potato_record(record: Mapping[str, Any], path: Path) -> _Instance:
+    schemes = (record.get("label_annotations") or {}).items()
+    return _Instance(
+        rater=str(record.get("user_id") or path.parent.name),
+        instance=str(record.get("instance_id") or record.get("id")),
+        schemes={name: answer if isinstance(answer, dict) else {"": answer} for name, answer in schemes},
+        seconds=_potato_seconds(record.get("behavioral_data")),
+    )
+
+
+def _potato_table(path: Path) -> Iterator[_Instance]:
     """The instances of a CSV or TSV: a column ``scheme:::label`` per label."""
     rows = rows_of(path, {})
-    rater = next((name for name in ("user", "user_id", "annotator") if name in rows.columns), None)
-    instance = next((name for name in ("instance_id", "id") if name in rows.columns), None)
+    rater, instance = (
+        next((name for name in names if name in rows.columns), None)
+        for names in (("user", "user_id", "annotator"), ("instance_id", "id"))
+    )
     if rater is None or instance is None:
         raise InputError(f"{path} has no columns 'user' and 'instance_id'.", "Point to Potato's annotated_instances.")
     for row in rows.iter_rows(named=True):
-        schemes: dict[str, dict[str, Any]] = {}
+        schemes: dict[str, dict[str, object]] = {}
         for name, cell in row.items():
             scheme, mark, label = name.partition(":::")
             if mark and cell not in (None, ""):
                 schemes.setdefault(scheme, {})[label] = cell
-        yield str(row[rater]), str(row[instance]), schemes, None
+        yield _Instance(rater=str(row[rater]), instance=str(row[instance]), schemes=schemes, seconds=None)
 
 
-def _potato_answer(label: str, answer: Any) -> str | None:
+def _potato_answer(label: str, answer: object) -> str | None:
     """One answer: what was typed or slid, the point of a Likert scale, or the label that was chosen."""
     if answer in (None, "", False, "false"):
         return None
@@ -359,7 +378,7 @@ def _potato_answer(label: str, answer: Any) -> str | None:
     return str(answer) if typed else label
 
 
-def _potato_seconds(behaviour: Any) -> float | None:
+def _potato_seconds(behaviour: object) -> float | None:
     """The seconds in ``Time spent: 0d 0h 0m 7s``."""
     text = str(behaviour.get("time_string", "")) if isinstance(behaviour, dict) else ""
     match = re.search(r"(\d+)d (\d+)h (\d+)m (\d+)s", text)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import polars as pl
 
@@ -48,6 +48,7 @@ _EVENT_COLUMNS = {
     "randomise_trials",
 }  # fmt: skip
 """Columns of Gorilla that stand between the response and the spreadsheet's own columns, or among these."""
+_GORILLA_SCREENS = {"display", "screen", "screen name", "spreadsheet: display"}
 _PART_NAMES = r"(?i)^(?:task|phase|part|block|stage|section|test_part|trial_part|trial_name|condition_type|screen)$"
 """Columns in which a researcher marks practice and attention trials."""
 
@@ -87,21 +88,16 @@ class PsychoPy(ToolExport):
         """One row per trial; the components' ``.response`` columns are the questions."""
         table = open_source(source, options, suffixes={".csv", ".tsv", ".xlsx"})
         rows = without_empty(table.rows.collect())
-        rater = _rater(replace(table, rows=rows.lazy()))
-        rated = [name for name in rows.columns if name.endswith((".response", ".rating"))]
-        values = table.names_in("value") or rated or [n for n in rows.columns if n.endswith(".keys")]
-        if not values:
-            raise InputError(
-                f"{table.where}: no component has a response.",
-                f"Name the columns of answers with {as_option('value', 'COLUMN')}.",
-            )
+        table = replace(table, rows=rows.lazy())
+        rater = _rater(table)
+        values = _psychopy_answers(table, rows.columns)
         loops = [name for name in rows.columns if name.endswith(".thisN") and re.search(PRACTICE, name)]
-        practice = pl.any_horizontal(filled(name) for name in loops) if loops else pl.lit(False)
+        practice = _any_filled(loops)
         conditions = [name for name in rows.columns if "." not in name and name not in {*self._INFO, rater}]
-        answered = pl.any_horizontal(filled(name) for name in values)
+        answered = _any_filled(values)
         stimulus = stimulus_column(rows.filter(answered & ~practice), conditions, table)
         table = left_out(
-            replace(table, rows=rows.lazy()),
+            table,
             {
                 "practice trial": practice | matches([c for c in conditions if re.match(_PART_NAMES, c)], PRACTICE),
                 "no answer in the row (instructions, fixation, breaks)": ~answered,
@@ -109,12 +105,34 @@ class PsychoPy(ToolExport):
             },
             rater,
         )
-        times = [name.rpartition(".")[0] + ".rt" for name in values]
-        timed = {"seconds": times[0]} if len(values) == 1 and times[0] in rows.columns else {}
-        short = {name: name.rpartition(".")[0] for name in values if "value" not in options}
-        short = {old: new for old, new in short.items() if new not in rows.columns}
-        more = {"rater": rater, "stimulus": stimulus, "value": ",".join(short.get(v, v) for v in values), **timed}
+        short = {} if "value" in options else _without_component(values, rows.columns)
+        more = {"rater": rater, "stimulus": stimulus, "value": ",".join(short.get(name, name) for name in values)}
+        time = f"{values[0].rpartition('.')[0]}.rt"
+        if len(values) == 1 and time in rows.columns:
+            more["seconds"] = time
         return "long", replace(table, rows=table.rows.rename(short), options=more)
+
+
+def _psychopy_answers(table: SourceTable, columns: Sequence[str]) -> list[str]:
+    """The columns of answers: those the options name, else those of responses, else those of keys."""
+    rated = [name for name in columns if name.endswith((".response", ".rating"))]
+    values = table.names_in("value") or rated or [name for name in columns if name.endswith(".keys")]
+    if not values:
+        raise InputError(
+            f"{table.where}: no component has a response.",
+            f"Name the columns of answers with {as_option('value', 'COLUMN')}.",
+        )
+    return values
+
+
+def _without_component(names: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
+    """The names without their last part, where no column is called so: ``valence`` for ``valence.response``."""
+    short = {name: name.rpartition(".")[0] for name in names}
+    return {old: new for old, new in short.items() if new not in columns}
+
+
+def _any_filled(names: Iterable[str]) -> pl.Expr:
+    return pl.any_horizontal(pl.lit(False), *map(filled, names))
 
 
 class JsPsych(ToolExport):
@@ -133,27 +151,22 @@ class JsPsych(ToolExport):
     def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
         """One row per trial with a stimulus and a response; a form's fields are a question each."""
         table = open_source(source, options, suffixes={".csv", ".tsv", ".json", ".jsonl", ".txt", ".xlsx"})
-        if len({*self._COLUMNS} - {*table.columns}) > 0:
+        if not {*self._COLUMNS} <= {*table.columns}:
             raise InputError(
                 f"{table.where} is not data of jsPsych.", f"It needs the columns {', '.join(self._COLUMNS)}."
             )
         rows, fields = _unfolded(without_empty(table.rows.collect()))
-        table = replace(table, rows=rows.lazy())
-        rater = _rater(table)
-        types = rows["trial_type"].cast(pl.String)
-        asks = types.str.contains(r"slider|button|survey|likert|rating|multi|form|select")
-        asking = rows.filter(asks.fill_null(False))
-        if not any(asking[name].drop_nulls().len() for name in ("response", *fields) if name in rows.columns):
-            asks = types.str.contains("response")  # an experiment that takes keys only
-        rows = rows.with_columns(asks.fill_null(False).alias("\0asks"))
-        values = table.names_in("value") or [name for name in ("response", *fields) if name in rows.columns]
+        rater = _rater(replace(table, rows=rows.lazy()))
+        responses = [name for name in ("response", *fields) if name in rows.columns]
+        rows = rows.with_columns(_asks(rows, responses).alias("\0asks"))
+        values = table.names_in("value") or responses
         stimulus, rows = _shown(rows, table)
         parts = [name for name in rows.columns if re.match(_PART_NAMES, name)]
-        answered = pl.any_horizontal(filled(name) for name in values)
-        reasons = {
-            f"trial of type '{kind}'" if kind else "trial without a type": ~pl.col("\0asks")
-            & pl.col("trial_type").cast(pl.String).eq_missing(pl.lit(kind, dtype=pl.String))
-            for kind in types.unique(maintain_order=True)
+        kind = pl.col("trial_type").cast(pl.String)
+        of_other_types = {
+            f"trial of type '{name}'" if name else "trial without a type": ~pl.col("\0asks")
+            & kind.eq_missing(pl.lit(name, dtype=pl.String))
+            for name in rows["trial_type"].cast(pl.String).unique(maintain_order=True)
         }
         table = left_out(
             replace(table, rows=rows.lazy()),
@@ -161,24 +174,38 @@ class JsPsych(ToolExport):
                 "practice trial": matches(parts, PRACTICE),
                 "attention check": matches(parts, ATTENTION),
                 "instructions, consent or fixation": matches(parts, NOT_RATED),
-                **reasons,
-                "no answer in the row": ~answered,
+                **of_other_types,
+                "no answer in the row": ~_any_filled(values),
                 "answer without a stimulus (questions about the participant)": ~filled(stimulus),
             },
             rater,
         )
         answers = without_empty(table.rows.drop("\0asks").collect())
         values = [name for name in values if name in answers.columns]
-        more = {"rater": rater, "stimulus": stimulus, "value": ",".join(values), "position": "trial_index"}
-        if "rt" in answers.columns and "seconds" not in answers.columns:
-            answers = answers.with_columns((number_expr("rt") / 1000).alias("seconds")).drop("rt")
-            more["seconds"] = "seconds"
-        question_column = next((name for name in ("question", "dimension", "scale") if name in answers.columns), None)
-        if len(values) == 1 and question_column is not None:
-            more["question"] = question_column
-        elif values == ["response"] and "rating" not in answers.columns:
-            answers, more["value"] = answers.rename({"response": "rating"}), "rating"
-        return "long", replace(table, rows=answers.lazy(), options=more)
+        answers, more = _jspsych_columns(answers, values)
+        return "long", replace(table, rows=answers.lazy(), options={"rater": rater, "stimulus": stimulus, **more})
+
+
+def _asks(rows: pl.DataFrame, responses: Sequence[str]) -> pl.Series:
+    """Whether a trial asks something; trials that take keys only where no other is answered."""
+    types = rows["trial_type"].cast(pl.String)
+    asks = types.str.contains(r"slider|button|survey|likert|rating|multi|form|select").fill_null(False)
+    asking = rows.filter(asks)
+    return asks if any(asking[name].count() for name in responses) else types.str.contains("response").fill_null(False)
+
+
+def _jspsych_columns(answers: pl.DataFrame, values: list[str]) -> tuple[pl.DataFrame, dict[str, str]]:
+    """The answers with the time in seconds, and the options that say what their columns are."""
+    more = {"value": ",".join(values), "position": "trial_index"}
+    if "rt" in answers.columns and "seconds" not in answers.columns:
+        answers = answers.with_columns((number_expr("rt") / 1000).alias("seconds")).drop("rt")
+        more["seconds"] = "seconds"
+    question = next((name for name in ("question", "dimension", "scale") if name in answers.columns), None)
+    if len(values) == 1 and question is not None:
+        more["question"] = question
+    elif values == ["response"] and "rating" not in answers.columns:
+        answers, more["value"] = answers.rename({"response": "rating"}), "rating"
+    return answers, more
 
 
 def _unfolded(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
@@ -189,24 +216,25 @@ def _unfolded(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     if response_columns:
         cells = [pl.when(filled(name)).then(pl.col(name).cast(pl.String)) for name in response_columns]
         rows = rows.with_columns(pl.coalesce(cells).alias("response")).drop(set(response_columns) - {"response"})
-    source = "response" if response_columns else None
-    records = [_form(cell) for cell in rows[source].cast(pl.String)] if source else []
-    names = list(dict.fromkeys(name for record in records for name in record))
-    if names and source:
-        columns = [
-            pl.Series(f"response.{name}", [_cell(record.get(name)) for record in records], pl.String) for name in names
-        ]
-        unstructured = [
-            None if record else cell for record, cell in zip(records, rows[source].cast(pl.String), strict=True)
-        ]
-        rows = rows.with_columns(*columns, pl.Series(source, unstructured, pl.String))
+        rows = _with_form_fields(rows)
     fields = [name for name in rows.columns if name.startswith("response.")]
     short = {name: name.partition(".")[2] for name in fields}
-    short = {old: new for old, new in short.items() if new not in rows.columns}
+    short = {name: new for name, new in short.items() if new not in rows.columns}
     return rows.rename(short), [short.get(name, name) for name in fields]
 
 
-def _form(cell: str | None) -> dict[str, Any]:
+def _with_form_fields(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with a column for each field of a form, and ``response`` where it is no form."""
+    records = [_form(cell) for cell in rows["response"]]
+    names = dict.fromkeys(name for record in records for name in record)
+    columns = [
+        pl.Series(f"response.{name}", [_cell(record.get(name)) for record in records], pl.String) for name in names
+    ]
+    is_form = pl.Series(map(bool, records), dtype=pl.Boolean)
+    return rows.with_columns(*columns, response=pl.when(~is_form).then("response"))
+
+
+def _form(cell: str | None) -> dict[str, object]:
     if cell is None or not cell.lstrip().startswith("{"):
         return {}
     try:
@@ -216,7 +244,7 @@ def _form(cell: str | None) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _cell(value: Any) -> str | None:
+def _cell(value: object) -> str | None:
     if value is None or value == "":
         return None
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
@@ -261,28 +289,16 @@ class Gorilla(ToolExport):
                 f"{table.where} is not the data of a task in Gorilla.",
                 "Download the data of the task node: it has the columns Event Index, Participant Private ID and Response.",
             )
-        second = "Object Name" in rows.columns  # both builders have a column 'Response Type'
-        kind, zone = ("Response Type", "Object Name") if second else ("Zone Type", "Zone Name")
-        answer = pl.col(kind).cast(pl.String).str.contains("(?i)^response" if second else "(?i)response|rating|slider")
-        if kind not in rows.columns:
-            answer = filled("Response")
-        added_columns = [name for name in rows.columns if name.startswith("Spreadsheet: ")]
-        added_columns = added_columns or rows.columns[rows.columns.index("Response") + 1 :]
-        marks = [
-            name
-            for name in rows.columns
-            if name.lower() in {"display", "screen", "screen name", "spreadsheet: display"}
-        ]
-        named = [name for name in added_columns if name not in {*marks, *_EVENT_COLUMNS}]
-        stimulus = stimulus_column(rows.filter(answer.fill_null(False)), named, table)
+        zone, answer = _gorilla_answers(rows.columns)
+        marks = [name for name in rows.columns if name.lower() in _GORILLA_SCREENS]
+        stimulus = stimulus_column(rows.filter(answer), _spreadsheet_columns(rows.columns, marks), table)
         table = left_out(
             replace(table, rows=rows.lazy()),
             {
                 "end of the file": pl.col("Event Index").cast(pl.String) == "END OF FILE",
                 "practice trial": matches(marks, PRACTICE),
                 "attention check": matches(marks, ATTENTION),
-                "event that is no response (fixation, instructions, continue)": ~answer.fill_null(False)
-                | ~filled("Response"),
+                "event that is no response (fixation, instructions, continue)": ~answer | ~filled("Response"),
                 "answer without a stimulus": ~filled(stimulus),
             },
             self._BEFORE,
@@ -297,6 +313,21 @@ class Gorilla(ToolExport):
         if "Trial Number" in answers.columns:
             more["position"] = "Trial Number"
         return "long", replace(table, rows=answers.lazy(), options=more)
+
+
+def _gorilla_answers(columns: Sequence[str]) -> tuple[str, pl.Expr]:
+    """The column of the question, and whether a row is a response: zones in the first task builder, objects in the second."""
+    kind, zone, pattern = "Zone Type", "Zone Name", "(?i)response|rating|slider"
+    if "Object Name" in columns:  # both builders have a column 'Response Type'
+        kind, zone, pattern = "Response Type", "Object Name", "(?i)^response"
+    return zone, matches([kind], pattern) if kind in columns else filled("Response")
+
+
+def _spreadsheet_columns(columns: list[str], marks: Sequence[str]) -> list[str]:
+    """The columns of the experiment's own spreadsheet, but for those that mark what a row is."""
+    added = [name for name in columns if name.startswith("Spreadsheet: ")]
+    added = added or columns[columns.index("Response") + 1 :]
+    return [name for name in added if name not in {*marks, *_EVENT_COLUMNS}]
 
 
 class PsyToolkit(ToolExport, layouts=("long", "wide")):
@@ -323,24 +354,20 @@ class PsyToolkit(ToolExport, layouts=("long", "wide")):
         folder = source / "experiment_data"
         survey = source / "data.csv" if source.is_dir() else source
         if not folder.is_dir():
-            table = open_source(survey, options)
-            return "wide", replace(table, options={"id": "participant"})
+            return "wide", replace(open_source(survey, options), options={"id": "participant"})
         files = sorted(path for path in folder.iterdir() if path.suffix == ".txt")
         if not files:
             raise InputError(f"{folder} holds no data files.", "Unpack the whole download of PsyToolkit.")
-        frames = {path: _plain_rows(path) for path in files}
-        joined = participants_table(source, frames)
+        joined = participants_table(source, {path: _plain_rows(path) for path in files})
         rows, named = _named_columns(joined.rows.collect().rename({"participant": _FILE}), options, folder)
-        notes = [f"{len(files)} files of {folder.name} were read as one table.", *named]
-        more = {"rater": _FILE, "stimulus": "stimulus", "value": "rating"}
-        if "columns" in options:
-            more = {"rater": _FILE}
+        notes = (f"{len(files)} files of {folder.name} were read as one table.", *named)
+        more = {"rater": _FILE} | ({} if "columns" in options else {"stimulus": "stimulus", "value": "rating"})
         if survey.is_file():
             rows, facts = _with_survey(rows, files, read_delimited(survey))
             more |= {"rater_columns": ",".join(facts)} if facts else {}
         if "rt" in rows.columns:
             rows = rows.with_columns((number_expr("rt") / 1000).alias("seconds")).drop("rt")
-        table = SourceTable(path=source / source.name, rows=rows.lazy(), options=more, notes=tuple(notes))
+        table = SourceTable(path=source / source.name, rows=rows.lazy(), options=more, notes=notes)
         return "long", selected(table, options)
 
 
@@ -365,24 +392,29 @@ def _named_columns(rows: pl.DataFrame, options: Mapping[str, str], folder: Path)
                 f"Name all of them, in order. The first row is: {' '.join(map(str, rows.row(0)))}.",
             )
         return rows.rename(dict(zip(data_columns, names, strict=True))), []
-    numbers = {name: rows[name].cast(pl.Float64, strict=False) for name in data_columns}
-    words = [name for name in data_columns if numbers[name].is_null().all() and rows[name].n_unique() > 1]
-    media = media_columns(rows, words) or words
-    integer_columns = [
-        n for n in data_columns if n not in words and numbers[n].is_not_null().all() and (numbers[n] % 1 == 0).all()
-    ]
-    scales = [n for n in integer_columns if 1 < numbers[n].n_unique() <= 11 and numbers[n].is_between(0, 10).all()]
-    times = [n for n in integer_columns if numbers[n].gt(100).mean() == 1]
-    if len(media) != 1 or len(scales) != 1 or len(times) > 1:
+    named = _unmistakable(rows, data_columns)
+    if named is None:
         first = " ".join(str(cell) for cell in rows.row(0)[: len(data_columns)])
         raise InputError(
             f"{folder}: the files have no header, and the columns cannot be identified from the first row: {first}",
             "Name the columns in the order in which the experiment's script saves them, such as"
             f" {as_option('columns', ','.join(['block', 'stimulus', 'rating', 'rt'][: len(data_columns)]))}.",
         )
-    named = {media[0]: "stimulus", scales[0]: "rating", **({times[0]: "rt"} if times else {})}
     listed = ", ".join(f"column {data_columns.index(old) + 1} is {new}" for old, new in named.items())
     return rows.rename(named), [f"The files have no header: {listed}. Name them with {as_option('columns', '…')}."]
+
+
+def _unmistakable(rows: pl.DataFrame, columns: list[str]) -> dict[str, str] | None:
+    """The only columns that can be the stimulus and the rating, and the only one of times if there is one."""
+    numbers = {name: rows[name].cast(pl.Float64, strict=False) for name in columns}
+    words = [name for name in columns if numbers[name].is_null().all() and rows[name].n_unique() > 1]
+    media = media_columns(rows, words) or words
+    whole = {name: cells for name, cells in numbers.items() if not cells.null_count() and (cells % 1 == 0).all()}
+    ratings = [name for name, cells in whole.items() if cells.is_between(0, 10).all() and 1 < cells.n_unique() <= 11]
+    times = [name for name, cells in whole.items() if cells.gt(100).all()]
+    if len(media) != 1 or len(ratings) != 1 or len(times) > 1:
+        return None
+    return {media[0]: "stimulus", ratings[0]: "rating"} | dict.fromkeys(times, "rt")
 
 
 def _with_survey(rows: pl.DataFrame, files: list[Path], survey: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:

@@ -40,6 +40,7 @@ participant_id participantid participant subject_id subjectid subject prolific_p
 user_id userid user rater rater_id listener annotator pid ppt sona_id run_id participant_file
 """
 """Usual names of the participant's column, in the order they are tried."""
+_STIMULUS_NAME = re.compile(r"(?i)(?:stim(?:ulus|uli)?|clip|item|audio|image|video|sound|file)(?:_?(?:id|file|name))?")
 _HEAD = 1 << 18
 _ROWS_GLANCED = 4
 _READERS = {"long": read_long, "wide": read_wide, "webmushra": read_pages}
@@ -142,14 +143,13 @@ def left_out(table: SourceTable, reasons: Mapping[str, pl.Expr], rater: str | No
     rows = table.rows.collect()
     ledgers: list[pl.DataFrame | None] = [table.ledger]
     for reason, is_left_out in reasons.items():
-        chosen = rows.select(is_left_out.fill_null(False)).to_series()
-        lost = rows.filter(chosen)
+        lost = rows.filter(is_left_out.fill_null(False))
         if lost.height:
             raters = lost[rater].cast(pl.String) if rater in lost.columns else [None] * lost.height
             columns = {"what": ["row"] * lost.height, "rater": raters, "reason": [reason] * lost.height}
             schema = dict.fromkeys(("what", "rater", "reason", "stage"), pl.String)
             ledgers.append(pl.DataFrame({**columns, "stage": ["import"] * lost.height}, schema=schema))
-            rows = rows.filter(~chosen)
+            rows = rows.filter(~is_left_out.fill_null(False))
     if not rows.height:
         listed = "; ".join(sorted({reason for ledger in ledgers if ledger is not None for reason in ledger["reason"]}))
         raise InputError(
@@ -200,19 +200,12 @@ def stimulus_column(rows: pl.DataFrame, names: Sequence[str], table: SourceTable
     if "stimulus" in table.options:
         return table.options["stimulus"]
     media = media_columns(rows, names)
-    usual = [
-        name
-        for name in names
-        if re.fullmatch(
-            r"(?i)(?:stim(?:ulus|uli)?|clip|item|audio|image|video|sound|file)(?:_?(?:id|file|name))?", name
-        )
-    ]
+    usual = [name for name in names if _STIMULUS_NAME.fullmatch(name)]
     varied = [name for name in names if rows[name].drop_nulls().n_unique() > 1]
-    for candidates in ([n for n in media if n in usual], media, [n for n in usual if n in varied], varied):
-        if len(candidates) == 1:
-            return candidates[0]
-        if candidates:
-            break
+    attempts = ([n for n in media if n in usual], media, [n for n in usual if n in varied], varied)
+    candidates = next(filter(None, attempts), [])
+    if len(candidates) == 1:
+        return candidates[0]
     raise InputError(
         f"{table.where}: no column is unmistakably the stimulus.",
         f"Name it with {as_option('stimulus', 'COLUMN')}. It may be one of: {', '.join(names[:20])}.",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -40,47 +39,50 @@ class BeaqleJS(ToolExport, layouts=("webmushra",)):
         paths = sorted(p for p in source.iterdir() if p.suffix in {".txt", ".json"}) if source.is_dir() else [source]
         if not paths:
             raise InputError(f"{source} holds no results.", "Point to the folder 'results' of BeaqleJS.")
-        rows: list[dict[str, Any]] = []
-        lost: list[dict[str, str]] = []
-        for path in paths:
-            content = read_json(path)
-            if not isinstance(content, list):
-                raise InputError(f"{path} holds no list of tests.", "Point to results of BeaqleJS.")
-            for test in content:
-                if isinstance(test, bool) or (isinstance(test, dict) and "TestID" in test and "rating" not in test):
-                    reason = "test that was not taken, or an ABX test, whose result does not name its files"
-                    lost.append({"what": "row", "rater": path.stem, "reason": reason, "stage": "import"})
-                elif isinstance(test, dict) and isinstance(test.get("rating"), dict):
-                    rows += _grades(test, path.stem)
+        tests = [(path.stem, test) for path in paths for test in _tests(path)]
+        rows = [grade for listener, test in tests for grade in _grades(test, listener)]
         if not rows:
             raise InputError(
                 f"{source} holds no MUSHRA ratings.", "ABX results of BeaqleJS do not name the files compared."
             )
-        notes = [
-            f"{len(paths)} files were read; each is a listener, named after the file. Names and e-mail addresses were not read."
-        ]
-        ledger = LEDGER.check(pl.DataFrame(lost, schema=_LEDGER), str(source)) if lost else None
+        notes = (
+            f"{len(paths)} files were read; each is a listener, named after the file. Names and e-mail addresses were not read.",
+        )
+        reason = "test that was not taken, or an ABX test, whose result does not name its files"
+        lost = [("row", listener, reason, "import") for listener, test in tests if _is_without_grades(test)]
+        ledger = LEDGER.check(pl.DataFrame(lost, schema=_LEDGER, orient="row"), str(source)) if lost else None
         where = source / source.name if source.is_dir() else source
         graded = pl.DataFrame(rows, schema=_MUSHRA, strict=False).lazy()
         return "webmushra", selected(
-            SourceTable(path=where, rows=graded, options={}, notes=tuple(notes), ledger=ledger), options
+            SourceTable(path=where, rows=graded, options={}, notes=notes, ledger=ledger), options
         )
 
 
-def _grades(test: Mapping[str, Any], listener: str) -> list[dict[str, Any]]:
+def _tests(path: Path) -> list[object]:
+    content: object = read_json(path)
+    if not isinstance(content, list):
+        raise InputError(f"{path} holds no list of tests.", "Point to results of BeaqleJS.")
+    return content
+
+
+def _is_without_grades(test: object) -> bool:
+    return isinstance(test, bool) or (isinstance(test, dict) and "TestID" in test and "rating" not in test)
+
+
+def _grades(test: object, listener: str) -> Iterator[dict[str, str | None]]:
     """The grades of one test; ``Runtime`` is the time of the whole test, in milliseconds."""
-    return [
-        {
-            "session_test_id": "beaqlejs",
-            "session_uuid": listener,
-            "trial_id": str(test["TestID"]),
-            "rating_stimulus": "reference" if str(condition).lower() == "reference" else str(condition),
-            "rating_score": str(grade),
-            "rating_time": None if test.get("Runtime") is None else str(test["Runtime"]),
-        }
-        for condition, grade in test["rating"].items()
-        if grade is not None
-    ]
+    if not isinstance(test, dict) or not isinstance(test.get("rating"), dict):
+        return
+    for condition, grade in test["rating"].items():
+        if grade is not None:
+            yield {
+                "session_test_id": "beaqlejs",
+                "session_uuid": listener,
+                "trial_id": str(test["TestID"]),
+                "rating_stimulus": "reference" if str(condition).lower() == "reference" else str(condition),
+                "rating_score": str(grade),
+                "rating_time": None if test.get("Runtime") is None else str(test["Runtime"]),
+            }
 
 
 class GoListen(ToolExport, layouts=("webmushra", "long")):
@@ -103,37 +105,42 @@ class GoListen(ToolExport, layouts=("webmushra", "long")):
             if len(tables) != 1:
                 raise InputError(f"{source} holds {len(tables)} CSV files.", "Point to the one to read.")
             source = tables[0]
-        try:
-            lines = [row for row in csv.reader(text_of(source).split("\n"), strict=True) if row]
-        except csv.Error as error:
-            raise InputError(
-                f"{source} cannot be read as CSV ({error}).", "Get a complete copy of the file."
-            ) from error
-        if len(lines) < 3 or lines[1][:2] != ["Name", "Date"]:
-            raise InputError(f"{source} is not a CSV of Go Listen.", "Its second line begins with Name and Date.")
-        files = lines[2][:2] == ["", ""]
-        titles, names, body = lines[1], lines[2] if files else [], lines[3 if files else 2 :]
-        for number, row in enumerate(body, 4 if files else 3):
-            if len(row) != len(titles):
-                raise InputError(
-                    f"{source}, line {number}: {len(row)} fields where the header has {len(titles)}.",
-                    "Get a complete copy of the file.",
-                )
-        rows = _listened(titles, _conditions(titles, names), lines[0], body)
+        tags, titles, files, body = _go_listen_lines(source)
+        rows = list(_listened(titles, _conditions(titles, files), tags, body))
         if not rows:
             raise InputError(f"{source} holds no ratings.", "A/B tests of Go Listen do not name the files compared.")
         notes = ("Listeners are numbered in the order of the rows; the names they entered were not read.",)
-        answers = pl.DataFrame(rows, schema=_MUSHRA, strict=False)
-        if files:
-            return "webmushra", selected(
-                SourceTable(path=source, rows=answers.lazy(), options={}, notes=notes), options
+        answers = pl.DataFrame(rows, schema=_MUSHRA, strict=False).lazy()
+        if not files:
+            seconds = pl.col("rating_time").cast(pl.Float64, strict=False) / 1000
+            answers = answers.select(
+                rater="session_uuid",
+                stimulus="trial_id",
+                question=pl.lit("rating"),
+                value="rating_score",
+                seconds=seconds,
             )
-        seconds = (pl.col("rating_time").cast(pl.Float64, strict=False) / 1000).alias("seconds")
-        acr = answers.select(
-            pl.col("session_uuid").alias("rater"), pl.col("trial_id").alias("stimulus"),
-            pl.lit("rating").alias("question"), pl.col("rating_score").alias("value"), seconds,
-        )  # fmt: skip
-        return "long", selected(SourceTable(path=source, rows=acr.lazy(), options={}, notes=notes), options)
+        table = selected(SourceTable(path=source, rows=answers, options={}, notes=notes), options)
+        return "webmushra" if files else "long", table
+
+
+def _go_listen_lines(source: Path) -> tuple[list[str], list[str], list[str], list[list[str]]]:
+    """The lines of tags, of titles and, in a MUSHRA test, of files, and those of listeners."""
+    try:
+        lines = [row for row in csv.reader(text_of(source).split("\n"), strict=True) if row]
+    except csv.Error as error:
+        raise InputError(f"{source} cannot be read as CSV ({error}).", "Get a complete copy of the file.") from error
+    if len(lines) < 3 or lines[1][:2] != ["Name", "Date"]:
+        raise InputError(f"{source} is not a CSV of Go Listen.", "Its second line begins with Name and Date.")
+    tags, titles, files = lines[0], lines[1], lines[2] if lines[2][:2] == ["", ""] else []
+    first = 3 if files else 2
+    for number, row in enumerate(lines[first:], first + 1):
+        if len(row) != len(titles):
+            raise InputError(
+                f"{source}, line {number}: {len(row)} fields where the header has {len(titles)}.",
+                "Get a complete copy of the file.",
+            )
+    return tags, titles, files, lines[first:]
 
 
 def _conditions(titles: list[str], files: list[str]) -> list[str]:
@@ -156,40 +163,34 @@ def _shared_start(names: list[str]) -> str:
     return names[0][: [*alike, False].index(False)] if names else ""
 
 
-def _listened(titles: list[str], files: list[str], tags: list[str], body: list[list[str]]) -> list[dict[str, Any]]:
+def _listened(
+    titles: list[str], files: list[str], tags: list[str], body: list[list[str]]
+) -> Iterator[dict[str, str | None]]:
     """A row per grade; a title ends in ``rating``, holds for the unnamed columns to its right, and its time may follow."""
-    rows: list[dict[str, Any]] = []
     trials: list[str | None] = []
-    for title in titles:
-        named = title.strip()
-        if named.endswith(" rating"):
-            trials.append(named.removesuffix(" rating"))
-        elif not named and trials and files:
-            trials.append(trials[-1])
-        else:
-            trials.append(None)
-    times = [
-        next((at for at in range(start, len(titles)) if titles[at] == _TIME and None not in trials[start:at]), None)
-        for start in range(len(titles))
-    ]
+    for title in map(str.strip, titles):
+        continues = not title and bool(trials and files)
+        named = title.removesuffix(" rating") if title.endswith(" rating") else None
+        trials.append(trials[-1] if continues else named)
+    times = [_time_column(titles, trials, start) for start in range(len(titles))]
     for number, row in enumerate(body, 1):
-        for at, trial in enumerate(trials):
-            grade = row[at].strip()
-            if trial is None or not grade:
-                continue
-            time_column = times[at]
-            seconds = float(row[time_column]) if time_column is not None and row[time_column].strip() else None
-            rows.append(
-                {
-                    "session_test_id": "golisten",
-                    "session_uuid": f"listener{number}",
-                    "trial_id": trial,
-                    "rating_stimulus": files[at] if files else tags[at] or trial,
-                    "rating_score": grade,
-                    "rating_time": None if seconds is None else str(seconds * 1000),
-                }
-            )
-    return rows
+        graded = [(at, trial) for at, trial in enumerate(trials) if trial is not None and row[at].strip()]
+        for at, trial in graded:
+            time = times[at]
+            yield {
+                "session_test_id": "golisten",
+                "session_uuid": f"listener{number}",
+                "trial_id": trial,
+                "rating_stimulus": files[at] if files else tags[at] or trial,
+                "rating_score": row[at].strip(),
+                "rating_time": None if time is None or not row[time].strip() else str(float(row[time]) * 1000),
+            }
+
+
+def _time_column(titles: list[str], trials: list[str | None], start: int) -> int | None:
+    """The column of the time of a grade: the next one called so, with grades of trials alone between."""
+    after = (at for at in range(start, len(titles)) if titles[at] == _TIME and None not in trials[start:at])
+    return next(after, None)
 
 
 for _format in (BeaqleJS(), GoListen()):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from heartfelt.media.metadata.pieces import Piece, Span, length_of
+from heartfelt.media.metadata.pieces import Chunk, Piece, Span, chunks, length_of
 
 _CAF_SOUND = frozenset({b"desc", b"data", b"pakt", b"chan", b"kuki"})
 _W64_TAIL = bytes.fromhex("f3acd3118cd100c04f8edb8a")
@@ -112,32 +112,33 @@ def _wav_format(content: bytes) -> bytes:
 
 def aiff(data: bytes) -> Iterator[Piece]:
     """Format and samples; the name of a compression is left out."""
-    parts: list[Piece] = []
-    seen_kinds: set[bytes] = set()
-    at = 12
-    while at + 8 <= len(data):
-        kind, size = struct.unpack_from(">4sI", data, at)
-        begin, stop = at + 8, min(len(data), at + 8 + size)
-        at = begin + size + size % 2
-        if kind in seen_kinds:
-            continue
-        seen_kinds.add(kind)
-        if kind == b"FVER":
-            parts.append(struct.pack(">4sI", kind, 4) + data[begin:stop][:4].ljust(4, b"\0"))
-        elif kind == b"COMM":
-            content = data[begin:stop][:22] + bytes(2) if size >= 22 else data[begin:stop][:18]
-            parts.append(struct.pack(">4sI", kind, len(content)) + content)
-        elif kind == b"SSND":
-            (gap,) = struct.unpack_from(">I", data, begin)
-            first = begin + 8 + gap
-            if first > stop:
-                raise ValueError("its samples begin beyond their end")
-            head = struct.pack(">4sIII", kind, 8 + stop - first, 0, 0)
-            parts += [head, Span(first, stop), bytes((stop - first) % 2)]
-    if not {b"COMM", b"SSND"} <= seen_kinds:
+    first: dict[bytes, Chunk] = {}
+    for chunk in chunks(data, 12, ">4sI"):
+        first.setdefault(chunk.kind, chunk)
+    if not {b"COMM", b"SSND"} <= first.keys():
         raise ValueError("no sound in it")
+    parts = [piece for chunk in first.values() for piece in _aiff_chunk(data, chunk)]
     yield data[:4] + struct.pack(">I", 4 + sum(map(length_of, parts))) + data[8:12]
     yield from parts
+
+
+def _aiff_chunk(data: bytes, chunk: Chunk) -> Iterator[Piece]:
+    """What is kept of a chunk, without gaps and names; nothing of most."""
+    content = data[chunk.content : min(chunk.stop, chunk.content + 22)]
+    (size,) = struct.unpack_from(">I", data, chunk.start + 4)
+    if chunk.kind == b"FVER":
+        yield struct.pack(">4sI", chunk.kind, 4) + content[:4].ljust(4, b"\0")
+    elif chunk.kind == b"COMM":
+        content = content + bytes(2) if size >= 22 else content[:18]
+        yield struct.pack(">4sI", chunk.kind, len(content)) + content
+    elif chunk.kind == b"SSND":
+        (gap,) = struct.unpack_from(">I", data, chunk.content)
+        first = chunk.content + 8 + gap
+        if first > chunk.stop:
+            raise ValueError("its samples begin beyond their end")
+        yield struct.pack(">4sIII", chunk.kind, 8 + chunk.stop - first, 0, 0)
+        yield Span(first, chunk.stop)
+        yield bytes((chunk.stop - first) % 2)
 
 
 def au(data: bytes) -> Iterator[Piece]:
@@ -154,14 +155,10 @@ def caf(data: bytes) -> Iterator[Piece]:
     """Chunks with sixty-four bits of size."""
     yield Span(0, 8)
     seen_kinds: set[bytes] = set()
-    at = 8
-    while at + 12 <= len(data):
-        kind, size = struct.unpack_from(">4sq", data, at)
-        stop = len(data) if size < 0 else min(len(data), at + 12 + size)
-        if kind in _CAF_SOUND and kind not in seen_kinds:
-            seen_kinds.add(kind)
-            yield Span(at, stop)
-        at = stop
+    for chunk in chunks(data, 8, ">4sq", unit=1):
+        if chunk.kind in _CAF_SOUND and chunk.kind not in seen_kinds:
+            seen_kinds.add(chunk.kind)
+            yield Span(chunk.start, chunk.stop)
     if not {b"desc", b"data"} <= seen_kinds:
         raise ValueError("no sound in it")
 

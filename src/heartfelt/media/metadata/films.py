@@ -46,6 +46,23 @@ _MORE_OF_SOUND = {1: 16, 2: 36}
 def mp4(data: bytes) -> Iterator[Piece]:
     """Boxes as they are needed; user data, tags, texts and dates become free space of zeros."""
     boxes = list(children(data, 0, len(data)))
+    shown_ranges = _shown_ranges(data, boxes)
+    seen_kinds: set[bytes] = set()
+    for box in boxes:
+        if box.kind == b"mdat":
+            yield Span(box.start, box.content)
+            yield from masked(box.content, box.stop, shown_ranges)
+        elif box.kind == b"meta" and b"meta" not in seen_kinds:
+            yield from picture_items(data, box)
+        elif box.kind in {b"moov", b"meta"} and box.kind in seen_kinds:
+            yield from free(box)
+        else:
+            yield from _cleaned(data, box, b"")
+        seen_kinds.add(box.kind)
+
+
+def _shown_ranges(data: bytes, boxes: list[Box]) -> list[Range] | None:
+    """Where in the file is what tracks and pictures refer to; None in a file of fragments, which is kept whole."""
     movie = next((box for box in boxes if box.kind == b"moov"), None)
     pictures = next((box for box in boxes if box.kind == b"meta"), None)
     if movie is None and pictures is None:
@@ -59,19 +76,7 @@ def mp4(data: bytes) -> Iterator[Piece]:
     shown = [span for track in played for span in _chunks(data, track)]
     if pictures is not None:
         shown += item_ranges(data, pictures)
-    shown_ranges = None if fragmented else joined(shown)
-    seen_kinds: set[bytes] = set()
-    for box in boxes:
-        if box.kind == b"mdat":
-            yield Span(box.start, box.content)
-            yield from masked(box.content, box.stop, shown_ranges)
-        elif box.kind == b"meta" and b"meta" not in seen_kinds:
-            yield from picture_items(data, box)
-        elif box.kind in {b"moov", b"meta"} and box.kind in seen_kinds:
-            yield from free(box)
-        else:
-            yield from _cleaned(data, box, b"")
-        seen_kinds.add(box.kind)
+    return None if fragmented else joined(shown)
 
 
 def _cleaned(data: bytes, box: Box, parent: bytes, handler: bytes = b"") -> Iterator[Piece]:

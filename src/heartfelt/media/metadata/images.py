@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from heartfelt.media.metadata.colour_profiles import cleaned_profile
-from heartfelt.media.metadata.pieces import Piece, Span, length_of
+from heartfelt.media.metadata.pieces import Chunk, Piece, Span, chunks, length_of
 
 _PNG_PIXELS = frozenset({b"IDAT", b"fdAT"})
 _PNG_SIZES = {
@@ -136,63 +136,58 @@ def _jpeg_profile(data: bytes, at: int) -> Iterator[Piece]:
 
 def webp(data: bytes) -> Iterator[Piece]:
     """The chunks of the picture; EXIF is cut down to the orientation, the profile to its colours, XMP left out."""
-    turned: int | None = None
-    profile: bytes | None = None
-    header: int | None = None
-    pixels: list[Piece] = []
-    for kind, begin, stop in _riff_chunks(data, 12, len(data)):
-        if kind in _WEBP_PIXELS:
-            pixels += _webp_pixels(data, begin, stop)
-        elif kind == b"ANIM":
-            pixels.append(struct.pack("<4sI", kind, 6) + data[begin:stop][:6].ljust(6, b"\0"))
-        elif kind == b"ANMF":
-            pixels += _webp_frame(data, begin, stop)
-        elif kind == b"VP8X" and stop - begin >= 10:
-            header = begin if header is None else header
-        elif kind == b"ICCP" and profile is None:
-            profile = cleaned_profile(data[begin:stop])
-        elif kind == b"EXIF" and turned is None:
-            turned = orientation(data[begin:stop].removeprefix(b"Exif\0\0"))
+    all_chunks = list(chunks(data, 12, "<4sI"))
+    pixels = [piece for chunk in all_chunks for piece in _webp_shown(data, chunk)]
     if not pixels:
         raise ValueError("no picture in it")
-    parts = pixels
-    if header is not None:
-        flags = data[header] & ~(_WEBP_PROFILE | _WEBP_EXIF | _WEBP_XMP)
-        flags |= (_WEBP_PROFILE if profile else 0) | (_WEBP_EXIF if turned else 0)
-        head = _riff_chunk(b"VP8X", bytes([flags]) + bytes(3) + data[header + 4 : header + 10])
-        behind = [_riff_chunk(b"EXIF", only_orientation(turned))] if turned else []
-        parts = [head, *([_riff_chunk(b"ICCP", profile)] if profile else []), *pixels, *behind]
+    header = next((c for c in all_chunks if c.kind == b"VP8X" and c.stop - c.content >= 10), None)
+    parts = pixels if header is None else _webp_extended(data, header, all_chunks, pixels)
     yield b"RIFF" + struct.pack("<I", 4 + sum(map(length_of, parts))) + b"WEBP"
     yield from parts
 
 
-def _riff_chunks(data: bytes, at: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """Kind, beginning and end of the content of each chunk."""
-    while at + 8 <= end:
-        kind, size = struct.unpack_from("<4sI", data, at)
-        stop = min(end, at + 8 + size)
-        yield kind, at + 8, stop
-        at = stop + size % 2
+def _webp_shown(data: bytes, chunk: Chunk) -> list[Piece]:
+    """The pixels of a chunk, or how they are animated."""
+    if chunk.kind in _WEBP_PIXELS:
+        return _webp_pixels(chunk)
+    if chunk.kind == b"ANIM":
+        return [struct.pack("<4sI", chunk.kind, 6) + data[chunk.content : chunk.stop][:6].ljust(6, b"\0")]
+    return _webp_frame(data, chunk) if chunk.kind == b"ANMF" else []
+
+
+def _webp_extended(data: bytes, header: Chunk, all_chunks: Sequence[Chunk], pixels: list[Piece]) -> list[Piece]:
+    """The pixels behind a header whose flags say that a profile and an orientation come with them."""
+    profiles = (cleaned_profile(data[c.content : c.stop]) for c in all_chunks if c.kind == b"ICCP")
+    profile = next((cleaned for cleaned in profiles if cleaned is not None), None)
+    blocks = (data[c.content : c.stop].removeprefix(b"Exif\0\0") for c in all_chunks if c.kind == b"EXIF")
+    turned = next((turn for turn in map(orientation, blocks) if turn is not None), None)
+    flags = data[header.content] & ~(_WEBP_PROFILE | _WEBP_EXIF | _WEBP_XMP)
+    flags |= (_WEBP_PROFILE if profile else 0) | (_WEBP_EXIF if turned else 0)
+    size = data[header.content + 4 : header.content + 10]
+    head = _riff_chunk(b"VP8X", bytes([flags]) + bytes(3) + size)
+    behind = [_riff_chunk(b"EXIF", only_orientation(turned))] if turned else []
+    return [head, *([_riff_chunk(b"ICCP", profile)] if profile else []), *pixels, *behind]
 
 
 def _riff_chunk(kind: bytes, content: bytes) -> bytes:
     return struct.pack("<4sI", kind, len(content)) + content + bytes(len(content) % 2)
 
 
-def _webp_pixels(data: bytes, begin: int, stop: int) -> list[Piece]:
-    return [data[begin - 8 : begin - 4] + struct.pack("<I", stop - begin), Span(begin, stop), bytes((stop - begin) % 2)]
+def _webp_pixels(chunk: Chunk) -> list[Piece]:
+    size = chunk.stop - chunk.content
+    return [chunk.kind + struct.pack("<I", size), Span(chunk.content, chunk.stop), bytes(size % 2)]
 
 
-def _webp_frame(data: bytes, begin: int, stop: int) -> list[Piece]:
+def _webp_frame(data: bytes, frame: Chunk) -> list[Piece]:
     """A frame of an animation: its place and pixels."""
     pixels = [
         piece
-        for kind, start, end in _riff_chunks(data, begin + 16, stop)
-        if kind in _WEBP_PIXELS
-        for piece in _webp_pixels(data, start, end)
+        for chunk in chunks(data, frame.content + 16, "<4sI", frame.stop)
+        if chunk.kind in _WEBP_PIXELS
+        for piece in _webp_pixels(chunk)
     ]
     size = 16 + sum(map(length_of, pixels))
-    return [struct.pack("<4sI", b"ANMF", size) + data[begin : begin + 16], *pixels]
+    return [struct.pack("<4sI", b"ANMF", size) + data[frame.content : frame.content + 16], *pixels]
 
 
 def gif(data: bytes) -> Iterator[Piece]:

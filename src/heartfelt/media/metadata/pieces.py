@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -52,6 +52,30 @@ def length_of(piece: Piece) -> int:
     if isinstance(piece, Noise):
         return piece.size
     return piece.stop - piece.start if isinstance(piece, Span) else len(piece)
+
+
+class Chunk(NamedTuple):
+    """A part of a file that begins with its kind and size: where its content begins, and where it or the file ends."""
+
+    kind: bytes
+    start: int
+    content: int
+    stop: int
+
+
+def chunks(data: bytes, at: int, head: str, end: int | None = None, *, unit: int = 2) -> Iterator[Chunk]:
+    """The chunks from ``at`` on, whose kind and size are packed as ``head`` and whose content fills whole units.
+
+    A negative size reaches to the end.
+    """
+    end = len(data) if end is None else end
+    size_of_head = struct.calcsize(head)
+    while at + size_of_head <= end:
+        kind, size = struct.unpack_from(head, data, at)
+        content = at + size_of_head
+        stop = end if size < 0 else content + int(size)
+        yield Chunk(kind, at, content, min(stop, end))
+        at = stop + (content - stop) % unit
 
 
 def read_pieces(data: bytes, pieces: Iterable[Piece]) -> bytes:
