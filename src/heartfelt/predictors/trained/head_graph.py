@@ -16,7 +16,7 @@ import numpy as np
 from heartfelt.errors import DamagedError
 from heartfelt.files import write_bytes
 from heartfelt.predictors.trained.folder import ONNX, WEIGHTS
-from heartfelt.predictors.weights.conversion.graph import Graph
+from heartfelt.predictors.weights.graph_writer import Graph
 from heartfelt.streams import stream
 
 if TYPE_CHECKING:
