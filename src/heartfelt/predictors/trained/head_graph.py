@@ -9,18 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from heartfelt.errors import DamagedError
 from heartfelt.files import write_bytes
 from heartfelt.predictors.trained.folder import ONNX, WEIGHTS
+from heartfelt.predictors.trained.head import QuestionHead
 from heartfelt.predictors.weights.graph_writer import Graph
 from heartfelt.streams import stream
-
-if TYPE_CHECKING:
-    from heartfelt.predictors.trained.model import QuestionHead
 
 INPUT = "embedding"
 _TOLERANCE = 1e-6

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.predictors.trained.domain import Domain
-from heartfelt.predictors.trained.model import QuestionHead, growth
+from heartfelt.predictors.trained.head import QuestionHead, growth
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
 from heartfelt.stats import bootstrap_metric, ceiling, rmse

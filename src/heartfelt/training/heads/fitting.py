@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from heartfelt.predictors.trained.answers import AnswerSpread
 from heartfelt.predictors.trained.embeddings import EmbeddingBlock
-from heartfelt.predictors.trained.model import Head, radial, softmax
+from heartfelt.predictors.trained.head import Head, radial, softmax
 from heartfelt.streams import stream
 
 Floats: TypeAlias = npt.NDArray[np.float64]
