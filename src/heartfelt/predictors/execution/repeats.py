@@ -71,17 +71,28 @@ def combined(answers: Sequence[Prediction], ask: Ask) -> Prediction:
     usable = [answer for answer in answers if answer.problem is None]
     failed = [answer for answer in answers if answer.problem is not None and not answer.problem.startswith(NOT_ASKED)]
     if len(failed) > len(usable) or not usable:
-        problem = Counter(str(answer.problem) for answer in failed or answers).most_common(1)[0][0]
-        if usable or len(failed) > 1:
-            problem = f"{len(failed)} of {len(failed) + len(usable)} repeats failed, most often: {problem}"
-        return replace((failed or list(answers))[0], problem=problem)
-    none = [answer for answer in usable if answer.answer == NONE]
-    agreeing = none if 2 * len(none) > len(usable) else [answer for answer in usable if answer.answer != NONE] or none
-    merged = _of_tags(agreeing) if isinstance(ask.scale, Tags) and not none else _of_answers(agreeing, ask)
+        return _failed(failed, answers, len(usable))
+    merged = _merged(usable, ask)
     if merged.problem is not None:
         return merged
-    how = f"{len(usable)} of {len(answers)} repeats"
-    return replace(merged, repeats=len(usable), note="; ".join(filter(None, (merged.note, how))))
+    return _noted(merged, f"{len(usable)} of {len(answers)} repeats", repeats=len(usable))
+
+
+def _failed(failed: Sequence[Prediction], answers: Sequence[Prediction], usable: int) -> Prediction:
+    problem = Counter(str(answer.problem) for answer in failed or answers).most_common(1)[0][0]
+    if usable or len(failed) > 1:
+        problem = f"{len(failed)} of {len(failed) + usable} repeats failed, most often: {problem}"
+    return replace((failed or answers)[0], problem=problem)
+
+
+def _merged(usable: Sequence[Prediction], ask: Ask) -> Prediction:
+    none = [answer for answer in usable if answer.answer == NONE]
+    agreeing = none if 2 * len(none) > len(usable) else [answer for answer in usable if answer.answer != NONE] or none
+    return _of_tags(agreeing) if isinstance(ask.scale, Tags) and not none else _of_answers(agreeing, ask)
+
+
+def _noted(prediction: Prediction, note: str, *, repeats: int | None = None) -> Prediction:
+    return replace(prediction, repeats=repeats, note="; ".join(filter(None, (prediction.note, note))))
 
 
 def _of_answers(answers: Sequence[Prediction], ask: Ask) -> Prediction:
@@ -99,15 +110,17 @@ def _of_answers(answers: Sequence[Prediction], ask: Ask) -> Prediction:
     if len(words) < len(answers):
         return replace(first, **means, answer=None, spread=spread)
     if isinstance(ask.scale, FreeText) and words[0] != NONE:
-        return replace(first, note="; ".join(filter(None, (first.note, "the text of the first repeat"))))
+        return _noted(first, "the text of the first repeat", repeats=first.repeats)
+    return _most_frequent(answers, words, means.get("score"))
+
+
+def _most_frequent(answers: Sequence[Prediction], words: Sequence[str], score: float | None) -> Prediction:
     codes = {answer.answer: answer.value for answer in answers}
     counts = Counter(words)
     chosen = min(counts, key=lambda name: (-counts[name], _code(codes[name]), name))
     stands = next(answer for answer in answers if answer.answer == chosen)
     shares = {name: count / len(words) for name, count in sorted(counts.items())}
-    return replace(
-        stands, score=means.get("score"), shares=None if chosen == NONE else shares, agreement=shares[chosen]
-    )
+    return replace(stands, score=score, shares=None if chosen == NONE else shares, agreement=shares[chosen])
 
 
 def _code(value: float | None) -> float:

@@ -93,11 +93,15 @@ class ColumnMetric:
         bounds = None if ask.compared or ask.scale.labels() else ask.scale.bounds()
         if bounds is None or self.low is None or self.high is None:
             return Prediction(score=number, note="lower is better" if self.lower_is_better else None)
-        value = bounds[0] + (number - self.low) / (self.high - self.low) * (bounds[1] - bounds[0])
+        return self._moved(number, (self.low, self.high), bounds)
+
+    def _moved(self, number: float, ends: tuple[float, float], bounds: tuple[float, float]) -> Prediction:
+        """The number moved linearly from the metric's ends onto those of the question's scale."""
+        value = bounds[0] + (number - ends[0]) / (ends[1] - ends[0]) * (bounds[1] - bounds[0])
         clipped = min(max(value, bounds[0]), bounds[1])
         notes = []
-        if bounds != (self.low, self.high):
-            notes.append(f"moved linearly from {self.low:g} to {self.high:g} onto {bounds[0]:g} to {bounds[1]:g}")
+        if bounds != ends:
+            notes.append(f"moved linearly from {ends[0]:g} to {ends[1]:g} onto {bounds[0]:g} to {bounds[1]:g}")
         if clipped != value:
             notes.append(f"held at the end of the scale ({self.name} is {number:.3f})")
         return Prediction(value=clipped, note="; ".join(notes) or None)
@@ -291,27 +295,28 @@ def metrics_in(
     for name in header:
         if name in excluded or folded(name) in _ABOUT:
             continue
-        if name not in requested and (name.startswith("_") or name.split(".")[0] in _OF_THE_RUN):
-            unused[name] = "says how the results were made"
-            continue
-        cells = [row.get(name) for row in rows]
-        filled = [c for c in cells if c is not None and str(c).strip() not in MISSING]
-        numbers = sum(as_number(cell) is not None for cell in filled)
-        is_text = name not in requested and not any(_is_typed_number(cell) for cell in filled)
-        if not filled:
-            unused[name] = "has no number" if any(isinstance(cell, float) for cell in cells) else "is empty"
-        elif 2 * numbers > len(filled):
-            if is_text and (typed or _TEXT.fullmatch(name)):
-                unused[name] = "holds text that looks like numbers"
-            else:
-                metrics.append(name)
-        elif any(isinstance(cell, list | dict) for cell in filled):
-            unused[name] = "holds lists"
-        elif all(isinstance(cell, bool) for cell in filled):
-            unused[name] = "holds true and false"
+        reason = _why_no_metric([row.get(name) for row in rows], name, typed=typed, requested=name in requested)
+        if reason is None:
+            metrics.append(name)
         else:
-            unused[name] = "holds text"
+            unused[name] = reason
     return metrics, unused
+
+
+def _why_no_metric(cells: Sequence[object], name: str, *, typed: bool, requested: bool) -> str | None:
+    """Why a column is no metric; None for one that is. ``typed``: whether the file tells numbers from text."""
+    if not requested and (name.startswith("_") or name.split(".")[0] in _OF_THE_RUN):
+        return "says how the results were made"
+    filled = [cell for cell in cells if cell is not None and str(cell).strip() not in MISSING]
+    if not filled:
+        return "has no number" if any(isinstance(cell, float) for cell in cells) else "is empty"
+    if 2 * sum(as_number(cell) is not None for cell in filled) > len(filled):
+        is_text = not requested and not any(_is_typed_number(cell) for cell in filled)
+        looks_like_text = is_text and (typed or _TEXT.fullmatch(name))
+        return "holds text that looks like numbers" if looks_like_text else None
+    if any(isinstance(cell, list | dict) for cell in filled):
+        return "holds lists"
+    return "holds true and false" if all(isinstance(cell, bool) for cell in filled) else "holds text"
 
 
 def _is_typed_number(cell: object) -> bool:
