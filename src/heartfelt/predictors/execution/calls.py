@@ -58,7 +58,7 @@ class Call:
         """Whether the server counts tokens; one that answers with similarities does not."""
         return self.form != SIMILARITY
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod

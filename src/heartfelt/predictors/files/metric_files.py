@@ -171,13 +171,13 @@ def _why_not_read(path: Path, *, hidden: bool) -> str | None:
     return None if is_lines(path) else "does not have one object per line"
 
 
-def read_lines(paths: Sequence[Path]) -> list[dict[str, Any]]:
+def read_lines(paths: Sequence[Path]) -> list[dict[str, object]]:
     """The objects of one or more files; what several files say of one stimulus becomes one row."""
-    rows: list[dict[str, Any]] = []
-    by_key: dict[tuple[str, ...], dict[str, Any]] = {}
+    rows: list[dict[str, object]] = []
+    by_key: dict[tuple[str, ...], dict[str, object]] = {}
     for path in paths:
         lines = list(numbered_lines(path))
-        added: dict[tuple[str, ...], dict[str, Any]] = {}
+        added: dict[tuple[str, ...], dict[str, object]] = {}
         for number, line in lines:
             row = _record(line, f"{path}, line {number}", last=number == lines[-1][0])
             key = _identity(row)
@@ -211,7 +211,7 @@ def _same(earlier: Any, later: Any) -> bool:
     return bool(earlier == later) or str(earlier) == str(later)
 
 
-def _record(line: str, where: str, *, last: bool) -> dict[str, Any]:
+def _record(line: str, where: str, *, last: bool) -> dict[str, object]:
     try:
         return _flat(_parsed(line, where, last=last))
     except RepeatedNameError as error:
@@ -220,7 +220,7 @@ def _record(line: str, where: str, *, last: bool) -> dict[str, Any]:
         ) from error
 
 
-def _parsed(line: str, where: str, *, last: bool) -> dict[str, Any]:
+def _parsed(line: str, where: str, *, last: bool) -> dict[str, object]:
     try:
         record = json.loads(line, object_pairs_hook=distinct_names)
     except (ValueError, RecursionError) as error:
@@ -237,7 +237,7 @@ def _parsed(line: str, where: str, *, last: bool) -> dict[str, Any]:
     return record
 
 
-def _python_dict(line: str) -> dict[str, Any] | None:
+def _python_dict(line: str) -> dict[str, object] | None:
     """The dictionary that a line of Python text holds; nothing in it is run. None where it holds no dictionary."""
     try:
         with warnings.catch_warnings():
@@ -267,9 +267,9 @@ def _literal(node: ast.expr, line: str) -> Any:
     return ast.get_source_segment(line, node)
 
 
-def _flat(record: Mapping[str, Any], within: str = "", depth: int = 5) -> dict[str, Any]:
+def _flat(record: Mapping[str, Any], within: str = "", depth: int = 5) -> dict[str, object]:
     """The record with the parts of objects as ``name.part``, down to some depth."""
-    out: dict[str, Any] = {}
+    out: dict[str, object] = {}
     for name, value in record.items():
         if isinstance(value, dict) and name not in _WHOLE and value and depth:
             parts = _flat(value, f"{within}{name}.", depth - 1)

@@ -30,7 +30,7 @@ from heartfelt.wording import listed
 class FileContent:
     """What a file or folder of predictions holds."""
 
-    rows: list[dict[str, Any]]
+    rows: list[dict[str, object]]
     hash: str
     """SHA-256 of the files that were read."""
     compares: bool
@@ -60,13 +60,13 @@ def read_predictions(path: Path, model: str | None) -> FileContent:
     return FileContent(rows=_of_model(rows, path, model), hash=content, unused=ledger, compares=compares)
 
 
-def _rows(paths: Sequence[Path], path: Path) -> list[dict[str, Any]]:
+def _rows(paths: Sequence[Path], path: Path) -> list[dict[str, object]]:
     if path.is_dir() or is_lines(path):
         return read_lines(paths)
     return read_records(path) if path.suffix.lower() == ".json" else _table(path).to_dicts()
 
 
-def _of_model(rows: list[dict[str, Any]], path: Path, model: str | None) -> list[dict[str, Any]]:
+def _of_model(rows: list[dict[str, object]], path: Path, model: str | None) -> list[dict[str, object]]:
     if not rows:
         raise InputError(f"{path} holds no predictions.", "Write one row per prediction.")
     models = sorted({str(row["model"]) for row in rows if row.get("model") is not None})

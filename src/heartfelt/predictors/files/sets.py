@@ -46,7 +46,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 _SAME = 1e-6
 
 
-def read_records(path: Path) -> list[dict[str, Any]]:
+def read_records(path: Path) -> list[dict[str, object]]:
     try:
         records = json.loads(text_of(path), object_pairs_hook=distinct_names)
     except RepeatedNameError as error:

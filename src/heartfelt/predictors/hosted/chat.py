@@ -289,7 +289,7 @@ class Chat(RemotePredictor):
                 break
         return [Prediction.failed(problem)] * len(asks)
 
-    def _message(self, case: Case, asks: Sequence[Ask]) -> list[dict[str, Any]]:
+    def _message(self, case: Case, asks: Sequence[Ask]) -> list[dict[str, object]]:
         if self.drafts:
             return draft_message(case, asks, self.language)
         return message(case, asks, self.context, reasons=self.reasons)
@@ -303,7 +303,9 @@ class Chat(RemotePredictor):
             self._tempered = False
         return before != (self._length_name, self._tempered)
 
-    def _request(self, case: Case, asks: Sequence[Ask], content: list[dict[str, Any]], form: str) -> dict[str, Any]:
+    def _request(
+        self, case: Case, asks: Sequence[Ask], content: list[dict[str, object]], form: str
+    ) -> dict[str, object]:
         request = self._plain_request(case, asks, content, form)
         request[self._length_name] = request.pop("max_tokens")
         if self.seed is not None:
@@ -312,15 +314,16 @@ class Chat(RemotePredictor):
             del request["temperature"]
         return request
 
+    def _messages(self, content: list[dict[str, object]]) -> list[dict[str, object]]:
+        system = DRAFT_SYSTEM if self.drafts else SYSTEM
+        return [{"role": "system", "content": system}, {"role": "user", "content": content}]
+
     def _plain_request(
-        self, case: Case, asks: Sequence[Ask], content: list[dict[str, Any]], form: str
-    ) -> dict[str, Any]:
-        request: dict[str, Any] = {
+        self, case: Case, asks: Sequence[Ask], content: list[dict[str, object]], form: str
+    ) -> dict[str, object]:
+        request: dict[str, object] = {
             "model": self.model,
-            "messages": [
-                {"role": "system", "content": DRAFT_SYSTEM if self.drafts else SYSTEM},
-                {"role": "user", "content": content},
-            ],
+            "messages": self._messages(content),
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
         }
@@ -334,7 +337,9 @@ class Chat(RemotePredictor):
             request["response_format"] = {"type": "json_object"}
         return request
 
-    def _sent(self, case: Case, asks: Sequence[Ask], content: list[dict[str, Any]], form: str) -> tuple[Response, Call]:
+    def _sent(
+        self, case: Case, asks: Sequence[Ask], content: list[dict[str, object]], form: str
+    ) -> tuple[Response, Call]:
         """Send one request; a transient failure is raised. The call is its record so far."""
         request = self._request(case, asks, content, form)
         body = json.dumps(request).encode()
@@ -344,7 +349,7 @@ class Chat(RemotePredictor):
             return Response(200, completion_text(paid).encode()), paid
         name = hashlib.sha256(f"{digest} {at}".encode()).hexdigest()[:16]
         questions = tuple(ask.question for ask in asks)
-        prompt = in_words(request["messages"])
+        prompt = in_words(self._messages(content))
         call = Call(
             id=name,
             request=digest,

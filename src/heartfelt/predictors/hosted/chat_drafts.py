@@ -46,15 +46,15 @@ _PLAIN = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp"}
 _ORIENTATION = 0x0112
 
 
-def draft_message(case: Case, asks: Sequence[Ask], language: str) -> list[dict[str, Any]]:
-    words = {"type": "text", "text": draft_questions(asks, language)}
+def draft_message(case: Case, asks: Sequence[Ask], language: str) -> list[dict[str, object]]:
+    words: dict[str, object] = {"type": "text", "text": draft_questions(asks, language)}
     if case.media is None:
         return [words]
     image = asks[0].about.get("media", "") == "image"
     return [_image_part(case.media) if image else media_part(asks, case.media), words]
 
 
-def _image_part(media: Media) -> dict[str, Any]:
+def _image_part(media: Media) -> dict[str, object]:
     """An image as a data URL: as it is, or what people see of it where a server may see something else."""
     from PIL import Image
 
@@ -101,14 +101,14 @@ def draft_schema(asks: Sequence[Ask]) -> Mapping[str, object]:
     )
 
 
-def _answer(ask: Ask) -> dict[str, Any]:
+def _answer(ask: Ask) -> dict[str, object]:
     schema = answer_schema(ask.scale)
     if isinstance(ask.scale, Points):
         schema["type"] = "integer"
     if not ask.none or schema == {"type": "string"}:
         return schema
     if "enum" in schema:
-        return {**schema, "enum": [*schema["enum"], NONE]}
+        return {**schema, "enum": [*ask.scale.labels().values(), NONE]}
     return {"anyOf": [schema, {"type": "string", "enum": [NONE]}]}
 
 

@@ -136,7 +136,7 @@ class Endpoint(RemotePredictor):
             | ({"audio_base64": part.media.base64} if self._sends and part.media else {})
             for part in case.parts
         ]
-        request: dict[str, Any] = {"text": ask.words or ask.text, "scale": ask.scale.model_dump(mode="json")}
+        request: dict[str, object] = {"text": ask.words or ask.text, "scale": ask.scale.model_dump(mode="json")}
         request |= {"members": files} if case.members else files[0]
         sent = {"text": request["text"], "files": [self._name(part, ask) for part in case.parts]}
         try:
@@ -207,7 +207,7 @@ class Endpoint(RemotePredictor):
 
     def _content(self, case: Case, line: _Line, texts: Sequence[str] = ()) -> bytes:
         """The body of a request; base64 needs no escaping, so the audio is inserted as it is."""
-        request: dict[str, Any] = {"text": line.text, **({"texts": list(texts)} if texts else {})}
+        request: dict[str, object] = {"text": line.text, **({"texts": list(texts)} if texts else {})}
         if not self._sends:
             return json.dumps({**request, "audio_stem": line.name}).encode()
         head = json.dumps({**request, "audio_filename": line.name}).encode()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -34,13 +34,21 @@ def write_head_graph(folder: Path, outputs: Sequence[QuestionHead], weights: byt
     _compare(folder, outputs)
 
 
+class _StoredArray(TypedDict):
+    """What the header of a safetensors file says of an array."""
+
+    dtype: str
+    shape: list[int]
+    data_offsets: tuple[int, int]
+
+
 class _HeadGraph:
     """The graph being written, over the arrays of a safetensors file."""
 
     def __init__(self, weights: bytes) -> None:
         size = int.from_bytes(weights[:8], "little")
         self.start = 8 + size
-        self.header: dict[str, Any] = json.loads(weights[8 : self.start])
+        self.header: dict[str, _StoredArray] = json.loads(weights[8 : self.start])
         self.graph = Graph("heads", np.float64)
         self.rows = ""
 
