@@ -52,28 +52,38 @@ def parse_spec(text: str) -> Spec:
     if parts is None:
         raise InputError(f"'{text}' does not name a predictor.", "Write NAME, NAME:ARG or module:function.")
     name, argument = parts["name"].strip(), (parts["argument"] or "").strip()
-    if name not in PREDICTORS and Path(spec).is_dir():
-        return Spec("trained", spec, label)
-    if name not in PREDICTORS and _FUNCTION.fullmatch(spec):
-        return Spec("call", spec, label)
-    if name not in PREDICTORS and ("/" in name or "\\" in name):
-        raise InputError(
-            f"There is no folder or file '{spec}'.",
-            "Give the folder of a trained model, a file of predictions, or a predictor's name.",
-        )
+    if name not in PREDICTORS and (implied := _implied_kind(name, spec)):
+        return Spec(implied, spec, label)
     listed = (parts["options"] or "").split(",")
     last = _OPTIONS_LAST.fullmatch(argument)
     if last is not None and not Path(argument).exists():
         argument = last["argument"].strip()
         listed += last["options"].split(",")
+    return Spec(name, argument, label, _options_in([part for part in listed if part.strip()], text))
+
+
+def _implied_kind(name: str, spec: str) -> str:
+    """The predictor that a text without a predictor's name stands for; empty if it is none."""
+    if Path(spec).is_dir():
+        return "trained"
+    if _FUNCTION.fullmatch(spec):
+        return "call"
+    if "/" in name or "\\" in name:
+        raise InputError(
+            f"There is no folder or file '{spec}'.",
+            "Give the folder of a trained model, a file of predictions, or a predictor's name.",
+        )
+    return ""
+
+
+def _options_in(listed: Iterable[str], text: str) -> dict[str, str]:
     options: dict[str, str] = {}
     for part in listed:
         key, equals, value = part.partition("=")
-        if part.strip() and not equals:
+        if not equals:
             raise InputError(f"'{part}' in '{text}' is not an option.", "Write options as name[option=value]:ARG.")
-        if part.strip():
-            options[key.strip()] = value.strip()
-    return Spec(name, argument, label, options)
+        options[key.strip()] = value.strip()
+    return options
 
 
 def _file_named(spec: str) -> str | None:
@@ -105,19 +115,8 @@ def predictor_from(spec: PredictorLike, options: Mapping[str, str] | None = None
         return _from_object(spec, options)
     parsed = parse_spec(spec)
     kind = PREDICTORS[parsed.name]
-    if kind.extra:
-        require_extra(kind.extra)
     merged = {**parsed.options, **(options or {})}
-    for option in merged:
-        if option not in kind.options:
-            raise InputError(
-                f"The predictor '{kind.name}' has no option '{option}'.", suggestion(option, kind.options, "Options")
-            )
-    if parsed.argument and not kind.argument:
-        raise InputError(
-            f"The predictor '{parsed.name}' takes no argument, but was given '{parsed.argument}'.",
-            f"Ask for '{parsed.name}'.",
-        )
+    _check_request(kind, parsed, merged)
     unlabelled = _labelled(spec.strip())[1]
     unlabelled = _file_named(unlabelled) or unlabelled
     try:
@@ -135,6 +134,22 @@ def predictor_from(spec: PredictorLike, options: Mapping[str, str] | None = None
         ) from error
     predictor.spec, predictor.label = unlabelled, parsed.label
     return predictor
+
+
+def _check_request(kind: type[Predictor], parsed: Spec, options: Mapping[str, str]) -> None:
+    """Raise where the extra, an option or the argument of a request does not fit the predictor."""
+    if kind.extra:
+        require_extra(kind.extra)
+    for option in options:
+        if option not in kind.options:
+            raise InputError(
+                f"The predictor '{kind.name}' has no option '{option}'.", suggestion(option, kind.options, "Options")
+            )
+    if parsed.argument and not kind.argument:
+        raise InputError(
+            f"The predictor '{parsed.name}' takes no argument, but was given '{parsed.argument}'.",
+            f"Ask for '{parsed.name}'.",
+        )
 
 
 def _from_object(candidate: object, options: Mapping[str, str] | None) -> Predictor:

@@ -114,9 +114,13 @@ def usage_of(calls: Iterable[Call]) -> Usage:
         output_tokens=sum(call.output_tokens or 0 for call in counted),
         without_counts=len(sent) - len(counted),
         cost=round(sum(costs), 9) if costs else None,
-        models=tuple(sorted({call.model for call in sent if call.model})),
-        fingerprints=tuple(sorted({call.fingerprint for call in sent if call.fingerprint})),
+        models=_distinct(call.model for call in sent),
+        fingerprints=_distinct(call.fingerprint for call in sent),
     )
+
+
+def _distinct(texts: Iterable[str | None]) -> tuple[str, ...]:
+    return tuple(sorted({text for text in texts if text}))
 
 
 def calls_table(calls: Iterable[tuple[str, Call]]) -> pl.DataFrame:

@@ -57,7 +57,7 @@ def log_entries(
                     "Keep one sample per stimulus and question; several epochs of it are put together.",
                 )
     for (stimulus, question), entry in entries.items():
-        yield entry.number, stimulus, question, entry.said
+        yield entry.number, stimulus, question, entry.row
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class _Entry:
         return True
 
     @property
-    def said(self) -> Row:
+    def row(self) -> Row:
         return {"said": self.epochs} if self.epochs or self.own is None else self.own
 
 

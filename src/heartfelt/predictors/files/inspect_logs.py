@@ -10,7 +10,7 @@ import io
 import json
 import struct
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,8 +106,7 @@ def _parts_of_log(path: Path) -> tuple[Mapping[str, Any], Iterator[tuple[str, di
     if path.suffix.lower() == f".{LOG}":
         return _header(path), _zipped_samples(path)
     log = _object(path.read_bytes(), str(path))
-    samples = log.get("samples")
-    samples = samples if isinstance(samples, list) else []
+    samples: Any = log.get("samples") or []
     return log, (_checked(sample, f"{path}, sample {number}") for number, sample in enumerate(samples, 1))
 
 

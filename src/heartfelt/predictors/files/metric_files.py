@@ -26,6 +26,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import MISSING
 from heartfelt.formats.json_files import RepeatedNameError, distinct_names, numbered_lines
 from heartfelt.formats.source_table import SYNONYMS, folded
+from heartfelt.predictors.answers.scales import moved_linearly
 from heartfelt.predictors.files.inspect_logs import is_log
 from heartfelt.predictors.predictor import Ask, Prediction
 from heartfelt.study.answer import read_number
@@ -93,18 +94,7 @@ class ColumnMetric:
         bounds = None if ask.compared or ask.scale.labels() else ask.scale.bounds()
         if bounds is None or self.low is None or self.high is None:
             return Prediction(score=number, note="lower is better" if self.lower_is_better else None)
-        return self._moved(number, (self.low, self.high), bounds)
-
-    def _moved(self, number: float, ends: tuple[float, float], bounds: tuple[float, float]) -> Prediction:
-        """The number moved linearly from the metric's ends onto those of the question's scale."""
-        value = bounds[0] + (number - ends[0]) / (ends[1] - ends[0]) * (bounds[1] - bounds[0])
-        clipped = min(max(value, bounds[0]), bounds[1])
-        notes = []
-        if bounds != ends:
-            notes.append(f"moved linearly from {ends[0]:g} to {ends[1]:g} onto {bounds[0]:g} to {bounds[1]:g}")
-        if clipped != value:
-            notes.append(f"held at the end of the scale ({self.name} is {number:.3f})")
-        return Prediction(value=clipped, note="; ".join(notes) or None)
+        return moved_linearly(number, (self.low, self.high), bounds, f"{self.name} is")
 
 
 @cache

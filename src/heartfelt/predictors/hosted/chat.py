@@ -25,6 +25,7 @@ from heartfelt.predictors.hosted.chat_form import (
     MEDIA_PARAMETERS,
     SYSTEM,
     UNCLOSED,
+    Completion,
     completion_of,
     completion_text,
     groups,
@@ -108,7 +109,7 @@ class Chat(RemotePredictor):
         self._digested: tuple[tuple[Ask, ...], str] = ((), "")
         """The last questions a request was hashed for, and the hash."""
         self.model, self._url = _parsed(argument)
-        form, reasons = options.get("form", "auto"), options.get("reasons", "yes")
+        form = options.get("form", "auto")
         task = options.get("task", "judge")
         if task not in {"judge", "draft"}:
             raise InputError(f"'{task}' is neither judge nor draft.", "Give task=judge or task=draft.")
@@ -117,16 +118,11 @@ class Chat(RemotePredictor):
         self.compares = not self.drafts
         if form not in {"auto", *FORMS}:
             raise InputError(f"No form is called '{form}'.", f"Give auto, {', '.join(FORMS)}.")
-        if reasons not in {"yes", "no"}:
-            raise InputError(f"'{reasons}' is neither yes nor no.", "Give reasons=yes or reasons=no.")
-        together = options.get("together", "yes")
-        if together not in {"yes", "no"}:
-            raise InputError(f"'{together}' is neither yes nor no.", "Give together=yes or together=no.")
-        self.together = together == "yes"
+        self.reasons = _yes(options, "reasons")
+        self.together = _yes(options, "together")
         prices = [name for name in ("input_price", "output_price") if name in options]
         if len(prices) == 1:
             raise InputError("Only one of the two prices is given.", "Give input_price and output_price.")
-        self.reasons = reasons == "yes"
         self.temperature = number_option(options, "temperature", 0.0, 0.0, 2.0)
         seed = number_option(options, "seed", 0.0, 0.0, 2**31 - 1)
         self.seed = None if "seed" not in options else int(seed)
@@ -388,32 +384,26 @@ class Chat(RemotePredictor):
         if completion.error is not None and completion.content is None:
             problem = f"the server answered with an error: {completion.error}"
             call = replace(call, completion=text, lost=problem)
-            if completion.status is not None and is_transient(completion.status):
-                error = TransientError(problem, status=completion.status)
-                error.lost_calls = () if call.input_tokens is None else (call,)
-                raise error
+            _raise_transient(completion, call, problem)
         elif completion.refusal or finish_reason == "content_filter":
             problem = f"the model refused: {shortened(completion.refusal or 'content filter')}"
         elif finish_reason in _LIMIT_REACHED:
             problem = self._cut_off(call.output_tokens)
         elif completion.content is not None and completion.content.strip():
-            predictions = (
-                read_drafts(completion.content, asks, self.language)
-                if self.drafts
-                else read_form(completion.content, asks, shown)
-            )
-            unclosed = f"{UNCLOSED} (max_tokens={self.max_tokens}; raise it if the answer needs more)"
-            return [
-                replace(
-                    prediction, call=call, problem=unclosed if prediction.problem == UNCLOSED else prediction.problem
-                )
-                for prediction in predictions
-            ]
+            return self._predictions(completion.content, call, asks, shown)
         elif call.reasoning is not None:
             problem = "the model reasoned but gave no answer"
         else:
             problem = "the model answered with nothing"
         return [Prediction(problem=problem, call=call)] * len(asks)
+
+    def _predictions(self, content: str, call: Call, asks: Sequence[Ask], shown: Sequence[Case]) -> list[Prediction]:
+        read = read_drafts(content, asks, self.language) if self.drafts else read_form(content, asks, shown)
+        unclosed = f"{UNCLOSED} (max_tokens={self.max_tokens}; raise it if the answer needs more)"
+        return [
+            replace(prediction, call=call, problem=unclosed if prediction.problem == UNCLOSED else prediction.problem)
+            for prediction in read
+        ]
 
     def _cut_off(self, written: int | None) -> str:
         """Which limit an answer that ended too early met, and how to raise it."""
@@ -431,6 +421,14 @@ class Chat(RemotePredictor):
         return (self.prices[0] * input_tokens + self.prices[1] * output_tokens) / 1e6
 
 
+def _raise_transient(completion: Completion, call: Call, problem: str) -> None:
+    """Raise where the error that a server reports may pass."""
+    if completion.status is not None and is_transient(completion.status):
+        error = TransientError(problem, status=completion.status)
+        error.lost_calls = () if call.input_tokens is None else (call,)
+        raise error
+
+
 def _unusable(text: str) -> str:
     if not text.strip():
         return "the server answered 200 with nothing"
@@ -441,6 +439,14 @@ def _unusable(text: str) -> str:
 
 def _digest(parts: Sequence[Any]) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _yes(options: Mapping[str, str], name: str) -> bool:
+    """An option that is yes, its default, or no."""
+    answer = options.get(name, "yes")
+    if answer not in {"yes", "no"}:
+        raise InputError(f"'{answer}' is neither yes nor no.", f"Give {name}=yes or {name}=no.")
+    return answer == "yes"
 
 
 def _context_of(text: str) -> tuple[str, ...]:
