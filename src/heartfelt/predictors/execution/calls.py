@@ -107,16 +107,20 @@ def usage_of(calls: Iterable[Call]) -> Usage:
     """The sums over calls that were made, not taken from the cache."""
     sent = [call for call in calls if not call.cached]
     counted = [call for call in sent if call.input_tokens is not None and call.output_tokens is not None]
-    costs = [call.cost for call in sent if call.cost is not None]
     return Usage(
         requests=len(sent),
         input_tokens=sum(call.input_tokens or 0 for call in counted),
         output_tokens=sum(call.output_tokens or 0 for call in counted),
         without_counts=len(sent) - len(counted),
-        cost=round(sum(costs), 9) if costs else None,
+        cost=_sum_of_costs(sent),
         models=_distinct(call.model for call in sent),
         fingerprints=_distinct(call.fingerprint for call in sent),
     )
+
+
+def _sum_of_costs(calls: Iterable[Call]) -> float | None:
+    costs = [call.cost for call in calls if call.cost is not None]
+    return round(sum(costs), 9) if costs else None
 
 
 def _distinct(texts: Iterable[str | None]) -> tuple[str, ...]:

@@ -150,14 +150,19 @@ def _of_sets(answers: Sequence[Prediction]) -> dict[str, Any]:
     for name in ("members", "shares"):
         mappings = [getattr(answer, name) for answer in answers if getattr(answer, name) is not None]
         if len(mappings) == len(answers):
-            keys = dict.fromkeys(key for values in mappings for key in values)
-            merged[name] = {key: math.fsum(values.get(key, 0.0) for values in mappings) / len(mappings) for key in keys}
+            merged[name] = _mean_mapping(mappings)
     orders = [answer.orders for answer in answers if answer.orders is not None]
     if len(orders) == len(answers):
         merged["orders"] = tuple(math.fsum(order[position] for order in orders) / len(orders) for position in (0, 1))
     verdicts = Counter(verdict_of(answer) for answer in answers)
     merged["agreement"] = max(verdicts.values()) / len(answers)
     return merged
+
+
+def _mean_mapping(mappings: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean by name, 0 where one has no such name."""
+    keys = dict.fromkeys(key for values in mappings for key in values)
+    return {key: math.fsum(values.get(key, 0.0) for values in mappings) / len(mappings) for key in keys}
 
 
 def verdict_of(answer: Prediction) -> str:

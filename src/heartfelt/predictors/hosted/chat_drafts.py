@@ -124,9 +124,7 @@ def _read(entry: Any, ask: Ask, language: str) -> Prediction:
     if entry is None:
         return Prediction.failed("the model left this question out")
     answer = entry.get("answer") if isinstance(entry, dict) else entry
-    confidence: Any = entry.get("confidence") if isinstance(entry, dict) else None
-    is_number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
-    score = float(confidence) if is_number and 0 <= confidence <= 1 else None
+    score = _share(entry.get("confidence")) if isinstance(entry, dict) else None
     empty = answer is None or (isinstance(answer, list | str) and not answer)
     if empty and not ask.none:
         return Prediction.failed("the model gave no answer to this question")
@@ -137,6 +135,13 @@ def _read(entry: Any, ask: Ask, language: str) -> Prediction:
         return Prediction.failed(answer_problem(error))
     words = drafted.value if ask.scale.level == "text" else draft.answer
     return Prediction(value=draft.value, score=score, answer=words, note=drafted.changed or None)
+
+
+def _share(confidence: object) -> float | None:
+    """A confidence from 0 to 1; None for anything else."""
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float):
+        return None
+    return float(confidence) if 0 <= confidence <= 1 else None
 
 
 def _given(answer: Any, scale: Scale) -> Prediction:

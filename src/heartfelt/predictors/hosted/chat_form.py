@@ -54,6 +54,14 @@ CONTEXT = {"prompt": "the prompt", "intent": "what it was meant to convey", "sys
 """What a model may be given about a stimulus on request, in words."""
 MEDIA_PARAMETERS = "pictures: PNG, JPEG and WebP as they are, else PNG; sound: WAV and MP3 as they are, else 16-bit WAV"
 UNCLOSED = "the model was still reasoning when its answer ended"
+_PART_KINDS = {
+    "text": "text",
+    "output_text": "text",
+    "thinking": "thinking",
+    "reasoning": "thinking",
+    "refusal": "refusal",
+}
+"""What the parts of a message are, by the type that servers give them."""
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 _TAG_NAMES = (
     r"think|thinking|thought|thoughts|reasoning|reason|scratchpad|analysis|reflection|begin_of_thought|end_of_thought"
@@ -161,10 +169,7 @@ def allowed(scale: Scale) -> str:
         choices = (ids[code] if ids[code] == name else f"{ids[code]} ({name})" for code, name in names.items())
         return f"one of {', '.join(choices)}"
     if isinstance(scale, FreeText):
-        most = f", at most {scale.max_words}" if scale.max_words else ""
-        limits = (("least", scale.min_characters), ("most", scale.max_characters))
-        most += "".join(f", at {how} {limit} characters" for how, limit in limits if limit)
-        return f"text{f', at least {scale.min_words} words' if scale.min_words else ''}{most}"
+        return _allowed_text(scale)
     if isinstance(scale, Tags):
         return f"a list of tags{'' if scale.open else ' from: ' + ', '.join(scale.names)}"
     bounds = scale.bounds()
@@ -173,6 +178,13 @@ def allowed(scale: Scale) -> str:
     anchors = {float(point): say(text) for point, text in scale.anchors.items()} if isinstance(scale, Points) else {}
     ends = [f"{end:g}" + (f" ({anchors[end]})" if end in anchors else "") for end in bounds]
     return f"a number from {ends[0]} to {ends[1]}, decimals allowed"
+
+
+def _allowed_text(scale: FreeText) -> str:
+    least = f", at least {scale.min_words} words" if scale.min_words else ""
+    most = f", at most {scale.max_words}" if scale.max_words else ""
+    limits = (("least", scale.min_characters), ("most", scale.max_characters))
+    return f"text{least}{most}" + "".join(f", at {how} {limit} characters" for how, limit in limits if limit)
 
 
 def entry_names(asks: Sequence[Ask]) -> list[str]:
@@ -419,17 +431,13 @@ def _written(content: Any) -> tuple[str | None, str | None, str | None]:
         content = [content]
     if not isinstance(content, list):
         return _text(content), None, None
-    answer, thought, refused = [], [], []
+    texts = {"text": "", "thinking": "", "refusal": ""}
     for part in content:
         details = {"text": part} if isinstance(part, str) else _mapping(part)
-        kind, text = details.get("type", "text"), _text(details.get("text")) or ""
-        if kind in {"text", "output_text"}:
-            answer.append(text)
-        elif kind in {"thinking", "reasoning"}:
-            thought.append(_text(details.get("thinking")) or text)
-        elif kind == "refusal":
-            refused.append(_text(details.get("refusal")) or text)
-    return "".join(answer) or None, "".join(thought) or None, "".join(refused) or None
+        kind = _PART_KINDS.get(str(details.get("type", "text")))
+        if kind is not None:
+            texts[kind] += _text(details.get(kind)) or _text(details.get("text")) or ""
+    return texts["text"] or None, texts["thinking"] or None, texts["refusal"] or None
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -184,16 +184,18 @@ class Endpoint(RemotePredictor):
             return [_failure(error)] * len(lines)
         if reply.status in _REFUSALS and not self._batches:
             return []
-        if reply.status != 200:
-            return [reply.refused] * len(lines)
+        return [reply.refused] * len(lines) if reply.status != 200 else self._similarities(reply, len(lines))
+
+    def _similarities(self, reply: _Reply, count: int) -> list[Prediction]:
+        """The similarities in an answer; the only one of a server that does not know batches."""
         many = reply.answer.get("similarities") if isinstance(reply.answer, dict) else None
         if many is None and not self._batches:
             self._batches = False
             return [replace(_read(reply.answer), call=reply.call)]
-        if not isinstance(many, list) or len(many) != len(lines):
-            count = len(many) if isinstance(many, list) else "no"
-            wrong = f"the server gave {count} similarities for {len(lines)} texts"
-            return [Prediction(problem=wrong, call=reply.call)] * len(lines)
+        if not isinstance(many, list) or len(many) != count:
+            returned = len(many) if isinstance(many, list) else "no"
+            wrong = f"the server gave {returned} similarities for {count} texts"
+            return [Prediction(problem=wrong, call=reply.call)] * count
         self._batches = True
         return [replace(_number(value, "similarities"), call=reply.call) for value in many]
 
