@@ -51,10 +51,11 @@ def parse_spec(text: str) -> Spec:
     parts = _SPEC.fullmatch(spec)
     if parts is None:
         raise InputError(f"'{text}' does not name a predictor.", "Write NAME, NAME:ARG or module:function.")
-    name, argument = parts["name"].strip(), (parts["argument"] or "").strip()
+    written = parts.groupdict("")
+    name, argument = written["name"].strip(), written["argument"].strip()
     if name not in PREDICTORS and (implied := _implied_kind(name, spec)):
         return Spec(implied, spec, label)
-    listed = (parts["options"] or "").split(",")
+    listed = written["options"].split(",")
     last = _OPTIONS_LAST.fullmatch(argument)
     if last is not None and not Path(argument).exists():
         argument = last["argument"].strip()
@@ -124,16 +125,20 @@ def predictor_from(spec: PredictorLike, options: Mapping[str, str] | None = None
     except UnknownNameError as error:
         if unlabelled.startswith("call") or not error.problem.startswith("No module"):
             raise
-        name = spec.partition(":")[0]
-        if PREDICTORS.explains(name):
-            return predictor_from(name)
-        names = suggestion(name, PREDICTORS, "Known predictors")
-        raise UnknownNameError(
-            f"No predictor is called '{name}', and n{error.problem[1:]}",
-            f"For a function: {error.fix} For a predictor: {names}",
-        ) from error
+        return _explained(spec.partition(":")[0], error)
     predictor.spec, predictor.label = unlabelled, parsed.label
     return predictor
+
+
+def _explained(name: str, error: UnknownNameError) -> Predictor:
+    """Asked for by itself, a name may say why it cannot be had; else the error is that no predictor and no module has it."""
+    if PREDICTORS.explains(name):
+        return predictor_from(name)
+    names = suggestion(name, PREDICTORS, "Known predictors")
+    raise UnknownNameError(
+        f"No predictor is called '{name}', and n{error.problem[1:]}",
+        f"For a function: {error.fix} For a predictor: {names}",
+    ) from error
 
 
 def _check_request(kind: type[Predictor], parsed: Spec, options: Mapping[str, str]) -> None:

@@ -106,11 +106,15 @@ class Usage:
 def usage_of(calls: Iterable[Call]) -> Usage:
     """The sums over calls that were made, not taken from the cache."""
     sent = [call for call in calls if not call.cached]
-    counted = [call for call in sent if call.input_tokens is not None and call.output_tokens is not None]
+    counted = [
+        (call.input_tokens, call.output_tokens)
+        for call in sent
+        if call.input_tokens is not None and call.output_tokens is not None
+    ]
     return Usage(
         requests=len(sent),
-        input_tokens=sum(call.input_tokens or 0 for call in counted),
-        output_tokens=sum(call.output_tokens or 0 for call in counted),
+        input_tokens=sum(tokens for tokens, _ in counted),
+        output_tokens=sum(tokens for _, tokens in counted),
         without_counts=len(sent) - len(counted),
         cost=_sum_of_costs(sent),
         models=_distinct(call.model for call in sent),

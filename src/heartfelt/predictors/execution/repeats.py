@@ -127,8 +127,8 @@ def _code(value: float | None) -> float:
     return math.inf if value is None else value
 
 
-def _column(answers: Sequence[Prediction], name: str) -> list[float]:
-    """A number of every answer; empty where some have none."""
+def _column(answers: Sequence[Prediction], name: str) -> list[Any]:
+    """A part of every answer; empty where some have none."""
     values = [getattr(answer, name) for answer in answers]
     return [] if None in values else values
 
@@ -148,11 +148,9 @@ def _of_tags(answers: Sequence[Prediction]) -> Prediction:
 def _of_sets(answers: Sequence[Prediction]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for name in ("members", "shares"):
-        mappings = [getattr(answer, name) for answer in answers if getattr(answer, name) is not None]
-        if len(mappings) == len(answers):
+        if mappings := _column(answers, name):
             merged[name] = _mean_mapping(mappings)
-    orders = [answer.orders for answer in answers if answer.orders is not None]
-    if len(orders) == len(answers):
+    if orders := _column(answers, "orders"):
         merged["orders"] = tuple(math.fsum(order[position] for order in orders) / len(orders) for position in (0, 1))
     verdicts = Counter(verdict_of(answer) for answer in answers)
     merged["agreement"] = max(verdicts.values()) / len(answers)
@@ -175,10 +173,11 @@ def verdict_of(answer: Prediction) -> str:
 def _mean_trace(answers: Sequence[Prediction]) -> tuple[float | None, ...] | None:
     """The mean of the traces, sample by sample; the first where they have other lengths or rates."""
     first = answers[0]
-    shapes = {(len(answer.samples or ()), answer.rate, answer.start) for answer in answers}
+    traces = [answer.samples or () for answer in answers]
+    shapes = {(len(trace), answer.rate, answer.start) for trace, answer in zip(traces, answers, strict=True)}
     if len(shapes) > 1 or first.samples is None:
         return first.samples
-    columns = zip(*(answer.samples or () for answer in answers), strict=True)
+    columns = zip(*traces, strict=True)
     return tuple(
         math.fsum(present) / len(present) if (present := [value for value in column if value is not None]) else None
         for column in columns

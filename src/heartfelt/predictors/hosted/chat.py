@@ -110,16 +110,13 @@ class Chat(RemotePredictor):
         """The last questions a request was hashed for, and the hash."""
         self.model, self._url = _parsed(argument)
         form = options.get("form", "auto")
-        task = options.get("task", "judge")
-        if task not in {"judge", "draft"}:
-            raise InputError(f"'{task}' is neither judge nor draft.", "Give task=judge or task=draft.")
-        self.drafts, self.language = task == "draft", options.get("language", "")
+        self.drafts, self.language = not _is_first(options, "task", "judge", "draft"), options.get("language", "")
         """Whether it describes what is there rather than take the place of raters, and in which language."""
         self.compares = not self.drafts
         if form not in {"auto", *FORMS}:
             raise InputError(f"No form is called '{form}'.", f"Give auto, {', '.join(FORMS)}.")
-        self.reasons = _yes(options, "reasons")
-        self.together = _yes(options, "together")
+        self.reasons = _is_first(options, "reasons", "yes", "no")
+        self.together = _is_first(options, "together", "yes", "no")
         prices = [name for name in ("input_price", "output_price") if name in options]
         if len(prices) == 1:
             raise InputError("Only one of the two prices is given.", "Give input_price and output_price.")
@@ -441,12 +438,12 @@ def _digest(parts: Sequence[Any]) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _yes(options: Mapping[str, str], name: str) -> bool:
-    """An option that is yes, its default, or no."""
-    answer = options.get(name, "yes")
-    if answer not in {"yes", "no"}:
-        raise InputError(f"'{answer}' is neither yes nor no.", f"Give {name}=yes or {name}=no.")
-    return answer == "yes"
+def _is_first(options: Mapping[str, str], name: str, first: str, second: str) -> bool:
+    """Whether an option has the first of its two values, which is its default."""
+    value = options.get(name, first)
+    if value not in {first, second}:
+        raise InputError(f"'{value}' is neither {first} nor {second}.", f"Give {name}={first} or {name}={second}.")
+    return value == first
 
 
 def _context_of(text: str) -> tuple[str, ...]:

@@ -275,17 +275,19 @@ class _Line:
 
 def _combined(ask: Ask, scored: Sequence[tuple[float | None, Prediction]]) -> Prediction:
     """One prediction from those of a question's texts: a failure takes precedence over a retry, and that over scores."""
-    failed = [
-        prediction for _, prediction in scored if prediction.problem is not None and prediction.retry_after is None
-    ]
-    retried = sorted(
-        (prediction for _, prediction in scored if prediction.retry_after is not None),
-        key=lambda prediction: prediction.problem is None,
-    )
-    if failed or retried:
-        return (failed or retried)[0]
+    predictions = [prediction for _, prediction in scored]
+    first = min(predictions, key=_precedence, default=Prediction())
+    if first.problem is not None or first.retry_after is not None:
+        return first
     best = best_match(ask, [(code, prediction.score or 0.0) for code, prediction in scored])
-    return replace(best, call=_together([prediction.call for _, prediction in scored if prediction.call is not None]))
+    return replace(best, call=_together([prediction.call for prediction in predictions if prediction.call is not None]))
+
+
+def _precedence(prediction: Prediction) -> int:
+    """Failures come first, then retries after an error, then other retries, then scores."""
+    if prediction.retry_after is None:
+        return 3 if prediction.problem is None else 0
+    return 2 if prediction.problem is None else 1
 
 
 def _together(calls: Sequence[Call]) -> Call | None:
