@@ -13,7 +13,7 @@ thresholds and shortest note); notes are not followed to their end. Pitch is in 
 Conventions: samples are mono float32 at 22,050 Hz.
 
 Source: R. M. Bittner et al. (ICASSP 2022), ``inference.py`` of basic-pitch 0.4.0; key profiles as in
-``predictors/trained/sound_features.py``.
+``predictors/networks/sound_features.py``.
 """
 
 from __future__ import annotations

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import DamagedError
+from heartfelt.predictors.networks.sound_features import product
 from heartfelt.predictors.trained.answers import AnswerSpread
 from heartfelt.predictors.trained.domain import DomainDistance
 from heartfelt.predictors.trained.folder import RESTORE
-from heartfelt.predictors.trained.sound_features import product
 
 Floats: TypeAlias = npt.NDArray[Any]
 KINDS = ("ridge", "kernel", "mlp", "ordinal")
