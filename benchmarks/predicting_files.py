@@ -15,17 +15,18 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import soundfile
+from scripts.weights.networks import tensors_of
 
 import heartfelt
 from heartfelt.predictors.weights import MODELS
-from heartfelt.predictors.weights.conversion.readers import read_checkpoint
-from heartfelt.predictors.weights.store import archive_of, read_members
+from heartfelt.predictors.weights.store import archive_of
 from heartfelt.streams import stream
 
 CLIPS, SECONDS, RATE, RUNS = 24, 10, 44_100, 3
@@ -113,10 +114,9 @@ class _Plain:
     def __init__(self, folder: Path) -> None:
         self.weights = []
         for name in ("musicnn-msd",):
-            members = read_members(MODELS[name], archive_of(MODELS[name], folder, None))
-            index = next(content for key, content in members.items() if key.endswith(".index"))
-            data = next(content for key, content in members.items() if ".data-" in key)
-            self.weights.append(_tensors(read_checkpoint(index, data)))
+            member = MODELS[name].files["model.onnx"]
+            with zipfile.ZipFile(archive_of(MODELS[name], folder, None)) as archive:
+                self.weights.append(_tensors(tensors_of(member, archive.read(member), archive)))
 
     def run(self, files: Sequence[Path]) -> None:
         """Every clip through the network."""

@@ -20,9 +20,9 @@ import numpy.typing as npt
 from benchmarks.valence_arousal import DATA
 from heartfelt.media.sound import decode
 from heartfelt.predictors.networks.mel import RATE
+from heartfelt.predictors.networks.sound_features import pauses
 from heartfelt.predictors.networks.speech_activity import speech_activity
 from heartfelt.predictors.trained.embeddings import _MOST_PAUSES
-from heartfelt.predictors.trained.sound_features import pauses
 from heartfelt.predictors.weights import load_model
 from heartfelt.stats._bounds import wilson
 from heartfelt.streams import stream

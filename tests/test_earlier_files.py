@@ -14,7 +14,7 @@ import pytest
 from heartfelt.analysis.summary import Summary
 from heartfelt.predictors.trained.facts import TrainingFacts
 from heartfelt.predictors.trained.folder import read_manifest
-from heartfelt.predictors.trained.model import QuestionHead
+from heartfelt.predictors.trained.head import QuestionHead
 from heartfelt.report.site.runs import read_scores
 from heartfelt.scoring.manifest import ScoringManifest
 from heartfelt.scoring.options import ScoreOptions

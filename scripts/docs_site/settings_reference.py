@@ -173,13 +173,20 @@ def contracts() -> list[Any]:
     from heartfelt.tables import Contract
 
     places = (
-        "tables", "labels.labelling", "labels.vote_buckets", "labels.strengths", "labels.courses", "labels.benchmark",
-        "screening.rule", "predictors.execution.calls", "predictors.files.media_files",
-    )  # fmt: skip
+        "heartfelt.tables",
+        "heartfelt.labels.labelling",
+        "heartfelt.labels.vote_buckets",
+        "heartfelt.labels.strengths",
+        "heartfelt.labels.courses",
+        "heartfelt.labels.benchmark",
+        "heartfelt.screening.rule",
+        "heartfelt.predictors.execution.calls",
+        "heartfelt.predictors.files.media_files",
+    )
     found = {
         (each.name, each.about): each
         for place in places
-        for each in vars(import_module(f"heartfelt.{place}")).values()
+        for each in vars(import_module(place)).values()
         if isinstance(each, Contract)
     }
     return list(found.values())

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from heartfelt.predictors.trained.embeddings import MusicnnEmbedding
-from heartfelt.predictors.trained.model import Head, QuestionHead, TrainedModel
+from heartfelt.predictors.trained.head import Head, QuestionHead
+from heartfelt.predictors.trained.model import TrainedModel
 from tests.predictors.tiny import write_tiny_clap, write_tiny_clip
 from tests.predictors.tiny_scores import write_tiny
 

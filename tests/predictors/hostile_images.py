@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from heartfelt.predictors.weights.conversion import picture
+from heartfelt.predictors.networks.fixed_inputs import picture
 
 REFUSED = {
     "text.png": "no known image format",

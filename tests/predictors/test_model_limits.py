@@ -20,7 +20,8 @@ from heartfelt.predictors.networks.speech import MOST_WINDOWS, checked_speech, d
 from heartfelt.predictors.trained.domain import COMPONENTS, NEIGHBOURS, QUANTILE, Domain, DomainDistance
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Features, windows
 from heartfelt.predictors.trained.facts import OutOfFold
-from heartfelt.predictors.trained.model import Head, QuestionHead, TrainedModel, growth, softmax
+from heartfelt.predictors.trained.head import Head, QuestionHead, growth, softmax
+from heartfelt.predictors.trained.model import TrainedModel
 from heartfelt.predictors.trained.predictor import WINDOWS, Doubt, answer_of, doubt_of, interval
 from heartfelt.predictors.weights import MODELS
 from heartfelt.predictors.weights.network import offline_switch
@@ -200,10 +201,7 @@ class _Near:
     def __init__(self, name: str, off: float) -> None:
         self.name, self.off = name, off
 
-    def converter(self) -> _Near:
-        return self
-
-    def answers(self, _: object) -> dict[str, Any]:
+    def reference_answers(self, _: object) -> dict[str, Any]:
         out = {}
         for key, values in reference(self.name)["outputs"].items():
             array = np.asarray(values, np.float64)

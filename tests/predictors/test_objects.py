@@ -14,8 +14,8 @@ from heartfelt.errors import InputError
 from heartfelt.predictors import Ask, Case, Media, predictor_from, run
 from heartfelt.predictors.measures.images import Networks
 from heartfelt.predictors.measures.objects import LEAST, Objects, calibrated, plain_labels
+from heartfelt.predictors.networks.fixed_inputs import picture
 from heartfelt.predictors.networks.imagenet import broader_words, classify, imagenet_classes
-from heartfelt.predictors.weights.conversion import picture
 from heartfelt.study.scale import Categories, FreeText, Tags, YesNo
 from tests.facts import mentions
 from tests.predictors.hostile_images import HOSTILE, write_hostile

@@ -15,7 +15,8 @@ from heartfelt.predictors import Ask, Case, Prediction, RunOptions, cases, predi
 from heartfelt.predictors.answers.sets import answers_of, sets_of, win_shares
 from heartfelt.predictors.execution.store import StoredPrediction, predictions_table
 from heartfelt.predictors.trained.embeddings import Features, MusicnnEmbedding
-from heartfelt.predictors.trained.model import Head, QuestionHead, TrainedModel
+from heartfelt.predictors.trained.head import Head, QuestionHead
+from heartfelt.predictors.trained.model import TrainedModel
 from heartfelt.predictors.trained.predictor import TrainedPredictor, answer_of, doubt_of
 from heartfelt.scoring import ScoreOptions, score
 from heartfelt.scoring.bench import bench

@@ -11,7 +11,8 @@ from safetensors.numpy import load_file
 
 from heartfelt.predictors.trained.domain import COMPONENTS, Domain, DomainDistance
 from heartfelt.predictors.trained.folder import WEIGHTS
-from heartfelt.predictors.trained.model import DOMAIN, QuestionHead, growth, load_trained
+from heartfelt.predictors.trained.head import QuestionHead, growth
+from heartfelt.predictors.trained.model import DOMAIN, load_trained
 from heartfelt.streams import stream
 from heartfelt.training import TrainOptions, train
 from heartfelt.training.heads.calibrating import Domains, Places, conformal, width_of

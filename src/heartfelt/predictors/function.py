@@ -56,7 +56,7 @@ class Function(Predictor):
         self._names = _parameters(self.function, address)
         self.needs_media = bool({"path", "content"} & set(self._names))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_function": self._given}
 
     @classmethod
@@ -100,7 +100,7 @@ class Function(Predictor):
         return _read(self._called(case, ask))
 
     def _called(self, case: Case, ask: Ask | None) -> Any:
-        arguments: dict[str, Any] = {"case": case, "ask": ask}
+        arguments: dict[str, object] = {"case": case, "ask": ask}
         for name in self._names:
             if name in ("path", "content"):
                 arguments[name] = getattr(case.media, name) if case.media else None

@@ -469,26 +469,26 @@ class Predictor(ABC):
 
 
 _HOMES = {
-    "endpoint": "hosted.endpoint",
-    "file": "files.file",
-    **dict.fromkeys(("sham", "constant", "system-mean", "intent", "human"), "baselines"),
-    **dict.fromkeys(("first", "measure"), "simple_baselines"),
-    "call": "function",
-    "tagger": "measures.tagger",
-    "clap": "measures.contrastive",
-    "clip": "measures.contrastive",
-    **dict.fromkeys(("pickscore", "hpsv2", "imagereward", "aesthetic"), "measures.image_scores"),
-    **dict.fromkeys(("utmos", "audiobox-aesthetics", "scoreq", "nisqa"), "measures.sound_scores"),
-    "chat": "hosted.chat",
-    "pixels": "measures.pixels",
-    "objects": "measures.objects",
-    **dict.fromkeys(("faces", "expressions"), "measures.faces"),
-    "speech-mos": "measures.speech_mos",
-    "brisque": "measures.metrics",
-    **dict.fromkeys(("speech-activity", "notes", "pitch", "music-tags"), "measures.sounds"),
-    **dict.fromkeys(("stoi", "visqol"), "measures.against_reference"),
-    "trained": "trained.predictor",
-    "valence-arousal": "trained.valence_arousal",
+    "endpoint": "heartfelt.predictors.hosted.endpoint",
+    "file": "heartfelt.predictors.files.file",
+    **dict.fromkeys(("sham", "constant", "system-mean", "intent", "human"), "heartfelt.predictors.baselines"),
+    **dict.fromkeys(("first", "measure"), "heartfelt.predictors.simple_baselines"),
+    "call": "heartfelt.predictors.function",
+    "tagger": "heartfelt.predictors.measures.tagger",
+    "clap": "heartfelt.predictors.measures.contrastive",
+    "clip": "heartfelt.predictors.measures.contrastive",
+    **dict.fromkeys(("pickscore", "hpsv2", "imagereward", "aesthetic"), "heartfelt.predictors.measures.image_scores"),
+    **dict.fromkeys(("utmos", "audiobox-aesthetics", "scoreq", "nisqa"), "heartfelt.predictors.measures.sound_scores"),
+    "chat": "heartfelt.predictors.hosted.chat",
+    "pixels": "heartfelt.predictors.measures.pixels",
+    "objects": "heartfelt.predictors.measures.objects",
+    **dict.fromkeys(("faces", "expressions"), "heartfelt.predictors.measures.faces"),
+    "speech-mos": "heartfelt.predictors.measures.speech_mos",
+    "brisque": "heartfelt.predictors.measures.metrics",
+    **dict.fromkeys(("speech-activity", "notes", "pitch", "music-tags"), "heartfelt.predictors.measures.sounds"),
+    **dict.fromkeys(("stoi", "visqol"), "heartfelt.predictors.measures.against_reference"),
+    "trained": "heartfelt.predictors.trained.predictor",
+    "valence-arousal": "heartfelt.predictors.trained.valence_arousal",
 }
 _INSTEAD = (
     "Put it behind a server and use 'endpoint:URL' or 'chat:MODEL@URL', or write its numbers to a table and use 'file:PATH'; "
@@ -505,6 +505,4 @@ _REFUSED = {
         f"Use 'aesthetic', LAION's predictor. {_INSTEAD}",
     ),
 }
-PREDICTORS: Registry[type[Predictor]] = Registry(
-    "predictor", homes={name: f"heartfelt.predictors.{home}" for name, home in _HOMES.items()}, refused=_REFUSED
-)
+PREDICTORS: Registry[type[Predictor]] = Registry("predictor", homes=_HOMES, refused=_REFUSED)

@@ -51,29 +51,40 @@ def parse_spec(text: str) -> Spec:
     parts = _SPEC.fullmatch(spec)
     if parts is None:
         raise InputError(f"'{text}' does not name a predictor.", "Write NAME, NAME:ARG or module:function.")
-    name, argument = parts["name"].strip(), (parts["argument"] or "").strip()
-    if name not in PREDICTORS and Path(spec).is_dir():
-        return Spec("trained", spec, label)
-    if name not in PREDICTORS and _FUNCTION.fullmatch(spec):
-        return Spec("call", spec, label)
-    if name not in PREDICTORS and ("/" in name or "\\" in name):
-        raise InputError(
-            f"There is no folder or file '{spec}'.",
-            "Give the folder of a trained model, a file of predictions, or a predictor's name.",
-        )
-    listed = (parts["options"] or "").split(",")
+    written = parts.groupdict("")
+    name, argument = written["name"].strip(), written["argument"].strip()
+    if name not in PREDICTORS and (implied := _implied_kind(name, spec)):
+        return Spec(implied, spec, label)
+    listed = written["options"].split(",")
     last = _OPTIONS_LAST.fullmatch(argument)
     if last is not None and not Path(argument).exists():
         argument = last["argument"].strip()
         listed += last["options"].split(",")
+    return Spec(name, argument, label, _options_in([part for part in listed if part.strip()], text))
+
+
+def _implied_kind(name: str, spec: str) -> str:
+    """The predictor that a text without a predictor's name stands for; empty if it is none."""
+    if Path(spec).is_dir():
+        return "trained"
+    if _FUNCTION.fullmatch(spec):
+        return "call"
+    if "/" in name or "\\" in name:
+        raise InputError(
+            f"There is no folder or file '{spec}'.",
+            "Give the folder of a trained model, a file of predictions, or a predictor's name.",
+        )
+    return ""
+
+
+def _options_in(listed: Iterable[str], text: str) -> dict[str, str]:
     options: dict[str, str] = {}
     for part in listed:
         key, equals, value = part.partition("=")
-        if part.strip() and not equals:
+        if not equals:
             raise InputError(f"'{part}' in '{text}' is not an option.", "Write options as name[option=value]:ARG.")
-        if part.strip():
-            options[key.strip()] = value.strip()
-    return Spec(name, argument, label, options)
+        options[key.strip()] = value.strip()
+    return options
 
 
 def _file_named(spec: str) -> str | None:
@@ -105,10 +116,36 @@ def predictor_from(spec: PredictorLike, options: Mapping[str, str] | None = None
         return _from_object(spec, options)
     parsed = parse_spec(spec)
     kind = PREDICTORS[parsed.name]
+    merged = {**parsed.options, **(options or {})}
+    _check_request(kind, parsed, merged)
+    unlabelled = _labelled(spec.strip())[1]
+    unlabelled = _file_named(unlabelled) or unlabelled
+    try:
+        predictor = kind.kind_for(parsed.argument).make(parsed.argument, merged)
+    except UnknownNameError as error:
+        if unlabelled.startswith("call") or not error.problem.startswith("No module"):
+            raise
+        return _explained(spec.partition(":")[0], error)
+    predictor.spec, predictor.label = unlabelled, parsed.label
+    return predictor
+
+
+def _explained(name: str, error: UnknownNameError) -> Predictor:
+    """Asked for by itself, a name may say why it cannot be had; else the error is that no predictor and no module has it."""
+    if PREDICTORS.explains(name):
+        return predictor_from(name)
+    names = suggestion(name, PREDICTORS, "Known predictors")
+    raise UnknownNameError(
+        f"No predictor is called '{name}', and n{error.problem[1:]}",
+        f"For a function: {error.fix} For a predictor: {names}",
+    ) from error
+
+
+def _check_request(kind: type[Predictor], parsed: Spec, options: Mapping[str, str]) -> None:
+    """Raise where the extra, an option or the argument of a request does not fit the predictor."""
     if kind.extra:
         require_extra(kind.extra)
-    merged = {**parsed.options, **(options or {})}
-    for option in merged:
+    for option in options:
         if option not in kind.options:
             raise InputError(
                 f"The predictor '{kind.name}' has no option '{option}'.", suggestion(option, kind.options, "Options")
@@ -118,23 +155,6 @@ def predictor_from(spec: PredictorLike, options: Mapping[str, str] | None = None
             f"The predictor '{parsed.name}' takes no argument, but was given '{parsed.argument}'.",
             f"Ask for '{parsed.name}'.",
         )
-    unlabelled = _labelled(spec.strip())[1]
-    unlabelled = _file_named(unlabelled) or unlabelled
-    try:
-        predictor = kind.kind_for(parsed.argument).make(parsed.argument, merged)
-    except UnknownNameError as error:
-        if unlabelled.startswith("call") or not error.problem.startswith("No module"):
-            raise
-        name = spec.partition(":")[0]
-        if PREDICTORS.explains(name):
-            return predictor_from(name)
-        names = suggestion(name, PREDICTORS, "Known predictors")
-        raise UnknownNameError(
-            f"No predictor is called '{name}', and n{error.problem[1:]}",
-            f"For a function: {error.fix} For a predictor: {names}",
-        ) from error
-    predictor.spec, predictor.label = unlabelled, parsed.label
-    return predictor
 
 
 def _from_object(candidate: object, options: Mapping[str, str] | None) -> Predictor:

@@ -91,13 +91,17 @@ def cases(
         pairs = balanced_sample(pairs, limit, seed)
     pairs = pairs.select(_PAIR)
     if not compares:
-        alone = judged.select(pl.col("members").alias("stimulus"), "question").explode("stimulus").unique()
-        order_of = {name: index for index, name in enumerate(source.stimuli["stimulus"].to_list())}
-        alone = alone.sort(pl.col("stimulus").replace_strict(order_of, default=None), "question")
-        pairs = pl.concat([pairs, alone.select(_PAIR)])
+        pairs = pl.concat([pairs, _members_alone(source, judged)])
     by_stimulus = dict(pairs.group_by("stimulus", maintain_order=True).agg("question").iter_rows())
     out = _made(source, by_stimulus, facts)
     return [*out, *_together(source, judged, facts)] if compares else out
+
+
+def _members_alone(source: Snapshot | Benchmark, judged: pl.DataFrame) -> pl.DataFrame:
+    """``stimulus, question`` of every member of the sets, in the order of the stimuli."""
+    alone = judged.select(pl.col("members").alias("stimulus"), "question").explode("stimulus").unique()
+    order_of = {name: index for index, name in enumerate(source.stimuli["stimulus"].to_list())}
+    return alone.sort(pl.col("stimulus").replace_strict(order_of, default=None), "question").select(_PAIR)
 
 
 def _together(source: Snapshot | Benchmark, judged: pl.DataFrame, visible: Sequence[str]) -> list[Case]:
@@ -105,19 +109,30 @@ def _together(source: Snapshot | Benchmark, judged: pl.DataFrame, visible: Seque
     alone = {case.stimulus: case for case in _made(source, {name: [] for name in names}, visible)}
     study, out = source.study, []
     asks = {name: ask_of(study, study.question(name)) for name in judged["question"].unique()}
-    fits = {question.id for question in study.asked if "prompt" in question.shows}
+    fits = _about_prompts(study)
     sets = judged.group_by("stimulus", maintain_order=True).agg(pl.first("members"), pl.first("set"), "question")
     for name, stimuli, set_id, questions in sets.iter_rows():
         members = tuple(alone[stimulus] for stimulus in stimuli)
-        prompts, intents = ({getattr(part, attribute) for part in members} for attribute in ("prompt", "intent"))
-        prompt, intent = (only.pop() if len(only) == 1 else None for only in (prompts, intents))
-        asked = tuple(
-            replace(asks[question], text=prompt, shown=prompt) if question in fits and prompt else asks[question]
-            for question in questions
-        )
+        prompt, intent = (_shared([getattr(part, name) for part in members]) for name in ("prompt", "intent"))
+        asked = tuple(_shown(asks[question], prompt if question in fits else None) for question in questions)
         facts = {} if set_id is None else {"set": set_id}
         out.append(Case(stimulus=name, asks=asked, intent=intent, prompt=prompt, facts=facts, members=members))
     return out
+
+
+def _about_prompts(study: Study) -> set[str]:
+    """The questions with which raters were shown the prompt."""
+    return {question.id for question in study.asked if "prompt" in question.shows}
+
+
+def _shown(ask: Ask, prompt: str | None) -> Ask:
+    """The question with the prompt that raters were shown with it, where there is one."""
+    return replace(ask, text=prompt, shown=prompt) if prompt else ask
+
+
+def _shared(values: Sequence[str | None]) -> str | None:
+    """The value that all have; None where they differ."""
+    return values[0] if len(set(values)) == 1 else None
 
 
 def _pairs(source: Snapshot | Benchmark, items: pl.DataFrame | None, labelled: bool) -> pl.DataFrame:
@@ -142,17 +157,15 @@ def _made(source: Snapshot | Benchmark, by_stimulus: Mapping[str, list[str]], vi
     study = source.study
     shared = {question.id: _about_one(ask_of(study, question)) for question in study.asked}
     prompts = {prompt.id: prompt.text for prompt in study.prompts}
-    fits = {question.id for question in study.asked if "prompt" in question.shows}
+    fits = _about_prompts(study)
     columns = [name for name in ("path", *visible) if name in source.stimuli.columns]
     references = references_of(source)
     out = []
     wanted = source.stimuli.filter(pl.col("stimulus").is_in(list(by_stimulus)))
     for row in wanted.iter_rows(named=True):
         prompt = prompt_of(row, prompts)
-        asks = tuple(
-            replace(shared[question], text=prompt, shown=prompt) if question in fits and prompt else shared[question]
-            for question in by_stimulus[row["stimulus"]]
-        )
+        questions = by_stimulus[row["stimulus"]]
+        asks = tuple(_shown(shared[question], prompt if question in fits else None) for question in questions)
         facts = {column: str(row[column]) for column in columns if row[column] is not None}
         media = media_of(root, row.get("path"))
         reference = media_of(root, references.get(row["stimulus"]))

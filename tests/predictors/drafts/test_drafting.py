@@ -15,11 +15,11 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.formats.drafts import read_drafts
+from heartfelt.journal import lock
 from heartfelt.predictors import RunOptions
 from heartfelt.predictors.drafts import assign, draft, plan_drafts
 from heartfelt.predictors.drafts.drafting import RUNS
 from heartfelt.predictors.execution.calls import Budget
-from heartfelt.predictors.execution.store import lock
 from heartfelt.study import load_study, parse_study
 from heartfelt.study.answer import NONE
 from tests.facts import mentions

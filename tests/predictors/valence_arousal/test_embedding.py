@@ -13,9 +13,10 @@ import pytest
 import scipy.fft
 import soundfile
 
+from heartfelt.predictors.networks import sound_features as features
 from heartfelt.predictors.networks.mel import RATE
 from heartfelt.predictors.networks.musicnn import log_mel, log_power, mel_power_of
-from heartfelt.predictors.trained import sound_features as features
+from heartfelt.predictors.networks.sound_features import SIGNAL_NAMES, product, signal_features
 from heartfelt.predictors.trained.embeddings import (
     EMBEDDINGS,
     MusicLevelled,
@@ -24,7 +25,6 @@ from heartfelt.predictors.trained.embeddings import (
     columns_of,
     windows,
 )
-from heartfelt.predictors.trained.sound_features import SIGNAL_NAMES, product, signal_features
 from heartfelt.predictors.trained.valence_arousal import SHIPPED
 from heartfelt.streams import stream
 

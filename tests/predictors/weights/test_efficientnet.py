@@ -11,7 +11,7 @@ from PIL import Image
 
 from heartfelt.errors import InputError
 from heartfelt.predictors.networks.efficientnet import embed, look, prepared
-from heartfelt.predictors.weights.conversion import picture
+from heartfelt.predictors.networks.fixed_inputs import picture
 from tests.predictors.weights.conftest import Pulled
 
 

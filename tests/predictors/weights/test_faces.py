@@ -12,7 +12,7 @@ from heartfelt.media.image import decode_image
 from heartfelt.predictors.networks.expressions import EXPRESSIONS, SIDE, recognise_expressions
 from heartfelt.predictors.networks.expressions import _square as square_of
 from heartfelt.predictors.networks.faces import LONGEST, Face, _order_apart, detect_faces
-from heartfelt.predictors.weights.conversion import picture
+from heartfelt.predictors.networks.fixed_inputs import picture
 from tests.predictors.weights.conftest import Pulled
 
 PACKAGE = {

@@ -13,9 +13,9 @@ import soundfile
 from heartfelt.errors import InputError
 from heartfelt.media.sound import SoundFile, decode
 from heartfelt.predictors.networks import musicnn
+from heartfelt.predictors.networks.fixed_inputs import sound
 from heartfelt.predictors.networks.listening import speech_quality, tags
 from heartfelt.predictors.networks.speech import distillmos, dnsmos
-from heartfelt.predictors.weights.conversion import sound
 from heartfelt.serialization import to_json
 from tests.predictors.weights.conftest import Pulled
 

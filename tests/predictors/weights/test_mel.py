@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from heartfelt.predictors.networks.fixed_inputs import sound
 from heartfelt.predictors.networks.mel import mel_filters, mel_power
 from heartfelt.predictors.networks.musicnn import log_mel
-from heartfelt.predictors.weights.conversion import sound
 
 
 @pytest.mark.slow

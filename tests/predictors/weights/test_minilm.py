@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scripts.weights.readers import read_safetensors
 
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.predictors.networks.minilm import LONGEST, WordPieces, bert_score, embed, word_pieces
 from heartfelt.predictors.weights import MODELS
-from heartfelt.predictors.weights.conversion.readers import read_safetensors
 from heartfelt.predictors.weights.store import archive_of, read_members
 from tests.predictors.weights.conftest import Pulled
 

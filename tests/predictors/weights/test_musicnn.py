@@ -12,8 +12,8 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.predictors.networks import musicnn
+from heartfelt.predictors.networks.fixed_inputs import sound
 from heartfelt.predictors.networks.musicnn import PARTS, PatchOptions, embed
-from heartfelt.predictors.weights.conversion import sound
 from tests.predictors.weights.conftest import Pulled
 
 pytestmark = pytest.mark.slow  # they load libraries that take seconds

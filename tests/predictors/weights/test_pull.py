@@ -15,8 +15,8 @@ import pytest
 
 from heartfelt.errors import DamagedError, HeartfeltError, InputError, UnknownNameError
 from heartfelt.predictors.networks import musicnn
+from heartfelt.predictors.networks.fixed_inputs import sound
 from heartfelt.predictors.weights import MODELS, load_model, pull_model, resolve, verify_model
-from heartfelt.predictors.weights.conversion import sound
 from heartfelt.predictors.weights.store import MANIFEST, PullError, cache_folder, folder_of, is_stored
 from tests.facts import mentions
 from tests.predictors.weights.conftest import Pulled

@@ -13,9 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from heartfelt.errors import DamagedError
-from heartfelt.predictors.weights.conversion.readers import (
+from scripts.weights.readers import (
     read_checkpoint,
     read_hdf5,
     read_lists,
@@ -23,6 +21,8 @@ from heartfelt.predictors.weights.conversion.readers import (
     read_support_vectors,
     read_torch,
 )
+
+from heartfelt.errors import DamagedError
 
 pytestmark = pytest.mark.slow  # they load libraries that take seconds
 

@@ -8,9 +8,9 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.predictors.networks import notes, speech_activity
+from heartfelt.predictors.networks.fixed_inputs import sound
 from heartfelt.predictors.networks.mel import RATE
-from heartfelt.predictors.trained.sound_features import key_fits
-from heartfelt.predictors.weights.conversion import sound
+from heartfelt.predictors.networks.sound_features import key_fits
 from heartfelt.streams import stream
 from tests.predictors.weights.conftest import Pulled
 

@@ -252,3 +252,18 @@ def _part(share: float, parts: int) -> int:
 
 def _nearest(number: float) -> int:
     return math.floor(number + 0.5)
+
+
+def moved_linearly(
+    value: float, ends: tuple[float, float], bounds: tuple[float, float], source: str, notes: Sequence[str] = ()
+) -> Prediction:
+    """A number between a measure's ends (worst, best) moved onto the scale; ``source`` names what was too large or too small."""
+    (worst, best), (low, high) = ends, bounds
+    moved = low + (value - worst) / (best - worst) * (high - low)
+    parts = list(notes)
+    if ends != bounds:
+        parts.append(f"moved linearly from {worst:g} to {best:g} onto {low:g} to {high:g}")
+    if not low <= moved <= high:
+        parts.append(f"held at the end of the scale ({source} {value:.3f})")
+        moved = min(max(moved, low), high)
+    return Prediction(value=moved, note="; ".join(parts) or None)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import polars as pl
 
@@ -22,8 +21,13 @@ __all__ = ["COMPARED", "answers_of", "holding", "pair_name", "set_name", "sets_o
 SEPARATOR = "|"
 FIRST, SECOND = "first", "second"
 """Answers that name a place rather than a stimulus."""
-_SETS: dict[str, Any] = {"stimulus": pl.String, "question": pl.String, "members": pl.List(pl.String), "set": pl.String}
-_ANSWERS: dict[str, Any] = {
+_SETS: dict[str, pl.DataType | type[pl.DataType]] = {
+    "stimulus": pl.String,
+    "question": pl.String,
+    "members": pl.List(pl.String),
+    "set": pl.String,
+}
+_ANSWERS: dict[str, pl.DataType | type[pl.DataType]] = {
     "question": pl.String,
     "rater": pl.String,
     "first": pl.String,

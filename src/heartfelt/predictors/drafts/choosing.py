@@ -2,8 +2,8 @@
 
 In this order: ``FIELD=NAME`` of the command; ``NAME`` of the command, for fields that the command names; the question's own key
 ``draft``; a built-in drafter that goes by the question's id; ``NAME`` of the command, for all that is left. A drafter is a
-predictor (:mod:`heartfelt.predictors.spec`). Fields with the same drafter are asked together, in one request where it is a
-language model.
+predictor (:mod:`heartfelt.predictors.spec`).
+Fields with the same drafter are asked together, in one request where it is a language model.
 """
 
 from __future__ import annotations
@@ -49,23 +49,27 @@ def assign(
     for name in fields:
         _check_field(study, name, first)
     of_field, general = _parsed(study, drafters, first)
+    asked = [question for name, question in first.items() if not fields or name in fields]
     chosen: dict[tuple[str, bool], list[Question]] = {}
-    without = []
-    for question in (first[name] for name in first if not fields or name in fields):
+    for question in asked:
         of_question = question.draft or by_id(study, question)
         wanted = general or of_question if fields else of_question or general
         spec = of_field.get(question.id) or wanted
-        if spec is None:
-            without.append(question.id)
-        else:
+        if spec is not None:
             named = spec == question.draft and spec not in {*of_field.values(), general}
             chosen.setdefault((spec, named), []).append(question)
-    if without and (fields or not chosen):
+    drafted = {question.id for questions in chosen.values() for question in questions}
+    without = [question.id for question in asked if question.id not in drafted]
+    _check_machines(without, required=bool(fields) or not chosen)
+    return [Assignment(spec, tuple(questions), named) for (spec, named), questions in chosen.items()], without
+
+
+def _check_machines(without: Sequence[str], *, required: bool) -> None:
+    if without and required:
         raise InputError(
             f"No machine is named for '{without[0]}'.",
             f"Add --with {without[0]}=NAME, such as --with {without[0]}=chat:MODEL@URL, or a key 'draft' to the question.",
         )
-    return [Assignment(spec, tuple(questions), named) for (spec, named), questions in chosen.items()], without
 
 
 def by_id(study: Study, question: Question) -> str | None:

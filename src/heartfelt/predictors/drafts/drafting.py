@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -21,6 +21,7 @@ import polars as pl
 from heartfelt import clock
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.formats.manifest import OpenStudy, open_study
+from heartfelt.journal import lock
 from heartfelt.predictors.answers.draft_values import draft_value
 from heartfelt.predictors.drafts.cases import draft_ask, draft_cases, pending_items
 from heartfelt.predictors.drafts.choosing import Assignment, assign, by_id
@@ -30,7 +31,6 @@ from heartfelt.predictors.drafts.writing import DraftFiles, summary
 from heartfelt.predictors.execution.budgets import applies_to, calls_in, runs_below, with_other_runs
 from heartfelt.predictors.execution.calls import usage_of
 from heartfelt.predictors.execution.running import Run, run
-from heartfelt.predictors.execution.store import lock
 from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor
 from heartfelt.predictors.spec import check_extras, parse_spec, predictor_from
 from heartfelt.progress import Progress
@@ -175,7 +175,6 @@ def _read(
     result: Run, cases: Sequence[Case], drafter: Predictor, language: str
 ) -> tuple[pl.DataFrame, list[tuple[str, str, str]], list[tuple[str, str, str]]]:
     """The drafts of a run; the failures and the changes as (stimulus, question, reason)."""
-    source, version = provenance(drafter)
     now = clock.now()
     asks: dict[tuple[str, str], tuple[Case, Ask]] = {
         (case.stimulus, ask.question): (case, ask) for case in cases for ask in case.asks
@@ -183,7 +182,7 @@ def _read(
     sent: dict[str, tuple[str, str | None]] = {}
     if result.calls is not None:
         sent = {name: (at, model) for name, at, model in result.calls.select("id", "at", "model").iter_rows()}
-    rows: list[dict[str, Any]] = []
+    rows: list[Mapping[str, object]] = []
     problems, changed = [], []
     for row in result.table.iter_rows(named=True):
         stimulus, question = row["stimulus"], row["question"]
@@ -196,27 +195,31 @@ def _read(
         except InputError as error:
             problems.append((stimulus, question, f"{error.problem} {error.fix}".strip()))
             continue
-        change = drafted.changed or _change(row["note"])
-        if change:
+        if change := drafted.changed or _change(row["note"]):
             changed.append((stimulus, question, change))
-        digest = drafter.request_digest(case, ask)
         at, model = sent.get(row.get("call") or "", (None, None))
-        rows.append(
-            {
-                "stimulus": stimulus,
-                "question": question,
-                "value": drafted.value,
-                "source": source,
-                "version": version or (model if model != source else None),
-                "prompt_hash": digest[:16] or None,
-                "at": now if at is None else datetime.fromisoformat(at),
-                "confidence": _confidence(row, drafted.value, drafter),
-                "boxes": row.get("boxes"),
-                "limits": drafter.limits or None,
-            }
-        )
+        when = now if at is None else datetime.fromisoformat(at)
+        rows.append(_draft_row(row, drafted.value, drafter, (case, ask), when, model))
     schema = {column.name: column.dtype for column in DRAFTS.columns}
     return pl.DataFrame(rows, schema=schema), problems, changed
+
+
+def _draft_row(
+    row: Mapping[str, Any], value: str, drafter: Predictor, asked: tuple[Case, Ask], at: datetime, model: str | None
+) -> Mapping[str, object]:
+    source, version = provenance(drafter)
+    return {
+        "stimulus": row["stimulus"],
+        "question": row["question"],
+        "value": value,
+        "source": source,
+        "version": version or (model if model != source else None),
+        "prompt_hash": drafter.request_digest(*asked)[:16] or None,
+        "at": at,
+        "confidence": _confidence(row, value, drafter),
+        "boxes": row.get("boxes"),
+        "limits": drafter.limits or None,
+    }
 
 
 def _change(note: str | None) -> str:
@@ -225,7 +228,7 @@ def _change(note: str | None) -> str:
     return "; ".join(parts)
 
 
-def _confidence(row: dict[str, Any], value: str, drafter: Predictor) -> float | None:
+def _confidence(row: Mapping[str, Any], value: str, drafter: Predictor) -> float | None:
     """How sure the machine says it is: the probability of its answer, or its score where that is one."""
     if drafter.name in _NOT_SURE:
         return None

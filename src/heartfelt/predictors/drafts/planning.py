@@ -22,8 +22,9 @@ from heartfelt.predictors.drafts.choosing import Assignment, assign
 from heartfelt.predictors.drafts.drafting import RUNS, drafter_of, language_of, provenance, run_folder
 from heartfelt.predictors.drafts.options import DraftOptions
 from heartfelt.predictors.execution.budgets import calls_in
+from heartfelt.predictors.execution.calls import Call
 from heartfelt.predictors.hosted.chat_drafts import DRAFT_SYSTEM, draft_questions, draft_schema
-from heartfelt.predictors.predictor import Ask
+from heartfelt.predictors.predictor import Ask, Case
 from heartfelt.progress import Progress
 from heartfelt.study.scale import FreeText, Tags
 
@@ -100,26 +101,33 @@ def _planned(opened: OpenStudy, assigned: Assignment, options: DraftOptions) -> 
         requests = sum(len({ask.shown for ask in case.asks}) for case in cases)
         home = run_folder(opened.folder / RUNS, drafter)
         earlier = [call for _, call in calls_in(home) if call.output_tokens]
-        counts = [(call.input_tokens or 0, call.output_tokens or 0) for call in earlier]
-        if counts:
-            basis = f"the mean of {len(counts):,} earlier requests"
-            means = [sum(part) / len(counts) for part in zip(*counts, strict=True)]
-            tokens = [round(mean * requests) for mean in means]
+        if earlier:
+            basis = f"the mean of {len(earlier):,} earlier requests"
+            sent, written = _tokens_as_before(earlier, requests)
         else:
             basis = f"{CHARACTERS_PER_TOKEN} characters or {PIXELS_PER_TOKEN} pixels per token"
-            tokens = [media_tokens(opened, pending), 0]
-            for questions, count in Counter(tuple(ask.question for ask in case.asks) for case in cases).items():
-                fields = [by_name[name] for name in questions]
-                tokens[0] += count * _text_tokens(fields, language)
-                tokens[1] += count * _answer_tokens(fields)
-        return replace(
-            planned,
-            requests=requests,
-            input_tokens=tokens[0],
-            output_tokens=tokens[1],
-            cost=drafter.cost(tokens[0], tokens[1]),
-            basis=basis,
-        )
+            sent, written = _estimated_tokens(cases, language)
+            sent += media_tokens(opened, pending)
+        cost = drafter.cost(sent, written)
+        return replace(planned, requests=requests, input_tokens=sent, output_tokens=written, cost=cost, basis=basis)
+
+
+def _tokens_as_before(earlier: Sequence[Call], requests: int) -> tuple[int, int]:
+    """Tokens sent and written, if requests take as many as earlier ones did on average."""
+    sent = sum(call.input_tokens or 0 for call in earlier) / len(earlier)
+    written = sum(call.output_tokens or 0 for call in earlier) / len(earlier)
+    return round(sent * requests), round(written * requests)
+
+
+def _estimated_tokens(cases: Sequence[Case], language: str) -> tuple[int, int]:
+    """Tokens sent, media left out, and written, by the length of questions and answers."""
+    by_name = {ask.question: ask for case in cases for ask in case.asks}
+    sent = written = 0
+    for questions, count in Counter(tuple(ask.question for ask in case.asks) for case in cases).items():
+        asks = [by_name[name] for name in questions]
+        sent += count * _text_tokens(asks, language)
+        written += count * _answer_tokens(asks)
+    return sent, written
 
 
 def _text_tokens(asks: Sequence[Ask], language: str) -> int:

@@ -58,7 +58,7 @@ class Call:
         """Whether the server counts tokens; one that answers with similarities does not."""
         return self.form != SIMILARITY
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
@@ -106,17 +106,29 @@ class Usage:
 def usage_of(calls: Iterable[Call]) -> Usage:
     """The sums over calls that were made, not taken from the cache."""
     sent = [call for call in calls if not call.cached]
-    counted = [call for call in sent if call.input_tokens is not None and call.output_tokens is not None]
-    costs = [call.cost for call in sent if call.cost is not None]
+    counted = [
+        (call.input_tokens, call.output_tokens)
+        for call in sent
+        if call.input_tokens is not None and call.output_tokens is not None
+    ]
     return Usage(
         requests=len(sent),
-        input_tokens=sum(call.input_tokens or 0 for call in counted),
-        output_tokens=sum(call.output_tokens or 0 for call in counted),
+        input_tokens=sum(tokens for tokens, _ in counted),
+        output_tokens=sum(tokens for _, tokens in counted),
         without_counts=len(sent) - len(counted),
-        cost=round(sum(costs), 9) if costs else None,
-        models=tuple(sorted({call.model for call in sent if call.model})),
-        fingerprints=tuple(sorted({call.fingerprint for call in sent if call.fingerprint})),
+        cost=_sum_of_costs(sent),
+        models=_distinct(call.model for call in sent),
+        fingerprints=_distinct(call.fingerprint for call in sent),
     )
+
+
+def _sum_of_costs(calls: Iterable[Call]) -> float | None:
+    costs = [call.cost for call in calls if call.cost is not None]
+    return round(sum(costs), 9) if costs else None
+
+
+def _distinct(texts: Iterable[str | None]) -> tuple[str, ...]:
+    return tuple(sorted({text for text in texts if text}))
 
 
 def calls_table(calls: Iterable[tuple[str, Call]]) -> pl.DataFrame:

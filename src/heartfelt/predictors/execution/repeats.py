@@ -71,17 +71,28 @@ def combined(answers: Sequence[Prediction], ask: Ask) -> Prediction:
     usable = [answer for answer in answers if answer.problem is None]
     failed = [answer for answer in answers if answer.problem is not None and not answer.problem.startswith(NOT_ASKED)]
     if len(failed) > len(usable) or not usable:
-        problem = Counter(str(answer.problem) for answer in failed or answers).most_common(1)[0][0]
-        if usable or len(failed) > 1:
-            problem = f"{len(failed)} of {len(failed) + len(usable)} repeats failed, most often: {problem}"
-        return replace((failed or list(answers))[0], problem=problem)
-    none = [answer for answer in usable if answer.answer == NONE]
-    agreeing = none if 2 * len(none) > len(usable) else [answer for answer in usable if answer.answer != NONE] or none
-    merged = _of_tags(agreeing) if isinstance(ask.scale, Tags) and not none else _of_answers(agreeing, ask)
+        return _failed(failed, answers, len(usable))
+    merged = _merged(usable, ask)
     if merged.problem is not None:
         return merged
-    how = f"{len(usable)} of {len(answers)} repeats"
-    return replace(merged, repeats=len(usable), note="; ".join(filter(None, (merged.note, how))))
+    return _noted(merged, f"{len(usable)} of {len(answers)} repeats", repeats=len(usable))
+
+
+def _failed(failed: Sequence[Prediction], answers: Sequence[Prediction], usable: int) -> Prediction:
+    problem = Counter(str(answer.problem) for answer in failed or answers).most_common(1)[0][0]
+    if usable or len(failed) > 1:
+        problem = f"{len(failed)} of {len(failed) + usable} repeats failed, most often: {problem}"
+    return replace((failed or answers)[0], problem=problem)
+
+
+def _merged(usable: Sequence[Prediction], ask: Ask) -> Prediction:
+    none = [answer for answer in usable if answer.answer == NONE]
+    agreeing = none if 2 * len(none) > len(usable) else [answer for answer in usable if answer.answer != NONE] or none
+    return _of_tags(agreeing) if isinstance(ask.scale, Tags) and not none else _of_answers(agreeing, ask)
+
+
+def _noted(prediction: Prediction, note: str, *, repeats: int | None = None) -> Prediction:
+    return replace(prediction, repeats=repeats, note="; ".join(filter(None, (prediction.note, note))))
 
 
 def _of_answers(answers: Sequence[Prediction], ask: Ask) -> Prediction:
@@ -99,23 +110,25 @@ def _of_answers(answers: Sequence[Prediction], ask: Ask) -> Prediction:
     if len(words) < len(answers):
         return replace(first, **means, answer=None, spread=spread)
     if isinstance(ask.scale, FreeText) and words[0] != NONE:
-        return replace(first, note="; ".join(filter(None, (first.note, "the text of the first repeat"))))
+        return _noted(first, "the text of the first repeat", repeats=first.repeats)
+    return _most_frequent(answers, words, means.get("score"))
+
+
+def _most_frequent(answers: Sequence[Prediction], words: Sequence[str], score: float | None) -> Prediction:
     codes = {answer.answer: answer.value for answer in answers}
     counts = Counter(words)
     chosen = min(counts, key=lambda name: (-counts[name], _code(codes[name]), name))
     stands = next(answer for answer in answers if answer.answer == chosen)
     shares = {name: count / len(words) for name, count in sorted(counts.items())}
-    return replace(
-        stands, score=means.get("score"), shares=None if chosen == NONE else shares, agreement=shares[chosen]
-    )
+    return replace(stands, score=score, shares=None if chosen == NONE else shares, agreement=shares[chosen])
 
 
 def _code(value: float | None) -> float:
     return math.inf if value is None else value
 
 
-def _column(answers: Sequence[Prediction], name: str) -> list[float]:
-    """A number of every answer; empty where some have none."""
+def _column(answers: Sequence[Prediction], name: str) -> list[Any]:
+    """A part of every answer; empty where some have none."""
     values = [getattr(answer, name) for answer in answers]
     return [] if None in values else values
 
@@ -135,16 +148,19 @@ def _of_tags(answers: Sequence[Prediction]) -> Prediction:
 def _of_sets(answers: Sequence[Prediction]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for name in ("members", "shares"):
-        mappings = [getattr(answer, name) for answer in answers if getattr(answer, name) is not None]
-        if len(mappings) == len(answers):
-            keys = dict.fromkeys(key for values in mappings for key in values)
-            merged[name] = {key: math.fsum(values.get(key, 0.0) for values in mappings) / len(mappings) for key in keys}
-    orders = [answer.orders for answer in answers if answer.orders is not None]
-    if len(orders) == len(answers):
+        if mappings := _column(answers, name):
+            merged[name] = _mean_mapping(mappings)
+    if orders := _column(answers, "orders"):
         merged["orders"] = tuple(math.fsum(order[position] for order in orders) / len(orders) for position in (0, 1))
     verdicts = Counter(verdict_of(answer) for answer in answers)
     merged["agreement"] = max(verdicts.values()) / len(answers)
     return merged
+
+
+def _mean_mapping(mappings: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean by name, 0 where one has no such name."""
+    keys = dict.fromkeys(key for values in mappings for key in values)
+    return {key: math.fsum(values.get(key, 0.0) for values in mappings) / len(mappings) for key in keys}
 
 
 def verdict_of(answer: Prediction) -> str:
@@ -157,10 +173,11 @@ def verdict_of(answer: Prediction) -> str:
 def _mean_trace(answers: Sequence[Prediction]) -> tuple[float | None, ...] | None:
     """The mean of the traces, sample by sample; the first where they have other lengths or rates."""
     first = answers[0]
-    shapes = {(len(answer.samples or ()), answer.rate, answer.start) for answer in answers}
+    traces = [answer.samples or () for answer in answers]
+    shapes = {(len(trace), answer.rate, answer.start) for trace, answer in zip(traces, answers, strict=True)}
     if len(shapes) > 1 or first.samples is None:
         return first.samples
-    columns = zip(*(answer.samples or () for answer in answers), strict=True)
+    columns = zip(*traces, strict=True)
     return tuple(
         math.fsum(present) / len(present) if (present := [value for value in column if value is not None]) else None
         for column in columns

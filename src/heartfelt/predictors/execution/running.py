@@ -22,6 +22,7 @@ from heartfelt.errors import InputError, Interrupted
 from heartfelt.files import write_bytes, write_text
 from heartfelt.predictors.execution.budgets import applies_to, with_calls
 from heartfelt.predictors.execution.calls import Call, Spending, Usage, calls_table, usage_of
+from heartfelt.predictors.execution.engines import Engine
 from heartfelt.predictors.execution.repeats import NOT_ASKED, combined
 from heartfelt.predictors.execution.store import (
     Cache,
@@ -99,18 +100,22 @@ def run(
             _write(result, folder)
         return result
     except KeyboardInterrupt:
-        done = f"{state.answered:,} of {len(state.keys):,} questions answered by {state.model}"
-        if folder is None:
-            raise Interrupted(
-                f"Stopped with {done}.",
-                "Give a folder to write to, and an interrupted run can continue from where it stopped.",
-            ) from None
-        raise Interrupted(
-            f"Stopped. What was complete is kept: {done}.", "Run the same command again to continue from there."
-        ) from None
+        raise _interrupted(state) from None
     finally:
         if state.journal is not None:
             state.journal.close()
+
+
+def _interrupted(state: _State) -> Interrupted:
+    done = f"{state.answered:,} of {len(state.keys):,} questions answered by {state.model}"
+    if state.journal is None:
+        return Interrupted(
+            f"Stopped with {done}.",
+            "Give a folder to write to, and an interrupted run can continue from where it stopped.",
+        )
+    return Interrupted(
+        f"Stopped. What was complete is kept: {done}.", "Run the same command again to continue from there."
+    )
 
 
 def _check_cases(cases: Sequence[Case]) -> None:
@@ -133,16 +138,12 @@ class _State:
         self.cached = self.asked = 0
         self.calls: dict[str, tuple[str, Call]] = {} if journal is None else journal.calls
         self.cases, self.repeats = cases, repeats
-        self.todo: list[Case] = []
-        """What is still to be asked, every first repeat before any second."""
         earlier = {} if journal is None else journal.entries
         identity = hashlib.sha256(predictor.identity.encode()).hexdigest()
         digests: dict[int, str] = {}
-        todo: list[list[Case]] = [[] for _ in range(repeats)]
         for case in cases:
             context = _context(case, identity)
-            missing: list[list[int]] = [[] for _ in range(repeats)]
-            for index, ask in enumerate(case.asks):
+            for ask in case.asks:
                 digest = digests.get(id(ask)) or question_digest(ask, None)
                 digests[id(ask)] = digest
                 sent = predictor.request_digest(case, ask)
@@ -153,14 +154,17 @@ class _State:
                     self.keys[item] = key = hashlib.sha256(text.encode()).hexdigest()[:32]
                     if key in earlier:
                         self.entries[item] = earlier[key]
-                    if key not in earlier or earlier[key].prediction.problem is not None:
-                        missing[repeat].append(index)
-            for repeat, indices in enumerate(missing):
-                if indices:
-                    part = case.only(indices)
-                    todo[repeat].append(replace(part, repeat=repeat) if repeat else part)
-        self.todo += [case for part in todo for case in part]
+        self.todo = [part for repeat in range(repeats) for case in cases for part in self._unanswered(case, repeat)]
+        """What is still to be asked, every first repeat before any second."""
         self.earlier = self.answered
+
+    def _unanswered(self, case: Case, repeat: int) -> Iterator[Case]:
+        """The case with the questions that have no answer yet; nothing where all have one."""
+        entries = (self.entries.get((case.stimulus, ask.question, repeat)) for ask in case.asks)
+        indices = [at for at, entry in enumerate(entries) if entry is None or entry.prediction.problem is not None]
+        if indices:
+            part = case.only(indices)
+            yield replace(part, repeat=repeat) if repeat else part
 
     @property
     def answered(self) -> int:
@@ -256,73 +260,94 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
     if not state.todo:
         return
     engine = options.make_engine()
-    network = predictor.reach == "network"
-    timeout = options.timeout or (NETWORK_TIMEOUT if network else None)
+    timeout = options.timeout or (NETWORK_TIMEOUT if predictor.reach == "network" else None)
     cache = None if options.cache is None else Cache(options.cache)
     if cache is not None:
         cache.check()
-    work = PredictorWork(predictor, options.retry or Retry(), timeout, cache)
-    cases = {(case.stimulus, case.repeat): case for case in state.todo}
-    # A model that computes here is not asked from several threads because a server may be.
-    at_once = options.at_once if options.at_once and network else predictor.at_once
-    total = sum(len(case.asks) for case in state.todo)
-    done = lost = answered = 0
-    giving_up = False
-    spending = (
-        Spending(with_calls(options.budget, state.calls.values()))
-        if options.budget is not None and applies_to(options.budget, predictor)
-        else None
-    )
-    # Under a budget each case is sent by itself: a batch of unknown price, or one for which there is not room, would not be.
-    size = 1 if spending is not None else options.batch or predictor.batch
-    # What is in the cache costs nothing, and is taken from there even where nothing is left of a budget.
-    cached = () if spending is None else tuple(filter(None, map(work.from_cache, state.todo)))
-    at_hand = {(outcome.stimulus, outcome.repeat) for outcome in cached}
-    todo = [case for case in state.todo if (case.stimulus, case.repeat) not in at_hand]
-    batches = deque(todo[start : start + size] for start in range(0, len(todo), size))
-
-    def sent() -> Iterator[Sequence[Case]]:
-        while batches and not giving_up and (spending is None or spending.allows(len(batches[0]))):
-            batch = batches.popleft()
-            if spending is not None:
-                spending.send(len(batch))
-            yield batch
-
-    def outcomes() -> Iterator[Sequence[CaseOutcome]]:
-        yield cached
-        while batches and not giving_up and (spending is None or spending.allows(len(batches[0]))):
-            if spending is not None and spending.dearest is None:
-                yield work(next(sent()))
-            else:
-                yield from engine.map(work, sent(), at_once)
-
+    asking = _Asking(PredictorWork(predictor, options.retry or Retry(), timeout, cache), state, options)
     try:
-        for settled in outcomes():
-            for outcome in settled:
-                case = cases.pop((outcome.stimulus, outcome.repeat))
-                state.add(case, outcome)
-                if spending is not None and (case.stimulus, case.repeat) not in at_hand:
-                    spending.receive(_calls(outcome))
-                done += len(case.asks)
-                answered += sum(prediction.problem is None for prediction in outcome.predictions)
-                refused = network and not answered and any(outcome.attempts)
-                # A case that was under way and still succeeds does not undo the reason for giving up.
-                lost = lost + 1 if outcome.lost or refused else lost * giving_up
-                giving_up = giving_up or (options.give_up_after is not None and lost >= options.give_up_after)
-                if progress is not None:
-                    progress(f"asking {state.model}", done, total)
+        asking.ask(engine, progress)
     finally:
         if cache is not None:
             cache.close()
         if engine is not options.engine:
             engine.close()
-    reason = "the engine returned no outcome"
-    if giving_up:
-        reason = f"{NOT_ASKED}: {lost} cases in a row had failed; the last: {state.last_problem}"
-    elif spending is not None and batches:
-        reason = spending.reason
-    for case in cases.values():
-        state.skip(case, reason)
+
+
+class _Asking:
+    """The cases under way: what is sent next, what came back, and whether to go on."""
+
+    def __init__(self, work: PredictorWork, state: _State, options: RunOptions) -> None:
+        predictor = work.predictor
+        self.work, self.state, self.options = work, state, options
+        self.waiting = {(case.stimulus, case.repeat): case for case in state.todo}
+        self.network = predictor.reach == "network"
+        # A model that computes here is not asked from several threads because a server may be.
+        self.at_once = options.at_once if options.at_once and self.network else predictor.at_once
+        self.lost = self.answered = 0
+        self.giving_up = False
+        self.spending: Spending | None = None
+        if options.budget is not None and applies_to(options.budget, predictor):
+            self.spending = Spending(with_calls(options.budget, state.calls.values()))
+        # Under a budget each case is sent by itself: a batch of unknown price, or one for which there is not room, would not be.
+        size = 1 if self.spending is not None else options.batch or predictor.batch
+        # What is in the cache costs nothing, and is taken from there even where nothing is left of a budget.
+        self.cached = () if self.spending is None else tuple(filter(None, map(work.from_cache, state.todo)))
+        self.at_hand = {(outcome.stimulus, outcome.repeat) for outcome in self.cached}
+        todo = [case for case in state.todo if (case.stimulus, case.repeat) not in self.at_hand]
+        self.batches = deque(todo[start : start + size] for start in range(0, len(todo), size))
+
+    def ask(self, engine: Engine, progress: Progress | None) -> None:
+        done, total = 0, sum(len(case.asks) for case in self.state.todo)
+        for settled in self._outcomes(engine):
+            for outcome in settled:
+                done += len(outcome.predictions)
+                self._take(outcome)
+                if progress is not None:
+                    progress(f"asking {self.state.model}", done, total)
+        for case in self.waiting.values():
+            self.state.skip(case, self._reason_not_asked)
+
+    @property
+    def _goes_on(self) -> bool:
+        affordable = self.spending is None or bool(self.batches and self.spending.allows(len(self.batches[0])))
+        return bool(self.batches) and not self.giving_up and affordable
+
+    def _sent(self) -> Iterator[Sequence[Case]]:
+        while self._goes_on:
+            batch = self.batches.popleft()
+            if self.spending is not None:
+                self.spending.send(len(batch))
+            yield batch
+
+    def _outcomes(self, engine: Engine) -> Iterator[Sequence[CaseOutcome]]:
+        yield self.cached
+        while self._goes_on:
+            if self.spending is not None and self.spending.dearest is None:
+                # Until a price is known, one at a time: several under way could exceed the budget together.
+                yield self.work(next(self._sent()))
+            else:
+                yield from engine.map(self.work, self._sent(), self.at_once)
+
+    def _take(self, outcome: CaseOutcome) -> None:
+        key = (outcome.stimulus, outcome.repeat)
+        self.state.add(self.waiting.pop(key), outcome)
+        if self.spending is not None and key not in self.at_hand:
+            self.spending.receive(_calls(outcome))
+        self.answered += sum(prediction.problem is None for prediction in outcome.predictions)
+        refused = self.network and not self.answered and any(outcome.attempts)
+        # A case that was under way and still succeeds does not undo the reason for giving up.
+        self.lost = self.lost + 1 if outcome.lost or refused else self.lost * self.giving_up
+        limit = self.options.give_up_after
+        self.giving_up = self.giving_up or (limit is not None and self.lost >= limit)
+
+    @property
+    def _reason_not_asked(self) -> str:
+        if self.giving_up:
+            return f"{NOT_ASKED}: {self.lost} cases in a row had failed; the last: {self.state.last_problem}"
+        if self.spending is not None and self.batches:
+            return self.spending.reason
+        return "the engine returned no outcome"
 
 
 def _calls(outcome: CaseOutcome) -> list[Call]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sqlite3
 import threading
 import time
@@ -23,11 +22,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import IO, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import polars as pl
 
 from heartfelt.errors import InputError
+from heartfelt.journal import GrowingFile
 from heartfelt.predictors.execution.calls import Call
 from heartfelt.predictors.predictor import PREDICTIONS, Ask, Prediction
 from heartfelt.serialization import dumps
@@ -111,21 +111,6 @@ def _text(value: Any) -> str | None:
     return None if value is None else dumps(value, indent=None)
 
 
-def lock(file: IO[bytes], folder: Path) -> None:
-    """Keep other runs out of ``folder`` while ``file`` is open, where the system has such locks."""
-    try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        file.close()
-        raise InputError(
-            f"Another run is writing to {folder}.", "Wait for it to end, or choose another folder."
-        ) from error
-    except (ImportError, OSError):
-        return
-
-
 class Journal:
     """Finished cases in a folder. One run at a time writes to it."""
 
@@ -135,27 +120,15 @@ class Journal:
         """Lines that could not be read again."""
         self.calls: dict[str, tuple[str, Call]] = {}
         """Every request to a hosted model, superseded ones included, by id: (stimulus, call)."""
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._file: IO[bytes] = self.path.open("ab+")
-        except OSError as error:
-            raise InputError(
-                f"Cannot write to {folder}: {error.strerror}.", "Choose a folder you can write to."
-            ) from error
-        lock(self._file, folder)
-        self.entries = self._read()
+        self._file = GrowingFile(self.path)
+        self.entries = self._read(self._file.read_lines())
+        self.dropped += self._file.was_cut_off
         self._synced = time.monotonic()
 
-    def _read(self) -> dict[str, StoredPrediction]:
-        """Every finished item by its key; an incomplete last line is removed."""
-        self._file.seek(0)
-        content = self._file.read()
-        end = content.rfind(b"\n") + 1
-        if end < len(content):
-            self.dropped += 1
-            self._file.truncate(end)
+    def _read(self, lines: Iterable[bytes]) -> dict[str, StoredPrediction]:
+        """Every finished item by its key."""
         entries: dict[str, StoredPrediction] = {}
-        for line in content[:end].split(b"\n")[:-1]:
+        for line in lines:
             try:
                 row = _row(line)
                 new = {
@@ -166,7 +139,6 @@ class Journal:
                 entries |= new
             except (ValueError, KeyError, TypeError):
                 self.dropped += 1
-        self._file.seek(0, os.SEEK_END)
         return entries
 
     def add(self, stimulus: str, entries: Mapping[str, StoredPrediction], seconds: float) -> None:
@@ -182,11 +154,10 @@ class Journal:
             written.add(call["id"])
         row = {"stimulus": stimulus, "seconds": seconds, "answers": answers}
         body = json.dumps(row, allow_nan=False, separators=(",", ":")).encode()
-        self._file.write(b"%s%08x%s%s}\n" % (_HEAD, zlib.crc32(body), _MIDDLE, body))
-        self._file.flush()
         now = time.monotonic()
-        if now - self._synced > _SYNC_EVERY:
-            os.fsync(self._file.fileno())
+        sync = now - self._synced > _SYNC_EVERY
+        self._file.append(b"%s%08x%s%s}\n" % (_HEAD, zlib.crc32(body), _MIDDLE, body), sync=sync)
+        if sync:
             self._synced = now
 
     def _note_calls(self, stimulus: str, entries: Iterable[StoredPrediction]) -> None:
@@ -197,10 +168,7 @@ class Journal:
 
     def close(self) -> None:
         """Bring everything to the disk and let others write."""
-        if not self._file.closed:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
+        self._file.close()
 
 
 def _row(line: bytes) -> dict[str, Any]:

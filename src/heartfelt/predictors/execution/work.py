@@ -11,7 +11,7 @@ import math
 import queue
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, TypeVar
@@ -253,23 +253,27 @@ class PredictorWork:
                     second_call=_numbered(settled.second_call, open_case.case.repeat),
                 )
                 continue
-            problem, attempts = prediction.problem or "", open_case.attempts[index]
-            pause = self.retry.wait(open_case.case.stimulus, attempts, prediction.retry_after)
-            if attempts <= self.retry.retries and pause is not None:
-                wait = max(wait, pause)
-                open_case.errors.setdefault(index, []).append(problem)
-                continue
-            if attempts <= self.retry.retries:
-                problem += (
-                    f"; the server asks to wait {prediction.retry_after:,.0f} s, and no more than"
-                    f" {self.retry.longest_retry_after:,.0f} s is waited"
-                )
-            open_case.settled[index] = Prediction.failed(problem)
-            open_case.transient_error = True
+            wait = max(wait, self._postponed(open_case, index, prediction.problem or "", prediction.retry_after))
         if not moved and tries > self.retry.retries:
             for index in open_case.places:
                 open_case.settled[index] = Prediction.failed("the predictor kept postponing the question")
         return wait
+
+    def _postponed(self, open_case: _Open, index: int, problem: str, retry_after: float) -> float:
+        """Seconds to wait before a question that met a transient error is asked again; 0 where it is given up."""
+        attempts = open_case.attempts[index]
+        pause = self.retry.wait(open_case.case.stimulus, attempts, retry_after)
+        if attempts <= self.retry.retries and pause is not None:
+            open_case.errors.setdefault(index, []).append(problem)
+            return pause
+        if attempts <= self.retry.retries:
+            problem += (
+                f"; the server asks to wait {retry_after:,.0f} s, and no more than"
+                f" {self.retry.longest_retry_after:,.0f} s is waited"
+            )
+        open_case.settled[index] = Prediction.failed(problem)
+        open_case.transient_error = True
+        return 0.0
 
     def _outcome(self, open_case: _Open, seconds: float) -> CaseOutcome:
         case, attempts = open_case.case, tuple(open_case.attempts)
@@ -374,21 +378,28 @@ def _plain(prediction: Prediction) -> Prediction:
             str(name): _number(part, f"value of '{name}'") for name, part in prediction.members.items()
         }
     if prediction.samples is not None:
-        values["samples"] = tuple(
-            None if sample is None else _number(sample, "sample") for sample in prediction.samples
-        )
-        samples = [sample for sample in values["samples"] if sample is not None]
-        if not samples:
-            raise ValueError("the predictor's trace has no sample")
+        values["samples"] = _plain_samples(prediction.samples)
         if prediction.value is None:
-            values["value"] = math.fsum(samples) / len(samples)
+            present = [sample for sample in values["samples"] if sample is not None]
+            values["value"] = math.fsum(present) / len(present)
     if prediction.shares is not None:
-        shares = {str(name): _number(part, f"share of '{name}'") for name, part in prediction.shares.items()}
-        for name, share in shares.items():
-            if share < 0:
-                raise ValueError(f"the predictor's share of '{name}' is {share:g}")
-        values["shares"] = shares
+        values["shares"] = _plain_shares(prediction.shares)
     return replace(prediction, **values)
+
+
+def _plain_samples(samples: Iterable[object]) -> tuple[float | None, ...]:
+    plain = tuple(None if sample is None else _number(sample, "sample") for sample in samples)
+    if all(sample is None for sample in plain):
+        raise ValueError("the predictor's trace has no sample")
+    return plain
+
+
+def _plain_shares(shares: Mapping[str, object]) -> dict[str, float]:
+    plain = {str(name): _number(part, f"share of '{name}'") for name, part in shares.items()}
+    for name, share in plain.items():
+        if share < 0:
+            raise ValueError(f"the predictor's share of '{name}' is {share:g}")
+    return plain
 
 
 def _storable(text: str) -> str:
@@ -449,13 +460,7 @@ def _with_category(prediction: Prediction, ask: Ask) -> Prediction:
     if unknown:
         raise ValueError(f"the predictor's shares name '{unknown[0]}', which is not a category")
     if answer is not None and value is None:
-        wrong = f"the predictor answered '{shortened(answer)}', which is not a category"
-        written = answer
-        try:
-            value, answer = ask.scale.read(answer)
-        except InputError:
-            near = nearest(written, words.values())
-            raise ValueError(wrong + (f" (the nearest is '{near}')" if near else "")) from None
+        value, answer = _category_read(answer, ask)
     elif value is None and shares:
         answer = max(shares, key=shares.__getitem__)
         value = {name: code for code, name in words.items()}[answer]
@@ -464,3 +469,13 @@ def _with_category(prediction: Prediction, ask: Ask) -> Prediction:
         if answer is None and ask.scale.level == "nominal" and len(words) > 2:
             raise ValueError(f"the predictor gave {value:g}, which is not the code of a category")
     return replace(prediction, value=value, answer=answer)
+
+
+def _category_read(answer: str, ask: Ask) -> tuple[float | None, str | None]:
+    """The code and the word of a category as it was written; the error for another word names the nearest."""
+    try:
+        return ask.scale.read(answer)
+    except InputError:
+        near = nearest(answer, ask.scale.labels().values())
+        hint = f" (the nearest is '{near}')" if near else ""
+        raise ValueError(f"the predictor answered '{shortened(answer)}', which is not a category{hint}") from None

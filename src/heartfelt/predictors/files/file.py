@@ -148,19 +148,23 @@ class File(Predictor):
             return True
         if self._column("stimulus") is None and "system" not in self._header:
             return False  # that nothing names the stimuli is said first
-        if self._is_log or self.compares or self._column("question") or is_about_traces(self._header, asks):
-            return False
-        if {"value", "score", "answer"} & set(self._named) or {"shares", *OF_SETS} & set(self._header):
-            return False
-        if self._column("value") or self._column("score"):
-            return False
-        if self._wide([name for ask in asks for name in ask.names]) or self._own_keys() is not None:
+        if self._has_predictions(asks):
             return False
         answer = self._column("answer")
         if answer is None:
             return True
         numbers = any(as_number(row.get(answer)) is not None for row in self._rows)
         return not numbers and all(_takes_numbers(ask) for ask in asks)
+
+    def _has_predictions(self, asks: Sequence[Ask]) -> bool:
+        """Whether something in the file is known to be a prediction, rather than a metric."""
+        if self._is_log or self.compares or self._column("question") or is_about_traces(self._header, asks):
+            return True
+        if {"value", "score", "answer"} & set(self._named) or {"shares", *OF_SETS} & set(self._header):
+            return True
+        if self._column("value") or self._column("score"):
+            return True
+        return bool(self._wide([name for ask in asks for name in ask.names])) or self._own_keys() is not None
 
     def _metrics(self, asks: Sequence[Ask]) -> tuple[list[str], Mapping[str, str]]:
         """The metrics to use, and why other columns are none."""
@@ -184,8 +188,7 @@ class File(Predictor):
         asked_keys = {(case.stimulus, name) for case in cases for ask in case.asks for name in ask.names}
         names = StimulusNames(case.stimulus for case in cases)
         rows: dict[tuple[str, str], Row] = {}
-        unmatched: list[Row] = []
-        listed_reasons: set[tuple[int, str]] = set()
+        unmatched = _Unmatched(self._path.name)
         for row_number, name, question, row in self._entries(cases):
             stimulus = names.find(name) if name else None
             key = (stimulus or name, question)
@@ -195,18 +198,17 @@ class File(Predictor):
                     "Keep one row per stimulus and question.",
                 )
             rows[key] = row
-            if key in asked_keys or (stimulus is not None and self._answers_every_question()):
-                continue
-            reason = row.get(UNUSED) or _why_unmatched(names, name, stimulus, question, row_number)
-            # A row about an unknown stimulus is listed once, whatever it answers.
-            if stimulus is not None or (row_number, reason) not in listed_reasons:
+            if key not in asked_keys and (stimulus is None or not self._answers_every_question()):
+                reason = row.get(UNUSED) or _why_unmatched(names, name, stimulus, question, row_number)
                 about = {"what": row.get("what"), "stimulus": name or None, "question": question or None}
-                unmatched.append({**about, "reason": f"{self._path.name}: {reason}"})
-            listed_reasons.add((row_number, reason))
+                unmatched.add(row_number, about, reason, is_known=stimulus is not None)
         self._answers = {key: row for key, row in rows.items() if key in asked_keys}
-        unmatched += self._unread_columns({ask.question: ask for case in cases for ask in case.asks})
-        unmatched += [{"what": subject, "reason": reason} for subject, reason in self._unused]
-        table = pl.DataFrame(unmatched, schema={column.name: column.dtype for column in LEDGER.columns})
+        ledger = [
+            *unmatched.rows,
+            *self._unread_columns({ask.question: ask for case in cases for ask in case.asks}),
+            *({"what": subject, "reason": reason} for subject, reason in self._unused),
+        ]
+        table = pl.DataFrame(ledger, schema={column.name: column.dtype for column in LEDGER.columns})
         stage = table.with_columns(pl.col("what").fill_null("prediction"), stage=pl.lit("predict"))
         self._ledger = LEDGER.check(stage, str(self._path))
 
@@ -309,8 +311,7 @@ class File(Predictor):
         if (keys := self._own_keys()) is not None:
             return self._long(*keys)
         stimulus, question = self._stimulus(cases), self._column("question")
-        system = "system" if "system" in header and stimulus is None else None
-        if system is not None:
+        if stimulus is None and "system" in header:
             return self._of_systems(cases, question, questions)
         if stimulus is None:
             raise InputError(
@@ -321,15 +322,21 @@ class File(Predictor):
             return trace_entries(self._rows, self._named, (stimulus, question), asks, self._path)
         if not self._is_one_model and (self._metric or self._holds_metrics(list(asks.values()))):
             return self._of_metric(stimulus, question, list(asks.values()))
+        return self._of_columns(stimulus, question, questions, one_asked=len(asks) <= 1)
+
+    def _of_columns(
+        self, stimulus: str, question: str | None, questions: Sequence[str], *, one_asked: bool
+    ) -> Iterator[tuple[int, str, str, Row]]:
+        """Predictions in long form, in wide form, or of the only question."""
         if question is not None:
             return self._long([stimulus], [question])
         if wide := self._wide(questions):
             return (
-                (row_number, _name_in(row, [stimulus]), question, {"value": row.get(column)})
+                (row_number, _name_in(row, [stimulus]), asked, {"value": row.get(column)})
                 for row_number, row in enumerate(self._rows, 1)
-                for column, question in wide.items()
+                for column, asked in wide.items()
             )
-        if len(asks) > 1:
+        if not one_asked:
             raise InputError(
                 f"{self._path} does not say which question a prediction answers: it has no column 'question' and none"
                 f" called {' or '.join(questions[:3])}.",
@@ -376,6 +383,21 @@ class File(Predictor):
             name = _name_in(row, stimulus)
             about = _name_in(row, question) if question else fixed
             yield row_number, name, about, {part: row.get(column) for part, column in used.items()}
+
+
+class _Unmatched:
+    """The rows that answer nothing that is asked."""
+
+    def __init__(self, file: str) -> None:
+        self.rows: list[Row] = []
+        self._file = file
+        self._reasons: set[tuple[int, str]] = set()
+
+    def add(self, row_number: int, about: Row, reason: str, *, is_known: bool) -> None:
+        # A row about an unknown stimulus is listed once, whatever it answers.
+        if is_known or (row_number, reason) not in self._reasons:
+            self.rows.append({**about, "reason": f"{self._file}: {reason}"})
+        self._reasons.add((row_number, reason))
 
 
 def _name_in(row: Row, columns: Sequence[str]) -> str:

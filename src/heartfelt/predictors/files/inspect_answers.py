@@ -12,13 +12,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.predictors.files.inspect_logs import part_of
-from heartfelt.predictors.files.sets import UNUSED
+from heartfelt.predictors.files.sets import UNUSED, Row
 from heartfelt.predictors.predictor import Ask, Prediction
 from heartfelt.study.answer import read_number
 from heartfelt.wording import listed, plural
@@ -27,18 +27,17 @@ _NUMBER = re.compile(r"(?<![\w.])(?<![A-Za-z_]-)[-−]?\d+(?:\.\d+)?(?!\w)")
 """A number in a sentence; the 4 of GPT-4 is none."""
 PREDICTION = "prediction"
 """In the metadata of a score that heartfelt wrote: the prediction as it stands in a file of predictions."""
-Answer: TypeAlias = "Prediction | Mapping[str, Any]"
+Answer: TypeAlias = "Prediction | Row"
 """What a sample answers, or a prediction of heartfelt's own as a row of a file holds it."""
 _GRADES = {"C", "I", "P", "N"}
 """What inspect_ai's scorers write for correct, incorrect, partial and no answer."""
 
 
 def log_entries(
-    rows: Sequence[Mapping[str, Any]], questions: Sequence[str], scorer: str | None, path: Path
-) -> Iterator[tuple[int, str, str, Mapping[str, Any]]]:
+    rows: Sequence[Row], questions: Sequence[str], scorer: str | None, path: Path
+) -> Iterator[tuple[int, str, str, Row]]:
     """Number of the first sample, stimulus, question and what was ``said`` in each epoch, or a prediction of heartfelt's own."""
-    entries: dict[tuple[str, str], tuple[int, list[Answer]]] = {}
-    ids: dict[tuple[str, str], str] = {}
+    entries: dict[tuple[str, str], _Entry] = {}
     scorers = _Scorers.of([row["sample"] for row in rows], questions, scorer, path)
     for reason in scorers.unused:
         yield 0, "", "", {"what": "score", UNUSED: reason}
@@ -51,22 +50,41 @@ def log_entries(
                     "Ask one question; or give samples the metadata 'question', or name the scorers like the questions.",
                 )
             key = row["stimulus"], str(about or questions[0])
-            id = str(row["sample"]["id"])
-            first_number, answers = entries.setdefault(key, (number, []))
-            if ids.setdefault(key, id) != id or (answers and isinstance(answer, Mapping)):
+            entry = entries.setdefault(key, _Entry(number, str(row["sample"]["id"])))
+            if not entry.add(answer, str(row["sample"]["id"])):
                 raise InputError(
-                    f"{path}: the samples {first_number} and {number} both answer '{key[1]}' about '{key[0]}'.",
+                    f"{path}: the samples {entry.number} and {number} both answer '{key[1]}' about '{key[0]}'.",
                     "Keep one sample per stimulus and question; several epochs of it are put together.",
                 )
-            answers.append(answer)
-    for (stimulus, question), (number, answers) in entries.items():
-        epochs = [answer for answer in answers if isinstance(answer, Prediction)]
-        yield (
-            number,
-            stimulus,
-            question,
-            {"said": epochs} if epochs else next(row for row in answers if isinstance(row, Mapping)),
-        )
+    for (stimulus, question), entry in entries.items():
+        yield entry.number, stimulus, question, entry.row
+
+
+@dataclass(slots=True)
+class _Entry:
+    """What the epochs of one sample answer to one question."""
+
+    number: int
+    """Of the first of them in the log."""
+    id: str
+    epochs: list[Prediction] = field(default_factory=list)
+    own: Row | None = None
+    """A prediction that heartfelt wrote itself, of which there is one."""
+
+    def add(self, answer: Answer, id: str) -> bool:
+        """Take an answer; False where it belongs to another sample, or is one too many."""
+        is_own = isinstance(answer, Mapping)
+        if id != self.id or (is_own and (self.epochs or self.own is not None)):
+            return False
+        if isinstance(answer, Prediction):
+            self.epochs.append(answer)
+        else:
+            self.own = answer
+        return True
+
+    @property
+    def row(self) -> Row:
+        return {"said": self.epochs} if self.epochs or self.own is None else self.own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,82 +102,85 @@ class _Scorers:
     unused: tuple[str, ...] = ()
 
     @classmethod
-    def of(
-        cls, samples: Sequence[Mapping[str, Any]], questions: Sequence[str], wanted: str | None, path: Path
-    ) -> _Scorers:
+    def of(cls, samples: Sequence[Row], questions: Sequence[str], wanted: str | None, path: Path) -> _Scorers:
         """The scorer that is ``wanted``, or those that are called like questions, or the only one."""
         scores = [_scores(sample) for sample in samples]
         every = list(dict.fromkeys(name for by_name in scores for name in by_name))
         if wanted is not None and wanted not in every:
             raise InputError(f"{path} has no score of '{wanted}'.", suggestion(wanted, every, "Scorers"))
         names = every if wanted is None else [wanted]
-        named = [name for name in names if name in questions]
+        named = tuple(name for name in names if name in questions)
         if named:
-            unused = [f"the scorer '{name}' is no question that is asked" for name in names if name not in named]
-            return cls(names=tuple(named), questions=tuple(named), unused=tuple(unused))
-        parts: dict[str, list[str]] = {}
-        for by_name in scores:
-            for name in names:
-                value = by_name.get(name, {}).get("value")
-                if isinstance(value, Mapping) and not _own_prediction(by_name[name]):
-                    parts.setdefault(name, []).extend(str(part) for part in value)
-        answering = [name for name, questions_in in parts.items() if set(questions_in) & set(questions)] or names
+            unused = (f"the scorer '{name}' is no question that is asked" for name in names if name not in named)
+            return cls(names=named, questions=named, unused=tuple(unused))
+        parts = _parts_by_scorer(scores, names)
+        answering = [name for name, in_value in parts.items() if set(in_value) & set(questions)] or names
         if len(answering) > 1:
             raise InputError(
                 f"{path} has {len(answering)} scorers: {listed(answering)}.",
                 f"Say which: file[scorer={answering[0]}]:{path}.",
             )
-        scorer_parts = dict.fromkeys(parts.get(answering[0], ())) if answering else {}
-        asked_parts = tuple(part for part in scorer_parts if part in questions)
-        unused = [f"the scorer '{name}' was not used" for name in names if name not in answering]
-        if asked_parts:
-            unused += [
-                f"'{part}' of the scorer '{answering[0]}' is no question that is asked"
-                for part in scorer_parts
-                if part not in asked_parts
-            ]
+        in_value = parts.get(answering[0], ()) if answering else ()
+        asked = tuple(part for part in in_value if part in questions)
+        unused_parts = [part for part in in_value if part not in asked] if asked else []
         return cls(
             names=tuple(answering),
             wanted=wanted is not None,
-            questions=asked_parts,
-            in_parts=bool(asked_parts),
-            unused=tuple(unused),
+            questions=asked,
+            in_parts=bool(asked),
+            unused=(
+                *(f"the scorer '{name}' was not used" for name in names if name not in answering),
+                *(f"'{part}' of the scorer '{answering[0]}' is no question that is asked" for part in unused_parts),
+            ),
         )
 
-    def answers(self, sample: Mapping[str, Any]) -> Mapping[str | None, Answer]:
+    def answers(self, sample: Row) -> Mapping[str | None, Answer]:
         if problem := _problem(sample):
             return dict.fromkeys(self.questions or (None,), Prediction.failed(problem))
         scores = _scores(sample)
-        if self.in_parts or not self.questions:
-            name = next(iter(self.names), None)
-            unscored = name is None or not (scores or self.wanted or self.in_parts)
-            score = {} if unscored else scores.get(str(name))
-            if score is None:
-                return dict.fromkeys(self.questions or (None,), _without_score(name))
-            if not self.in_parts:
-                return {None: _own_prediction(score) or _answer_of(score, sample)}
-            parts = part_of(score, "value")
+        if self.questions and not self.in_parts:
             return {
-                part: _answer_of({"value": parts[part]}, sample)
-                if part in parts
-                else Prediction.failed(f"the value of the scorer '{name}' has no part '{part}'")
-                for part in self.questions
+                name: _answer_of(scores[name], sample) if name in scores else _without_score(name)
+                for name in self.names
             }
+        name = next(iter(self.names), None)
+        unscored = name is None or not (scores or self.wanted or self.in_parts)
+        score = {} if unscored else scores.get(str(name))
+        if score is None:
+            return dict.fromkeys(self.questions or (None,), _without_score(name))
+        return self._parts(str(name), score, sample) if self.in_parts else {None: _own_or_answer(score, sample)}
+
+    def _parts(self, name: str, score: Row, sample: Row) -> Mapping[str | None, Answer]:
+        parts = part_of(score, "value")
         return {
-            name: _answer_of(scores[name], sample) if name in scores else _without_score(name) for name in self.names
+            part: _answer_of({"value": parts[part]}, sample)
+            if part in parts
+            else Prediction.failed(f"the value of the scorer '{name}' has no part '{part}'")
+            for part in self.questions
         }
+
+
+def _parts_by_scorer(scores: Sequence[Mapping[str, Row]], names: Sequence[str]) -> dict[str, list[str]]:
+    """Of the scorers whose values have parts, the names of these; heartfelt's own predictions are one answer each."""
+    parts: dict[str, dict[str, None]] = {}
+    for by_name in scores:
+        for name in names:
+            value = by_name.get(name, {}).get("value")
+            if isinstance(value, Mapping) and not _own_prediction(by_name[name]):
+                parts.setdefault(name, {}).update(dict.fromkeys(map(str, value)))
+    return {name: list(in_value) for name, in_value in parts.items()}
 
 
 def _without_score(name: str | None) -> Prediction:
     return Prediction.failed(f"the sample has no score of '{name}'")
 
 
-def _scores(sample: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def _scores(sample: Row) -> dict[str, Row]:
     scores = part_of(sample, "scores")
     return {str(name): score for name, score in scores.items() if isinstance(score, Mapping)}
 
 
-def _problem(sample: Mapping[str, Any]) -> str | None:
+def _problem(sample: Row) -> str | None:
     error, invalid = sample.get("error"), sample.get("invalidation")
     if error:
         message = error.get("message") if isinstance(error, Mapping) else error
@@ -170,39 +191,41 @@ def _problem(sample: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _own_prediction(score: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _own_prediction(score: Row) -> Row | None:
     """The prediction that heartfelt wrote into a score; None if the score was edited afterwards, or is not heartfelt's."""
     row = part_of(score, "metadata").get(PREDICTION)
     return row if isinstance(row, Mapping) and row and not score.get("history") else None
 
 
-def _answer_of(score: Mapping[str, Any], sample: Mapping[str, Any]) -> Prediction:
-    answer, value, facts = score.get("answer"), score.get("value"), part_of(score, "metadata")
-    reason = score.get("explanation")
+def _own_or_answer(score: Row, sample: Row) -> Answer:
+    return _own_prediction(score) or _answer_of(score, sample)
+
+
+def _answer_of(score: Row, sample: Row) -> Prediction:
+    answer, reason = score.get("answer"), score.get("explanation")
     explanation = str(reason) if reason and reason != answer else None
     if answer is not None and str(answer).strip():
         return Prediction(answer=_chosen(str(answer).strip(), sample), reason=explanation)
-    if isinstance(value, Mapping | list):
-        if isinstance(value, list):
+    match score.get("value"):
+        case list():
             return Prediction.failed("the scorer's value is a list and not one answer")
-        parts = listed([str(part) for part in value])
-        return Prediction.failed(f"the scorer's value has parts ({parts}), and none is called like a question")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        number = float(value)
-        if not math.isfinite(number):
-            return Prediction.failed(f"the scorer's value is {number}")
-        return (
-            Prediction(score=number, reason=explanation)
-            if facts.get("off_scale")
-            else Prediction(value=number, reason=explanation)
-        )
-    if isinstance(value, str) and value not in _GRADES:
-        return Prediction(answer=value, reason=explanation)
+        case Mapping() as value:
+            parts = listed([str(part) for part in value])
+            return Prediction.failed(f"the scorer's value has parts ({parts}), and none is called like a question")
+        case int() | float() as value if not isinstance(value, bool):
+            number = float(value)
+            if not math.isfinite(number):
+                return Prediction.failed(f"the scorer's value is {number}")
+            if part_of(score, "metadata").get("off_scale"):
+                return Prediction(score=number, reason=explanation)
+            return Prediction(value=number, reason=explanation)
+        case str() as value if value not in _GRADES:
+            return Prediction(answer=value, reason=explanation)
     completion = str(part_of(sample, "output").get("completion") or "").strip()
     return Prediction(answer=completion) if completion else Prediction.failed("the model wrote nothing")
 
 
-def _chosen(answer: str, sample: Mapping[str, Any]) -> str:
+def _chosen(answer: str, sample: Row) -> str:
     choices = sample.get("choices")
     index = ord(answer.upper()) - ord("A") if len(answer) == 1 else -1
     return str(choices[index]) if isinstance(choices, list) and 0 <= index < len(choices) else answer
@@ -217,9 +240,12 @@ def together(epochs: Sequence[Prediction], ask: Ask) -> Prediction:
     lost = "" if len(good) == len(read) else f"; {len(read) - len(good)} of {len(read)} failed"
     numbers = [prediction.value for prediction in good if prediction.value is not None]
     if len(numbers) == len(good) and not ask.scale.labels():
-        return Prediction(
-            value=math.fsum(numbers) / len(numbers), note=f"mean of {plural(len(numbers), 'epoch')}{lost}"
-        )
+        mean = math.fsum(numbers) / len(numbers)
+        return Prediction(value=mean, note=f"mean of {plural(len(numbers), 'epoch')}{lost}")
+    return _most_frequent(good, ask, lost)
+
+
+def _most_frequent(good: Sequence[Prediction], ask: Ask, lost: str) -> Prediction:
     counts = Counter(_category(prediction, ask) for prediction in good)
     answer, times = counts.most_common(1)[0]
     tied = sum(count == times for count in counts.values()) > 1

@@ -10,7 +10,7 @@ import io
 import json
 import struct
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +45,7 @@ def is_log(path: Path) -> bool:
 class Log:
     """What is used of a log."""
 
-    rows: list[dict[str, Any]]
+    rows: list[dict[str, object]]
     """One for each sample and epoch: the stimulus, the question where the sample names one, and what is used of the sample."""
     unfinished: str | None
     """What is to be said of a log that is not complete."""
@@ -54,7 +54,7 @@ class Log:
 
 
 def read_log(path: Path) -> Log:
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     identities: set[tuple[str, Any]] = set()
     header, samples = _parts_of_log(path)
     for where, sample in samples:
@@ -100,13 +100,13 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
         raise InputError(f"{path} is not a complete log of inspect_ai: {error}.", _COMPLETE) from error
 
 
-def _parts_of_log(path: Path) -> tuple[Mapping[str, Any], Iterator[tuple[str, dict[str, Any]]]]:
+def _parts_of_log(path: Path) -> tuple[Mapping[str, Any], Iterator[tuple[str, dict[str, object]]]]:
     if not path.is_file():
         raise InputError(f"There is no file {path}.", "Check the path.")
     if path.suffix.lower() == f".{LOG}":
         return _header(path), _zipped_samples(path)
     log = _object(path.read_bytes(), str(path))
-    samples: Sequence[Any] = log.get("samples") or []
+    samples: Any = log.get("samples") or []
     return log, (_checked(sample, f"{path}, sample {number}") for number, sample in enumerate(samples, 1))
 
 
@@ -120,7 +120,7 @@ def _header(path: Path) -> Mapping[str, Any]:
         return {"status": "started", **about} if name == _BEGUN else about
 
 
-def _zipped_samples(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _zipped_samples(path: Path) -> Iterator[tuple[str, dict[str, object]]]:
     with _opened(path) as archive:
         members = [info for info in archive.infolist() if info.filename.startswith("samples/")]
         for info in sorted(members, key=lambda info: info.header_offset):
@@ -128,13 +128,13 @@ def _zipped_samples(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield _checked(_object(_member(archive, path, info), where), where)
 
 
-def _checked(sample: Any, where: str) -> tuple[str, dict[str, Any]]:
+def _checked(sample: Any, where: str) -> tuple[str, dict[str, object]]:
     if not isinstance(sample, dict) or "id" not in sample:
         raise InputError(f"{where}: this is no sample of inspect_ai.", _COMPLETE)
     return where, sample
 
 
-def _object(content: bytes, where: str) -> dict[str, Any]:
+def _object(content: bytes, where: str) -> dict[str, object]:
     try:
         record = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:

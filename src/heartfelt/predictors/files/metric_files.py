@@ -26,6 +26,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import MISSING
 from heartfelt.formats.json_files import RepeatedNameError, distinct_names, numbered_lines
 from heartfelt.formats.source_table import SYNONYMS, folded
+from heartfelt.predictors.answers.scales import moved_linearly
 from heartfelt.predictors.files.inspect_logs import is_log
 from heartfelt.predictors.predictor import Ask, Prediction
 from heartfelt.study.answer import read_number
@@ -93,14 +94,7 @@ class ColumnMetric:
         bounds = None if ask.compared or ask.scale.labels() else ask.scale.bounds()
         if bounds is None or self.low is None or self.high is None:
             return Prediction(score=number, note="lower is better" if self.lower_is_better else None)
-        value = bounds[0] + (number - self.low) / (self.high - self.low) * (bounds[1] - bounds[0])
-        clipped = min(max(value, bounds[0]), bounds[1])
-        notes = []
-        if bounds != (self.low, self.high):
-            notes.append(f"moved linearly from {self.low:g} to {self.high:g} onto {bounds[0]:g} to {bounds[1]:g}")
-        if clipped != value:
-            notes.append(f"held at the end of the scale ({self.name} is {number:.3f})")
-        return Prediction(value=clipped, note="; ".join(notes) or None)
+        return moved_linearly(number, (self.low, self.high), bounds, f"{self.name} is")
 
 
 @cache
@@ -167,13 +161,13 @@ def _why_not_read(path: Path, *, hidden: bool) -> str | None:
     return None if is_lines(path) else "does not have one object per line"
 
 
-def read_lines(paths: Sequence[Path]) -> list[dict[str, Any]]:
+def read_lines(paths: Sequence[Path]) -> list[dict[str, object]]:
     """The objects of one or more files; what several files say of one stimulus becomes one row."""
-    rows: list[dict[str, Any]] = []
-    by_key: dict[tuple[str, ...], dict[str, Any]] = {}
+    rows: list[dict[str, object]] = []
+    by_key: dict[tuple[str, ...], dict[str, object]] = {}
     for path in paths:
         lines = list(numbered_lines(path))
-        added: dict[tuple[str, ...], dict[str, Any]] = {}
+        added: dict[tuple[str, ...], dict[str, object]] = {}
         for number, line in lines:
             row = _record(line, f"{path}, line {number}", last=number == lines[-1][0])
             key = _identity(row)
@@ -207,7 +201,7 @@ def _same(earlier: Any, later: Any) -> bool:
     return bool(earlier == later) or str(earlier) == str(later)
 
 
-def _record(line: str, where: str, *, last: bool) -> dict[str, Any]:
+def _record(line: str, where: str, *, last: bool) -> dict[str, object]:
     try:
         return _flat(_parsed(line, where, last=last))
     except RepeatedNameError as error:
@@ -216,7 +210,7 @@ def _record(line: str, where: str, *, last: bool) -> dict[str, Any]:
         ) from error
 
 
-def _parsed(line: str, where: str, *, last: bool) -> dict[str, Any]:
+def _parsed(line: str, where: str, *, last: bool) -> dict[str, object]:
     try:
         record = json.loads(line, object_pairs_hook=distinct_names)
     except (ValueError, RecursionError) as error:
@@ -233,7 +227,7 @@ def _parsed(line: str, where: str, *, last: bool) -> dict[str, Any]:
     return record
 
 
-def _python_dict(line: str) -> dict[str, Any] | None:
+def _python_dict(line: str) -> dict[str, object] | None:
     """The dictionary that a line of Python text holds; nothing in it is run. None where it holds no dictionary."""
     try:
         with warnings.catch_warnings():
@@ -263,9 +257,9 @@ def _literal(node: ast.expr, line: str) -> Any:
     return ast.get_source_segment(line, node)
 
 
-def _flat(record: Mapping[str, Any], within: str = "", depth: int = 5) -> dict[str, Any]:
+def _flat(record: Mapping[str, Any], within: str = "", depth: int = 5) -> dict[str, object]:
     """The record with the parts of objects as ``name.part``, down to some depth."""
-    out: dict[str, Any] = {}
+    out: dict[str, object] = {}
     for name, value in record.items():
         if isinstance(value, dict) and name not in _WHOLE and value and depth:
             parts = _flat(value, f"{within}{name}.", depth - 1)
@@ -291,27 +285,28 @@ def metrics_in(
     for name in header:
         if name in excluded or folded(name) in _ABOUT:
             continue
-        if name not in requested and (name.startswith("_") or name.split(".")[0] in _OF_THE_RUN):
-            unused[name] = "says how the results were made"
-            continue
-        cells = [row.get(name) for row in rows]
-        filled = [c for c in cells if c is not None and str(c).strip() not in MISSING]
-        numbers = sum(as_number(cell) is not None for cell in filled)
-        is_text = name not in requested and not any(_is_typed_number(cell) for cell in filled)
-        if not filled:
-            unused[name] = "has no number" if any(isinstance(cell, float) for cell in cells) else "is empty"
-        elif 2 * numbers > len(filled):
-            if is_text and (typed or _TEXT.fullmatch(name)):
-                unused[name] = "holds text that looks like numbers"
-            else:
-                metrics.append(name)
-        elif any(isinstance(cell, list | dict) for cell in filled):
-            unused[name] = "holds lists"
-        elif all(isinstance(cell, bool) for cell in filled):
-            unused[name] = "holds true and false"
+        reason = _why_no_metric([row.get(name) for row in rows], name, typed=typed, requested=name in requested)
+        if reason is None:
+            metrics.append(name)
         else:
-            unused[name] = "holds text"
+            unused[name] = reason
     return metrics, unused
+
+
+def _why_no_metric(cells: Sequence[object], name: str, *, typed: bool, requested: bool) -> str | None:
+    """Why a column is no metric; None for one that is. ``typed``: whether the file tells numbers from text."""
+    if not requested and (name.startswith("_") or name.split(".")[0] in _OF_THE_RUN):
+        return "says how the results were made"
+    filled = [cell for cell in cells if cell is not None and str(cell).strip() not in MISSING]
+    if not filled:
+        return "has no number" if any(isinstance(cell, float) for cell in cells) else "is empty"
+    if 2 * sum(as_number(cell) is not None for cell in filled) > len(filled):
+        is_text = not requested and not any(_is_typed_number(cell) for cell in filled)
+        looks_like_text = is_text and (typed or _TEXT.fullmatch(name))
+        return "holds text that looks like numbers" if looks_like_text else None
+    if any(isinstance(cell, list | dict) for cell in filled):
+        return "holds lists"
+    return "holds true and false" if all(isinstance(cell, bool) for cell in filled) else "holds text"
 
 
 def _is_typed_number(cell: object) -> bool:

@@ -19,7 +19,7 @@ from heartfelt.formats.format import FORMATS
 from heartfelt.formats.workbooks import WORKBOOKS
 from heartfelt.predictors.files.inspect_logs import is_log, read_log
 from heartfelt.predictors.files.metric_files import is_compressed, is_lines, read_lines, result_files
-from heartfelt.predictors.files.sets import holds_pairs, read_records
+from heartfelt.predictors.files.sets import Row, holds_pairs, read_records
 from heartfelt.predictors.predictor import Ask, Prediction
 from heartfelt.study.answer import NONE
 from heartfelt.study.set_scale import Trace
@@ -30,7 +30,7 @@ from heartfelt.wording import listed
 class FileContent:
     """What a file or folder of predictions holds."""
 
-    rows: list[dict[str, Any]]
+    rows: list[dict[str, object]]
     hash: str
     """SHA-256 of the files that were read."""
     compares: bool
@@ -60,13 +60,13 @@ def read_predictions(path: Path, model: str | None) -> FileContent:
     return FileContent(rows=_of_model(rows, path, model), hash=content, unused=ledger, compares=compares)
 
 
-def _rows(paths: Sequence[Path], path: Path) -> list[dict[str, Any]]:
+def _rows(paths: Sequence[Path], path: Path) -> list[dict[str, object]]:
     if path.is_dir() or is_lines(path):
         return read_lines(paths)
     return read_records(path) if path.suffix.lower() == ".json" else _table(path).to_dicts()
 
 
-def _of_model(rows: list[dict[str, Any]], path: Path, model: str | None) -> list[dict[str, Any]]:
+def _of_model(rows: list[dict[str, object]], path: Path, model: str | None) -> list[dict[str, object]]:
     if not rows:
         raise InputError(f"{path} holds no predictions.", "Write one row per prediction.")
     models = sorted({str(row["model"]) for row in rows if row.get("model") is not None})
@@ -97,58 +97,73 @@ def no_predictions(path: Path, header: Sequence[str], reasons: Mapping[str, str]
     return InputError(f"{path} has no column of predictions{f' ({explanation})' if explanation else ''}.", fix)
 
 
-def row_prediction(row: Mapping[str, Any], ask: Ask) -> Prediction:
+def row_prediction(row: Row, ask: Ask) -> Prediction:
+    """A row of a file as a prediction; what it holds that cannot be one is the prediction's problem."""
     problem = row.get("problem") or row.get("error")
     if problem or str(row.get("ok", True)).casefold() == "false":
         return Prediction.failed(str(problem or "the file says that there is no prediction"))
-    parts: dict[str, Mapping[str, float] | None] = {}
-    for name in ("shares", "members"):
-        try:
-            parts[name] = _shares(row.get(name))
-        except (TypeError, ValueError):
-            return Prediction.failed(f"the file's {name} '{row.get(name)}' are not an object of numbers")
-    shares = parts["shares"]
     try:
-        orders, samples = (_listed(row.get(name)) for name in ("orders", "samples"))
-    except (TypeError, ValueError):
-        return Prediction.failed("the file's samples are not a list of numbers")
-    if samples is not None and not isinstance(ask.scale, Trace):
-        return Prediction.failed("the file holds a trace, and this question is not answered with one")
-    cell, in_words = row.get("value"), ask.scale.level == "text"
-    if isinstance(cell, bool) and not ask.scale.labels():
-        return Prediction.failed(f"the file's '{cell}' is not a number")
-    value, answer = None if in_words else number_in(cell), _text(row.get("answer"))
-    if value is None and cell is not None and str(cell).strip() not in MISSING:
-        if not in_words and not ask.scale.labels() and not (ask.none and str(cell).strip() == NONE):
-            return Prediction.failed(f"the file's '{cell}' is not a number")
-        answer = answer or (str(cell) if in_words else str(cell).strip())
-    if value is None and answer is not None and not in_words and not ask.scale.labels():
-        value, answer = number_in(answer), None if number_in(answer) is not None else answer
-    score, low, high, against = (number_in(row.get(name)) for name in ("score", "low", "high", "against"))
-    if all(part is None for part in (value, answer, score, samples, *parts.values())):
-        cell = row.get("score")
-        empty = cell is None or str(cell).strip() in MISSING
-        return Prediction.failed(
-            f"the file's {'cell for this item is empty' if empty else f'{cell!r} is not a number'}"
-        )
-    reason, note = _text(row.get("reason")), _text(row.get("note"))
-    both = None if orders is None or None in orders or len(orders) != 2 else (orders[0], orders[1])
+        shares, members = (_shares(row, name) for name in ("shares", "members"))
+        orders, samples = _both_orders(row), _samples(row, ask)
+        value, answer = _value_and_answer(row, ask)
+    except ValueError as error:
+        return Prediction.failed(str(error))
+    score = number_in(row.get("score"))
+    if all(part is None for part in (value, answer, score, samples, shares, members)):
+        return Prediction.failed(_why_empty(row.get("score")))
     return Prediction(
         value=value,
         score=score,
         answer=answer,
         shares=shares,
-        low=low,
-        high=high,
-        reason=reason,
-        note=note,
-        against=against,
-        members=parts["members"],
-        orders=both,  # type: ignore[arg-type]  # two numbers
+        reason=_text(row.get("reason")),
+        note=_text(row.get("note")),
+        members=members,
+        orders=orders,
         samples=samples,
+        low=number_in(row.get("low")),
+        high=number_in(row.get("high")),
+        against=number_in(row.get("against")),
         rate=number_in(row.get("rate")),
         start=number_in(row.get("start")),
     )
+
+
+def _value_and_answer(row: Row, ask: Ask) -> tuple[float | None, str | None]:
+    """The number and the words of a row, as the question's scale has them; ValueError for a number that is none."""
+    cell, in_words, categories = row.get("value"), ask.scale.level == "text", ask.scale.labels()
+    text = "" if cell is None else str(cell).strip()
+    if isinstance(cell, bool) and not categories:
+        raise ValueError(f"the file's '{cell}' is not a number")
+    value, answer = None if in_words else number_in(cell), _text(row.get("answer"))
+    if value is None and cell is not None and text not in MISSING:
+        if not (in_words or categories or (ask.none and text == NONE)):
+            raise ValueError(f"the file's '{cell}' is not a number")
+        answer = answer or (str(cell) if in_words else text)
+    if value is None and answer is not None and not (in_words or categories):
+        value = number_in(answer)
+        return value, None if value is not None else answer
+    return value, answer
+
+
+def _samples(row: Row, ask: Ask) -> tuple[float | None, ...] | None:
+    samples = _listed(row, "samples")
+    if samples is not None and not isinstance(ask.scale, Trace):
+        raise ValueError("the file holds a trace, and this question is not answered with one")
+    return samples
+
+
+def _both_orders(row: Row) -> tuple[float, float] | None:
+    match _listed(row, "orders"):
+        case (float(first), float(second)):
+            return first, second
+    return None
+
+
+def _why_empty(score: object) -> str:
+    if score is None or str(score).strip() in MISSING:
+        return "the file's cell for this item is empty"
+    return f"the file's {score!r} is not a number"
 
 
 def number_in(cell: Any) -> float | None:
@@ -161,19 +176,25 @@ def number_in(cell: Any) -> float | None:
         return None
 
 
-def _listed(cell: Any) -> tuple[float | None, ...] | None:
+def _listed(row: Row, name: str) -> tuple[float | None, ...] | None:
     """A cell of samples: a list, or one as text; gaps are None."""
-    items = json.loads(cell) if isinstance(cell, str) else cell
-    if items is None:
-        return None
-    numbers = [None if item is None else float(item) for item in items]
-    return tuple(None if number is None or math.isnan(number) else number for number in numbers)
+    cell = row.get(name)
+    try:
+        items = json.loads(cell) if isinstance(cell, str) else cell
+        numbers = None if items is None else [None if item is None else float(item) for item in items]
+    except (TypeError, ValueError):
+        raise ValueError("the file's samples are not a list of numbers") from None
+    return None if numbers is None else tuple(None if n is None or math.isnan(n) else n for n in numbers)
 
 
 def _text(cell: Any) -> str | None:
     return None if cell is None else str(cell)
 
 
-def _shares(cell: Any) -> dict[str, float] | None:
-    shares = json.loads(cell) if isinstance(cell, str) else cell
-    return None if shares is None else {str(name): float(share) for name, share in dict(shares).items()}
+def _shares(row: Row, name: str) -> dict[str, float] | None:
+    cell = row.get(name)
+    try:
+        shares = json.loads(cell) if isinstance(cell, str) else cell
+        return None if shares is None else {str(key): float(share) for key, share in dict(shares).items()}
+    except (TypeError, ValueError):
+        raise ValueError(f"the file's {name} '{cell}' are not an object of numbers") from None

@@ -46,7 +46,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 _SAME = 1e-6
 
 
-def read_records(path: Path) -> list[dict[str, Any]]:
+def read_records(path: Path) -> list[dict[str, object]]:
     try:
         records = json.loads(text_of(path), object_pairs_hook=distinct_names)
     except RepeatedNameError as error:
@@ -116,6 +116,11 @@ def set_entries(
     return _sets(rows, columns, cases, about, path)
 
 
+def _question_in(row: Row, columns: Mapping[str, str], only: str) -> str:
+    """The question that a row names, or the ``only`` one that is asked."""
+    return str(row.get(columns["question"])) if "question" in columns else only
+
+
 def _pairs(
     rows: Sequence[Row], columns: Mapping[str, str], names: StimulusNames, about: str, path: Path
 ) -> Iterator[Entry]:
@@ -132,7 +137,7 @@ def _pairs(
             raise InputError(
                 f"{path}, row {row_number}: the stimulus '{first}' is paired with itself.", "Remove the row."
             )
-        question = str(row.get(columns["question"])) if "question" in columns else about
+        question = _question_in(row, columns, about)
         part = {name: row.get(column) for name, column in columns.items()}
         by_pair.setdefault((set_name((first, second)), question), []).append((row_number, (first, second), part))
     for (name, question), entries in by_pair.items():
@@ -208,8 +213,7 @@ def _sets(
     called = {name: case for case in cases if case.members for name in (case.stimulus, case.facts.get("set", ""))}
     by_set: dict[tuple[str, str], tuple[int, dict[str, float | None]]] = {}
     for row_number, row in enumerate(rows, 1):
-        question = str(row.get(columns["question"])) if "question" in columns else about
-        key = str(row.get(columns["set"])), question
+        key = str(row.get(columns["set"])), _question_in(row, columns, about)
         values = by_set.setdefault(key, (row_number, {}))[1]
         name = str(row.get(columns["stimulus"]))
         if name in values:
@@ -223,17 +227,20 @@ def _sets(
         if case is None:
             yield row_number, name, question, {}
             continue
-        names = StimulusNames(member.stimulus for member in case.members)
-        members = {name: names.find(name) for name in values}
-        member_values = {member: values[name] for name, member in members.items() if member is not None}
-        for stranger in (name for name, member in members.items() if member is None):
-            yield (row_number, stranger, question, {UNUSED: f"the set '{case.stimulus}' has no stimulus of this name"})
-        lacking = [member.stimulus for member in case.members if member_values.get(member.stimulus) is None]
-        if lacking:
-            problem = f"the file has no value for '{lacking[0]}' in this set"
-            yield row_number, case.stimulus, question, {"problem": problem}
-        else:
-            yield row_number, case.stimulus, question, {"members": member_values}
+        for stimulus, entry in _of_set(case, values):
+            yield row_number, stimulus, question, entry
+
+
+def _of_set(case: Case, values: Mapping[str, float | None]) -> Iterator[tuple[str, Row]]:
+    """The values of a set as its prediction, after each name in it that belongs to none of its stimuli."""
+    names = StimulusNames(member.stimulus for member in case.members)
+    members = {name: names.find(name) for name in values}
+    member_values = {member: values[name] for name, member in members.items() if member is not None}
+    for stranger in (name for name, member in members.items() if member is None):
+        yield stranger, {UNUSED: f"the set '{case.stimulus}' has no stimulus of this name"}
+    lacking = [member.stimulus for member in case.members if member_values.get(member.stimulus) is None]
+    problem = f"the file has no value for '{lacking[0]}' in this set" if lacking else None
+    yield case.stimulus, {"problem": problem} if problem else {"members": member_values}
 
 
 # --- traces -----------------------------------------------------------------------------------------------------------
@@ -278,18 +285,7 @@ def _trace(
 ) -> Row:
     """Samples at even steps; a sample number that is left out is a gap."""
     times = [moment for _, moment, _ in moments]
-    steps = [later - earlier for earlier, later in itertools.pairwise(times)]
-    if any(step <= 0 for step in steps):
-        row_number = moments[next(k for k, step in enumerate(steps) if step <= 0) + 1][0]
-        raise InputError(
-            f"{path}, row {row_number}: the trace of '{name}' has two values at one moment.", "Keep one row per moment."
-        )
-    step = 1.0 if counted else min(steps, default=0.0)
-    if step <= 0 or any(abs(gap / step - round(gap / step)) > 0.01 for gap in steps):
-        raise InputError(
-            f"{path}: the moments of the trace of '{name}' are not evenly spaced.",
-            "Give values at even steps of time, or number the samples from 0 in a column 'sample'.",
-        )
+    step = _even_step(name, moments, counted, path)
     samples: list[float | None] = [None] * (round((times[-1] - times[0]) / step) + 1)
     for _, moment, value in moments:
         samples[round((moment - times[0]) / step)] = value if value is not None and math.isfinite(value) else None
@@ -298,3 +294,21 @@ def _trace(
     start = None if rate is None else times[0] / rate
     lead = [None] * round(times[0]) if rate is None else []
     return {"samples": [*lead, *samples], "rate": rate, "start": start}
+
+
+def _even_step(name: str, moments: Sequence[tuple[int, float, float | None]], counted: bool, path: Path) -> float:
+    """The step between the moments of a trace; an error where they are not at even steps, gaps apart."""
+    gaps = [later[1] - earlier[1] for earlier, later in itertools.pairwise(moments)]
+    for gap, (row_number, _, _) in zip(gaps, moments[1:], strict=True):
+        if gap <= 0:
+            raise InputError(
+                f"{path}, row {row_number}: the trace of '{name}' has two values at one moment.",
+                "Keep one row per moment.",
+            )
+    step = 1.0 if counted else min(gaps, default=0.0)
+    if step <= 0 or any(abs(gap / step - round(gap / step)) > 0.01 for gap in gaps):
+        raise InputError(
+            f"{path}: the moments of the trace of '{name}' are not evenly spaced.",
+            "Give values at even steps of time, or number the samples from 0 in a column 'sample'.",
+        )
+    return step

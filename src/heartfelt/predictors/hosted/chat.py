@@ -25,6 +25,7 @@ from heartfelt.predictors.hosted.chat_form import (
     MEDIA_PARAMETERS,
     SYSTEM,
     UNCLOSED,
+    Completion,
     completion_of,
     completion_text,
     groups,
@@ -108,25 +109,17 @@ class Chat(RemotePredictor):
         self._digested: tuple[tuple[Ask, ...], str] = ((), "")
         """The last questions a request was hashed for, and the hash."""
         self.model, self._url = _parsed(argument)
-        form, reasons = options.get("form", "auto"), options.get("reasons", "yes")
-        task = options.get("task", "judge")
-        if task not in {"judge", "draft"}:
-            raise InputError(f"'{task}' is neither judge nor draft.", "Give task=judge or task=draft.")
-        self.drafts, self.language = task == "draft", options.get("language", "")
+        form = options.get("form", "auto")
+        self.drafts, self.language = not _is_first(options, "task", "judge", "draft"), options.get("language", "")
         """Whether it describes what is there rather than take the place of raters, and in which language."""
         self.compares = not self.drafts
         if form not in {"auto", *FORMS}:
             raise InputError(f"No form is called '{form}'.", f"Give auto, {', '.join(FORMS)}.")
-        if reasons not in {"yes", "no"}:
-            raise InputError(f"'{reasons}' is neither yes nor no.", "Give reasons=yes or reasons=no.")
-        together = options.get("together", "yes")
-        if together not in {"yes", "no"}:
-            raise InputError(f"'{together}' is neither yes nor no.", "Give together=yes or together=no.")
-        self.together = together == "yes"
+        self.reasons = _is_first(options, "reasons", "yes", "no")
+        self.together = _is_first(options, "together", "yes", "no")
         prices = [name for name in ("input_price", "output_price") if name in options]
         if len(prices) == 1:
             raise InputError("Only one of the two prices is given.", "Give input_price and output_price.")
-        self.reasons = reasons == "yes"
         self.temperature = number_option(options, "temperature", 0.0, 0.0, 2.0)
         seed = number_option(options, "seed", 0.0, 0.0, 2**31 - 1)
         self.seed = None if "seed" not in options else int(seed)
@@ -289,7 +282,7 @@ class Chat(RemotePredictor):
                 break
         return [Prediction.failed(problem)] * len(asks)
 
-    def _message(self, case: Case, asks: Sequence[Ask]) -> list[dict[str, Any]]:
+    def _message(self, case: Case, asks: Sequence[Ask]) -> list[dict[str, object]]:
         if self.drafts:
             return draft_message(case, asks, self.language)
         return message(case, asks, self.context, reasons=self.reasons)
@@ -303,7 +296,9 @@ class Chat(RemotePredictor):
             self._tempered = False
         return before != (self._length_name, self._tempered)
 
-    def _request(self, case: Case, asks: Sequence[Ask], content: list[dict[str, Any]], form: str) -> dict[str, Any]:
+    def _request(
+        self, case: Case, asks: Sequence[Ask], content: list[dict[str, object]], form: str
+    ) -> dict[str, object]:
         request = self._plain_request(case, asks, content, form)
         request[self._length_name] = request.pop("max_tokens")
         if self.seed is not None:
@@ -312,15 +307,16 @@ class Chat(RemotePredictor):
             del request["temperature"]
         return request
 
+    def _messages(self, content: list[dict[str, object]]) -> list[dict[str, object]]:
+        system = DRAFT_SYSTEM if self.drafts else SYSTEM
+        return [{"role": "system", "content": system}, {"role": "user", "content": content}]
+
     def _plain_request(
-        self, case: Case, asks: Sequence[Ask], content: list[dict[str, Any]], form: str
-    ) -> dict[str, Any]:
-        request: dict[str, Any] = {
+        self, case: Case, asks: Sequence[Ask], content: list[dict[str, object]], form: str
+    ) -> dict[str, object]:
+        request: dict[str, object] = {
             "model": self.model,
-            "messages": [
-                {"role": "system", "content": DRAFT_SYSTEM if self.drafts else SYSTEM},
-                {"role": "user", "content": content},
-            ],
+            "messages": self._messages(content),
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
         }
@@ -334,7 +330,9 @@ class Chat(RemotePredictor):
             request["response_format"] = {"type": "json_object"}
         return request
 
-    def _sent(self, case: Case, asks: Sequence[Ask], content: list[dict[str, Any]], form: str) -> tuple[Response, Call]:
+    def _sent(
+        self, case: Case, asks: Sequence[Ask], content: list[dict[str, object]], form: str
+    ) -> tuple[Response, Call]:
         """Send one request; a transient failure is raised. The call is its record so far."""
         request = self._request(case, asks, content, form)
         body = json.dumps(request).encode()
@@ -344,7 +342,7 @@ class Chat(RemotePredictor):
             return Response(200, completion_text(paid).encode()), paid
         name = hashlib.sha256(f"{digest} {at}".encode()).hexdigest()[:16]
         questions = tuple(ask.question for ask in asks)
-        prompt = in_words(request["messages"])
+        prompt = in_words(self._messages(content))
         call = Call(
             id=name,
             request=digest,
@@ -383,32 +381,26 @@ class Chat(RemotePredictor):
         if completion.error is not None and completion.content is None:
             problem = f"the server answered with an error: {completion.error}"
             call = replace(call, completion=text, lost=problem)
-            if completion.status is not None and is_transient(completion.status):
-                error = TransientError(problem, status=completion.status)
-                error.lost_calls = () if call.input_tokens is None else (call,)
-                raise error
+            _raise_transient(completion, call, problem)
         elif completion.refusal or finish_reason == "content_filter":
             problem = f"the model refused: {shortened(completion.refusal or 'content filter')}"
         elif finish_reason in _LIMIT_REACHED:
             problem = self._cut_off(call.output_tokens)
         elif completion.content is not None and completion.content.strip():
-            predictions = (
-                read_drafts(completion.content, asks, self.language)
-                if self.drafts
-                else read_form(completion.content, asks, shown)
-            )
-            unclosed = f"{UNCLOSED} (max_tokens={self.max_tokens}; raise it if the answer needs more)"
-            return [
-                replace(
-                    prediction, call=call, problem=unclosed if prediction.problem == UNCLOSED else prediction.problem
-                )
-                for prediction in predictions
-            ]
+            return self._predictions(completion.content, call, asks, shown)
         elif call.reasoning is not None:
             problem = "the model reasoned but gave no answer"
         else:
             problem = "the model answered with nothing"
         return [Prediction(problem=problem, call=call)] * len(asks)
+
+    def _predictions(self, content: str, call: Call, asks: Sequence[Ask], shown: Sequence[Case]) -> list[Prediction]:
+        read = read_drafts(content, asks, self.language) if self.drafts else read_form(content, asks, shown)
+        unclosed = f"{UNCLOSED} (max_tokens={self.max_tokens}; raise it if the answer needs more)"
+        return [
+            replace(prediction, call=call, problem=unclosed if prediction.problem == UNCLOSED else prediction.problem)
+            for prediction in read
+        ]
 
     def _cut_off(self, written: int | None) -> str:
         """Which limit an answer that ended too early met, and how to raise it."""
@@ -426,6 +418,14 @@ class Chat(RemotePredictor):
         return (self.prices[0] * input_tokens + self.prices[1] * output_tokens) / 1e6
 
 
+def _raise_transient(completion: Completion, call: Call, problem: str) -> None:
+    """Raise where the error that a server reports may pass."""
+    if completion.status is not None and is_transient(completion.status):
+        error = TransientError(problem, status=completion.status)
+        error.lost_calls = () if call.input_tokens is None else (call,)
+        raise error
+
+
 def _unusable(text: str) -> str:
     if not text.strip():
         return "the server answered 200 with nothing"
@@ -436,6 +436,14 @@ def _unusable(text: str) -> str:
 
 def _digest(parts: Sequence[Any]) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _is_first(options: Mapping[str, str], name: str, first: str, second: str) -> bool:
+    """Whether an option has the first of its two values, which is its default."""
+    value = options.get(name, first)
+    if value not in {first, second}:
+        raise InputError(f"'{value}' is neither {first} nor {second}.", f"Give {name}={first} or {name}={second}.")
+    return value == first
 
 
 def _context_of(text: str) -> tuple[str, ...]:

@@ -46,15 +46,15 @@ _PLAIN = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp"}
 _ORIENTATION = 0x0112
 
 
-def draft_message(case: Case, asks: Sequence[Ask], language: str) -> list[dict[str, Any]]:
-    words = {"type": "text", "text": draft_questions(asks, language)}
+def draft_message(case: Case, asks: Sequence[Ask], language: str) -> list[dict[str, object]]:
+    words: dict[str, object] = {"type": "text", "text": draft_questions(asks, language)}
     if case.media is None:
         return [words]
     image = asks[0].about.get("media", "") == "image"
     return [_image_part(case.media) if image else media_part(asks, case.media), words]
 
 
-def _image_part(media: Media) -> dict[str, Any]:
+def _image_part(media: Media) -> dict[str, object]:
     """An image as a data URL: as it is, or what people see of it where a server may see something else."""
     from PIL import Image
 
@@ -101,14 +101,14 @@ def draft_schema(asks: Sequence[Ask]) -> Mapping[str, object]:
     )
 
 
-def _answer(ask: Ask) -> dict[str, Any]:
+def _answer(ask: Ask) -> dict[str, object]:
     schema = answer_schema(ask.scale)
     if isinstance(ask.scale, Points):
         schema["type"] = "integer"
     if not ask.none or schema == {"type": "string"}:
         return schema
     if "enum" in schema:
-        return {**schema, "enum": [*schema["enum"], NONE]}
+        return {**schema, "enum": [*ask.scale.labels().values(), NONE]}
     return {"anyOf": [schema, {"type": "string", "enum": [NONE]}]}
 
 
@@ -124,9 +124,7 @@ def _read(entry: Any, ask: Ask, language: str) -> Prediction:
     if entry is None:
         return Prediction.failed("the model left this question out")
     answer = entry.get("answer") if isinstance(entry, dict) else entry
-    confidence: Any = entry.get("confidence") if isinstance(entry, dict) else None
-    is_number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
-    score = float(confidence) if is_number and 0 <= confidence <= 1 else None
+    score = _share(entry.get("confidence")) if isinstance(entry, dict) else None
     empty = answer is None or (isinstance(answer, list | str) and not answer)
     if empty and not ask.none:
         return Prediction.failed("the model gave no answer to this question")
@@ -137,6 +135,13 @@ def _read(entry: Any, ask: Ask, language: str) -> Prediction:
         return Prediction.failed(answer_problem(error))
     words = drafted.value if ask.scale.level == "text" else draft.answer
     return Prediction(value=draft.value, score=score, answer=words, note=drafted.changed or None)
+
+
+def _share(confidence: object) -> float | None:
+    """A confidence from 0 to 1; None for anything else."""
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float):
+        return None
+    return float(confidence) if 0 <= confidence <= 1 else None
 
 
 def _given(answer: Any, scale: Scale) -> Prediction:

@@ -54,6 +54,14 @@ CONTEXT = {"prompt": "the prompt", "intent": "what it was meant to convey", "sys
 """What a model may be given about a stimulus on request, in words."""
 MEDIA_PARAMETERS = "pictures: PNG, JPEG and WebP as they are, else PNG; sound: WAV and MP3 as they are, else 16-bit WAV"
 UNCLOSED = "the model was still reasoning when its answer ended"
+_PART_KINDS = {
+    "text": "text",
+    "output_text": "text",
+    "thinking": "thinking",
+    "reasoning": "thinking",
+    "refusal": "refusal",
+}
+"""What the parts of a message are, by the type that servers give them."""
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 _TAG_NAMES = (
     r"think|thinking|thought|thoughts|reasoning|reason|scratchpad|analysis|reflection|begin_of_thought|end_of_thought"
@@ -80,15 +88,15 @@ def known_facts(case: Case, wanted: Sequence[str]) -> dict[str, str]:
     return {name: fact for name in wanted if (fact := facts[name])}
 
 
-def message(case: Case, asks: Sequence[Ask], context: Sequence[str], *, reasons: bool) -> list[dict[str, Any]]:
+def message(case: Case, asks: Sequence[Ask], context: Sequence[str], *, reasons: bool) -> list[dict[str, object]]:
     """The parts of the user's message: the medium, or those of all stimuli of a set in order, then the questions."""
     about = [f"About this stimulus, {CONTEXT[name]}: {fact}" for name, fact in known_facts(case, context).items()]
     form = questions(asks, reasons=reasons, members=len(case.members))
-    words = {"type": "text", "text": "\n".join([*about, form])}
+    words: dict[str, object] = {"type": "text", "text": "\n".join([*about, form])}
     part = partial(media_part, asks)
     if not case.members:
         return [words] if case.media is None else [part(case.media), words]
-    shown: list[dict[str, Any]] = []
+    shown: list[dict[str, object]] = []
     for letter, member in zip(LETTERS, case.members, strict=False):
         member_facts = [f", {CONTEXT[name]}: {fact}" for name, fact in known_facts(member, context).items()]
         shown.append({"type": "text", "text": f"{letter}{''.join(member_facts)}"})
@@ -106,11 +114,11 @@ def in_words(messages: Sequence[Mapping[str, Any]]) -> str:
     return "\n\n".join(lines)
 
 
-def media_part(asks: Sequence[Ask], media: Media) -> dict[str, Any]:
+def media_part(asks: Sequence[Ask], media: Media) -> dict[str, object]:
     return _image_part(media) if asks[0].about.get("media", "") == "image" else _sound_part(media)
 
 
-def _image_part(media: Media) -> dict[str, Any]:
+def _image_part(media: Media) -> dict[str, object]:
     content = media.content
     kind = next((kind for head, kind in _PICTURES.items() if content.startswith(head)), None)
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
@@ -124,7 +132,7 @@ def _image_part(media: Media) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{encoded}"}}
 
 
-def _sound_part(media: Media) -> dict[str, Any]:
+def _sound_part(media: Media) -> dict[str, object]:
     """A sound as WAV or MP3, the two the protocol knows; what is neither travels as 16-bit WAV."""
     import soundfile
 
@@ -161,10 +169,7 @@ def allowed(scale: Scale) -> str:
         choices = (ids[code] if ids[code] == name else f"{ids[code]} ({name})" for code, name in names.items())
         return f"one of {', '.join(choices)}"
     if isinstance(scale, FreeText):
-        most = f", at most {scale.max_words}" if scale.max_words else ""
-        limits = (("least", scale.min_characters), ("most", scale.max_characters))
-        most += "".join(f", at {how} {limit} characters" for how, limit in limits if limit)
-        return f"text{f', at least {scale.min_words} words' if scale.min_words else ''}{most}"
+        return _allowed_text(scale)
     if isinstance(scale, Tags):
         return f"a list of tags{'' if scale.open else ' from: ' + ', '.join(scale.names)}"
     bounds = scale.bounds()
@@ -175,23 +180,30 @@ def allowed(scale: Scale) -> str:
     return f"a number from {ends[0]} to {ends[1]}, decimals allowed"
 
 
+def _allowed_text(scale: FreeText) -> str:
+    least = f", at least {scale.min_words} words" if scale.min_words else ""
+    most = f", at most {scale.max_words}" if scale.max_words else ""
+    limits = (("least", scale.min_characters), ("most", scale.max_characters))
+    return f"text{least}{most}" + "".join(f", at {how} {limit} characters" for how, limit in limits if limit)
+
+
 def entry_names(asks: Sequence[Ask]) -> list[str]:
     return [f"q{number}" for number in range(1, len(asks) + 1)]
 
 
-def schema(asks: Sequence[Ask], *, reasons: bool, members: int = 0) -> dict[str, Any]:
+def schema(asks: Sequence[Ask], *, reasons: bool, members: int = 0) -> dict[str, object]:
     named = zip(entry_names(asks), asks, strict=True)
     return object_schema({name: _entry(ask, reasons, members) for name, ask in named})
 
 
-def _entry(ask: Ask, reasons: bool, members: int) -> dict[str, Any]:
+def _entry(ask: Ask, reasons: bool, members: int) -> dict[str, object]:
     reason = {"reason": {"type": "string"}} if reasons and ask.scale.level != "text" else {}
     set_scale = ask.scale if members and isinstance(ask.scale, SetScale) else None
     answer = answer_schema(ask.scale) if set_scale is None else set_answer(set_scale, members)
     return object_schema({**reason, "answer": answer})
 
 
-def answer_schema(scale: Scale) -> dict[str, Any]:
+def answer_schema(scale: Scale) -> dict[str, object]:
     labels = scale.labels()
     if labels:
         return {"type": "string", "enum": list(labels.values())}
@@ -227,7 +239,7 @@ def form_entries(content: str, asks: Sequence[Ask]) -> list[Any] | str:
     return f"the model's answer is not a filled-in form: '{shortened(content)}'"
 
 
-def _filled(content: str, names: set[str]) -> tuple[dict[str, Any] | None, bool]:
+def _filled(content: str, names: set[str]) -> tuple[dict[str, object] | None, bool]:
     """The form the model filled in, if any, and whether the text ends inside a draft."""
     try:
         document = json.loads(content)
@@ -236,14 +248,14 @@ def _filled(content: str, names: set[str]) -> tuple[dict[str, Any] | None, bool]
     if isinstance(document, dict) and set(document) & names:
         return document, False
     answer, unclosed = without_thoughts(content)
-    best: dict[str, Any] | None = None
+    best: dict[str, object] | None = None
     for form in _objects(answer):
         if set(form) & names and (best is None or len(set(form) & names) >= len(set(best) & names)):
             best = form
     return best, unclosed
 
 
-def _objects(content: str) -> Iterator[dict[str, Any]]:
+def _objects(content: str) -> Iterator[dict[str, object]]:
     """Every JSON object in a text, in order: the whole of it, or what lies between other words."""
     decoder = json.JSONDecoder()
     at = content.find("{")
@@ -419,17 +431,13 @@ def _written(content: Any) -> tuple[str | None, str | None, str | None]:
         content = [content]
     if not isinstance(content, list):
         return _text(content), None, None
-    answer, thought, refused = [], [], []
+    texts = {"text": "", "thinking": "", "refusal": ""}
     for part in content:
         details = {"text": part} if isinstance(part, str) else _mapping(part)
-        kind, text = details.get("type", "text"), _text(details.get("text")) or ""
-        if kind in {"text", "output_text"}:
-            answer.append(text)
-        elif kind in {"thinking", "reasoning"}:
-            thought.append(_text(details.get("thinking")) or text)
-        elif kind == "refusal":
-            refused.append(_text(details.get("refusal")) or text)
-    return "".join(answer) or None, "".join(thought) or None, "".join(refused) or None
+        kind = _PART_KINDS.get(str(details.get("type", "text")))
+        if kind is not None:
+            texts[kind] += _text(details.get(kind)) or _text(details.get("text")) or ""
+    return texts["text"] or None, texts["thinking"] or None, texts["refusal"] or None
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

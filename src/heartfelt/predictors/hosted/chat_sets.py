@@ -53,11 +53,11 @@ def set_allowed(scale: SetScale, members: int) -> str:
             return f"a list of {members} numbers from {scale.bounds()}, one for each"
 
 
-def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+def object_schema(properties: dict[str, object]) -> dict[str, object]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def set_answer(scale: SetScale, members: int) -> dict[str, Any]:
+def set_answer(scale: SetScale, members: int) -> dict[str, object]:
     letter = {"type": "string", "enum": list(LETTERS[:members])}
     match scale:
         case Choice():

@@ -136,7 +136,7 @@ class Endpoint(RemotePredictor):
             | ({"audio_base64": part.media.base64} if self._sends and part.media else {})
             for part in case.parts
         ]
-        request: dict[str, Any] = {"text": ask.words or ask.text, "scale": ask.scale.model_dump(mode="json")}
+        request: dict[str, object] = {"text": ask.words or ask.text, "scale": ask.scale.model_dump(mode="json")}
         request |= {"members": files} if case.members else files[0]
         sent = {"text": request["text"], "files": [self._name(part, ask) for part in case.parts]}
         try:
@@ -184,16 +184,18 @@ class Endpoint(RemotePredictor):
             return [_failure(error)] * len(lines)
         if reply.status in _REFUSALS and not self._batches:
             return []
-        if reply.status != 200:
-            return [reply.refused] * len(lines)
+        return [reply.refused] * len(lines) if reply.status != 200 else self._similarities(reply, len(lines))
+
+    def _similarities(self, reply: _Reply, count: int) -> list[Prediction]:
+        """The similarities in an answer; the only one of a server that does not know batches."""
         many = reply.answer.get("similarities") if isinstance(reply.answer, dict) else None
         if many is None and not self._batches:
             self._batches = False
             return [replace(_read(reply.answer), call=reply.call)]
-        if not isinstance(many, list) or len(many) != len(lines):
-            count = len(many) if isinstance(many, list) else "no"
-            wrong = f"the server gave {count} similarities for {len(lines)} texts"
-            return [Prediction(problem=wrong, call=reply.call)] * len(lines)
+        if not isinstance(many, list) or len(many) != count:
+            returned = len(many) if isinstance(many, list) else "no"
+            wrong = f"the server gave {returned} similarities for {count} texts"
+            return [Prediction(problem=wrong, call=reply.call)] * count
         self._batches = True
         return [replace(_number(value, "similarities"), call=reply.call) for value in many]
 
@@ -207,7 +209,7 @@ class Endpoint(RemotePredictor):
 
     def _content(self, case: Case, line: _Line, texts: Sequence[str] = ()) -> bytes:
         """The body of a request; base64 needs no escaping, so the audio is inserted as it is."""
-        request: dict[str, Any] = {"text": line.text, **({"texts": list(texts)} if texts else {})}
+        request: dict[str, object] = {"text": line.text, **({"texts": list(texts)} if texts else {})}
         if not self._sends:
             return json.dumps({**request, "audio_stem": line.name}).encode()
         head = json.dumps({**request, "audio_filename": line.name}).encode()
@@ -273,17 +275,19 @@ class _Line:
 
 def _combined(ask: Ask, scored: Sequence[tuple[float | None, Prediction]]) -> Prediction:
     """One prediction from those of a question's texts: a failure takes precedence over a retry, and that over scores."""
-    failed = [
-        prediction for _, prediction in scored if prediction.problem is not None and prediction.retry_after is None
-    ]
-    retried = sorted(
-        (prediction for _, prediction in scored if prediction.retry_after is not None),
-        key=lambda prediction: prediction.problem is None,
-    )
-    if failed or retried:
-        return (failed or retried)[0]
+    predictions = [prediction for _, prediction in scored]
+    first = min(predictions, key=_precedence, default=Prediction())
+    if first.problem is not None or first.retry_after is not None:
+        return first
     best = best_match(ask, [(code, prediction.score or 0.0) for code, prediction in scored])
-    return replace(best, call=_together([prediction.call for _, prediction in scored if prediction.call is not None]))
+    return replace(best, call=_together([prediction.call for prediction in predictions if prediction.call is not None]))
+
+
+def _precedence(prediction: Prediction) -> int:
+    """Failures come first, then retries after an error, then other retries, then scores."""
+    if prediction.retry_after is None:
+        return 3 if prediction.problem is None else 0
+    return 2 if prediction.problem is None else 1
 
 
 def _together(calls: Sequence[Call]) -> Call | None:

@@ -403,7 +403,7 @@ class RemotePredictor(Predictor):
             self._connections.close()
             self._connections = None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_connections": None}
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, TypeVar
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.predictors.answers.scales import moved_linearly
 from heartfelt.predictors.execution.store import Recent
 from heartfelt.predictors.measures.images import Networks
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
@@ -125,30 +126,17 @@ def on_scale(value: float | None, score: MetricScore, ask: Ask, name: str, warni
     note = "; ".join(warnings) or None
     if ask.question == name and isinstance(ask.scale, Numeric) and ask.scale.bounds() is None:
         return Prediction(value=value, note=note)
-    bounds, whole_numbers = (
-        ask.scale.bounds(),
-        isinstance(ask.scale, Numeric) and ask.scale.low is ask.scale.high is None,
-    )
+    bounds = ask.scale.bounds()
+    any_number = isinstance(ask.scale, Numeric) and ask.scale.low is ask.scale.high is None
     if score.worst is None or score.best is None:
-        if ask.scale.labels() or not (bounds or whole_numbers):
+        if ask.scale.labels() or not (bounds or any_number):
             return Prediction.failed(f"{name} is a number, and this question has another kind of answer")
         return Prediction(score=value, note=note)
-    if whole_numbers:
+    if any_number:
         return Prediction(value=value if score.best > score.worst else score.worst + score.best - value, note=note)
     if ask.scale.labels() or bounds is None:
         return Prediction.failed(f"{name} is a number between two ends, and this question has another kind of answer")
-    return _moved(value, (score.worst, score.best), bounds, warnings)
-
-
-def _moved(value: float, ends: tuple[float, float], bounds: tuple[float, float], warnings: Sequence[str]) -> Prediction:
-    notes, (worst, best), (low, high) = list(warnings), ends, bounds
-    if ends != bounds:
-        notes.append(f"moved linearly from {worst:g} to {best:g} onto {low:g} to {high:g}")
-    moved = low + (value - worst) / (best - worst) * (high - low)
-    if not low <= moved <= high:
-        notes.append(f"held at the end of the scale (the model gave {value:.3f})")
-        moved = min(max(moved, low), high)
-    return Prediction(value=moved, note="; ".join(notes) or None)
+    return moved_linearly(value, (score.worst, score.best), bounds, "the model gave", warnings)
 
 
 @PREDICTORS.register("brisque")

@@ -69,7 +69,7 @@ class Notes(SoundMetric):
     scores: ClassVar[Mapping[str, MetricScore]] = {name: MetricScore(about) for name, about in notes.MEASURES.items()}
 
     def measure(self, case: Case, score: str) -> MeasuredFile:
-        from heartfelt.predictors.trained.sound_features import key_fits
+        from heartfelt.predictors.networks.sound_features import key_fits
 
         del score
         samples, doubts = decode_with_doubts(case.media_file.content, notes.RATE, RATE)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar
@@ -75,43 +75,85 @@ class Tagger(Function):
             tags = tags_seen(self._called(case, None))
             if self.units == "pixels":
                 tags = in_fractions(tags, path)
-            tags = [_inside(part) for part in tags]
+            for tag in tags:
+                tag.check_inside()
         except ValueError as error:
             return [Prediction.failed(str(error))] * len(case.asks)
         return [self._answered(tags, ask) for ask in case.asks]
 
-    def _answered(self, tags: Sequence[Mapping[str, Any]], ask: Ask) -> Prediction:
-        sure = [part for part in tags if part.get("confidence", 1.0) >= self.least]
+    def _answered(self, tags: Sequence[SeenTag], ask: Ask) -> Prediction:
+        sure = [tag for tag in tags if tag.certainty >= self.least]
         if not sure and ask.none:
             return Prediction(answer=NONE, note="it saw nothing that it is sure enough of")
         likeliest: dict[str, float] = {}
-        for part in tags:
-            likeliest[part["tag"]] = max(likeliest.get(part["tag"], 0.0), part.get("confidence", 1.0))
-        labels = [Label(tag, confidence) for tag, confidence in likeliest.items()]
+        for tag in tags:
+            likeliest[tag.words] = max(likeliest.get(tag.words, 0.0), tag.certainty)
+        labels = [Label(words, confidence) for words, confidence in likeliest.items()]
         answer = answer_labels(labels, ask, least=self.least, most=self.top)
         if answer.problem is not None:
             return answer
-        boxes = tuple(part for part in sure if "box" in part)
-        score = answer.score if any("confidence" in part for part in sure) else None
+        boxes = tuple(tag.written for tag in sure if tag.box is not None)
+        score = answer.score if any(tag.confidence is not None for tag in sure) else None
         return replace(answer, score=score, shares=answer.shares if score else None, boxes=boxes or None)
 
 
-def tags_seen(result: Any) -> list[dict[str, Any]]:
-    """What a tagger returned, as mappings with ``tag`` and, where given, ``confidence`` and ``box``; an error for anything else."""
+@dataclass(frozen=True, slots=True)
+class SeenTag:
+    """One thing a tagger saw."""
+
+    words: str
+    confidence: float | None = None
+    box: tuple[float, ...] | None = None
+    """Left, top, right and bottom, as fractions of the image once they are converted."""
+
+    @property
+    def certainty(self) -> float:
+        return 1.0 if self.confidence is None else self.confidence
+
+    @property
+    def written(self) -> dict[str, str | float | Sequence[float]]:
+        """As predictions hold it; edges are rounded to 1/10,000."""
+        out: dict[str, str | float | Sequence[float]] = {"tag": self.words}
+        if self.confidence is not None:
+            out["confidence"] = self.confidence
+        if self.box is not None:
+            out["box"] = [round(edge, 4) for edge in self.box]
+        return out
+
+    def check_inside(self) -> None:
+        """Raise where the box does not lie inside the image, or is empty."""
+        if self.box is None:
+            return
+        x_min, top, right, bottom = self.box
+        written = listed([f"{edge:g}" for edge in self.box])
+        if not all(0 <= edge <= 1 for edge in self.box):
+            raise ValueError(
+                f"the box of '{self.words}' ({written}) is not inside the image; edges are fractions from 0 to 1, or"
+                " pixels with the option boxes=pixels"
+            )
+        if not (x_min < right and top < bottom):
+            raise ValueError(f"the box of '{self.words}' ({written}) has no area")
+
+
+def tags_seen(result: Any) -> list[SeenTag]:
+    """What a tagger returned; an error for anything but a list of tags."""
     if isinstance(result, str | bytes | Mapping) or not isinstance(result, Sequence):
         raise ValueError(f"the tagger gave {type(result).__name__}, not a list of tags")
     if len(result) > MOST_PARTS:
         raise ValueError(f"the tagger gave {len(result):,} tags; at most {MOST_PARTS:,} are read")
-    return [_part(part, number) for number, part in enumerate(result, 1)]
+    return [_tag(part, number) for number, part in enumerate(result, 1)]
 
 
-def _part(part: Any, number: int) -> dict[str, Any]:
-    if isinstance(part, str):
-        part = {"tag": part}
-    elif isinstance(part, tuple | list) and len(part) == 2:
-        part = {"tag": part[0], "confidence": part[1]}
-    if not isinstance(part, Mapping):
-        raise ValueError(f"tag {number} of the tagger is {type(part).__name__}, not a text, a pair or a mapping")
+def _tag(part: Any, number: int) -> SeenTag:
+    match part:
+        case str():
+            part = {"tag": part}
+        case (tag, confidence) if isinstance(part, tuple | list):
+            part = {"tag": tag, "confidence": confidence}
+        case Mapping():
+            pass
+        case _:
+            raise ValueError(f"tag {number} of the tagger is {type(part).__name__}, not a text, a pair or a mapping")
     unknown = [str(name) for name in part if name not in _KEYS]
     if unknown:
         raise ValueError(
@@ -121,47 +163,37 @@ def _part(part: Any, number: int) -> dict[str, Any]:
     words = " ".join(tag.split()) if isinstance(tag, str) else ""
     if not words or len(words) > LONGEST_TAG:
         raise ValueError(f"tag {number} of the tagger is no text of 1 to {LONGEST_TAG} characters")
-    out: dict[str, Any] = {"tag": words}
-    if part.get("confidence") is not None:
-        out["confidence"] = _number(part["confidence"], f"the confidence of '{words}'")
-        if not 0 <= out["confidence"] <= 1:
-            raise ValueError(f"the confidence of '{words}' is {out['confidence']:g}, not from 0 to 1")
-    if part.get("box") is not None:
-        box = part["box"]
-        if isinstance(box, str | bytes | Mapping) or not hasattr(box, "__len__") or len(box) != 4:
-            raise ValueError(f"the box of '{words}' is not left, top, right and bottom")
-        out["box"] = [_number(edge, f"an edge of the box of '{words}'") for edge in box]
-    return out
+    return SeenTag(words, _confidence(part.get("confidence"), words), _box(part.get("box"), words))
 
 
-def in_fractions(tags: Sequence[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
+def _confidence(value: Any, words: str) -> float | None:
+    if value is None:
+        return None
+    confidence = _number(value, f"the confidence of '{words}'")
+    if not 0 <= confidence <= 1:
+        raise ValueError(f"the confidence of '{words}' is {confidence:g}, not from 0 to 1")
+    return confidence
+
+
+def _box(box: Any, words: str) -> tuple[float, ...] | None:
+    if box is None:
+        return None
+    if isinstance(box, str | bytes | Mapping) or not hasattr(box, "__len__") or len(box) != 4:
+        raise ValueError(f"the box of '{words}' is not left, top, right and bottom")
+    return tuple(_number(edge, f"an edge of the box of '{words}'") for edge in box)
+
+
+def in_fractions(tags: Sequence[SeenTag], path: Path) -> list[SeenTag]:
     """Boxes in pixels of the upright image as fractions of its width and height."""
-    if not any("box" in part for part in tags):
+    if all(tag.box is None for tag in tags):
         return list(tags)
-    width, height = decode_image(path).size
-    sides = (width, height, width, height)
+    sides = decode_image(path).size * 2
     return [
-        part
-        if "box" not in part
-        else {**part, "box": [edge / side for edge, side in zip(part["box"], sides, strict=True)]}
-        for part in tags
+        tag
+        if tag.box is None
+        else replace(tag, box=tuple(edge / side for edge, side in zip(tag.box, sides, strict=True)))
+        for tag in tags
     ]
-
-
-def _inside(part: dict[str, Any]) -> dict[str, Any]:
-    """The part, if its box lies inside the image and is not empty; edges are rounded to 1/10,000."""
-    if "box" not in part:
-        return part
-    x_min, top, right, bottom = part["box"]
-    written = listed([f"{edge:g}" for edge in part["box"]])
-    if not (0 <= x_min <= 1 and 0 <= top <= 1 and 0 <= right <= 1 and 0 <= bottom <= 1):
-        raise ValueError(
-            f"the box of '{part['tag']}' ({written}) is not inside the image; edges are fractions from 0 to 1, or"
-            " pixels with the option boxes=pixels"
-        )
-    if not (x_min < right and top < bottom):
-        raise ValueError(f"the box of '{part['tag']}' ({written}) has no area")
-    return {**part, "box": [round(edge, 4) for edge in part["box"]]}
 
 
 def _number(value: Any, subject: str) -> float:

@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.media.image import decode_image
+from heartfelt.predictors.networks.fixed_inputs import Tensors
+from heartfelt.predictors.networks.fixed_inputs import picture as fixed_picture
 from heartfelt.predictors.weights.loading import load_model
 from heartfelt.predictors.weights.model import Model
 
@@ -95,3 +97,8 @@ def side_of(model: Model) -> int:
     if not isinstance(side, int):
         raise InputError(f"{model.name} does not say how large its pictures are.", "Use a graph of fixed size.")
     return side
+
+
+def reference_answers(model: Model) -> Tensors:
+    side = side_of(model)
+    return model.run({"pictures": network_input(fixed_picture(side, side))[None]})

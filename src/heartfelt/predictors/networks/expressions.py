@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from heartfelt.predictors.networks.efficientnet import softmax
 from heartfelt.predictors.networks.faces import Face
+from heartfelt.predictors.networks.fixed_inputs import Tensors, picture
 from heartfelt.predictors.weights.loading import load_model
 from heartfelt.predictors.weights.model import Model
 
@@ -58,3 +59,8 @@ def _square(grey: Image, face: Face) -> Array:
     square = Image.new("L", (side, side), round(ImageStat.Stat(part).mean[0]))
     square.paste(part, (inside[0] - x_offset, inside[1] - top))
     return network_input(np.asarray(square.resize((SIDE, SIDE), Image.Resampling.BILINEAR)))
+
+
+def reference_answers(model: Model) -> Tensors:
+    grey = picture(SIDE, 3 * SIDE).mean(axis=2)
+    return model.run({"faces": np.stack([network_input(part) for part in np.hsplit(grey, 3)])})

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.predictors.networks.fixed_inputs import Tensors, picture
 from heartfelt.predictors.weights.loading import load_model
 from heartfelt.predictors.weights.model import Model
 
@@ -156,3 +157,11 @@ def _order_apart(boxes: Boxes, most: float, *, of_smaller: bool = False) -> list
         total = np.minimum(areas[best], areas[order]) if of_smaller else areas[best] + areas[order] - common
         order = order[common <= most * total]
     return chosen
+
+
+def reference_answers(model: Model) -> Tensors:
+    out: dict[str, npt.NDArray[Any]] = {}
+    for file, shape in zip(NETWORKS, ((60, 80), (REFINED, REFINED), (SETTLED, SETTLED)), strict=True):
+        for name, values in model.run({"pictures": network_input(picture(*shape))[None]}, file=file).items():
+            out[f"{file.removesuffix('.onnx')} {name}"] = values
+    return out

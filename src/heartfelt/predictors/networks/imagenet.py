@@ -50,7 +50,7 @@ def broader_words() -> Mapping[str, tuple[int, ...]]:
 
 @cache
 def _stored() -> Mapping[str, Any]:
-    return tomllib.loads((files("heartfelt.predictors.networks") / "imagenet.toml").read_text("utf-8"))
+    return tomllib.loads((files(__package__) / "imagenet.toml").read_text("utf-8"))
 
 
 def classify(

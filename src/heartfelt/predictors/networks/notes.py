@@ -13,7 +13,7 @@ thresholds and shortest note); notes are not followed to their end. Pitch is in 
 Conventions: samples are mono float32 at 22,050 Hz.
 
 Source: R. M. Bittner et al. (ICASSP 2022), ``inference.py`` of basic-pitch 0.4.0; key profiles as in
-``predictors/trained/sound_features.py``.
+``predictors/networks/sound_features.py``.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.predictors.networks.fixed_inputs import Tensors, sound
 from heartfelt.predictors.networks.mel import mono, need_length
 from heartfelt.predictors.weights.loading import load_model
 from heartfelt.predictors.weights.model import Model
@@ -100,3 +101,8 @@ def keys(samples: Array, *, model: Model | None = None) -> KeyProbabilities:
         beginning.append(result["StatefulPartitionedCall:2"][0, cut:-cut])
     count = int(len(samples) * (FRAME_RATE / RATE))
     return KeyProbabilities(np.concatenate(sounding)[:count], np.concatenate(beginning)[:count])
+
+
+def reference_answers(model: Model) -> Tensors:
+    heard = keys(sound(100_000, RATE), model=model)
+    return {"sounding": heard.sounding[::40], "beginning": heard.beginning[::40]}

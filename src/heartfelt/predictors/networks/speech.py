@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
+from heartfelt.predictors.networks.fixed_inputs import Tensors, sound
 from heartfelt.predictors.networks.mel import RATE, mel_power, mono, need_length, silence_doubts
 from heartfelt.predictors.weights.loading import load_model
 from heartfelt.predictors.weights.model import Model
@@ -305,3 +306,16 @@ plcmos = Judge(
     shortest=_PLCMOS_SHORTEST,
 )
 JUDGES = {judge.model: judge for judge in (dnsmos, distillmos, pdnsmos, plcmos)}
+
+
+def reference_answers(model: Model) -> Tensors:
+    long = sound(170_000)
+    if model.name == "aecmos":
+        far, microphone = 0.5 * long[::-1].copy(), long + 0.3 * long[::-1]
+        return {talk or "any": _scores(aecmos(long, far, microphone, talk=talk, model=model)) for talk in ("", *TALKS)}
+    judge = JUDGES[model.name]
+    return {name: _scores(judge(samples, model=model)) for name, samples in (("long", long), ("short", long[:50_000]))}
+
+
+def _scores(quality: SpeechQuality) -> npt.NDArray[np.float64]:
+    return np.array(list(quality.scores.values()))

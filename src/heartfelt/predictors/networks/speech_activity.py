@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.predictors.networks.fixed_inputs import Tensors, sound
 from heartfelt.predictors.networks.mel import RATE, mono, no_sound
 from heartfelt.predictors.weights.loading import load_model
 from heartfelt.predictors.weights.model import Model
@@ -95,3 +96,7 @@ def stretches_of(shares: Array, frames: int) -> list[tuple[int, int]]:
     return [
         (max(begin - pads[index], 0), min(end + pads[index + 1], frames)) for index, (begin, end) in enumerate(spans)
     ]
+
+
+def reference_answers(model: Model) -> Tensors:
+    return {"speech": probabilities(sound(100_000), model=model)}

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.predictors.trained.sound_features import product
+from heartfelt.predictors.networks.sound_features import product
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

@@ -9,18 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TypedDict
 
 import numpy as np
 
 from heartfelt.errors import DamagedError
 from heartfelt.files import write_bytes
 from heartfelt.predictors.trained.folder import ONNX, WEIGHTS
-from heartfelt.predictors.weights.conversion.graph import Graph
+from heartfelt.predictors.trained.head import QuestionHead
+from heartfelt.predictors.weights.graph_writer import Graph
 from heartfelt.streams import stream
-
-if TYPE_CHECKING:
-    from heartfelt.predictors.trained.model import QuestionHead
 
 INPUT = "embedding"
 _TOLERANCE = 1e-6
@@ -36,13 +34,21 @@ def write_head_graph(folder: Path, outputs: Sequence[QuestionHead], weights: byt
     _compare(folder, outputs)
 
 
+class _StoredArray(TypedDict):
+    """What the header of a safetensors file says of an array."""
+
+    dtype: str
+    shape: list[int]
+    data_offsets: tuple[int, int]
+
+
 class _HeadGraph:
     """The graph being written, over the arrays of a safetensors file."""
 
     def __init__(self, weights: bytes) -> None:
         size = int.from_bytes(weights[:8], "little")
         self.start = 8 + size
-        self.header: dict[str, Any] = json.loads(weights[8 : self.start])
+        self.header: dict[str, _StoredArray] = json.loads(weights[8 : self.start])
         self.graph = Graph("heads", np.float64)
         self.rows = ""
 

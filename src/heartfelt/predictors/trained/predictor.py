@@ -16,7 +16,8 @@ from heartfelt.predictors.trained.domain import DomainDistance
 from heartfelt.predictors.trained.embeddings import SILENT, SPEECH, Features
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.finetuned import FineTunedPredictor, is_fine_tuned, onto
-from heartfelt.predictors.trained.model import QuestionHead, TrainedModel, load_trained
+from heartfelt.predictors.trained.head import QuestionHead
+from heartfelt.predictors.trained.model import TrainedModel, load_trained
 from heartfelt.study.set_scale import Trace
 
 WINDOWS = "windows"

@@ -1,8 +1,8 @@
 """The pretrained models heartfelt knows, and a model in memory, run by ONNX Runtime.
 
 ``catalogue.toml`` lists the models with their hashes, licences and credits. Weights come from the package index, inside packages.
-Each model names a module of conversion, which has ``convert`` (members of the archive to the files in the cache) and ``answers``
-(what the converted model answers to fixed inputs); it is imported only while a model is pulled or verified.
+Each model names its network, a module with ``reference_answers`` (what the converted model answers to fixed inputs), which is
+imported only while a model is pulled or verified.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Pretrained:
     licence: str
     source: str
     credit: str
-    conversion: str
-    """The module with ``convert`` and ``answers``."""
-    home: str = "heartfelt.predictors.weights"
-    """The Python package whose folder ``reference`` holds the stored reference, ``NAME.json``."""
+    network: str
+    """The module that runs it."""
+    files: Mapping[str, str]
+    """What is stored, each with the member it is made of."""
     revision: int = 1
     """Counts changes of the conversion: a cache made by another revision is made again."""
 
@@ -53,8 +53,15 @@ class Pretrained:
     def identity(self) -> str:
         return f"{self.name} {self.requirement} {self.sha256[:16]} r{self.revision}"
 
-    def converter(self) -> Any:
-        return import_module(self.conversion)
+    @property
+    def built_files(self) -> list[str]:
+        """The stored files whose graphs are not published as ONNX."""
+        return [name for name, member in self.files.items() if name.endswith(".onnx") and not member.endswith(".onnx")]
+
+    def reference_answers(self, model: Model) -> Mapping[str, npt.NDArray[Any]]:
+        """What the converted model answers to the fixed inputs of its reference."""
+        answers: Mapping[str, npt.NDArray[Any]] = import_module(self.network).reference_answers(model)
+        return answers
 
 
 MODELS: Registry[Pretrained] = Registry("model")

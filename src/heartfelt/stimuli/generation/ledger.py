@@ -6,7 +6,6 @@ in the ledger. A last line that was cut off is removed when the next run opens t
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.formats.columns import NamedTable
 from heartfelt.formats.delimited import csv_text
-from heartfelt.predictors.execution.store import lock
+from heartfelt.journal import GrowingFile
 
 LEDGER_FILE = "make-ledger.csv"
 MADE, FAILED = "made", "failed"
@@ -102,19 +101,12 @@ class GenerationLedger:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / LEDGER_FILE
-        self._file = self.path.open("ab", buffering=0)
-        lock(self._file, folder)
+        self._file = GrowingFile(self.path)
         try:
-            self._cut()
             self.rows = read_ledger(folder)
         except BaseException:  # closed, and raised again
             self._file.close()
             raise
-
-    def _cut(self) -> None:
-        content = self.path.read_bytes()
-        if content and not content.endswith(b"\n"):
-            self._file.truncate(content.rfind(b"\n") + 1)
 
     def add(self, rows: Sequence[LedgerRow]) -> None:
         """Append rows; they are on disk when this returns, all of them or, where the disk is full, none."""
@@ -122,15 +114,7 @@ class GenerationLedger:
             return
         columns = {name: [getattr(row, name) for row in rows] for name in _TYPES}
         columns["problem"] = [" ".join(row.problem.split()) for row in rows]
-        start = self._file.seek(0, os.SEEK_END)
-        unwritten = memoryview(csv_text(pl.DataFrame(columns, schema=_TYPES), header=start == 0).encode())
-        try:
-            while unwritten:
-                unwritten = unwritten[self._file.write(unwritten) or 0 :]
-            os.fsync(self._file.fileno())
-        except OSError:
-            self._file.truncate(start)
-            raise
+        self._file.append(csv_text(pl.DataFrame(columns, schema=_TYPES), header=self._file.size == 0).encode())
         self.rows += rows
 
     def __enter__(self) -> Self:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heartfelt.predictors.trained.model import QuestionHead, TrainedModel
+from heartfelt.predictors.trained.head import QuestionHead
+from heartfelt.predictors.trained.model import TrainedModel
 from heartfelt.serialization import from_json
 from heartfelt.training.heads.evaluating import LEAST_SYSTEMS, PANELS, ProtocolScore
 from heartfelt.training.model_card import CardScore, filled, header, score_cell

@@ -30,7 +30,7 @@ import polars as pl
 
 from heartfelt.predictors.trained.answers import crps, crps_expected, crps_of
 from heartfelt.predictors.trained.domain import Domain
-from heartfelt.predictors.trained.model import QuestionHead, growth
+from heartfelt.predictors.trained.head import QuestionHead, growth
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
 from heartfelt.stats import bootstrap_metric, ceiling, rmse

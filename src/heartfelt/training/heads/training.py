@@ -13,7 +13,8 @@ from heartfelt.predictors.trained.embeddings import EMBEDDINGS
 from heartfelt.predictors.trained.facts import ChosenHead, OutOfFold, TrainingFacts
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.folder import DataSource
-from heartfelt.predictors.trained.model import QuestionHead, TrainedModel
+from heartfelt.predictors.trained.head import QuestionHead
+from heartfelt.predictors.trained.model import TrainedModel
 from heartfelt.progress import Progress
 from heartfelt.serialization import from_json, to_json
 from heartfelt.snapshot import Snapshot

