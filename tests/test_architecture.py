@@ -266,11 +266,6 @@ CIRCULAR_PARTS = {
     ("heartfelt.stimuli", frozenset({"generation", "generators"})),
 }
 CIRCULAR_TYPES = {
-    # A study's parts validate themselves against the whole.
-    frozenset({
-        "adjudication", "answer", "arms", "between", "branding", "conditions", "consent", "design", "instrument", "model",
-        "pages", "scale", "screeners", "set_scale", "sets", "similarity", "study",
-    }),
     frozenset({"head_graph", "model"}),
     frozenset({"data", "recipe", "source", "task"}),
 }  # fmt: skip

@@ -6,50 +6,23 @@ every arm that shows it, since an answer under one arm's instructions does not s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
 
-from pydantic import BeforeValidator, Field
-
-from heartfelt.study.model import Id, Part, Place, Question, ReferenceProblem, Text, as_list, check_name
-
-if TYPE_CHECKING:
-    from heartfelt.study.study import Study
-
-Values = Annotated[list[str | int | float], BeforeValidator(as_list), Field(min_length=1)]
+from heartfelt.study.content import StudyContent
+from heartfelt.study.design import Arm
+from heartfelt.study.model import Place, Question, ReferenceProblem, check_name
 
 
-class Arm(Part):
-    """One arm: what its raters read, answer and meet. What is left out is as in the rest of the study."""
-
-    id: Id = Field(description="its name in the table of raters")
-    weight: float = Field(default=1.0, gt=0, le=1000, description="raters it gets, relative to the other arms")
-    instructions: Text | None = Field(default=None, description="in place of the study's instructions")
-    questions: list[Id] = Field(default=[], description="only these questions; all if left out")
-    stimuli: dict[Id, Values] = Field(
-        default={},
-        description="only stimuli with these values, by column of the manifest, such as system or stimulus;"
-        " of a set, all members that are neither reference nor anchor",
-    )
-    sets: list[Id] = Field(default=[], description="only these sets; all if left out")
-
-    def asks(self, question: str) -> bool:
-        return not self.questions or question in self.questions
-
-    def shows(self, row: Mapping[str, object]) -> bool:
-        return all(str(row.get(column)) in map(str, values) for column, values in self.stimuli.items())
-
-
-def find_arm(study: Study, name: str) -> Arm | None:
+def find_arm(study: StudyContent, name: str) -> Arm | None:
     return next((arm for arm in study.design.arms if arm.id == name), None)
 
 
-def questions_in(study: Study, arm: str, questions: Sequence[str]) -> tuple[str, ...]:
+def questions_in(study: StudyContent, arm: str, questions: Sequence[str]) -> tuple[str, ...]:
     part = find_arm(study, arm) if arm else None
     return tuple(questions) if part is None else tuple(name for name in questions if part.asks(name))
 
 
-def check_arms(study: Study) -> None:
+def check_arms(study: StudyContent) -> None:
     """Refuse arms that name nothing, that are all alike, or that ask a question without what its condition tests."""
     arms, path = study.design.arms, ("design", "arms")
     _check_strata(study)
@@ -73,7 +46,7 @@ def check_arms(study: Study) -> None:
             raise ReferenceProblem(path, f"no arm asks '{question.id}'")
 
 
-def _check_arm(study: Study, arm: Arm, path: Place) -> None:
+def _check_arm(study: StudyContent, arm: Arm, path: Place) -> None:
     for name in arm.questions:
         study.check_question((*path, "questions"), name)
     if arm.sets and study.sets is None:
@@ -100,7 +73,7 @@ def _check_arm(study: Study, arm: Arm, path: Place) -> None:
         )
 
 
-def _check_strata(study: Study) -> None:
+def _check_strata(study: StudyContent) -> None:
     path = ("design", "strata")
     if study.design.strata and not study.design.arms:
         raise ReferenceProblem(path, "strata are for arms, and the study has none. Add 'arms'")
@@ -115,6 +88,6 @@ def _check_strata(study: Study) -> None:
             )
 
 
-def _has_levels(study: Study, question: Question) -> bool:
+def _has_levels(study: StudyContent, question: Question) -> bool:
     scale = study.scales[question.scale]
     return bool(scale.codes()) or (scale.bounds() is not None and scale.whole)

@@ -9,17 +9,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from heartfelt.errors import InputError
 from heartfelt.study.answer import NONE, Coded, Scale
+from heartfelt.study.content import StudyContent
 from heartfelt.study.design import Demographic
 from heartfelt.study.model import Condition, Place, Question, ReferenceProblem, check_name
 from heartfelt.study.scale import Categories, FreeText, Numeric, Tags
 from heartfelt.study.set_scale import SetScale, Trace
-
-if TYPE_CHECKING:
-    from heartfelt.study.study import Study
 
 Source: TypeAlias = tuple[str, str]
 """What a condition tests: ``question``, ``rater`` or ``draft``, and its name."""
@@ -78,7 +76,7 @@ def read_fact(fact: Demographic, answer: Any) -> Coded:
     return fact_scale(fact).read(answer)
 
 
-def scale_of(study: Study, source: Source, where: str = "questions") -> Scale:
+def scale_of(study: StudyContent, source: Source, where: str = "questions") -> Scale:
     """The scale of what a condition in the form ``where`` tests."""
     kind, name = source
     if kind == "rater":
@@ -91,7 +89,7 @@ def scale_of(study: Study, source: Source, where: str = "questions") -> Scale:
 
 
 def is_shown(
-    study: Study,
+    study: StudyContent,
     question: Question,
     answers: Mapping[Source, Coded],
     *,
@@ -107,7 +105,7 @@ def is_shown(
 
 
 def shown_questions(
-    study: Study, names: Collection[str], values: Mapping[str, object], where: str = "questions"
+    study: StudyContent, names: Collection[str], values: Mapping[str, object], where: str = "questions"
 ) -> set[str]:
     """Of the questions of a page those that are shown after these answers; for simulated raters.
 
@@ -134,7 +132,7 @@ def shown_questions(
 # --- conditions that make no sense ------------------------------------------------------------------------------------
 
 
-def check_conditions(study: Study) -> None:
+def check_conditions(study: StudyContent) -> None:
     """Refuse conditions that refer to nothing, to a later question or in a circle, and ones that can never hold."""
     for where, form in study.forms.items():
         questions = study.asked_in(where)
@@ -157,7 +155,7 @@ def check_conditions(study: Study) -> None:
 
 
 def _check_source(
-    study: Study, path: Place, question: Question, condition: Condition, where: str, by_id: dict[str, Question]
+    study: StudyContent, path: Place, question: Question, condition: Condition, where: str, by_id: dict[str, Question]
 ) -> None:
     kind, name = condition.about
     if kind == "rater":
@@ -234,7 +232,7 @@ def check_tests(path: Place, condition: Condition, scale: Scale) -> None:
         raise ReferenceProblem(path, f"'{name}': {error.problem} {error.fix}") from None
 
 
-def _possible(study: Study, question: Question, where: str, by_id: Mapping[str, Question]) -> bool:
+def _possible(study: StudyContent, question: Question, where: str, by_id: Mapping[str, Question]) -> bool:
     """Whether any answers make every condition of a question hold, its own and those it depends on."""
     names = [name for name in by_id if name in _ancestors(by_id, question.id)]
     tests: dict[Source, list[Condition]] = {}
@@ -252,7 +250,11 @@ def _possible(study: Study, question: Question, where: str, by_id: Mapping[str, 
 
 
 def _consistent(
-    study: Study, chosen: Mapping[Source, Coded | None], where: str, by_id: Mapping[str, Question], question: Question
+    study: StudyContent,
+    chosen: Mapping[Source, Coded | None],
+    where: str,
+    by_id: Mapping[str, Question],
+    question: Question,
 ) -> bool:
     """Whether the question is shown for these answers, and none of them is given or missing against the conditions."""
     answers = {source: answer for source, answer in chosen.items() if answer is not None}
@@ -266,7 +268,9 @@ def _consistent(
     return is_shown(study, question, answers, where=where)
 
 
-def distinct_answers(study: Study, source: Source, where: str, tests: Sequence[Condition]) -> Iterator[Coded | None]:
+def distinct_answers(
+    study: StudyContent, source: Source, where: str, tests: Sequence[Condition]
+) -> Iterator[Coded | None]:
     """Answers that differ in which of the tests they pass: one for each such outcome."""
     kind, name = source
     scale = scale_of(study, source, where)

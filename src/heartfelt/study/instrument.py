@@ -8,21 +8,16 @@ the number of items). ``multiply`` and ``add`` bring the result to the published
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from heartfelt.study.answer import read_number
-from heartfelt.study.model import Id, Language, Part, Place, ReferenceProblem, Text
+from heartfelt.study.model import Id, Language, Part, Text
 from heartfelt.study.scale import AnyScale
-
-if TYPE_CHECKING:
-    from heartfelt.study.study import Study
 
 FORMS = ("before", "after")
 """The questionnaires that may use instruments."""
-_RESERVED = ("about", "before", "after", "headphones", "attention")
-"""Names of instruments that would make columns of raters look like others."""
 
 
 def _text_id(value: Any) -> Any:
@@ -154,18 +149,6 @@ class Instrument(Part):
         names = [self.scale_of(item) for item in items]
         scales = {name: scale for name, scale in self.scales.items() if name in names}
         return self.model_copy(update={"subscales": wanted, "items": items, "scales": scales})
-
-    def check(self, study: Study, path: Place) -> None:
-        key = str(path[-1])
-        if key in _RESERVED:
-            raise ReferenceProblem(path, f"an instrument cannot be called '{key}'. Give it another id")
-        question_ids = {question.id for where in FORMS for question in study.asked_in(where)}
-        for item in self.items:
-            if question_id(key, item.id) not in question_ids:
-                raise ReferenceProblem(
-                    path,
-                    f"'{question_id(key, item.id)}' is not asked. Add '- instrument: {key}' to 'before' or 'after'",
-                )
 
 
 def question_id(key: str, item_id: str) -> str:

@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 
 from heartfelt.errors import StudyError, suggestion
 from heartfelt.files import read_text
+from heartfelt.study.consent import document_file, file_names
 from heartfelt.study.instruments import expanded
 from heartfelt.study.model import Place, ReferenceProblem, Text, is_language
 from heartfelt.study.study import Study
@@ -139,6 +140,15 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
         yield annotation
     for inner in get_args(annotation):
         yield from _models(inner)
+
+
+def check_documents(study: Study, folder: Path) -> None:
+    """Refuse a study whose consent, debriefing or branding names a file that cannot be served."""
+    for part in (study.consent, study.debriefing):
+        for name in file_names(None if part is None else part.document):
+            document_file(folder, name, "en")
+    if study.branding is not None and study.branding.logo is not None:
+        document_file(folder, study.branding.logo, "en")
 
 
 # --- texts that are missing in a language the study offers ------------------------------------------------------------

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from heartfelt.study.study import Intent
+    from heartfelt.study.content import Intent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

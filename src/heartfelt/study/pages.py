@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from heartfelt.study.content import StudyContent
 from heartfelt.study.model import AttentionProbe, Place, Question, ReferenceProblem
 from heartfelt.study.scale import Categories, Ordered, Points, YesNo
-
-if TYPE_CHECKING:
-    from heartfelt.study.study import Study
 
 MOST_COLUMNS = 11
 """A grid with more columns does not fit on a page."""
 
 
-def check_layout(study: Study) -> None:
+def check_layout(study: StudyContent) -> None:
     for form in study.forms.values():
         written: list[tuple[Question, Place]] = [
             (question, (*form.place, number))
@@ -53,7 +50,7 @@ def _contiguous(written: list[tuple[Question, Place]], key: str, name_of: Callab
             finished.add(name)
 
 
-def _check_grid(study: Study, question: Question, path: Place, rows: list[Question]) -> None:
+def _check_grid(study: StudyContent, question: Question, path: Place, rows: list[Question]) -> None:
     scale = study.scales[question.scale]
     path = (*path, "grid")
     columns = scale.points if isinstance(scale, Points) else len(scale.codes())
@@ -68,7 +65,7 @@ def _check_grid(study: Study, question: Question, path: Place, rows: list[Questi
             raise ReferenceProblem(path, f"all rows of the grid '{question.grid}' need {requirement}")
 
 
-def _check_fixed_questions(study: Study) -> None:
+def _check_fixed_questions(study: StudyContent) -> None:
     affect = study.design.affect_grid or ()
     for name in affect:
         question = study.question(name)

@@ -22,18 +22,14 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
 from heartfelt.errors import require
 from heartfelt.streams import stream
-from heartfelt.study.model import ExtendedPart, Id, Part, Place, ReferenceProblem, check_name
-from heartfelt.study.set_scale import SetScale, Trace
+from heartfelt.study.model import ExtendedPart, Id, Part
 from heartfelt.tables import need_columns
-
-if TYPE_CHECKING:
-    from heartfelt.study.study import Study
 
 SetType: TypeAlias = Literal["pair", "ab", "abx", "reference", "mushra", "ranking", "best-worst"]
 Role: TypeAlias = Literal["member", "reference", "hidden-reference", "anchor"]
@@ -117,43 +113,6 @@ class Sets(ExtendedPart, Part):
     def judged(self) -> int | None:
         """How many members raters judge, where that is fixed by the type; an ABX trial is about its X."""
         return {"pair": 2, "ab": 2, "abx": 2, "reference": 1}.get(self.type)
-
-    def check(self, study: Study, path: Place) -> None:
-        system_ids = [system.id for system in study.systems]
-        for key, names in (("reference", [self.reference]), ("anchors", self.anchors)):
-            for name in names:
-                if system_ids and name is not None:
-                    check_name((*path, key), name, system_ids, "no system is called", "Systems")
-        for question in study.asked:
-            scale = study.scale_of(question.id)
-            fits = isinstance(scale, SetScale) and self.type in scale.fits
-            if isinstance(scale, Trace) or not (fits or (self.type == "reference" and scale.has_values)):
-                raise ReferenceProblem(
-                    (*path, "type"),
-                    f"the scale of '{question.id}' does not fit sets of type '{self.type}'. Scales that do:"
-                    f" {', '.join(_fitting(self.type))}",
-                )
-            if self.type == "abx" and getattr(scale, "ties", False):
-                raise ReferenceProblem(
-                    (*path, "type"), f"'{question.id}' allows ties, but X is always one of the two. Set ties: false"
-                )
-            if question.machine_first:
-                raise ReferenceProblem(
-                    (*path, "type"), f"'{question.id}' shows a machine's value, which is about one stimulus"
-                )
-        if study.stimuli.items is not None:
-            raise ReferenceProblem(("stimuli", "items"), "a study with sets asks every question about every set")
-        if study.design.adaptive and self.type not in {"pair", "ab"}:
-            raise ReferenceProblem(("design", "adaptive"), "only sets of type 'pair' and 'ab' can be adaptive")
-
-
-def _fitting(kind: str) -> list[str]:
-    names = [
-        str(get_args(scale.model_fields["type"].annotation)[0])
-        for scale in SetScale.__subclasses__()
-        if kind in scale.fits
-    ]
-    return names + (["points", "numeric", "ordered"] if kind == "reference" else [])
 
 
 @dataclass(frozen=True, slots=True)
