@@ -5,10 +5,10 @@ Layouts and the codebook describe a column with :func:`about_column`, so that a 
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from importlib import resources
+from typing import Any
 
+from heartfelt.files import packaged_toml
 from heartfelt.labels.benchmark import BENCHMARK_COURSES, BENCHMARK_ITEMS, CHOICES
 from heartfelt.labels.labelling import LABELS
 from heartfelt.labels.strengths import STRENGTHS
@@ -28,9 +28,7 @@ _DESCRIPTIONS: dict[str, dict[str, str]] = {
     for contract in (*CONTRACTS, LABELS, STRENGTHS, CHOICES, BENCHMARK_COURSES)
 }
 _DESCRIPTIONS["benchmark items"] = {column.name: column.about for column in BENCHMARK_ITEMS.columns}
-COLUMN_WORDS: Mapping[str, Mapping[str, str]] = tomllib.loads(
-    resources.files("heartfelt.publishing").joinpath("columns.toml").read_text("utf-8")
-)
+COLUMN_WORDS: Mapping[str, Any] = packaged_toml("heartfelt.publishing", "columns.toml")
 """What ``columns.toml`` says of columns, by table; of columns of every table ``units``, and what ``empty`` cells mean."""
 for _table in ("stimuli", "ratings", "raters", "ledger", "media"):
     _DESCRIPTIONS[_table] = {**COLUMN_WORDS[_table], **_DESCRIPTIONS.get(_table, {})}

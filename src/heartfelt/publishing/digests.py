@@ -23,7 +23,7 @@ from heartfelt.publishing.anonymity.key import KEYED, PSEUDONYM, keyed_hash
 from heartfelt.publishing.anonymity.media import ORIGINAL
 from heartfelt.publishing.columns import RENAMED
 from heartfelt.publishing.papers.checksums import CHECKSUMS
-from heartfelt.publishing.release import PublishedMedium, Release, ReleaseStep
+from heartfelt.publishing.release import PublishedMedium, Release
 from heartfelt.serialization import dumps
 from heartfelt.study import parse_study, study_text
 
@@ -71,20 +71,16 @@ def with_keyed_hashes(draft: Draft, media: Mapping[str, PublishedMedium], key: b
     public = {medium.sha256 for medium in media.values()} | {draft.study.hash}
     versions: dict[str, str] = {}
     for name, text in draft.source.versions.items():
-        same = parse_study(text).hash == name
-        public |= {name} if same else set()
-        versions[name if same else keyed_hash(key, OVER["study_version"], name)] = text
-    steps: list[ReleaseStep] = []
-    tables: dict[str, pl.DataFrame] = {}
+        is_public = parse_study(text).hash == name
+        public |= {name} if is_public else set()
+        versions[name if is_public else keyed_hash(key, OVER["study_version"], name)] = text
+    about = "Hashes of what is not published are keyed (HMAC-SHA256)."
     for table, frame in draft.tables.items():
         for column in (name for name in frame.columns if name in OVER or _SOUNDS_LIKE.search(name)):
-            changed = _keyed(frame[column], OVER.get(column, column), public, key)
-            if not changed.equals(frame[column]):
-                about = "Hashes of what is not published are keyed (HMAC-SHA256)."
-                steps.append(ReleaseStep(kind="hashes", table=table, column=column, about=about, rows=frame.height))
-                frame = frame.with_columns(changed)
-        tables[table] = frame
-    return replace(draft.changed(*steps, **tables), source=replace(draft.source, versions=versions))
+            keyed = _keyed(frame[column], OVER.get(column, column), public, key)
+            if not keyed.equals(frame[column]):
+                draft = draft.after("hashes", table, column, about, draft.with_values(table, **{column: keyed}))
+    return replace(draft, source=replace(draft.source, versions=versions))
 
 
 def _keyed(column: pl.Series, purpose: str, public: set[str], key: bytes) -> pl.Series:
@@ -108,16 +104,14 @@ def write_digests(release: Release, folder: Path) -> Path:
     stated += "".join(release.snapshot.source.versions.values())
     counted: Counter[tuple[str, str, str, bool, str]] = Counter()
     paths = [path for path in folder.rglob("*") if path.is_file()]
-    for path in sorted(
-        paths, key=lambda path: (path.suffix not in _TABLES, path)
-    ):  # other files repeat what tables hold
+    # Tables first: other files repeat what tables hold.
+    for path in sorted(paths, key=lambda path: (path.suffix not in _TABLES, path)):
         name = path.relative_to(folder).as_posix()
         for field, value in _digests_in(path, name):
             digest = _accounted(value, digests, stated, field)
             if digest is None and path.suffix in _TABLES:
-                digest = digests[value[:_PREFIX]] = Digest(
-                    algorithm="as the source gives it", keyed=False, over=SOURCE_COLUMN
-                )
+                digest = Digest(algorithm="as the source gives it", keyed=False, over=SOURCE_COLUMN)
+                digests[value[:_PREFIX]] = digest
             if digest is None:
                 raise PrivateDataError(
                     f"Nothing was published: {name} holds the hash '{value[:20]}', and nobody knows what it is over.",

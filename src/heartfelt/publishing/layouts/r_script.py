@@ -6,10 +6,10 @@ The script is plain ASCII and needs no packages, so that it runs under any local
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import resources
 
 import polars as pl
 
+from heartfelt.files import packaged_text
 from heartfelt.publishing.layouts.tables import ReleaseTable
 from heartfelt.publishing.release import Release
 from heartfelt.publishing.splits import split_of
@@ -19,8 +19,6 @@ from heartfelt.study import Study
 _LARGEST = {"integer": 2**31 - 1, "numeric": 2**53}
 _LEVELS = 200
 """Facts about raters with more values than this are left as text."""
-
-_READER = "read_release.R"
 
 
 def r_script(release: Release, tables: Sequence[ReleaseTable]) -> str:
@@ -42,7 +40,7 @@ def r_script(release: Release, tables: Sequence[ReleaseTable]) -> str:
         ",\n".join(f"  {table.name} = {_factors(table, release)}" for table in tables),
         ")",
     ]
-    reader = resources.files("heartfelt.publishing.layouts").joinpath(_READER).read_text("utf-8")
+    reader = packaged_text("heartfelt.publishing.layouts", "read_release.R")
     return "\n".join(lines) + "\n" + reader
 
 

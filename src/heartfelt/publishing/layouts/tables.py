@@ -8,13 +8,13 @@ renamed to ``source_<name>``.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import polars as pl
 
 from heartfelt.labels.benchmark import Benchmark
-from heartfelt.publishing.columns import UNDESCRIBED, about_column
+from heartfelt.publishing.columns import COLUMN_WORDS, UNDESCRIBED, about_column
 from heartfelt.publishing.release import PublishedColumn, Release
 from heartfelt.publishing.splits import UNASSIGNED, placement, split_of
 from heartfelt.snapshot.comparisons import TRIAL, has_sets
@@ -26,43 +26,11 @@ from heartfelt.tables import CONTRACTS
 
 BETWEEN = "between"
 """The part of rows that compare stimuli of different parts."""
-MEDIA_COLUMNS = {
-    "media": "the media file, relative to the release's folder",
-    "sha256": "the SHA-256 of the media file; keyed where neither file nor link is published",
-    "bytes": "the size of the media file",
-    "link": "where the media can be had, if they are not published here",
-    "why_absent": "why there is no media file",
-}
+_COLUMN_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = COLUMN_WORDS["release_columns"]
+MEDIA_COLUMNS = _COLUMN_DESCRIPTIONS["stimuli"]
 _OF_THE_SOURCE = ("path", "found", "media_problem", "bytes")
 """What was true of the files the data were read with, not of those published."""
-_COLUMN_DESCRIPTIONS: dict[str, dict[str, str]] = {
-    "stimuli": MEDIA_COLUMNS,
-    "questions": {
-        "question": "the question id",
-        "text": "what raters read",
-        "scale": "the id of the scale it is answered on",
-        "type": "the kind of scale",
-        "level": "the level of measurement: nominal, ordinal, interval, text or comparison",
-        "emotion": "whether raters judge what the stimulus expresses (perceived) or what they feel (felt)",
-        "low": "the lowest possible value",
-        "high": "the highest possible value",
-    },
-    "categories": {
-        "question": "the question id",
-        "category": "the category as data files write it (the column answer)",
-        "code": "the category as a number (the columns value and label)",
-        "place": "its place in the order of the scale, from 1",
-        "text": "what raters read",
-    },
-}
-_ABOUT = {contract.name: contract.about for contract in CONTRACTS} | {
-    "labels": "one row per item with a label",
-    "choices": "one row per comparison of two stimuli",
-    "strengths": "one row per contestant of a question answered by comparing",
-    "courses": "one row per stimulus and question answered with traces",
-    "questions": "one row per question about a stimulus",
-    "categories": "one row per category of a question",
-}
+_ABOUT = {contract.name: contract.about for contract in CONTRACTS} | COLUMN_WORDS["release_tables"]
 _OPTIONAL = ("items", "traces", "fields", "means", "adjudications", "ledger")
 
 

@@ -10,12 +10,11 @@ import json
 import mimetypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path, PurePosixPath
 
 from heartfelt.analysis.methods_section import methods_section
 from heartfelt.clock import now
-from heartfelt.files import sha256_of
+from heartfelt.files import packaged_text, sha256_of
 from heartfelt.publishing.details import Author
 from heartfelt.publishing.papers.citation import bibtex
 from heartfelt.publishing.papers.codebook import type_words
@@ -76,7 +75,7 @@ def croissant(release: Release, folder: Path) -> dict[str, Json]:
     used_ids: set[str] = set()
     objects = {file.path: _unique(file.path, used_ids) for table in tables for file in table.files}
     out: dict[str, Json] = {
-        "@context": json.loads(resources.files("heartfelt.publishing.papers").joinpath(CONTEXT).read_text("utf-8")),
+        "@context": json.loads(packaged_text("heartfelt.publishing.papers", CONTEXT)),
         "@type": "sc:Dataset",
         "conformsTo": list(CONFORMS),
         "name": slug(title_of(release)),
