@@ -28,9 +28,13 @@ _FILTERS: tuple[Callable[..., str], ...] = (
 
 
 def text_templates(package: str, **filters: Callable[..., Any]) -> Environment:
-    """The environment of the templates of ``package``, in its folder or in ``templates`` there; ``filters`` join those of all templates."""
+    """The environment of the templates of ``package``; ``filters`` join those that all templates have.
+
+    Templates are in the folder ``templates`` of the package, or else beside its modules.
+    """
+    folder = "templates" if (resources.files(package) / "templates").is_dir() else ""
     environment = Environment(
-        loader=PackageLoader(package, "templates" if (resources.files(package) / "templates").is_dir() else ""),
+        loader=PackageLoader(package, folder),
         autoescape=False,  # not HTML
         undefined=StrictUndefined,
         trim_blocks=True,

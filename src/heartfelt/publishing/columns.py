@@ -5,7 +5,7 @@ Layouts and the codebook describe a column with :func:`about_column`, so that a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from heartfelt.files import packaged_toml
@@ -51,24 +51,25 @@ def about_column(table: str, name: str, study: Study, details: Details | None = 
 
 
 def _asked_of_raters(name: str, study: Study) -> str | None:
+    return next((about for column, about in _rater_columns(study) if column == name), None)
+
+
+def _rater_columns(study: Study) -> Iterator[tuple[str, str]]:
+    """The columns of everything that raters are asked about themselves, each with what it holds."""
     for fact in study.demographics:
-        if name in {fact.id, f"about_{fact.id}"}:
-            return f"the rater's answer to: {_line(say(fact.text) or fact.id)}"
-    for form in study.forms:
-        where = form.partition(":")[0]
-        for question in study.asked_in(form) if form != "questions" else ():
-            if name == f"{form.replace(':', '_')}_{question.id}":
-                question_text = _line(say(question.text) or question.id)
-                return f"the rater's answer {where} the stimuli to: {question_text}"
+        about = f"the rater's answer to: {_line(say(fact.text) or fact.id)}"
+        yield from ((fact.id, about), (f"about_{fact.id}", about))
+    for form in (form for form in study.forms if form != "questions"):
+        for question in study.asked_in(form):
+            text = _line(say(question.text) or question.id)
+            yield f"{form.replace(':', '_')}_{question.id}", f"the rater's answer {form.partition(':')[0]} the stimuli to: {text}"
     for box in () if study.consent is None else study.consent.boxes:
-        if name == f"ticked_{box.id}":
-            return f"whether the rater ticked: {_line(say(box.text) or box.id)}"
+        yield f"ticked_{box.id}", f"whether the rater ticked: {_line(say(box.text) or box.id)}"
     for key, instrument in study.instruments.items():
         for subscale, rule in instrument.subscales.items():
-            if name == score_column(key, subscale):
-                how = f"{rule.score} of {len(rule.items)} items"
-                return f"the rater's score: {rule.name or subscale} ({instrument.name}; {how})"
-    return None
+            how = f"{rule.score} of {len(rule.items)} items"
+            score = f"the rater's score: {rule.name or subscale} ({instrument.name}; {how})"
+            yield score_column(key, subscale), score
 
 
 def _asked_of_stimuli(name: str, study: Study) -> str | None:

@@ -40,36 +40,40 @@ def check_arms(study: StudyContent) -> None:
             path, "the arms are all alike. Give them 'instructions', 'questions', 'stimuli' or 'sets'"
         )
     for number, arm in enumerate(arms):
-        _check_arm(study, arm, (*path, number))
-    for question in study.asked:
-        if not any(arm.asks(question.id) for arm in arms):
-            raise ReferenceProblem(path, f"no arm asks '{question.id}'")
+        _check_names(study, arm, (*path, number))
+        _check_questions(study, arm, (*path, number, "questions"))
+    unasked = [question.id for question in study.asked if not any(arm.asks(question.id) for arm in arms)]
+    if unasked:
+        raise ReferenceProblem(path, f"no arm asks '{unasked[0]}'")
 
 
-def _check_arm(study: StudyContent, arm: Arm, path: Place) -> None:
+def _check_names(study: StudyContent, arm: Arm, path: Place) -> None:
     for name in arm.questions:
         study.check_question((*path, "questions"), name)
     if arm.sets and study.sets is None:
         raise ReferenceProblem((*path, "sets"), "the study has no sets. Use 'stimuli'")
-    systems = [system.id for system in study.systems]
-    for name in map(str, arm.stimuli.get("system", ())) if systems else ():
-        check_name((*path, "stimuli", "system"), name, systems, "no system is called", "Systems")
-    questions = [question for question in study.asked if arm.asks(question.id)]
-    for question in questions:
-        for condition in question.show_if:
-            if condition.question is not None and not arm.asks(condition.question):
-                raise ReferenceProblem(
-                    (*path, "questions"),
-                    f"'{question.id}' depends on '{condition.question}', which this arm does not ask. "
-                    "Ask both, or neither",
-                )
-    grid = study.design.affect_grid or ()
-    if len([name for name in grid if arm.asks(name)]) == 1:
-        raise ReferenceProblem((*path, "questions"), "one half of the affect_grid is missing. Ask both, or neither")
+    for name in map(str, arm.stimuli.get("system", ())) if study.systems else ():
+        check_name((*path, "stimuli", "system"), name, study.system_ids, "no system is called", "Systems")
+
+
+def _check_questions(study: StudyContent, arm: Arm, path: Place) -> None:
+    """An arm asks a question with all that it depends on, and both halves of a grid."""
+    tested = [
+        (question.id, condition.question)
+        for question in study.asked
+        for condition in question.show_if
+        if arm.asks(question.id) and condition.question is not None
+    ]
+    for name, needed in tested:
+        if not arm.asks(needed):
+            raise ReferenceProblem(
+                path, f"'{name}' depends on '{needed}', which this arm does not ask. Ask both, or neither"
+            )
+    if sum(map(arm.asks, study.design.affect_grid or ())) == 1:
+        raise ReferenceProblem(path, "one half of the affect_grid is missing. Ask both, or neither")
     if study.design.adaptive and study.sets is not None and not arm.asks(study.asked[0].id):
         raise ReferenceProblem(
-            (*path, "questions"),
-            f"an adaptive study chooses pairs by its first question, '{study.asked[0].id}'. Ask it in every arm",
+            path, f"an adaptive study chooses pairs by its first question, '{study.asked[0].id}'. Ask it in every arm"
         )
 
 

@@ -91,26 +91,31 @@ class Instrument(Part):
         if len(set(ids)) < len(ids):
             raise ValueError(f"two items are called '{next(name for name in ids if ids.count(name) > 1)}'")
         for item in self.items:
-            scale = self.scales.get(self.scale_of(item))
-            if scale is None:
-                raise ValueError(f"item '{item.id}': no scale of the instrument is called '{item.scale}'")
-            silent = [tag for tag in self.languages if isinstance(item.text, dict) and tag not in item.text]
-            if silent:
-                raise ValueError(f"item '{item.id}' has no text in '{silent[0]}'")
+            self._check_item(item)
         for name, scale in self.scales.items():
             unclear = [code for code in scale.codes() if (n := read_number(code)) is not None and f"{n:.12g}" != code]
             if unclear:
                 raise ValueError(f"scale '{name}': write the category '{unclear[0]}' as a plain number or in words")
-        scored = {item.id: item for item in self.items}
         for name, subscale in self.subscales.items():
-            for item_id in subscale.items:
-                if item_id not in scored:
-                    raise ValueError(f"subscale '{name}': there is no item '{item_id}'")
-                if self.limits(scored[item_id]) is None:
-                    raise ValueError(f"subscale '{name}': item '{item_id}' has a scale without numbers")
-            if subscale.allowed_missing >= len(subscale.items):
-                raise ValueError(f"subscale '{name}': allowed_missing must be less than the number of items")
+            self._check_subscale(name, subscale)
         return self
+
+    def _check_item(self, item: InstrumentItem) -> None:
+        if self.scale_of(item) not in self.scales:
+            raise ValueError(f"item '{item.id}': no scale of the instrument is called '{item.scale}'")
+        silent = [tag for tag in self.languages if isinstance(item.text, dict) and tag not in item.text]
+        if silent:
+            raise ValueError(f"item '{item.id}' has no text in '{silent[0]}'")
+
+    def _check_subscale(self, name: str, subscale: Subscale) -> None:
+        items = {item.id: item for item in self.items}
+        for item_id in subscale.items:
+            if item_id not in items:
+                raise ValueError(f"subscale '{name}': there is no item '{item_id}'")
+            if self.limits(items[item_id]) is None:
+                raise ValueError(f"subscale '{name}': item '{item_id}' has a scale without numbers")
+        if subscale.allowed_missing >= len(subscale.items):
+            raise ValueError(f"subscale '{name}': allowed_missing must be less than the number of items")
 
     def scale_of(self, item: InstrumentItem) -> str:
         return item.scale or next(iter(self.scales))

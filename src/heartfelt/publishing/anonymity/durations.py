@@ -78,20 +78,27 @@ def _hide_figures(text: str) -> str:
 
 def session_lengths(draft: Draft) -> list[str]:
     """Columns of the raters that hold how long their sessions took: by their names, or because they agree with answer times."""
-    raters = draft.tables["raters"]
-    unasked = [name for name in raters.columns if not name.startswith(_FORM_PREFIXES)]
-    named = {name for name in unasked if _is_duration(name) and _holds_figures(raters[name])}
-    lengths = _lengths(draft)
-    for name in (name for name in unasked if raters.schema[name].is_numeric()):
-        measured = raters.select("rater", pl.col(name).cast(pl.Float64)).join(
-            lengths, on="rater", maintain_order="left"
-        )
-        for length_column in lengths.columns[1:]:
-            both = measured.select(name, length_column).drop_nulls()
-            if both.height >= _FEWEST and both[name].n_unique() > 2:
-                alike = both.select(pl.corr(name, length_column, method="spearman")).item()
-                named |= {name} if alike >= _ALIKE else set()  # not a number where all took as long
-    return [name for name in raters.columns if name in named]
+    raters, lengths = draft.tables["raters"], _lengths(draft)
+    unasked = [raters[name] for name in raters.columns if not name.startswith(_FORM_PREFIXES)]
+    return [
+        column.name
+        for column in unasked
+        if (_is_duration(column.name) and _holds_figures(column))
+        or (column.dtype.is_numeric() and _agrees(raters["rater"], column, lengths))
+    ]
+
+
+def _agrees(raters: pl.Series, column: pl.Series, lengths: pl.DataFrame) -> bool:
+    """Whether numbers about raters rise with how long their sessions took."""
+    measured = pl.DataFrame({"rater": raters, "(column)": column.cast(pl.Float64)})
+    measured = measured.join(lengths, on="rater", maintain_order="left")
+    for length in lengths.columns[1:]:
+        both = measured.select("(column)", length).drop_nulls()
+        if both.height >= _FEWEST and both["(column)"].n_unique() > 2:
+            agreement = both.select(pl.corr("(column)", length, method="spearman")).item()
+            if agreement >= _ALIKE:  # not a number where all took as long
+                return True
+    return False
 
 
 def _is_duration(name: str) -> bool:

@@ -101,20 +101,25 @@ def read_decisions(path: Path, *, required: bool) -> QuarantineDecisions:
     decided: dict[str, str] = {}
     in_release: list[TextInRelease] = []
     for number, row in enumerate(frame.iter_rows(named=True), start=2):
-        word = (row["decision"] or "").strip().casefold()
-        if word and word not in DECISIONS:
-            raise InputError(
-                f"{path}, line {number}: '{row['decision']}' is not a decision.",
-                f"Write one of {', '.join(DECISIONS)}, or nothing.",
-            )
+        word = _decision(row["decision"], f"{path}, line {number}")
         decided[str(row["id"])] = word
         if str(row["id"]).startswith("f_") and row.get("text"):
-            words = [str(row.get(name) or "") for name in ("text", "where", "redacted")]
+            text, where, suggestion = (str(row.get(name) or "") for name in ("text", "where", "redacted"))
             times = int(row.get("times") or 1)
             in_release.append(
-                TextInRelease(text=words[0], where=words[1], times=times, suggestion=words[2], decision=word)
+                TextInRelease(text=text, where=where, times=times, suggestion=suggestion, decision=word)
             )
     return QuarantineDecisions(by_id=decided, in_release=tuple(in_release))
+
+
+def _decision(cell: str | None, where: str) -> str:
+    """A decision as it was written; empty where there is none yet."""
+    word = (cell or "").strip().casefold()
+    if word and word not in DECISIONS:
+        raise InputError(
+            f"{where}: '{cell}' is not a decision.", f"Write one of {', '.join(DECISIONS)}, or nothing."
+        )
+    return word
 
 
 def write_quarantine(path: Path, texts: Sequence[QuarantinedText], in_release: Sequence[TextInRelease] = ()) -> None:
