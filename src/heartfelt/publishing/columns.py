@@ -28,7 +28,7 @@ _DESCRIPTIONS: dict[str, dict[str, str]] = {
     for contract in (*CONTRACTS, LABELS, STRENGTHS, CHOICES, BENCHMARK_COURSES)
 }
 _DESCRIPTIONS["benchmark items"] = {column.name: column.about for column in BENCHMARK_ITEMS.columns}
-COLUMN_WORDS: Mapping[str, Any] = packaged_toml("heartfelt.publishing", "columns.toml")
+COLUMN_WORDS: Mapping[str, Any] = packaged_toml(__package__, "columns.toml")
 """What ``columns.toml`` says of columns, by table; of columns of every table ``units``, and what ``empty`` cells mean."""
 for _table in ("stimuli", "ratings", "raters", "ledger", "media"):
     _DESCRIPTIONS[_table] = {**COLUMN_WORDS[_table], **_DESCRIPTIONS.get(_table, {})}
@@ -62,7 +62,10 @@ def _rater_columns(study: Study) -> Iterator[tuple[str, str]]:
     for form in (form for form in study.forms if form != "questions"):
         for question in study.asked_in(form):
             text = _line(say(question.text) or question.id)
-            yield f"{form.replace(':', '_')}_{question.id}", f"the rater's answer {form.partition(':')[0]} the stimuli to: {text}"
+            yield (
+                f"{form.replace(':', '_')}_{question.id}",
+                f"the rater's answer {form.partition(':')[0]} the stimuli to: {text}",
+            )
     for box in () if study.consent is None else study.consent.boxes:
         yield f"ticked_{box.id}", f"whether the rater ticked: {_line(say(box.text) or box.id)}"
     for key, instrument in study.instruments.items():

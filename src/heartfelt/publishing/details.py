@@ -87,7 +87,7 @@ class Details:
     """What columns of the source mean, by ``table.column``."""
 
 
-QUESTIONS: Mapping[str, tuple[str, str]] = packaged_toml("heartfelt.publishing", "details.toml")
+QUESTIONS: Mapping[str, tuple[str, str]] = packaged_toml(__package__, "details.toml")
 """What each key asks for, and an example."""
 OPTIONAL = frozenset(
     {
@@ -111,7 +111,7 @@ def details_template(details: Details | None = None) -> str:
     """A ``publication.yaml`` with every key explained and empty, so that it reads as no statement at all."""
     title = details.title if details is not None else None
     stated = {"title": yaml.safe_dump({"title": title}, allow_unicode=True).rstrip()} if title else {}
-    template = text_templates("heartfelt.publishing").get_template("publication.yaml.j2")
+    template = text_templates(__package__).get_template("publication.yaml.j2")
     return template.render(questions=QUESTIONS, stated=stated)
 
 

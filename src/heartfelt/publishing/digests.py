@@ -145,20 +145,20 @@ def _digests(text: str) -> list[str]:
 
 def _known_digests(release: Release, folder: Path) -> dict[str, Digest]:
     """What every plain hash that heartfelt writes is over, by its first digits."""
-    hashes = {release.snapshot.hash: "published snapshot", release.snapshot.study.hash: "published study"}
-    hashes |= {value: f"published table of {name}" for name, value in release.snapshot.table_hashes.items()}
-    hashes |= dict.fromkeys(release.snapshot.source.versions, "published version of the study")
-    if release.benchmark is not None:
-        hashes[release.benchmark.hash] = "published benchmark"
-        tables = release.benchmark.table_hashes.items()
-        hashes |= {value: f"published benchmark's {name}" for name, value in tables}
+    snapshot, benchmark = release.snapshot, release.benchmark
+    hashes = {snapshot.hash: "published snapshot", snapshot.study.hash: "published study"}
+    hashes |= {value: f"published table of {name}" for name, value in snapshot.table_hashes.items()}
+    hashes |= dict.fromkeys(snapshot.source.versions, "published version of the study")
+    if benchmark is not None:
+        hashes[benchmark.hash] = "published benchmark"
+        hashes |= {value: f"published benchmark's {name}" for name, value in benchmark.table_hashes.items()}
     hashes |= {step.settings["hash"]: "published split" for step in release.record.steps if step.kind == "split"}
-    media = {medium.path for medium in release.media.values()}
-    for medium in sorted(release.media.values(), key=lambda medium: medium.path is not None):
-        over = "published media file" if medium.path else "linked media file without metadata"
-        hashes |= {medium.sha256: over} if medium.sha256 else {}
+    media = [medium for medium in release.media.values() if medium.sha256]
+    hashes |= {medium.sha256: "linked media file without metadata" for medium in media if not medium.path}
+    hashes |= {medium.sha256: "published media file" for medium in media if medium.path}
+    published = {medium.path for medium in media}
     for path in folder.rglob("*"):
-        if path.is_file() and path.relative_to(folder).as_posix() not in media:
+        if path.is_file() and path.relative_to(folder).as_posix() not in published:
             hashes.setdefault(sha256_of(path), "published file")
     return {value[:_PREFIX]: Digest(algorithm="SHA-256", keyed=False, over=over) for value, over in hashes.items()}
 

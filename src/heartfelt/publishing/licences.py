@@ -29,7 +29,7 @@ class LicenceText:
 
 LICENCES = {
     spdx: LicenceText(spdx=spdx, **terms)
-    for spdx, terms in packaged_toml("heartfelt.publishing", "licences.toml").items()
+    for spdx, terms in packaged_toml(__package__, "licences.toml").items()
 }
 
 
@@ -57,7 +57,7 @@ def licence(name: str) -> LicenceText:
 def licence_file(name: str | None, subject: str, holders: str, contact: str | None) -> str:
     """The text of a LICENSE file for ``subject`` (the ratings, the media) by ``holders``; says so where none is stated."""
     terms = None if name is None else licence(name)
-    legal = None if terms is None else files("heartfelt.publishing.papers") / "legal" / f"{terms.spdx}.txt"
+    legal = None if terms is None else files(__package__) / "legal" / f"{terms.spdx}.txt"
     text = legal.read_text(encoding="utf-8").strip("\n") if legal is not None and legal.is_file() else None
-    template = text_templates("heartfelt.publishing").get_template("license.txt.j2")
+    template = text_templates(__package__).get_template("license.txt.j2")
     return template.render(terms=terms, subject=subject, holders=holders, contact=contact, text=text)

@@ -14,6 +14,7 @@ MOST_COLUMNS = 11
 
 
 def check_layout(study: StudyContent) -> None:
+    """Refuse pages and grids that are interrupted, that mix what cannot stand together, or that do not fit."""
     for form in study.forms.values():
         written: list[tuple[Question, Place]] = [
             (question, (*form.place, number))
@@ -25,16 +26,18 @@ def check_layout(study: StudyContent) -> None:
         for question, path in written:
             if question.grid is not None:
                 _check_grid(study, question, path, [row for row, _ in written if row.grid == question.grid])
-            if question.page is not None and any(
-                neighbour.page == question.page and neighbour.machine_first != question.machine_first
-                for neighbour, _ in written
-            ):
-                raise ReferenceProblem(
-                    (*path, "page"),
-                    f"the page '{question.page}' has questions with and without a draft. "
-                    "No draft may be in sight of a question without one: use two pages",
-                )
+            if question.page is not None:
+                _check_page(question, path, [row for row, _ in written if row.page == question.page])
     _check_fixed_questions(study)
+
+
+def _check_page(question: Question, path: Place, page: list[Question]) -> None:
+    if any(neighbour.machine_first != question.machine_first for neighbour in page):
+        raise ReferenceProblem(
+            (*path, "page"),
+            f"the page '{question.page}' has questions with and without a draft. "
+            "No draft may be in sight of a question without one: use two pages",
+        )
 
 
 def _contiguous(written: list[tuple[Question, Place]], key: str, name_of: Callable[[Question], str | None]) -> None:

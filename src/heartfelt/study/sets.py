@@ -305,8 +305,8 @@ def _bridges(
     for first, second in itertools.product(order[:1], order[1:]):
         if second in parts[first]:
             continue
-        sides = [[name for name in order if name in parts[side]] for side in (second, first)]
-        bridge = next((pair for pair in itertools.product(*sides) if allowed(*pair)), None)
+        second_side, first_side = ([name for name in order if name in parts[side]] for side in (second, first))
+        bridge = next((pair for pair in itertools.product(second_side, first_side) if allowed(*pair)), None)
         if bridge is not None:
             join(*bridge)
             yield bridge
@@ -360,11 +360,12 @@ def _blocks(sets: Sets, members: Sequence[Member], seed: int, label: str) -> Ite
             return
         tie = dict(zip(names, rng.permutation(len(names)).tolist(), strict=True))
         block: list[str] = []
+
+        def preference(name: str, block: list[str] = block, tie: dict[str, int] = tie) -> tuple[int, int, int]:
+            return used[name], sum(met[frozenset((name, other))] for other in block), tie[name]
+
         while len(block) < size:
-            remaining = (name for name in names if name not in block)
-            block.append(
-                min(remaining, key=lambda name: (used[name], sum(met[frozenset((name, b))] for b in block), tie[name]))
-            )
+            block.append(min((name for name in names if name not in block), key=preference))
         used.update(block)
         met.update(frozenset(pair) for pair in itertools.combinations(block, 2))
         yield _assembled(sets, f"{label}-{count}", [*((name, "member") for name in block), *fixed])

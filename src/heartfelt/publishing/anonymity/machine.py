@@ -11,7 +11,7 @@ import polars as pl
 
 from heartfelt.files import packaged_toml
 
-_PATTERNS = packaged_toml("heartfelt.publishing.anonymity", "machine.toml")
+_PATTERNS = packaged_toml(__package__, "machine.toml")
 _NAMES = re.compile(_PATTERNS["names"].replace("\n", ""))
 _VALUES = {description: pattern.replace("\n", "") for description, pattern in _PATTERNS["values"].items()}
 _MIN_SHARE = 0.8

@@ -106,9 +106,7 @@ def read_decisions(path: Path, *, required: bool) -> QuarantineDecisions:
         if str(row["id"]).startswith("f_") and row.get("text"):
             text, where, suggestion = (str(row.get(name) or "") for name in ("text", "where", "redacted"))
             times = int(row.get("times") or 1)
-            in_release.append(
-                TextInRelease(text=text, where=where, times=times, suggestion=suggestion, decision=word)
-            )
+            in_release.append(TextInRelease(text=text, where=where, times=times, suggestion=suggestion, decision=word))
     return QuarantineDecisions(by_id=decided, in_release=tuple(in_release))
 
 
@@ -116,9 +114,7 @@ def _decision(cell: str | None, where: str) -> str:
     """A decision as it was written; empty where there is none yet."""
     word = (cell or "").strip().casefold()
     if word and word not in DECISIONS:
-        raise InputError(
-            f"{where}: '{cell}' is not a decision.", f"Write one of {', '.join(DECISIONS)}, or nothing."
-        )
+        raise InputError(f"{where}: '{cell}' is not a decision.", f"Write one of {', '.join(DECISIONS)}, or nothing.")
     return word
 
 

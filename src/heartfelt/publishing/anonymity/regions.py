@@ -19,7 +19,7 @@ _CONTINENTS = {
 @cache
 def _by_name() -> dict[str, tuple[str, str]]:
     names: dict[str, tuple[str, str]] = {}
-    for region, countries in packaged_toml("heartfelt.publishing.anonymity", "regions.toml").items():
+    for region, countries in packaged_toml(__package__, "regions.toml").items():
         for country in countries:
             code, _, name = country.partition(" ")
             names |= {code.casefold(): (region, code), name.casefold(): (region, code)}

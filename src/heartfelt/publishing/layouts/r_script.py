@@ -24,11 +24,15 @@ _LEVELS = 200
 
 def r_script(release: Release, tables: Sequence[ReleaseTable]) -> str:
     """The script for the tables of one release."""
-    return text_templates("heartfelt.publishing.layouts").get_template("read.R.j2").render(
-        title=r_text(release.details.title or release.snapshot.study.name),
-        columns=[(table.name, _columns(table)) for table in tables],
-        factors=[(table.name, _factors(table, release)) for table in tables],
-        functions=packaged_text("heartfelt.publishing.layouts", "read_release.R"),
+    return (
+        text_templates(__package__)
+        .get_template("read.R.j2")
+        .render(
+            title=r_text(release.details.title or release.snapshot.study.name),
+            columns=[(table.name, _columns(table)) for table in tables],
+            factors=[(table.name, _factors(table, release)) for table in tables],
+            functions=packaged_text(__package__, "templates/read_release.R"),
+        )
     )
 
 

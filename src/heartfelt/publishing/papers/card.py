@@ -34,7 +34,7 @@ from heartfelt.publishing.papers.tables import (
     splits_grid,
     systems_grid,
 )
-from heartfelt.publishing.papers.templates import render
+from heartfelt.publishing.papers.rendering import render
 from heartfelt.publishing.release import Release
 from heartfelt.report.charts import Chart, Charts
 from heartfelt.report.markup import Grid, one_line, yaml_text

@@ -22,7 +22,7 @@ from heartfelt.publishing.papers.facts import (
     title_of,
 )
 from heartfelt.publishing.papers.provenance import file_licences, origin_sentences
-from heartfelt.publishing.papers.templates import render
+from heartfelt.publishing.papers.rendering import render
 from heartfelt.publishing.release import Release
 from heartfelt.publishing.splits import parts_of, placement, split_of
 from heartfelt.snapshot.snapshot import SPLIT

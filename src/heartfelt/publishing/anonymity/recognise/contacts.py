@@ -37,9 +37,9 @@ def _looks_made_up(match: re.Match[str]) -> bool:
 
 
 _CONTACTS = PatternFile(
-    "contacts.toml", checks={"address": _is_address, "not ordinary": _is_not_ordinary, "looks made up": _looks_made_up}
+    "contacts", checks={"address": _is_address, "not ordinary": _is_not_ordinary, "looks made up": _looks_made_up}
 )
-_ADDRESSES = PatternFile("addresses.toml", checks={"postal code": _is_postal_code})
+_ADDRESSES = PatternFile("addresses", checks={"postal code": _is_postal_code})
 _ORDINARY = _CONTACTS.word_set("ordinary")
 CONTACTS = _CONTACTS.rules()
 ADDRESSES, EASTERN_ADDRESSES = _ADDRESSES.rules(), _ADDRESSES.rules("eastern_rules")

@@ -8,12 +8,12 @@ from general knowledge; none covers everybody, which docs/publishing.md says wit
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from heartfelt.files import packaged_toml
-from heartfelt.publishing.anonymity.recognise.rule import FOLDER, Finding, PatternFile, shown, words
+from heartfelt.publishing.anonymity.recognise.rule import Finding, PatternFile, shown, words
 
-_LISTS: dict[str, str] = packaged_toml(FOLDER, "common_names.toml")
+_LISTS: dict[str, str] = packaged_toml(__package__, "patterns/common_names.toml")
 _GIVEN_NAMES = frozenset(_LISTS["given_names"].split())
 _WORDS_TOO = frozenset(_LISTS["words_too"].split())
 """Given names that are also words or months: somebody's only before a family name that is common."""
@@ -60,7 +60,7 @@ def _is_korean_alone(match: re.Match[str]) -> bool:
 
 
 _PATTERNS = PatternFile(
-    "names.toml",
+    "names",
     lists={**_LISTS, "japanese_family_words": words(_LISTS["japanese_family"])},
     checks={
         "name": _is_name,
@@ -92,21 +92,20 @@ def listed_names(text: str) -> Iterator[Finding]:
     for match in _NAME.finditer(text):
         if any(start < match.end() and match.start() < stop for start, stop in works):
             continue
-        parts = [_without_genitive(part[0]) for part in _PARTS.finditer(match[0])]
-        public = {
-            first + step
-            for first in range(len(parts))
-            for length in range(2, len(parts) - first + 1)
-            if " ".join(parts[first : first + length]) in _PUBLIC
-            for step in range(length)
-        }
-        spans = [part.span() for part in _PARTS.finditer(match[0])]
-        for first in range(len(parts)):
-            if first not in public and (length := _length(parts, first, match.start())):
-                last = first + length - 1
-                stop = spans[last][1] if length > 1 else spans[first][0] + len(parts[first])
-                yield Finding("name", match.start() + spans[first][0], match.start() + stop)
+        words = list(_PARTS.finditer(match[0]))
+        parts = [_without_genitive(word[0]) for word in words]
+        public = _public_parts(parts)
+        for first in (first for first in range(len(parts)) if first not in public):
+            if length := _length(parts, first, match.start()):
+                stop = words[first + length - 1].end() if length > 1 else words[first].start() + len(parts[first])
+                yield Finding("name", match.start() + words[first].start(), match.start() + stop)
                 break
+
+
+def _public_parts(parts: Sequence[str]) -> set[int]:
+    """Which words belong to the name, of two words or more, of an artist or figure."""
+    spans = [(start, stop) for start in range(len(parts)) for stop in range(start + 2, len(parts) + 1)]
+    return {at for start, stop in spans if " ".join(parts[start:stop]) in _PUBLIC for at in range(start, stop)}
 
 
 def _without_genitive(word: str) -> str:
@@ -115,16 +114,17 @@ def _without_genitive(word: str) -> str:
     return word.title() if word.isupper() and len(word) > 3 else word
 
 
-def _length(parts: list[str], first: int, start: int) -> int:
+def _length(parts: Sequence[str], first: int, start: int) -> int:
     """How many words from a place on are a person's name; none if it is not the beginning of one."""
     word, following = parts[first], parts[first + 1 :]
-    if (first and parts[first - 1] in _NOT_BEFORE) or (following and following[0] in _NOT_AFTER) or word in _NOT_NAMES:
+    if word in _NOT_NAMES or set(parts[first - 1 : first]) & _NOT_BEFORE or set(following[:1]) & _NOT_AFTER:
         return 0
-    is_given = word in _GIVEN_NAMES or ("-" in word and word.split("-")[0] in _GIVEN_NAMES)
     family = [part for part in following if part not in _NOT_NAMES]
-    if is_given and family and (word not in _WORDS_TOO or family[0] in _FAMILY):
-        return 1 + len(following)
-    if is_given and word not in _AMBIGUOUS:
-        return 1
-    ends = len(following) == 1 and following[0] in _FAMILY and following[0] not in _NOT_NAMES
-    return 2 if ends and len(word) > 2 and start + first > 0 else 0
+    if word in _GIVEN_NAMES or ("-" in word and word.split("-")[0] in _GIVEN_NAMES):
+        if family and (word not in _WORDS_TOO or family[0] in _FAMILY):
+            return 1 + len(following)
+        if word not in _AMBIGUOUS:
+            return 1
+    # A single common family name: something else stands before it, and it is not the first word of the text.
+    is_family = len(following) == 1 and family == [following[0]] and following[0] in _FAMILY
+    return 2 if is_family and len(word) > 2 and start + first > 0 else 0

@@ -33,7 +33,7 @@ def _whole(is_valid: Callable[[str], bool]) -> Check:
 
 
 _PATTERNS = PatternFile(
-    "numbers.toml",
+    "numbers",
     checks={
         "has digit": _has_digit,
         "has four digits": _has_four_digits,
@@ -68,9 +68,8 @@ def _is_phone(text: str, regions: Sequence[str], *, introduced: bool) -> bool:
     digits, groups = digits_of(main), re.findall(r"\d+", main)
     if not 7 <= len(digits) <= 16 or len(set(digits)) < 3 or _DATE_LIKE.fullmatch(main.strip("()")):
         return False
-    if (len(groups) > 4 and max(map(len, groups)) == 1) or (
-        len(groups) > 1 and all(int(group) % 100 == 0 for group in groups)
-    ):
+    single_digits = len(groups) > 4 and max(map(len, groups)) == 1
+    if single_digits or (len(groups) > 1 and all(int(group) % 100 == 0 for group in groups)):
         return False
     if main.startswith(("+", "00")) or "(" in main or re.fullmatch(r"0\d(?:[ .-]\d\d){4}", main):
         return True
@@ -78,15 +77,15 @@ def _is_phone(text: str, regions: Sequence[str], *, introduced: bool) -> bool:
 
 
 def _has_usual_groups(text: str, digits: str, groups: Sequence[str]) -> bool:
+    sizes = [len(group) for group in groups]
     if len(groups) == 1:
         return text[0] == "0" or len(digits) in (10, 11)
-    if (len(groups[0]) == 1 and len(digits) < 10) or re.fullmatch(r"\d+[.,]\d+", text):
-        return False
-    if set(groups[1:]) <= {"000", "00"}:
+    is_decimal = re.fullmatch(r"\d+[.,]\d+", text) is not None
+    if is_decimal or (sizes[0] == 1 and len(digits) < 10) or set(groups[1:]) <= {"000", "00"}:
         return False
     if len(digits) < 10 and digits[0] != "0":  # a range, unless it is written as a local number of North America
         return re.fullmatch(r"[2-9]\d{2}-\d{4}", text) is not None
-    return max(map(len, groups)) >= 3 and min(map(len, groups[1:])) >= 2 and len(groups) <= 6
+    return max(sizes) >= 3 and min(sizes[1:]) >= 2 and len(sizes) <= 6
 
 
 def _is_valid_somewhere(text: str, regions: Sequence[str], groups: Sequence[str], *, introduced: bool) -> bool:

@@ -24,7 +24,6 @@ Kind: TypeAlias = Literal[
     "name",
 ]
 Check: TypeAlias = Callable[[re.Match[str]], bool]
-FOLDER = "heartfelt.publishing.anonymity.recognise"
 HAN = "\u4e00-\u9fff"
 HANGUL = "\uac00-\ud7a3"
 KANA = "\u3040-\u30ff"
@@ -59,7 +58,7 @@ class RecognitionRule:
 
 
 class PatternFile:
-    """A TOML file of this folder: ``words`` (alternatives), ``sets``, ``fragments`` of patterns, and lists of rules.
+    """A TOML file of ``patterns``: ``words`` (alternatives), ``sets``, ``fragments`` of patterns, and lists of rules.
 
     ``lists`` are further fragments, of another file. A rule names its check by a word of ``checks``.
     """
@@ -67,7 +66,7 @@ class PatternFile:
     def __init__(
         self, name: str, lists: Mapping[str, str] | None = None, checks: Mapping[str, Check] | None = None
     ) -> None:
-        self._data = packaged_toml(FOLDER, name)
+        self._data = packaged_toml(__package__, f"patterns/{name}.toml")
         self._checks = checks or {}
         self.fragments = {"han": HAN, "hangul": HANGUL, "kana": KANA, **_BOUNDS, **(lists or {})}
         self.fragments |= {key: words(text) for key, text in self._data.get("words", {}).items()}
