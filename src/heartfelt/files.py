@@ -162,8 +162,8 @@ def packaged_text(package: str, name: str) -> str:
     return resources.files(package).joinpath(name).read_text("utf-8")
 
 
-def packaged_toml(package: str, name: str) -> dict[str, Any]:
-    """A table of data that lies beside the code of a package."""
+def packaged_toml(package: str, name: str) -> Any:
+    """The data of a TOML file that lies beside the code of a package, in the shape that this code gave it."""
     return tomllib.loads(packaged_text(package, name))
 
 

@@ -243,12 +243,16 @@ def _author(raw: object) -> Author:
     parts = {key: _text(value) for key, value in raw.items() if value is not None}
     if not parts.get("name"):
         raise InputError("an author without a name.", "Add 'name: Family, Given'.")
-    if orcid := parts.get("orcid"):
-        match = _ORCID.match(orcid)
-        if match is None or not _checks_out(match[1]):
-            raise InputError(f"'{orcid[:40]}' is not an ORCID.", "Write it as 0000-0002-1825-0097.")
-        parts["orcid"] = match[1]
+    if parts.get("orcid"):
+        parts["orcid"] = _orcid(parts["orcid"])
     return Author(**parts)
+
+
+def _orcid(text: str) -> str:
+    match = _ORCID.match(text)
+    if match is None or not _checks_out(match[1]):
+        raise InputError(f"'{text[:40]}' is not an ORCID.", "Write it as 0000-0002-1825-0097.")
+    return match[1]
 
 
 _READERS: Mapping[str, Callable[[object], Value]] = {

@@ -68,19 +68,23 @@ class Digest:
 
 def with_keyed_hashes(draft: Draft, media: Mapping[str, PublishedMedium], key: bytes) -> Draft:
     """With hashes of unpublished content under the key, in whatever table and column they are."""
-    public = {medium.sha256 for medium in media.values()} | {draft.study.hash}
-    versions: dict[str, str] = {}
-    for name, text in draft.source.versions.items():
-        is_public = parse_study(text).hash == name
-        public |= {name} if is_public else set()
-        versions[name if is_public else keyed_hash(key, OVER["study_version"], name)] = text
+    current = {name for name, text in draft.source.versions.items() if parse_study(text).hash == name}
+    public = {draft.study.hash, *current, *(medium.sha256 for medium in media.values())}
+    versions = {
+        name if name in current else keyed_hash(key, OVER["study_version"], name): text
+        for name, text in draft.source.versions.items()
+    }
     about = "Hashes of what is not published are keyed (HMAC-SHA256)."
     for table, frame in draft.tables.items():
-        for column in (name for name in frame.columns if name in OVER or _SOUNDS_LIKE.search(name)):
+        for column in filter(_may_hold_hashes, frame.columns):
             keyed = _keyed(frame[column], OVER.get(column, column), public, key)
             if not keyed.equals(frame[column]):
                 draft = draft.after("hashes", table, column, about, draft.with_values(table, **{column: keyed}))
     return replace(draft, source=replace(draft.source, versions=versions))
+
+
+def _may_hold_hashes(column: str) -> bool:
+    return column in OVER or _SOUNDS_LIKE.search(column) is not None
 
 
 def _keyed(column: pl.Series, purpose: str, public: set[str], key: bytes) -> pl.Series:

@@ -28,8 +28,7 @@ class LicenceText:
 
 
 LICENCES = {
-    spdx: LicenceText(spdx=spdx, **terms)
-    for spdx, terms in packaged_toml(__package__, "licences.toml").items()
+    spdx: LicenceText(spdx=spdx, **terms) for spdx, terms in packaged_toml(__package__, "licences.toml").items()
 }
 
 

@@ -224,8 +224,8 @@ def check_split(release: Release, folder: Path | None = None, progress: Progress
     split, placed = split_of(release), placement(release)
     facts = placed.join(release.snapshot.stimuli.drop("split", strict=False), on="stimulus", maintain_order="left")
     divided = {split.by: _divided(placed, "group")}
-    others = [name for name in _GROUPINGS if name != split.by and name in facts.columns]
-    divided |= {name: _divided(facts.drop_nulls(name), name) for name in others}
+    more = [name for name in _GROUPINGS if name != split.by and name in facts.columns]
+    divided |= {name: _divided(facts.drop_nulls(name), name) for name in more}
     part = dict(placed.select("stimulus", "split").rows())
     media = {name: medium for name, medium in release.media.items() if name in part}
     files = {name: path for name, medium in media.items() if (path := file_of(medium, folder)) is not None}

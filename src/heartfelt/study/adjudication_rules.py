@@ -1,7 +1,8 @@
 """Adjudication: which items go to a senior rater, who sees the answers without names and decides.
 
 A rule is one class, with its name under ``type``. Which items a rule selects is computed from what was collected
-(:mod:`heartfelt.collect.reading.adjudication`); what about a rule is impossible, in :mod:`heartfelt.study.adjudication`.
+(:mod:`heartfelt.collect.reading.adjudication`), what about a rule is impossible in
+:mod:`heartfelt.study.adjudication`.
 """
 
 from __future__ import annotations

@@ -32,8 +32,7 @@ def holds(condition: Condition, answer: Coded | None, scale: Scale) -> bool:
 
 def _outcomes(condition: Condition, answer: Coded | None, scale: Scale) -> Iterator[bool]:
     """The outcome of every test that the condition makes."""
-    # Nothing is above or below NaN: an answer without a number fails both tests.
-    value = math.nan if answer is None or answer[0] is None else answer[0]
+    value = _number(answer)
     if condition.answered is not None:
         yield condition.answered == (answer is not None)
     if condition.none is not None:
@@ -46,6 +45,11 @@ def _outcomes(condition: Condition, answer: Coded | None, scale: Scale) -> Itera
         yield value > condition.above
     if condition.below is not None:
         yield value < condition.below
+
+
+def _number(answer: Coded | None) -> float:
+    """The number of an answer; NaN, which is neither above nor below anything, where it has none."""
+    return math.nan if answer is None or answer[0] is None else answer[0]
 
 
 def _same(wanted: Coded, answer: Coded | None, scale: Scale) -> bool:
@@ -161,7 +165,7 @@ def _check_question(
 
 
 def _check_rater(
-    study: StudyContent, path: Place, _asked: Question, name: str, where: str, _by_id: Mapping[str, Question]
+    study: StudyContent, path: Place, _question: Question, name: str, where: str, _by_id: Mapping[str, Question]
 ) -> None:
     facts = [fact.id for fact in study.demographics]
     facts += [fact.id for fact in study.asked_in("before")] if where != "before" else []
@@ -175,7 +179,7 @@ def _check_rater(
 
 
 def _check_draft(
-    study: StudyContent, path: Place, _asked: Question, name: str, where: str, _by_id: Mapping[str, Question]
+    study: StudyContent, path: Place, _question: Question, name: str, where: str, _by_id: Mapping[str, Question]
 ) -> None:
     if where != "questions":
         raise ReferenceProblem(path, "a draft is about a stimulus, and a questionnaire has none")
@@ -322,10 +326,10 @@ def _marks(scale: Scale, named: Sequence[float]) -> Iterator[float]:
         yield from map(float, range(int(bounds[0]), int(bounds[1]) + 1))
         return
     ends = bounds or (getattr(scale, "low", None), getattr(scale, "high", None))
-    marks = [*named, *(end for end in ends if end is not None)]
+    low, high = -math.inf if ends[0] is None else ends[0], math.inf if ends[1] is None else ends[1]
+    marks = [*named, *filter(math.isfinite, (low, high))]
     marks = sorted({*marks, min(marks, default=0.0) - 1, max(marks, default=0.0) + 1})
     marks += [(first + second) / 2 for first, second in itertools.pairwise(marks)]
-    low, high = -math.inf if ends[0] is None else ends[0], math.inf if ends[1] is None else ends[1]
     yield from (mark for mark in marks if low <= mark <= high)
 
 

@@ -1,4 +1,7 @@
-"""Everything that a ``study.yaml`` says, and what follows from it; :mod:`heartfelt.study.references` checks it as a whole."""
+"""Everything that a ``study.yaml`` says, and what follows from it.
+
+:mod:`heartfelt.study.references` checks it as a whole.
+"""
 
 from __future__ import annotations
 

@@ -109,17 +109,17 @@ def _words(detail: ErrorDetails, key_path: Place, root: type[BaseModel], help: s
         case "missing":
             return "this key is missing", f"Add '{key_path[-1]}'. {help}"
         case "union_tag_invalid" | "literal_error":
-            given = str(context.get("tag", detail.get("input")))
+            answer = str(context.get("tag", detail.get("input")))
             allowed = str(context.get("expected_tags") or context.get("expected", ""))
             choices = [choice.strip() for choice in allowed.replace("'", "").replace(" or ", ", ").split(",")]
-            return f"'{given}' is not one of the choices", suggestion(given, choices, "Choices")
+            return f"'{answer}' is not one of the choices", suggestion(answer, choices, "Choices")
         case "union_tag_not_found":
             return "this key is missing: 'type'", f"Add 'type'. {help}"
         case "value_error":
             problem, _, fix = str(context.get("error", message)).partition(". ")
             return problem.rstrip("."), fix or f"Correct the value; {help}"
-    given = repr(detail.get("input"))
-    return f"{message[0].lower()}{message[1:]} (given: {given[:60]})", f"Correct the value; {help}"
+    answer = repr(detail.get("input"))
+    return f"{message[0].lower()}{message[1:]} (given: {answer[:60]})", f"Correct the value; {help}"
 
 
 def _keys_at(location: tuple[str | int, ...], root: type[BaseModel]) -> list[str]:

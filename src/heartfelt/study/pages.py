@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from heartfelt.study.between import QuestionnaireSource
 from heartfelt.study.content import StudyContent
 from heartfelt.study.model import AttentionProbe, Place, Question, ReferenceProblem
 from heartfelt.study.scale import Categories, Ordered, Points, YesNo
@@ -16,11 +17,7 @@ MOST_COLUMNS = 11
 def check_layout(study: StudyContent) -> None:
     """Refuse pages and grids that are interrupted, that mix what cannot stand together, or that do not fit."""
     for form in study.forms.values():
-        written: list[tuple[Question, Place]] = [
-            (question, (*form.place, number))
-            for number, part in enumerate(form.questions)
-            for question in part.spread()
-        ]
+        written = list(_written(form))
         _contiguous(written, "page", lambda question: question.page)
         _contiguous(written, "grid", lambda question: question.grid)
         for question, path in written:
@@ -29,6 +26,11 @@ def check_layout(study: StudyContent) -> None:
             if question.page is not None:
                 _check_page(question, path, [row for row, _ in written if row.page == question.page])
     _check_fixed_questions(study)
+
+
+def _written(form: QuestionnaireSource) -> Iterator[tuple[Question, Place]]:
+    for number, part in enumerate(form.questions):
+        yield from ((question, (*form.place, number)) for question in part.spread())
 
 
 def _check_page(question: Question, path: Place, page: list[Question]) -> None:

@@ -44,18 +44,11 @@ _RESERVED = ("about", "before", "after", "headphones", "attention")
 def check_references(study: StudyContent) -> None:
     """Refuse a study whose parts do not fit together."""
     for key in _LISTS:
-        parts = study.asked_in(key) if key in _QUESTIONS else getattr(study, key)
-        doubled = [name for name, count in Counter(part.id for part in parts).items() if count > 1]
-        if doubled:
-            raise ReferenceProblem((key,), f"two {key} are called '{min(doubled)}'")
+        _check_ids(study, key)
     for key in _LISTS:
         for number, part in enumerate(getattr(study, key)):
             _check_part(part, study, (key, number))
-    facts = {fact.id for fact in study.demographics}
-    for number, question in enumerate(study.before):
-        for concrete in question.spread():
-            if concrete.id in facts:
-                raise ReferenceProblem(("before", number, "id"), f"a demographic is called '{concrete.id}' too")
+    _check_facts(study)
     _check_design(study, ("design",))
     check_layout(study)
     check_conditions(study)
@@ -65,6 +58,21 @@ def check_references(study: StudyContent) -> None:
         _check_instrument(study, instrument, ("instruments", name))
     _check_sets(study, ("sets",))
     check_adjudication(study, ("adjudication",))
+
+
+def _check_ids(study: StudyContent, key: str) -> None:
+    parts = study.asked_in(key) if key in _QUESTIONS else getattr(study, key)
+    doubled = [name for name, count in Counter(part.id for part in parts).items() if count > 1]
+    if doubled:
+        raise ReferenceProblem((key,), f"two {key} are called '{min(doubled)}'")
+
+
+def _check_facts(study: StudyContent) -> None:
+    facts = {fact.id for fact in study.demographics}
+    for number, question in enumerate(study.before):
+        for concrete in question.spread():
+            if concrete.id in facts:
+                raise ReferenceProblem(("before", number, "id"), f"a demographic is called '{concrete.id}' too")
 
 
 @singledispatch
@@ -136,9 +144,10 @@ def _check_about_stimulus(question: Question, study: StudyContent, path: Place) 
             (*path, "scale"),
             f"the scale '{question.scale}' compares stimuli. Say which are presented together: add 'sets'",
         )
-    if scale.type == "trace" and (study.media == "image" or question.machine_first):
+    if scale.type == "trace":
         reason = "a picture does not play" if study.media == "image" else "no machine can fill one in first"
-        raise ReferenceProblem((*path, "scale"), f"a trace is recorded while a clip plays, and {reason}")
+        if study.media == "image" or question.machine_first:
+            raise ReferenceProblem((*path, "scale"), f"a trace is recorded while a clip plays, and {reason}")
     axes = {axis for intent in study.intents for axis in intent.reference}
     if question.axis and axes:
         check_name((*path, "axis"), question.axis, axes, "no intent has a coordinate", "Axes of the intents")
@@ -159,9 +168,9 @@ def _check_instrument(study: StudyContent, instrument: Instrument, path: Place) 
     key = str(path[-1])
     if key in _RESERVED:
         raise ReferenceProblem(path, f"an instrument cannot be called '{key}'. Give it another id")
-    asked = {question.id for where in FORMS for question in study.asked_in(where)}
+    question_ids = {question.id for where in FORMS for question in study.asked_in(where)}
     for name in (question_id(key, item.id) for item in instrument.items):
-        if name not in asked:
+        if name not in question_ids:
             raise ReferenceProblem(path, f"'{name}' is not asked. Add '- instrument: {key}' to 'before' or 'after'")
 
 

@@ -362,7 +362,7 @@ def _blocks(sets: Sets, members: Sequence[Member], seed: int, label: str) -> Ite
         block: list[str] = []
 
         def preference(name: str, block: list[str] = block, tie: dict[str, int] = tie) -> tuple[int, int, int]:
-            return used[name], sum(met[frozenset((name, other))] for other in block), tie[name]
+            return used[name], sum(met[frozenset((name, member))] for member in block), tie[name]
 
         while len(block) < size:
             block.append(min((name for name in names if name not in block), key=preference))

@@ -24,17 +24,22 @@ def leave_out_columns(draft: Draft, options: PublishOptions) -> Draft:
 def _unpublished(draft: Draft, table: str, options: PublishOptions) -> dict[str, str]:
     """The columns of a table that are left out, each with the reason."""
     frame = draft.tables[table]
-    asked = [name for name in matching(options.drop, frame.columns) if (table, name) not in REQUIRED]
-    gone = dict.fromkeys(asked, "Left out as asked.")
+    required = {name for owner, name in REQUIRED if owner == table}
+    gone = {name: "Left out as asked." for name in matching(options.drop, frame.columns) if name not in required}
     if table == "ratings" and "device" in frame.columns:
         gone["device"] = "What is known of the person's machine is left out."
     unknown = unknown_columns(draft, table, options) if table in _ABOUT_PEOPLE else []
-    for name in (name for name in unknown if name not in gone):
-        if (fact := machine_fact(frame[name])) is not None:
-            gone[name] = f"What is known of the person's machine is left out ({fact})."
-        elif not _about_stimuli(frame, name):
-            gone[name] = "Left out: it may say something about a person. Name it with --open to publish it."
-    return gone
+    reasons = {name: _about_a_person(frame, name) for name in unknown if name not in gone}
+    return gone | {name: reason for name, reason in reasons.items() if reason is not None}
+
+
+def _about_a_person(frame: pl.DataFrame, name: str) -> str | None:
+    """Why a column that nobody described is left out; None where it says nothing about people."""
+    if (fact := machine_fact(frame[name])) is not None:
+        return f"What is known of the person's machine is left out ({fact})."
+    if _about_stimuli(frame, name):
+        return None
+    return "Left out: it may say something about a person. Name it with --open to publish it."
 
 
 def _without_questionnaires(draft: Draft) -> Draft:

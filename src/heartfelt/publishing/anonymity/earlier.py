@@ -138,8 +138,11 @@ def _statements(snapshot: Snapshot, options: PublishOptions) -> pl.DataFrame:
 
 def linked_by_answers(ratings: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFrame:
     """``rater, theirs``: raters of two releases who gave the same answers about the same stimuli, as anybody could find out."""
-    shared = set(ratings.columns) & set(earlier.columns)
-    keys = [name for name in ("stimulus", "question", "repeat", "value") if name in shared]
+    keys = [
+        name
+        for name in ("stimulus", "question", "repeat", "value")
+        if {name} <= {*ratings.columns} & {*earlier.columns}
+    ]
     both = [frame.select("rater", *keys).drop_nulls() for frame in (ratings, earlier)]
     cells = pl.concat([frame.select(keys) for frame in both]).unique().with_row_index("cell")
     (ours, names), (theirs, their_names) = (_answer_matrix(frame, keys, cells) for frame in both)
@@ -165,8 +168,9 @@ def _answer_matrix(
     frame = ratings.join(cells, on=keys, maintain_order="left").select("rater", "cell")
     names = frame["rater"].unique().sort().to_list()
     codes = frame["rater"].rank("dense").to_numpy().astype(np.int64) - 1
-    places = (codes, frame["cell"].to_numpy())
-    return sparse.csr_array((np.ones(frame.height), places), shape=(len(names), cells.height)), names
+    cell_numbers = frame["cell"].to_numpy()
+    shape = (len(names), cells.height)
+    return sparse.csr_array((np.ones(frame.height), (codes, cell_numbers)), shape=shape), names
 
 
 def _step(linked: Linked, draft: Draft) -> ReleaseStep:

@@ -78,14 +78,12 @@ def check_release(folder: Path, secret: PrivateTexts, private: Path, typed: Sequ
             raise
         path = private / QUARANTINE
         earlier = {private_text.id: private_text for private_text in read_decisions(path, required=False).in_release}
-        rows = [
-            replace(row, decision=earlier[row.id].decision) if row.id in earlier else row for row in _rows(error.hits)
-        ]
-        waiting = {row.id for row in rows}
-        earlier_only = [private_text for name, private_text in earlier.items() if name not in waiting]
-        write_quarantine(path, typed, [*earlier_only, *rows])
-        not_taken_out = [row.text for row in rows if row.decision in {"redact", "drop"}]
-        raise PrivateDataError(error.problem, _ways_out(path, rows, not_taken_out)) from None
+        rows = [replace(row, decision=earlier.get(row.id, row).decision) for row in _rows(error.hits)]
+        earlier_only = {**earlier}
+        for row in rows:
+            earlier_only.pop(row.id, None)
+        write_quarantine(path, typed, [*earlier_only.values(), *rows])
+        raise PrivateDataError(error.problem, _ways_out(path, rows)) from None
 
 
 def _rows(hits: Sequence[Hit]) -> list[TextInRelease]:
@@ -95,15 +93,17 @@ def _rows(hits: Sequence[Hit]) -> list[TextInRelease]:
     return [
         TextInRelease(
             text=first.private,
-            where=listed(list(dict.fromkeys(f"{hit.file} ({hit.where})" for hit in (first, *others))), 5),
-            times=1 + len(others),
+            where=listed(list(dict.fromkeys(f"{hit.file} ({hit.where})" for hit in hits_of_text)), 5),
+            times=len(hits_of_text),
             suggestion=whole_word(first.private).sub(_PLACEHOLDER, first.text)[:500],
         )
-        for first, *others in by_text.values()
+        for hits_of_text in by_text.values()
+        for first in hits_of_text[:1]
     ]
 
 
-def _ways_out(path: Path, rows: Sequence[TextInRelease], not_taken_out: Sequence[str]) -> str:
+def _ways_out(path: Path, rows: Sequence[TextInRelease]) -> str:
+    not_taken_out = [row.text for row in rows if row.decision in {"redact", "drop"}]
     found_texts = plural(len(rows), "private text")
     ways = (
         f"{path} now lists {found_texts} with where: decide 'publish' where it may be read, 'redact' or 'drop' to take it out,"

@@ -7,6 +7,7 @@ check it; where nothing of a file is public, its hash is keyed.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,7 +21,6 @@ from heartfelt.media.metadata import Pieces, UnknownMetadataError, read_range, w
 from heartfelt.progress import Progress
 from heartfelt.publishing.anonymity.draft import Draft
 from heartfelt.publishing.anonymity.key import keyed_hash
-from heartfelt.publishing.anonymity.media_licences import forbids_adapting, forbids_sharing
 from heartfelt.publishing.release import PublishedMedium
 from heartfelt.wording import plural
 
@@ -30,6 +30,18 @@ ORIGINAL = "media file"
 LICENCE_COLUMNS = ("licence", "license", "media_licence", "media_license")
 LINK_COLUMNS = ("link", "url", "media_url", "source_url")
 _AT_ONCE = 1 << 20
+_SHARED = r"(?:re-?)?(?:distribut\w*|shar\w*|publish\w*|publication|upload\w*)"
+_FORBIDS = re.compile(
+    rf"""
+    all\ rights\ reserved | proprietary | confidential | internal\ use | not\ redistributable
+    | (?:personal|private)(?:,?\ (?:and\ )?non-?commercial)?\ use\ only | only\ for\ (?:personal|private)\ use
+    | (?:no|not\ for|without|forbids?|prohibits?)\ (?:any\ |further\ |public\ )?{_SHARED}
+    | (?:do|may|must|can|shall)\ ?not\ (?:be\ )?{_SHARED}
+    | {_SHARED}\ (?:is|are)?\ ?(?:not\ (?:allowed|permitted)|prohibited|forbidden)
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_NO_DERIVATIVES = re.compile(r"\bCC[ -]BY(?:[ -]NC)?[ -]ND\b|no ?-?derivatives", re.IGNORECASE)
 
 
 def publish_media(
@@ -132,15 +144,12 @@ def _with_paths(draft: Draft, folder: Path, plan: Mapping[str, PublishedMedium])
     for reason, count in reasons.items():
         about = f"{plural(count, 'stimulus', 'stimuli')} without a media file: {reason}."
         draft = draft.after("media", "stimuli", "path", about, rows=count)
-    facts: dict[str, pl.Expr] = {}
-    if draft.having("stimuli", "bytes"):
-        sizes = {name: plan[name].bytes for name in shared}
-        size = pl.col("stimulus").replace_strict(sizes, default=None, return_dtype=pl.Int64)
-        facts["bytes"] = pl.coalesce(size, "bytes")
-    if draft.having("stimuli", "found"):
-        facts["found"] = pl.col("stimulus").is_in(shared)
+    sizes = {name: plan[name].bytes for name in shared}
+    size = pl.col("stimulus").replace_strict(sizes, default=None, return_dtype=pl.Int64)
+    facts = {"bytes": pl.coalesce(size, "bytes"), "found": pl.col("stimulus").is_in(shared)}
+    stimuli = draft.with_values("stimuli", **{name: facts[name] for name in draft.having("stimuli", *facts)})
     source = replace(draft.source, media_root=folder / MEDIA if shared else None)
-    return replace(draft.changed(stimuli=draft.with_values("stimuli", **facts)), source=source)
+    return replace(draft.changed(stimuli=stimuli), source=source)
 
 
 def media_table(plan: Mapping[str, PublishedMedium]) -> pl.DataFrame:
@@ -149,3 +158,16 @@ def media_table(plan: Mapping[str, PublishedMedium]) -> pl.DataFrame:
     rows = [tuple(getattr(medium, name) for name in names) for medium in plan.values()]
     kinds = {name: pl.Int64 if name == "bytes" else pl.String for name in names}
     return pl.DataFrame(rows, schema=kinds, orient="row")
+
+
+# --- what a licence says in words ---------------------------------------------------------------------------------------
+
+
+def forbids_sharing(licence: str | None) -> bool:
+    """Whether a licence says in words that the media may not be passed on."""
+    return licence is not None and _FORBIDS.search(licence) is not None
+
+
+def forbids_adapting(licence: str | None) -> bool:
+    """Whether a licence lets only unchanged copies be passed on."""
+    return licence is not None and _NO_DERIVATIVES.search(licence) is not None

@@ -104,10 +104,14 @@ def read_decisions(path: Path, *, required: bool) -> QuarantineDecisions:
         word = _decision(row["decision"], f"{path}, line {number}")
         decided[str(row["id"])] = word
         if str(row["id"]).startswith("f_") and row.get("text"):
-            text, where, suggestion = (str(row.get(name) or "") for name in ("text", "where", "redacted"))
-            times = int(row.get("times") or 1)
-            in_release.append(TextInRelease(text=text, where=where, times=times, suggestion=suggestion, decision=word))
+            in_release.append(_text_in_release(row, word))
     return QuarantineDecisions(by_id=decided, in_release=tuple(in_release))
+
+
+def _text_in_release(row: Mapping[str, str | None], decision: str) -> TextInRelease:
+    text, where, suggestion = (str(row.get(name) or "") for name in ("text", "where", "redacted"))
+    times = int(row.get("times") or 1)
+    return TextInRelease(text=text, where=where, times=times, suggestion=suggestion, decision=decision)
 
 
 def _decision(cell: str | None, where: str) -> str:

@@ -81,7 +81,7 @@ def rater_roles(draft: Draft, options: PublishOptions) -> dict[str, Role]:
     columns = _StudyColumns(
         texts=texts,
         typed={f"about_{fact.id}" for fact in study.demographics if fact.type == "text"},
-        asked={
+        about_raters={
             *texts,
             *(f"about_{fact.id}" for fact in study.demographics),
             *(f"{form.replace(':', '_')}_{question.id}" for form in forms for question in study.asked_in(form)),
@@ -103,7 +103,7 @@ class _StudyColumns:
 
     texts: Set[str]
     typed: Set[str]
-    asked: Set[str]
+    about_raters: Set[str]
     """Everything that raters were asked about themselves."""
     outcomes: Set[str]
     wishes: Set[str]
@@ -119,7 +119,7 @@ class _StudyColumns:
             ("outcome", name in self.outcomes or name.startswith("ticked_")),
             ("wish", name in self.wishes),
             ("duration", name in self.lengths),
-            ("machine", name not in self.asked and machine_fact(column) is not None),
+            ("machine", name not in self.about_raters and machine_fact(column) is not None),
             ("text", name in self.texts or name == "reason" or (dtype == pl.String and _is_long(column))),
             ("typed", name in self.typed),
         )

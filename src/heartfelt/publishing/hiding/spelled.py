@@ -26,7 +26,8 @@ def spelled_out(
     intents = [set(words_of(" ".join(map(str, intended.row(row))))) if intended.width else set() for row in rows]
     if values.n_unique() > 1:
         wanted = [
-            set(words_of(categories.get(label, ""))) - known for label, known in zip(values, intents, strict=True)
+            set(words_of(categories.get(label, ""))) - intent_words
+            for label, intent_words in zip(values, intents, strict=True)
         ]
         right = sum(bool(need) and need <= set(have) for need, have in zip(wanted, words, strict=True))
         if right > _RIGHT * labels.height:

@@ -158,21 +158,12 @@ def _ceilings(part: Ceilings) -> Mapping[str, Estimate]:
 
 def systems_grid(release: Release) -> Grid:
     """Systems under every question: mean, deviation from what was intended, rank or strength."""
+    analysis, why_empty = release.analysis, NO_ANALYSIS
     rows: list[tuple[CellValue, ...]] = []
-    analysis, why_empty, notes = release.analysis, NO_ANALYSIS, ["Intervals take raters and stimuli as samples."]
+    notes: list[str] = []
     if analysis is not None:
         why_empty = why_missing(analysis, "systems", "the stimuli are not of several systems")
-        names = system_names(analysis.snapshot)
-        systems = analysis.summary.systems or ()
-        rows += [_system_row(row, names) for row in systems if not row.means.mean.is_missing]
-        missing = [row for row in systems if row.means.mean.is_missing]
-        notes += dict.fromkeys(f"{spaced(row.question)}: {row.means.mean.why_missing}." for row in missing)
-        ranked = dict.fromkeys(row.ranked_by for row in systems if row.rank is not None)
-        notes += [f"Ranked by {listed([spaced(name) for name in ranked])}."] if ranked else []
-        for comparison in analysis.summary.comparisons or ():
-            for contestant in comparison.contestants if comparison.of == "system" else ():
-                strength = (None, contestant.answers, None, contestant.strength, None, None, contestant.rank)
-                rows.append((spaced(comparison.question), names[contestant.name], *strength))
+        rows, notes = _system_rows(analysis), _system_notes(analysis)
     columns = (
         *("question", "system", "stimuli", "ratings", "mean", "strength", "deviation", "absolute deviation", "rank"),
     )
@@ -186,6 +177,27 @@ def systems_grid(release: Release) -> Grid:
         why_empty=why_empty,
         decimals=2,
     )
+
+
+def _system_rows(analysis: Analysis) -> list[tuple[CellValue, ...]]:
+    """A row for every system with a mean, and for every one that was compared with others."""
+    names = system_names(analysis.snapshot)
+    rows = [_system_row(row, names) for row in analysis.summary.systems or () if not row.means.mean.is_missing]
+    compared = [comparison for comparison in analysis.summary.comparisons or () if comparison.of == "system"]
+    for comparison in compared:
+        for contestant in comparison.contestants:
+            strength = (None, contestant.answers, None, contestant.strength, None, None, contestant.rank)
+            rows.append((spaced(comparison.question), names[contestant.name], *strength))
+    return rows
+
+
+def _system_notes(analysis: Analysis) -> list[str]:
+    """How intervals are to be read, why means are missing, and what systems are ranked by."""
+    systems = analysis.summary.systems or ()
+    missing = [f"{spaced(row.question)}: {row.means.mean.why_missing}." for row in systems if row.means.mean.is_missing]
+    ranked = [spaced(name) for name in dict.fromkeys(row.ranked_by for row in systems if row.rank is not None)]
+    notes = ["Intervals take raters and stimuli as samples.", *dict.fromkeys(missing)]
+    return [*notes, f"Ranked by {listed(ranked)}."] if ranked else notes
 
 
 def _system_row(row: SystemMeans, names: Mapping[str, str]) -> tuple[CellValue, ...]:

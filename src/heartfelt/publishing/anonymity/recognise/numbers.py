@@ -27,7 +27,7 @@ def _has_four_digits(match: re.Match[str]) -> bool:
     return len(digits_of(shown(match))) >= 4
 
 
-def _whole(is_valid: Callable[[str], bool]) -> Check:
+def _check_text(is_valid: Callable[[str], bool]) -> Check:
     """A check of the whole match by its text."""
     return lambda match: is_valid(match[0])
 
@@ -37,11 +37,11 @@ _PATTERNS = PatternFile(
     checks={
         "has digit": _has_digit,
         "has four digits": _has_four_digits,
-        "iban": _whole(is_iban),
-        "card": _whole(is_card),
-        "chinese id": _whole(is_chinese_id),
-        "korean id": _whole(is_korean_id),
-        "german tax id": _whole(is_german_tax_id),
+        "iban": _check_text(is_iban),
+        "card": _check_text(is_card),
+        "chinese id": _check_text(is_chinese_id),
+        "korean id": _check_text(is_korean_id),
+        "german tax id": _check_text(is_german_tax_id),
     },
 )
 NUMBERS, BIRTHDAYS = _PATTERNS.rules(), _PATTERNS.rules("birthdays")
