@@ -131,13 +131,8 @@ def _explained(difference: ReadBackDifference, steps: tuple[ReleaseStep, ...]) -
     table, column = difference.table, difference.column
     if table == "stimuli" and column in AT_HAND:
         column = "path"
-    reasons = [
-        step.about
-        for step in steps
-        if step.table == table
-        and step.kind not in {"pseudonyms", "check"}
-        and (column is None or column in (step.column, step.settings.get("was")))
-    ]
+    stated = [step for step in steps if step.table == table and step.kind not in {"pseudonyms", "check"}]
+    reasons = [step.about for step in stated if column is None or column in (step.column, step.settings.get("was"))]
     if column is None and table in {"ledger", "raters"}:
         reasons += [step.about for step in steps if step.kind in {"wishes", "free-text", "hold-out"}]
     return replace(difference, reasons=tuple(dict.fromkeys(reasons)))

@@ -67,6 +67,7 @@ def split_options(stimuli: pl.DataFrame, settings: Mapping[str, str] | None = No
 def _filled(stimuli: pl.DataFrame, split: SplitOptions) -> SplitOptions:
     """The split with the first seed that leaves no part empty, where there is one."""
     groups = groups_of(stimuli, split.by)["group"].unique().sort().to_list()
+    # Few groups may all fall into one part; the same stimuli try the same seeds in the same order.
     if len(groups) >= len(split.shares):
         for seed in range(_SEEDS):
             tried = replace(split, seed=seed)
@@ -118,7 +119,6 @@ def freeze_release(
 
 
 def split_of(release: Release) -> SplitOptions:
-    """How the stimuli of a release are divided."""
     split = release.split if release.benchmark is None else release.benchmark.split
     return split or split_options(release.snapshot.stimuli)
 
@@ -270,14 +270,20 @@ def _alike(files: Mapping[str, Path], stimuli: pl.DataFrame, progress: Progress 
     pictures = {path: name for name, path in files.items() if path.suffix.lower() in IMAGES}
     sounds = {path: name for name, path in files.items() if path.suffix.lower() in AUDIO}
     out = [[pictures[path] for path in group.paths] for group in find_near_duplicates(list(pictures), progress).groups]
-    recordings: dict[str, list[str]] = {}
     names = list(sounds.values())
+    recordings: dict[str, list[str]] = {}
     for name, first in zip(names, same_recordings(list(sounds), progress).tolist(), strict=True):
         recordings.setdefault(names[first], []).append(name)
-    if "duplicate_of" in stimuli.columns:
-        for name, first in stimuli.select("stimulus", pl.col("duplicate_of").cast(pl.String)).drop_nulls().iter_rows():
-            recordings.setdefault(first, [first]).append(name)
+    # What 'heartfelt prepare' found out about the originals, whose copies may differ by now.
+    for name, original in _duplicates(stimuli):
+        recordings.setdefault(original, [original]).append(name)
     return [*out, *(list(dict.fromkeys(group)) for group in recordings.values() if len(group) > 1)]
+
+
+def _duplicates(stimuli: pl.DataFrame) -> list[tuple[str, str]]:
+    if "duplicate_of" not in stimuli.columns:
+        return []
+    return stimuli.select("stimulus", pl.col("duplicate_of").cast(pl.String)).drop_nulls().rows()
 
 
 def _divided(placed: pl.DataFrame, group: str) -> int:

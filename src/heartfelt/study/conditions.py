@@ -31,7 +31,6 @@ def holds(condition: Condition, answer: Coded | None, scale: Scale) -> bool:
 
 
 def _outcomes(condition: Condition, answer: Coded | None, scale: Scale) -> Iterator[bool]:
-    """The outcome of every test that the condition makes."""
     value = _number(answer)
     if condition.answered is not None:
         yield condition.answered == (answer is not None)

@@ -93,6 +93,7 @@ class Instrument(Part):
         for item in self.items:
             self._check_item(item)
         for name, scale in self.scales.items():
+            # The answer "1.0" would come back from a table of numbers as "1", and be no category any more.
             unclear = [code for code in scale.codes() if (n := read_number(code)) is not None and f"{n:.12g}" != code]
             if unclear:
                 raise ValueError(f"scale '{name}': write the category '{unclear[0]}' as a plain number or in words")

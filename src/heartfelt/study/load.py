@@ -100,7 +100,6 @@ def _has(node: Any, part: str | int) -> bool:
 
 
 def _words(detail: ErrorDetails, key_path: Place, root: type[BaseModel], help: str) -> tuple[str, str]:
-    """The problem and the fix of a mistake."""
     message, context = detail["msg"], detail.get("ctx", {})
     match detail["type"]:
         case "extra_forbidden":

@@ -55,14 +55,7 @@ def check_screener(study: StudyContent, screener: Screener, path: Place) -> None
     tests: dict[Source, list[Condition]] = {}
     for condition in screener.when:
         tests.setdefault(_checked_source(study, path, condition), []).append(condition)
-    cases = [
-        [
-            answer
-            for answer in distinct_answers(study, source, "questions", conditions)
-            if answer is not None or not _always_answered(study, source[1])
-        ]
-        for source, conditions in tests.items()
-    ]
+    cases = [_possible_answers(study, source, conditions) for source, conditions in tests.items()]
     if math.prod(map(len, cases)) > MOST_CASES:
         return
     outcomes = {
@@ -71,6 +64,11 @@ def check_screener(study: StudyContent, screener: Screener, path: Place) -> None
     if outcomes != {True, False}:
         screened_out = "nobody: no answer fulfils" if outcomes == {False} else "everybody: every answer fulfils"
         raise ReferenceProblem(path, f"'{screener.id}' screens out {screened_out} its conditions. Change one")
+
+
+def _possible_answers(study: StudyContent, source: Source, tests: list[Condition]) -> list[Coded | None]:
+    answers = list(distinct_answers(study, source, "questions", tests))
+    return [answer for answer in answers if answer is not None] if _always_answered(study, source[1]) else answers
 
 
 def _check_probes(study: StudyContent, screener: Screener, path: Place) -> None:

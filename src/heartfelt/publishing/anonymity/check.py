@@ -199,7 +199,6 @@ def _columns(frame: pl.LazyFrame) -> Iterator[tuple[str, pl.Series]]:
 
 
 def check_media(folder: Path) -> None:
-    """Raise if a published media file still has metadata."""
     for path in sorted((folder / "media").rglob("*")):
         if path.is_file() and has_metadata(path):
             name = path.relative_to(folder).as_posix()

@@ -28,9 +28,11 @@ def _unpublished(draft: Draft, table: str, options: PublishOptions) -> dict[str,
     gone = {name: "Left out as asked." for name in matching(options.drop, frame.columns) if name not in required}
     if table == "ratings" and "device" in frame.columns:
         gone["device"] = "What is known of the person's machine is left out."
-    unknown = unknown_columns(draft, table, options) if table in _ABOUT_PEOPLE else []
-    reasons = {name: _about_a_person(frame, name) for name in unknown if name not in gone}
-    return gone | {name: reason for name, reason in reasons.items() if reason is not None}
+    if table in _ABOUT_PEOPLE:
+        for name in unknown_columns(draft, table, options):
+            if name not in gone and (reason := _about_a_person(frame, name)) is not None:
+                gone[name] = reason
+    return gone
 
 
 def _about_a_person(frame: pl.DataFrame, name: str) -> str | None:

@@ -151,6 +151,7 @@ def linked_by_answers(ratings: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFr
         answers: Floats = np.asarray(theirs.sum(axis=1)).ravel()
         for start in range(0, len(names), _AT_ONCE):
             shares = (ours[start : start + _AT_ONCE] @ theirs.T).toarray() / answers
+            # One or two answers may be the same by chance.
             shares[:, answers < _FEWEST_ANSWERS] = 0.0
             pairs += [
                 (names[start + row], their_names[best])

@@ -202,9 +202,8 @@ def _dated(draft: Draft, whens: Hierarchy, column: GeneralisedColumn | None, opt
             left_out = frame.drop("at")
             draft = draft.after("times", table, "at", "When is left out.", left_out, lost=1.0, settings=settings)
             continue
-        shown = pl.col("at").dt.truncate(_EVERY[period])
-        if table != "adjudications":
-            shown = pl.when(~pl.col(person).is_in(hidden)).then(shown)
+        dates = pl.col("at").dt.truncate(_EVERY[period])
+        shown = dates if table == "adjudications" else pl.when(~pl.col(person).is_in(hidden)).then(dates)
         about, lost = f"Dated by the {period}{exceptions}.", round(column.lost, 6)
         draft = draft.after("times", table, "at", about, frame.with_columns(at=shown), lost=lost, settings=settings)
     if draft.having("fields", "drafted_at"):

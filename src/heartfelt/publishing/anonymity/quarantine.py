@@ -52,7 +52,6 @@ class QuarantinedText:
 
     @property
     def row(self) -> tuple[str | int, ...]:
-        """Its line in the file."""
         kinds = ", ".join(dict.fromkeys(finding.kind for finding in self.findings))
         clean = redacted(self.text, self.findings)
         return (self.id, kinds, self.where, self.times, self.text, clean, self.decision)
@@ -76,7 +75,6 @@ class TextInRelease:
 
     @property
     def row(self) -> tuple[str | int, ...]:
-        """Its line in the file."""
         return (self.id, IN_THE_RELEASE, self.where, self.times, self.text, self.suggestion, self.decision)
 
 

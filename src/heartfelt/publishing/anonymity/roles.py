@@ -74,7 +74,6 @@ def wish_columns(study: Study, columns: Iterable[str]) -> dict[str, str]:
 
 
 def rater_roles(draft: Draft, options: PublishOptions) -> dict[str, Role]:
-    """The role of every column of the raters."""
     study, raters = draft.study, draft.tables["raters"]
     forms = [form for form in study.forms if form != "questions"]
     texts = {f"{form.replace(':', '_')}_{name}" for form in forms for name in text_questions(study, form)}

@@ -123,7 +123,6 @@ def _countries(draft: Draft) -> list[str]:
 
 
 def _cells(draft: Draft, options: PublishOptions) -> Iterator[TextCell]:
-    """Every column that may hold what people typed."""
     worded = text_questions(draft.study, "questions")
     about_text, every = pl.col("question").is_in(worded), pl.lit(True)
     for name in draft.having("ratings", "answer", "first"):

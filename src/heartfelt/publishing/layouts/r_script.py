@@ -23,7 +23,6 @@ _LEVELS = 200
 
 
 def r_script(release: Release, tables: Sequence[ReleaseTable]) -> str:
-    """The script for the tables of one release."""
     return (
         text_templates(__package__)
         .get_template("read.R.j2")

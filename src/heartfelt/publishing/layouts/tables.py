@@ -122,20 +122,22 @@ def without_clash(frame: pl.LazyFrame, needed: Collection[str]) -> pl.LazyFrame:
 
 def _stimuli(release: Release) -> pl.DataFrame:
     stimuli = release.snapshot.stimuli.drop(_OF_THE_SOURCE, strict=False)
-    rows = [
-        (medium.stimulus, medium.path, medium.sha256 or None, medium.bytes or None, medium.link, medium.why_absent)
-        for medium in release.media.values()
-    ]
-    schema = {"stimulus": pl.String, **dict.fromkeys(MEDIA_COLUMNS, pl.String), "bytes": pl.Int64}
-    media = stimuli.select("stimulus").join(
-        pl.DataFrame(rows, schema=schema, orient="row"), on="stimulus", how="left", maintain_order="left"
-    )
+    media = stimuli.select("stimulus").join(_media(release), on="stimulus", how="left", maintain_order="left")
     added = [name for name in MEDIA_COLUMNS if media[name].null_count() < media.height]
     same = [name for name in added if name in stimuli.columns and stimuli[name].equals(media[name])]
     if split_of(release).by == SPLIT:
         same.append(SPLIT)
     stimuli = without_clash(stimuli.drop(same).lazy(), [*added, SPLIT]).collect()
     return stimuli.with_columns(media[name] for name in added)
+
+
+def _media(release: Release) -> pl.DataFrame:
+    rows = [
+        (medium.stimulus, medium.path, medium.sha256 or None, medium.bytes or None, medium.link, medium.why_absent)
+        for medium in release.media.values()
+    ]
+    schema = {"stimulus": pl.String, **dict.fromkeys(MEDIA_COLUMNS, pl.String), "bytes": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _ratings(ratings: pl.LazyFrame, parts: pl.LazyFrame) -> pl.LazyFrame:
@@ -185,7 +187,6 @@ def _study_tables(study: Study) -> dict[str, pl.LazyFrame]:
 
 
 def category_texts(scale: object) -> dict[str, str]:
-    """What raters read for each category."""
     listed = getattr(scale, "categories", ())
     texts = {category.id: say(category.text) for category in listed if isinstance(category, Category) and category.text}
     words = {name: getattr(scale, name, None) for name in ("yes", "no")}

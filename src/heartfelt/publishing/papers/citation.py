@@ -29,7 +29,6 @@ def citation_line(release: Release) -> str:
 
 
 def bibtex(release: Release) -> str:
-    """An entry for BibTeX."""
     details = release.details
     authors = " and ".join(_bibtex_name(author) for author in details.authors) or f"{{{latex(NO_AUTHORS)}}}"
     stated = {
@@ -53,7 +52,6 @@ def _bibtex_name(author: Author) -> str:
 
 
 def citation_file(release: Release) -> str:
-    """The text of CITATION.cff."""
     details, terms = release.details, licence_of(release)
     snapshot_hash = {
         "type": "other",

@@ -77,7 +77,6 @@ class _Part:
 
 
 def type_words(dtype: str) -> str:
-    """A type's name in everyday words."""
     return next((words for start, words in TYPES if dtype.lower().startswith(start)), "text")
 
 
@@ -283,7 +282,6 @@ def write_codebook(release: Release, folder: Path) -> tuple[CodebookColumn, ...]
 
 
 def codebook_text(release: Release, entries: tuple[CodebookColumn, ...]) -> str:
-    """The codebook to read."""
     tables = []
     for name, group in groupby(entries, lambda entry: entry.table):
         columns = list(group)

@@ -224,7 +224,6 @@ def _record_set(table: _Table, source: Mapping[str, Json], used_ids: set[str], r
 
 
 def responsible(release: Release) -> dict[str, Json]:
-    """The fields for responsible AI."""
     details = release.details
     parts: dict[str, str] = {}
     if release.analysis is not None:

@@ -34,7 +34,6 @@ COLLECTION = ("Participants and ratings", "Measures", "Procedure", "Verification
 
 
 def datasheet_file(release: Release) -> str:
-    """The text of DATASHEET.md."""
     details, snapshot = release.details, release.snapshot
     split, placed = split_of(release), placement(release)
     benchmark = release.benchmark

@@ -48,7 +48,6 @@ PRIVACY_REFERENCES = (
 
 
 def methods_file(release: Release) -> str:
-    """The text of METHODS.md."""
     paragraphs = methods_paragraphs(release)
     privacy = PRIVACY_REFERENCES if rater_facts(release) else ()
     return render(

@@ -128,7 +128,6 @@ def _agreement(analysis: Analysis) -> Mapping[str, Agreement]:
 
 
 def ceiling_grid(release: Release) -> Grid:
-    """The best a predictor can be expected to reach."""
     rows: list[tuple[CellValue, ...]] = []
     analysis, reason = release.analysis, NO_ANALYSIS
     if analysis is not None:
@@ -281,7 +280,6 @@ def raters_grid(release: Release) -> Grid:
 
 
 def screening_grid(release: Release) -> Grid:
-    """What every screening rule did."""
     panel = release.panel
     rows: tuple[tuple[CellValue, ...], ...] = ()
     notes: tuple[str, ...] = ()

@@ -28,7 +28,6 @@ def _has_four_digits(match: re.Match[str]) -> bool:
 
 
 def _check_text(is_valid: Callable[[str], bool]) -> Check:
-    """A check of the whole match by its text."""
     return lambda match: is_valid(match[0])
 
 
