@@ -268,16 +268,22 @@ def file_of(medium: PublishedMedium, folder: Path | None) -> Path | None:
 def _alike(files: Mapping[str, Path], stimuli: pl.DataFrame, progress: Progress | None) -> list[list[str]]:
     """Groups of stimuli whose media show nearly the same picture, or hold the same recording."""
     pictures = {path: name for name, path in files.items() if path.suffix.lower() in IMAGES}
-    sounds = {path: name for name, path in files.items() if path.suffix.lower() in AUDIO}
     out = [[pictures[path] for path in group.paths] for group in find_near_duplicates(list(pictures), progress).groups]
+    groups = _recordings(files, stimuli, progress).values()
+    return [*out, *(list(dict.fromkeys(group)) for group in groups if len(group) > 1)]
+
+
+def _recordings(files: Mapping[str, Path], stimuli: pl.DataFrame, progress: Progress | None) -> Mapping[str, list[str]]:
+    """Stimuli by the recording they hold, named after the first that holds it."""
+    sounds = {path: name for name, path in files.items() if path.suffix.lower() in AUDIO}
     names = list(sounds.values())
-    recordings: dict[str, list[str]] = {}
+    out: dict[str, list[str]] = {}
     for name, first in zip(names, same_recordings(list(sounds), progress).tolist(), strict=True):
-        recordings.setdefault(names[first], []).append(name)
+        out.setdefault(names[first], []).append(name)
     # What 'heartfelt prepare' found out about the originals, whose copies may differ by now.
     for name, original in _duplicates(stimuli):
-        recordings.setdefault(original, [original]).append(name)
-    return [*out, *(list(dict.fromkeys(group)) for group in recordings.values() if len(group) > 1)]
+        out.setdefault(original, [original]).append(name)
+    return out
 
 
 def _duplicates(stimuli: pl.DataFrame) -> list[tuple[str, str]]:

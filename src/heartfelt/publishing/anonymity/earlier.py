@@ -148,7 +148,7 @@ def linked_by_answers(ratings: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFr
     (ours, names), (theirs, their_names) = (_answer_matrix(frame, keys, cells) for frame in both)
     pairs: list[tuple[str, str]] = []
     if names and their_names:
-        answers: Floats = np.asarray(theirs.sum(axis=1)).ravel()
+        answers: Floats = np.asarray(theirs.sum(axis=1), dtype=np.float64).ravel()
         for start in range(0, len(names), _AT_ONCE):
             shares = (ours[start : start + _AT_ONCE] @ theirs.T).toarray() / answers
             # One or two answers may be the same by chance.
