@@ -263,11 +263,6 @@ CIRCULAR_PARTS = {
     ("heartfelt.predictors", frozenset({"execution", "function", "options", "predictor", "spec"})),
 }
 CIRCULAR_TYPES = {
-    # A study's parts validate themselves against the whole.
-    frozenset({
-        "adjudication", "answer", "arms", "between", "branding", "conditions", "consent", "design", "instrument", "model",
-        "pages", "scale", "screeners", "set_scale", "sets", "similarity", "study",
-    }),
 }  # fmt: skip
 SHADOWED: set[str] = set()
 

@@ -29,7 +29,7 @@ def pages() -> dict[str, str]:
 
 
 def _study() -> str:
-    from heartfelt.study.adjudication import Adjudication
+    from heartfelt.study.adjudication_rules import Adjudication
     from heartfelt.study.design import Design, Recruiting
     from heartfelt.study.model import Question
     from heartfelt.study.sets import Sets

@@ -12,12 +12,14 @@ import re
 import shutil
 import stat
 import tempfile
+import tomllib
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import resources
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from heartfelt.errors import HeartfeltError, InputError
 
@@ -153,6 +155,16 @@ def read_text(path: Path, if_absent: str, kind: type[HeartfeltError] = InputErro
         raise kind(f"{path} is not UTF-8 text (byte {error.start}).", "Save the file as UTF-8.") from error
     except OSError as error:
         raise kind(f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions.") from error
+
+
+def packaged_text(package: str, name: str) -> str:
+    """The text of a file that lies beside the code of a package."""
+    return resources.files(package).joinpath(name).read_text("utf-8")
+
+
+def packaged_toml(package: str, name: str) -> Any:
+    """The data of a TOML file that lies beside the code of a package, in the shape that this code gave it."""
+    return tomllib.loads(packaged_text(package, name))
 
 
 def file_names(texts: Iterable[str]) -> dict[str, str]:

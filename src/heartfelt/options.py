@@ -225,19 +225,22 @@ def check(options: Any) -> None:
     """Refuse a choice that is not on offer and a number out of range; for ``__post_init__``."""
     for name, field in options_of(type(options)).items():
         value = getattr(options, name, None) if field.owner is type(options) else None
-        if value is None:
-            continue
-        choices = choices_of(field.type)
-        if choices and value not in choices:
-            raise InputError(f"{field.written} = '{value}' is unknown.", suggestion(str(value), choices, "Choices"))
-        low, high = field.option.low, field.option.high
-        if (low is not None and value < low) or (high is not None and value > high):
-            limits = [f"at least {low:g}"] if low is not None else []
-            limits += [f"at most {high:g}"] if high is not None else []
-            raise InputError(
-                f"{field.written} must be {' and '.join(limits)}, not {value:g}.",
-                f"Give a number for {field.written} in that range.",
-            )
+        if value is not None:
+            _check_value(field, value)
+
+
+def _check_value(field: OptionField, value: Any) -> None:
+    choices = choices_of(field.type)
+    if choices and value not in choices:
+        raise InputError(f"{field.written} = '{value}' is unknown.", suggestion(str(value), choices, "Choices"))
+    low, high = field.option.low, field.option.high
+    if (low is not None and value < low) or (high is not None and value > high):
+        limits = [f"at least {low:g}"] if low is not None else []
+        limits += [f"at most {high:g}"] if high is not None else []
+        raise InputError(
+            f"{field.written} must be {' and '.join(limits)}, not {value:g}.",
+            f"Give a number for {field.written} in that range.",
+        )
 
 
 def written(options: Any, name: str) -> str:
@@ -282,6 +285,10 @@ def _fit(value: Any, kind: Any) -> Any:
         return _fit_mapping(value, parts[1]) if isinstance(value, Mapping) else REQUIRED
     if isinstance(origin, type) and issubclass(origin, Iterable):
         return _fit_several(value, parts)
+    return _fit_single(value, kind)
+
+
+def _fit_single(value: Any, kind: Any) -> Any:
     if isinstance(value, bool):
         return value if kind is bool else REQUIRED
     if kind is Path:
@@ -298,20 +305,21 @@ def _fit_mapping(value: Mapping[Any, Any], kind: Any) -> Any:
 
 
 def _fit_several(value: Any, parts: tuple[Any, ...]) -> Any:
-    if len(parts) == 1 or parts[-1] is Ellipsis:
+    """A tuple of one kind, of which a single value is one, or of as many kinds as there are parts."""
+    of_one_kind = len(parts) == 1 or parts[-1] is Ellipsis
+    if of_one_kind:
         single = _fit(value, parts[0])
         if single is not REQUIRED:
             return (single,)
-        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-            return REQUIRED
-        fitted = tuple(_fit(item, parts[0]) for item in value)
-    else:
-        if isinstance(value, str) or not isinstance(value, Iterable):
-            return REQUIRED
-        items = tuple(value)
-        if len(items) != len(parts):
-            return REQUIRED
-        fitted = tuple(_fit(item, part) for item, part in zip(items, parts, strict=True))
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return REQUIRED
+    if of_one_kind and isinstance(value, bytes | Mapping):
+        return REQUIRED
+    items = tuple(value)
+    kinds = parts[:1] * len(items) if of_one_kind else parts
+    if len(items) != len(kinds):
+        return REQUIRED
+    fitted = tuple(map(_fit, items, kinds))
     return REQUIRED if any(item is REQUIRED for item in fitted) else fitted
 
 

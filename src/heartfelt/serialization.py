@@ -18,7 +18,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field
 from datetime import date, datetime
 from enum import Enum
@@ -39,26 +39,29 @@ def to_json(value: object) -> Json:
         return value
     if isinstance(value, float):
         return float(value)
-    converter = getattr(value, "to_json", None)
-    if converter is not None and not isinstance(value, type):
-        encoded: Json = converter()
-        return encoded
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _object(value)
-    if isinstance(value, Mapping):
-        return {str(to_json(key)): to_json(item) for key, item in value.items()}
-    if isinstance(value, Enum):
-        return to_json(value.value)
-    if isinstance(value, datetime | date):
-        return value.isoformat()
-    if isinstance(value, Path):
-        return str(value)
+    if not isinstance(value, type):
+        if (converter := getattr(value, "to_json", None)) is not None:
+            encoded: Json = converter()
+            return encoded
+        if dataclasses.is_dataclass(value):
+            return _object(value)
     rows = getattr(value, "to_dicts", None) or getattr(value, "tolist", None)  # a Polars table; NumPy
     if rows is not None:
         return to_json(rows())
-    if isinstance(value, Iterable):
-        return [to_json(item) for item in value]
+    for kind, convert in _CONVERSIONS.items():
+        if isinstance(value, kind):
+            return convert(value)
     raise TypeError(f"cannot write a {type(value).__name__} as JSON")
+
+
+_CONVERSIONS: Mapping[Any, Callable[[Any], Json]] = {
+    Mapping: lambda value: {str(to_json(key)): to_json(item) for key, item in value.items()},
+    Enum: lambda value: to_json(value.value),
+    date: lambda value: str(value.isoformat()),
+    Path: str,
+    Iterable: lambda value: [to_json(item) for item in value],
+}
+"""How what is no object of its own is written, the first kind that fits; moments are dates too."""
 
 
 def _object(value: Any) -> dict[str, Json]:
@@ -109,12 +112,13 @@ def _restore(kind: Any, data: Any) -> Any:
     if origin in (Union, types.UnionType):
         return _first_fitting(parts, data)
     if origin is not None:
-        return _collection(origin, parts, data)
-    converter = getattr(kind, "from_json", None)
-    if converter is not None:
+        return _mapping(parts, data) if _is_mapping(origin) else _list(origin, parts, data)
+    if (converter := getattr(kind, "from_json", None)) is not None:
         return converter(data)
-    if dataclasses.is_dataclass(kind):
-        return _restored_object(kind, data)
+    return _restored_object(kind, data) if dataclasses.is_dataclass(kind) else _restored_scalar(kind, data)
+
+
+def _restored_scalar(kind: Any, data: Any) -> Any:
     if kind is float:
         return data if data is None else float(data)
     if isinstance(kind, type) and issubclass(kind, Enum | Path):
@@ -123,9 +127,7 @@ def _restore(kind: Any, data: Any) -> Any:
         raise TypeError(f"{data!r} is not of type {kind.__name__}")
     if kind is type(None) and data is not None:
         raise TypeError(f"{data!r} is not null")
-    if kind is datetime:
-        return datetime.fromisoformat(data)
-    return data
+    return datetime.fromisoformat(data) if kind is datetime else data
 
 
 def _first_fitting(kinds: tuple[Any, ...], data: Any) -> Any:
@@ -142,17 +144,23 @@ def _first_fitting(kinds: tuple[Any, ...], data: Any) -> Any:
     raise TypeError(" or ".join(problems))
 
 
-def _collection(origin: Any, parts: tuple[Any, ...], data: Any) -> Any:
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        if not isinstance(data, Mapping):
-            raise TypeError(f"{data!r} is not an object")
-        return {_restore(parts[0], key): _restore(parts[1], item) for key, item in data.items()}
+def _is_mapping(origin: Any) -> bool:
+    return isinstance(origin, type) and issubclass(origin, Mapping)
+
+
+def _mapping(parts: tuple[Any, ...], data: Any) -> dict[Any, Any]:
+    if not isinstance(data, Mapping):
+        raise TypeError(f"{data!r} is not an object")
+    return {_restore(parts[0], key): _restore(parts[1], item) for key, item in data.items()}
+
+
+def _list(origin: Any, parts: tuple[Any, ...], data: Any) -> Any:
     if isinstance(data, str | Mapping) or not isinstance(data, Iterable):
         raise TypeError(f"{data!r} is not a list")
-    if origin is tuple and not (len(parts) == 2 and parts[1] is Ellipsis):
+    if origin is tuple and parts[1:] != (Ellipsis,):
         return tuple(_restore(part, item) for part, item in zip(parts, data, strict=True))
     items = [_restore(parts[0], item) for item in data]
-    return tuple(items) if origin is tuple or not isinstance(origin, type) or not issubclass(list, origin) else items
+    return items if isinstance(origin, type) and issubclass(list, origin) else tuple(items)
 
 
 def _restored_object(kind: Any, data: Any) -> Any:

@@ -6,13 +6,15 @@ they are passed on. Ids are always text, so ``7`` in one file and ``"7"`` in ano
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.files import packaged_toml
 
 MOMENT = pl.Datetime("us", "UTC")
 
@@ -127,62 +129,37 @@ def _cast(column: Column, have: pl.DataType) -> pl.Expr:
     return source.cast(column.dtype)
 
 
-def _text(name: str, about: str, *, nullable: bool = False) -> Column:
-    return Column(name=name, dtype=pl.String, about=about, nullable=nullable)
+_TYPES: dict[str, pl.DataType | type[pl.DataType]] = {
+    "text": pl.String,
+    "number": pl.Float64,
+    "integer": pl.Int64,
+    "true/false": pl.Boolean,
+    "moment": MOMENT,
+    "samples": pl.List(pl.Float32),
+}
 
 
-def _optional(name: str, about: str, dtype: pl.DataType | type[pl.DataType] = pl.String) -> Column:
-    return Column(name=name, dtype=dtype, about=about, required=False, nullable=True)
+def _contract(name: str, about: str, columns: Sequence[Mapping[str, Any]], key: Sequence[str] = ()) -> Contract:
+    """A contract as ``contracts.toml`` writes it."""
+    parts = [
+        Column(
+            name=column["name"],
+            dtype=_TYPES[column.get("type", "text")],
+            about=column["about"],
+            required=not column.get("optional"),
+            nullable="optional" in column or "nullable" in column,
+        )
+        for column in columns
+    ]
+    return Contract(name, about, tuple(parts), tuple(key))
 
 
-STIMULI = Contract(
-    "stimuli",
-    "one row per clip or image",
-    (
-        _text("stimulus", "the stimulus id"),
-        _optional("system", "what made it"),
-        _optional("intent", "what it was meant to convey"),
-        _optional("prompt", "the text it was made from, or that text's id"),
-        _optional("path", "its media file, relative to the media root"),
-        _optional("reference", "its undistorted original: a stimulus id, or a file relative to the media root"),
-        _optional("found", "whether the media file was there when read", pl.Boolean),
-        _optional("duration", "its length in seconds", pl.Float64),
-        _optional("rate", "audio samples per second", pl.Int64),
-        _optional("channels", "audio channels", pl.Int64),
-        _optional("width", "its width in pixels", pl.Int64),
-        _optional("height", "its height in pixels", pl.Int64),
-        _optional("bytes", "size of the media file", pl.Int64),
-        _optional("media_problem", "why the media could not be probed"),
-    ),
-    key=("stimulus",),
-)
-RATERS = Contract("raters", "one row per person", (_text("rater", "the rater id"),), key=("rater",))
-ITEMS = Contract(
-    "items",
-    "which stimulus is asked about under which question, with facts about the pair",
-    (_text("stimulus", "the stimulus id"), _text("question", "the question id")),
-    key=("stimulus", "question"),
-)
-RATINGS = Contract(
-    "ratings",
-    "one row per human answer; a rater is empty where only a vote count was published",
-    (
-        _text("rater", "the rater id", nullable=True),
-        _text("stimulus", "the stimulus id"),
-        _text("question", "the question id"),
-        Column(name="value", dtype=pl.Float64, about="the answer as a number, or the category's code", nullable=True),
-        _optional("answer", "the answer in words"),
-        _optional("position", "place in the rater's presentation order, from 1", pl.Int64),
-        _optional("seconds", "time taken to answer", pl.Float64),
-        _optional("at", "when it was answered", MOMENT),
-        _optional("repeat", "0 for a first presentation, 1 for its first repeat", pl.Int64),
-        _optional("trial", "the presentation, where stimuli were judged together: its rows share this id"),
-        _optional("set", "the stimuli that were presented together"),
-        _optional("place", "where the stimulus was presented in its trial, from 1", pl.Int64),
-        _optional("role", "member, hidden-reference or anchor; x in an ABX trial"),
-    ),
-    key=("rater", "stimulus", "question", "repeat"),
-)
+_ALL = {name: _contract(name, **facts) for name, facts in packaged_toml("heartfelt", "contracts.toml").items()}
+STIMULI, RATERS, ITEMS, RATINGS, TRACES = (_ALL[name] for name in ("stimuli", "raters", "items", "ratings", "traces"))
+FIELDS, MEANS, LEDGER, DRAFTS = (_ALL[name] for name in ("fields", "means", "ledger", "drafts"))
+ADJUDICATIONS, QUESTIONNAIRES = _ALL["adjudications"], _ALL["questionnaires"]
+CONTRACTS = tuple(contract for contract in _ALL.values() if contract is not DRAFTS)
+"""Every table of a snapshot; ``DRAFTS`` is the file ``drafts.parquet`` of a study, before anybody verified them."""
 
 
 def is_answered(columns: Iterable[str]) -> pl.Expr:
@@ -201,139 +178,6 @@ def rating_key(columns: Iterable[str]) -> tuple[str, ...]:
     names = set(columns)
     trial = ("trial",) if {"trial", "place"} <= names else ()
     return tuple(name for name in (*RATINGS.key, *trial) if name in names)
-
-
-TRACES = Contract(
-    "traces",
-    "one row per course over time that a rater gave while a clip played",
-    (
-        _text("rater", "the rater id"),
-        _text("stimulus", "the stimulus id"),
-        _text("question", "the question id"),
-        Column(name="samples", dtype=pl.List(pl.Float32), about="the samples in order; empty ones are gaps"),
-        _optional("rate", "samples per second; empty where samples are per beat or bar", pl.Float64),
-        _optional("start", "seconds from the start of the clip to the first sample", pl.Float64),
-        _optional("away", "seconds the page was in the background", pl.Float64),
-        _optional("repeat", "0 for a first presentation, 1 for its first repeat", pl.Int64),
-    ),
-    key=("rater", "stimulus", "question", "repeat"),
-)
-FIELDS = Contract(
-    "fields",
-    "values a machine filled in, each with its source and what a person made of it",
-    (
-        _text("stimulus", "the stimulus id"),
-        _text("field", "which field"),
-        _text("machine", "the machine's value", nullable=True),
-        _optional("source", "which machine"),
-        _optional("verdict", "accepted, fixed or rejected"),
-        _optional("final", "the value after a person verified it"),
-        _optional("verified_by", "the rater who verified it"),
-        _optional("at", "when it was verified", MOMENT),
-        _optional("shown", "what the rater saw of it: true, hidden, or planted for another stimulus's value"),
-        _optional("first", "the rater's first answer, where it was changed later; (rejected) for a rejected value"),
-        _optional("seconds", "time the rater spent on it", pl.Float64),
-        _optional("keystrokes", "keys and taps it took", pl.Int64),
-        _optional("version", "the version of the model that wrote it"),
-        _optional("prompt_hash", "a hash of what the model was asked"),
-        _optional("drafted_at", "when the machine wrote it", MOMENT),
-        _optional("confidence", "how sure the machine says it is, from 0 to 1", pl.Float64),
-        _optional(
-            "boxes", "where it saw what: tag, box (left, top, right, bottom as fractions) and confidence, as JSON"
-        ),
-        _optional("repeat", "0 for a first presentation, 1 for its first repeat", pl.Int64),
-    ),
-    key=("stimulus", "field", "source", "verified_by", "repeat"),
-)
-DRAFTS = Contract(
-    "drafts",
-    "what machines wrote about stimuli before anybody verified it: the file ``drafts.parquet`` of a study",
-    (
-        _text("stimulus", "the stimulus id"),
-        _text("question", "the question id"),
-        _text("value", "the machine's answer, as the question's scale writes answers"),
-        _text("source", "which machine"),
-        _optional("version", "the version of the model"),
-        _optional("prompt_hash", "a hash of what the model was asked"),
-        _optional("at", "when", MOMENT),
-        _optional("confidence", "how sure the machine says it is, from 0 to 1", pl.Float64),
-        _optional(
-            "boxes", "where it saw what: tag, box (left, top, right, bottom as fractions) and confidence, as JSON"
-        ),
-        _optional("limits", "what the machine cannot see, in its own words"),
-    ),
-    key=("stimulus", "question"),
-)
-MEANS = Contract(
-    "means",
-    "published means where no single ratings were published",
-    (
-        _text("stimulus", "the stimulus id"),
-        _text("question", "the question id"),
-        Column(name="mean", dtype=pl.Float64, about="mean rating", nullable=True),
-        _optional("sd", "standard deviation over raters", pl.Float64),
-        _optional("n", "number of raters", pl.Int64),
-    ),
-    key=("stimulus", "question"),
-)
-ADJUDICATIONS = Contract(
-    "adjudications",
-    "items that a senior rater decided, each with its final value and the history behind it",
-    (
-        _text("stimulus", "the stimulus id"),
-        _text("question", "the question id"),
-        Column(
-            name="value", dtype=pl.Float64, about="the final answer as a number, or the category's code", nullable=True
-        ),
-        _optional("answer", "the final answer in words"),
-        _optional("rule", "the rules that selected the item, separated by commas"),
-        _optional("by", "the id of the senior rater"),
-        _optional("at", "when", MOMENT),
-        _optional("comment", "what the senior rater wrote about it"),
-        _optional("decisions", "how often it was decided; the latest is final", pl.Int64),
-        _optional("history", "as JSON: the answers that were shown, the draft, and earlier decisions"),
-    ),
-    key=("stimulus", "question"),
-)
-QUESTIONNAIRES = Contract(
-    "questionnaires",
-    "answers to questionnaires between trials, one row per answer",
-    (
-        _text("rater", "the rater id"),
-        _text("questionnaire", "the id of the questionnaire"),
-        Column(name="after_trials", dtype=pl.Int64, about="trials the rater had answered when it came"),
-        _text("question", "the question id"),
-        Column(name="value", dtype=pl.Float64, about="the answer as a number, or the category's code", nullable=True),
-        _optional("answer", "the answer in words"),
-        _optional("at", "when it was answered", MOMENT),
-    ),
-    key=("rater", "questionnaire", "after_trials", "question"),
-)
-LEDGER = Contract(
-    "ledger",
-    "everything left out so far, and why",
-    (
-        _text("what", "rater, rating, stimulus, question, score, row, prediction, column, file or log"),
-        _optional("rater", "the rater concerned"),
-        _optional("stimulus", "the stimulus concerned"),
-        _optional("question", "the question concerned"),
-        _text("reason", "why, in words"),
-        _text("stage", "which stage left it out"),
-    ),
-)
-
-CONTRACTS: tuple[Contract, ...] = (
-    STIMULI,
-    RATERS,
-    ITEMS,
-    RATINGS,
-    TRACES,
-    FIELDS,
-    MEANS,
-    ADJUDICATIONS,
-    QUESTIONNAIRES,
-    LEDGER,
-)
 
 
 _EXACT_DIGITS = 18

@@ -7,6 +7,7 @@ needs is passed as a further filter. Pages have environments that escape HTML.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -27,9 +28,13 @@ _FILTERS: tuple[Callable[..., str], ...] = (
 
 
 def text_templates(package: str, **filters: Callable[..., Any]) -> Environment:
-    """The environment of the templates in the folder of ``package``; ``filters`` join those of all templates."""
+    """The environment of the templates of ``package``; ``filters`` join those that all templates have.
+
+    Templates are in the folder ``templates`` of the package, or else beside its modules.
+    """
+    folder = "templates" if (resources.files(package) / "templates").is_dir() else ""
     environment = Environment(
-        loader=PackageLoader(package, ""),
+        loader=PackageLoader(package, folder),
         autoescape=False,  # not HTML
         undefined=StrictUndefined,
         trim_blocks=True,

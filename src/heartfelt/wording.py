@@ -97,8 +97,8 @@ def interval(estimate: Bounded | None, decimals: int | None = None, *, bare: boo
     if value is None:
         return f"none: {estimate.why_missing or 'no reason given'}"
     if decimals is None:
-        magnitudes = [abs(limit) for limit in (value, low, high) if limit is not None]
-        decimals = 2 if bare or max(magnitudes) >= 1 else 3
+        largest = max(abs(limit) for limit in (value, low, high) if limit is not None)
+        decimals = 2 if bare or largest >= 1 else 3
     if bare and 0.985 <= value < 1:
         decimals = max(decimals, 3)
     write = share if bare else number

@@ -24,7 +24,7 @@ from heartfelt.collect.stored import STORE_FILE
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.snapshot import load
 from heartfelt.snapshot.adjudications import AdjudicationHistory
-from heartfelt.study.adjudication import DisagreementRule
+from heartfelt.study.adjudication_rules import DisagreementRule
 from heartfelt.study.answer import NONE
 from tests.cases import check_all
 from tests.collect.people import Person

@@ -15,7 +15,7 @@ from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, UnknownRater
 from heartfelt.errors import InputError, StudyError
 from heartfelt.publishing.columns import about_column
 from heartfelt.study import parse_study
-from heartfelt.study.consent import check_documents
+from heartfelt.study.load import check_documents
 from tests.collect.people import Person
 
 Make = Callable[..., Path]

@@ -13,8 +13,7 @@ import pytest
 from heartfelt.publishing.anonymity.check import PrivateDataError, check_media
 from heartfelt.publishing.anonymity.draft import Draft
 from heartfelt.publishing.anonymity.key import keyed_hash
-from heartfelt.publishing.anonymity.media import ORIGINAL, content_digest, media_table, publish_media
-from heartfelt.publishing.anonymity.media_licences import forbids_sharing
+from heartfelt.publishing.anonymity.media import ORIGINAL, content_digest, forbids_sharing, media_table, publish_media
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.publish import publish
 from heartfelt.snapshot import Snapshot

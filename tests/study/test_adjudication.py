@@ -9,7 +9,8 @@ import yaml
 
 from heartfelt.errors import StudyError
 from heartfelt.study import Study, parse_study
-from heartfelt.study.adjudication import Adjudication, DisagreementRule, adjudicated
+from heartfelt.study.adjudication import adjudicated
+from heartfelt.study.adjudication_rules import Adjudication, DisagreementRule
 from tests.cases import check_all
 
 SCALES = {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from heartfelt.api.sources import read_parts, read_source, screened, snapshot_of
 from heartfelt.errors import InputError
 from heartfelt.extras import require_extra
+from heartfelt.files import must_be_free, whole_folder
 from heartfelt.options import ScreenedSourceOptions, SourceOptions
 from heartfelt.predictors.options import FileOptions
 from heartfelt.scoring.bench.options import BenchOptions
@@ -153,7 +154,6 @@ def distances(
         ``distances.systems`` has every distance with its interval, ``distances.closeness`` the correlations with people's means
         beside the ceiling.
     """
-    from heartfelt.files import must_be_free
     from heartfelt.report.pages.distances import write_distances
     from heartfelt.scoring.set_distances.stimulus_sets import is_data
     from heartfelt.scoring.set_distances.systems import distances
@@ -252,7 +252,6 @@ def train(
     Trained
         ``trained.model`` predicts and is saved with ``model.write(folder)``; ``trained.evaluation`` says how well it does.
     """
-    from heartfelt.files import must_be_free, whole_folder
     from heartfelt.report.pages.training import write_evaluation
     from heartfelt.training import train
 
@@ -295,7 +294,6 @@ def fine_tune(
     """
     import shutil
 
-    from heartfelt.files import must_be_free, whole_folder
     from heartfelt.report.pages.finetuning import write_training_report
     from heartfelt.training.finetuning import fine_tune
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from heartfelt.analysis.options import AnalyzeOptions
 from heartfelt.api.sources import read_parts, snapshot_of
+from heartfelt.files import TemporaryFolder, must_be_free, whole_folder
 from heartfelt.labels import LabelOptions
 from heartfelt.options import SourceOptions
 from heartfelt.report.options import ReportOptions
@@ -125,7 +126,6 @@ def analyses(
     """
     from heartfelt.analysis import analyze
     from heartfelt.analysis.preregistration import find_preregistration
-    from heartfelt.files import TemporaryFolder, must_be_free, whole_folder
     from heartfelt.report import write_analysis
     from heartfelt.report.drawing.processes import waiting_helper
     from heartfelt.scoring.layouts import LAYOUTS

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heartfelt.errors import InputError
+from heartfelt.files import must_be_free
 from heartfelt.predictors.drafts.options import DraftOptions
 from heartfelt.stimuli.generation.result import MakeOptions
 from heartfelt.stimuli.options import PrepareOptions
@@ -54,7 +55,6 @@ def prepare(
     Preparation
         ``preparation.stimuli`` says what was done to each, ``preparation.differences`` how systems differ.
     """
-    from heartfelt.files import must_be_free
     from heartfelt.report.pages.preparation import write_preparation
     from heartfelt.stimuli.preparation.preparing import prepare
 

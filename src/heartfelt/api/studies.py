@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from heartfelt.api.sources import snapshot_of
 from heartfelt.extras import require_extra
+from heartfelt.files import must_be_free
 from heartfelt.options import SourceOptions
 from heartfelt.planning.options import PlanOptions
 from heartfelt.publishing.options import PublishOptions
@@ -57,7 +58,6 @@ def plan(
     >>> print(plan.answers.raters)
     How many raters: ...
     """
-    from heartfelt.files import must_be_free
     from heartfelt.planning import plan_study
     from heartfelt.planning.preregister import must_be_new
     from heartfelt.planning.preregister import preregister as register
@@ -109,7 +109,6 @@ def publish(
     768
     """
     from heartfelt.collect.stored import recruiters_ids
-    from heartfelt.files import must_be_free
     from heartfelt.publishing.anonymity.key import refuse_inside
     from heartfelt.publishing.details import Details, read_details
     from heartfelt.publishing.publish import publish

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from heartfelt.api.sources import read_source
 from heartfelt.errors import InputError
+from heartfelt.files import must_be_free
 from heartfelt.options import SourceOptions
 from heartfelt.scoring.options import WordOptions
 
@@ -42,7 +43,6 @@ def words(
     WordStatistics
         The statistics of every set of texts, and how close they are to references.
     """
-    from heartfelt.files import must_be_free
     from heartfelt.report.pages.words import WordStatistics, write_words
     from heartfelt.scoring.tasks.captions import caption_scores
     from heartfelt.stats.diversity import compared

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from heartfelt.errors import require, suggestion
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.media.probe import PROBED
-from heartfelt.study.arms import Arm
+from heartfelt.study.design import Arm
 from heartfelt.tables import need_columns
 
 

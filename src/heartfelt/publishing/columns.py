@@ -5,10 +5,10 @@ Layouts and the codebook describe a column with :func:`about_column`, so that a 
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
-from importlib import resources
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from heartfelt.files import packaged_toml
 from heartfelt.labels.benchmark import BENCHMARK_COURSES, BENCHMARK_ITEMS, CHOICES
 from heartfelt.labels.labelling import LABELS
 from heartfelt.labels.strengths import STRENGTHS
@@ -28,9 +28,7 @@ _DESCRIPTIONS: dict[str, dict[str, str]] = {
     for contract in (*CONTRACTS, LABELS, STRENGTHS, CHOICES, BENCHMARK_COURSES)
 }
 _DESCRIPTIONS["benchmark items"] = {column.name: column.about for column in BENCHMARK_ITEMS.columns}
-COLUMN_WORDS: Mapping[str, Mapping[str, str]] = tomllib.loads(
-    resources.files("heartfelt.publishing").joinpath("columns.toml").read_text("utf-8")
-)
+COLUMN_WORDS: Mapping[str, Any] = packaged_toml(__package__, "columns.toml")
 """What ``columns.toml`` says of columns, by table; of columns of every table ``units``, and what ``empty`` cells mean."""
 for _table in ("stimuli", "ratings", "raters", "ledger", "media"):
     _DESCRIPTIONS[_table] = {**COLUMN_WORDS[_table], **_DESCRIPTIONS.get(_table, {})}
@@ -53,24 +51,28 @@ def about_column(table: str, name: str, study: Study, details: Details | None = 
 
 
 def _asked_of_raters(name: str, study: Study) -> str | None:
+    return next((about for column, about in _rater_columns(study) if column == name), None)
+
+
+def _rater_columns(study: Study) -> Iterator[tuple[str, str]]:
+    """The columns of everything that raters are asked about themselves, each with what it holds."""
     for fact in study.demographics:
-        if name in {fact.id, f"about_{fact.id}"}:
-            return f"the rater's answer to: {_line(say(fact.text) or fact.id)}"
-    for form in study.forms:
-        where = form.partition(":")[0]
-        for question in study.asked_in(form) if form != "questions" else ():
-            if name == f"{form.replace(':', '_')}_{question.id}":
-                question_text = _line(say(question.text) or question.id)
-                return f"the rater's answer {where} the stimuli to: {question_text}"
+        about = f"the rater's answer to: {_line(say(fact.text) or fact.id)}"
+        yield from ((fact.id, about), (f"about_{fact.id}", about))
+    for form in (form for form in study.forms if form != "questions"):
+        for question in study.asked_in(form):
+            text = _line(say(question.text) or question.id)
+            yield (
+                f"{form.replace(':', '_')}_{question.id}",
+                f"the rater's answer {form.partition(':')[0]} the stimuli to: {text}",
+            )
     for box in () if study.consent is None else study.consent.boxes:
-        if name == f"ticked_{box.id}":
-            return f"whether the rater ticked: {_line(say(box.text) or box.id)}"
+        yield f"ticked_{box.id}", f"whether the rater ticked: {_line(say(box.text) or box.id)}"
     for key, instrument in study.instruments.items():
         for subscale, rule in instrument.subscales.items():
-            if name == score_column(key, subscale):
-                how = f"{rule.score} of {len(rule.items)} items"
-                return f"the rater's score: {rule.name or subscale} ({instrument.name}; {how})"
-    return None
+            how = f"{rule.score} of {len(rule.items)} items"
+            score = f"the rater's score: {rule.name or subscale} ({instrument.name}; {how})"
+            yield score_column(key, subscale), score
 
 
 def _asked_of_stimuli(name: str, study: Study) -> str | None:

@@ -7,21 +7,20 @@ out: the papers then say "Not stated by the authors", and :func:`not_stated` lis
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
-from importlib import resources
 from pathlib import Path
 from typing import TypeAlias
 
 import yaml
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.files import read_text, write_text
+from heartfelt.files import packaged_toml, read_text, write_text
 from heartfelt.publishing.licences import licence
 from heartfelt.study.model import is_language
 from heartfelt.study.yaml_lines import Document, read_yaml
+from heartfelt.templates import text_templates
 
 DETAILS_FILE = "publication.yaml"
 _ORCID = re.compile(r"^(?:https://orcid\.org/)?(\d{4}-\d{4}-\d{4}-\d{3}[\dX])$")
@@ -88,11 +87,8 @@ class Details:
     """What columns of the source mean, by ``table.column``."""
 
 
-QUESTIONS: Mapping[str, tuple[str, str]] = tomllib.loads(
-    resources.files("heartfelt.publishing").joinpath("details.toml").read_text("utf-8")
-)
+QUESTIONS: Mapping[str, tuple[str, str]] = packaged_toml(__package__, "details.toml")
 """What each key asks for, and an example."""
-LISTS = frozenset({"language", "keywords"})
 OPTIONAL = frozenset(
     {
         *("title", "version", "released", "url", "doi", "citation", "language", "keywords", "columns"),
@@ -114,22 +110,9 @@ def not_stated(details: Details) -> tuple[str, ...]:
 def details_template(details: Details | None = None) -> str:
     """A ``publication.yaml`` with every key explained and empty, so that it reads as no statement at all."""
     title = details.title if details is not None else None
-    lines = [
-        "# What only the authors know. Every key may stay empty: the papers then say that it is not stated.",
-        "# heartfelt publish reads this file from the study folder, or from --details FILE.",
-        "",
-    ]
-    for key, (about, example) in QUESTIONS.items():
-        lines.append(f"# {about}{f', such as {example}' if example else ''}")
-        if key == "authors":
-            lines += ["authors:", "#  - name: Family, Given", "#    affiliation: University"]
-            lines.append("#    orcid: 0000-0000-0000-0000")
-        elif key == "columns":
-            lines += ["columns:", "#  stimuli.theme: the theme of the prompt, chosen by the authors"]
-        else:
-            line = yaml.safe_dump({key: title}, allow_unicode=True).rstrip() if key == "title" and title else f"{key}:"
-            lines.append(line)
-    return "\n".join(lines) + "\n"
+    stated = {"title": yaml.safe_dump({"title": title}, allow_unicode=True).rstrip()} if title else {}
+    template = text_templates(__package__).get_template("publication.yaml.j2")
+    return template.render(questions=QUESTIONS, stated=stated)
 
 
 def write_details_template(target: Path, details: Details | None = None) -> Path:
@@ -175,27 +158,40 @@ def parse_details(text: str, where: str = DETAILS_FILE) -> Details:
 
 def _value(key: str, raw: object, document: Document, where: str) -> Value:
     try:
-        if key == "authors":
-            people = raw if isinstance(raw, list) else [raw]
-            return tuple(_author(person) for person in people)
-        if key == "media_may_be_shared":
-            if not isinstance(raw, bool):
-                raise InputError(f"'{raw}' is neither true nor false.", "Write true or false.")
-            return raw
-        if key == "columns":
-            if not isinstance(raw, dict):
-                raise InputError("this must be table.column and a description.", "Write 'stimuli.theme: …'.")
-            return {str(name): _text(about) for name, about in raw.items() if about is not None}
-        if key in LISTS:
-            words = tuple(_text(element) for element in (raw if isinstance(raw, list) else [raw]))
-            wrong = [word for word in words if key == "language" and not is_language(word)]
-            if wrong:
-                raise InputError(f"'{wrong[0][:40]}' is not a language tag.", "Write tags such as en or zh-Hans.")
-            return words
+        if key in _READERS:
+            return _READERS[key](raw)
         return _checked(key, _text(raw))
     except InputError as error:
         line = document.line((key,))
         raise InputError(f"{where}, line {line}, {key}: {error.problem}", error.fix) from error
+
+
+def _listed(raw: object) -> list[object]:
+    return raw if isinstance(raw, list) else [raw]
+
+
+def _truth(raw: object) -> bool:
+    if not isinstance(raw, bool):
+        raise InputError(f"'{raw}' is neither true nor false.", "Write true or false.")
+    return raw
+
+
+def _descriptions(raw: object) -> dict[str, str]:
+    if not isinstance(raw, dict):
+        raise InputError("this must be table.column and a description.", "Write 'stimuli.theme: …'.")
+    return {str(name): _text(about) for name, about in raw.items() if about is not None}
+
+
+def _words(raw: object) -> tuple[str, ...]:
+    return tuple(map(_text, _listed(raw)))
+
+
+def _languages(raw: object) -> tuple[str, ...]:
+    tags = _words(raw)
+    wrong = [tag for tag in tags if not is_language(tag)]
+    if wrong:
+        raise InputError(f"'{wrong[0][:40]}' is not a language tag.", "Write tags such as en or zh-Hans.")
+    return tags
 
 
 def _checked(key: str, text: str) -> str | None:
@@ -239,8 +235,7 @@ def _text(raw: object) -> str:
 
 def _author(raw: object) -> Author:
     if not isinstance(raw, dict):
-        name = _text(raw)
-        raw = {"name": name}
+        raw = {"name": _text(raw)}
     keys = [field.name for field in fields(Author)]
     unknown = [str(key) for key in raw if key not in keys]
     if unknown:
@@ -248,9 +243,23 @@ def _author(raw: object) -> Author:
     parts = {key: _text(value) for key, value in raw.items() if value is not None}
     if not parts.get("name"):
         raise InputError("an author without a name.", "Add 'name: Family, Given'.")
-    if orcid := parts.get("orcid"):
-        match = _ORCID.match(orcid)
-        if match is None or not _checks_out(match[1]):
-            raise InputError(f"'{orcid[:40]}' is not an ORCID.", "Write it as 0000-0002-1825-0097.")
-        parts["orcid"] = match[1]
+    if parts.get("orcid"):
+        parts["orcid"] = _orcid(parts["orcid"])
     return Author(**parts)
+
+
+def _orcid(text: str) -> str:
+    match = _ORCID.match(text)
+    if match is None or not _checks_out(match[1]):
+        raise InputError(f"'{text[:40]}' is not an ORCID.", "Write it as 0000-0002-1825-0097.")
+    return match[1]
+
+
+_READERS: Mapping[str, Callable[[object], Value]] = {
+    "authors": lambda raw: tuple(map(_author, _listed(raw))),
+    "media_may_be_shared": _truth,
+    "columns": _descriptions,
+    "language": _languages,
+    "keywords": _words,
+}
+"""What reads the keys that are no single text."""

@@ -23,7 +23,7 @@ from heartfelt.publishing.anonymity.key import KEYED, PSEUDONYM, keyed_hash
 from heartfelt.publishing.anonymity.media import ORIGINAL
 from heartfelt.publishing.columns import RENAMED
 from heartfelt.publishing.papers.checksums import CHECKSUMS
-from heartfelt.publishing.release import PublishedMedium, Release, ReleaseStep
+from heartfelt.publishing.release import PublishedMedium, Release
 from heartfelt.serialization import dumps
 from heartfelt.study import parse_study, study_text
 
@@ -68,23 +68,23 @@ class Digest:
 
 def with_keyed_hashes(draft: Draft, media: Mapping[str, PublishedMedium], key: bytes) -> Draft:
     """With hashes of unpublished content under the key, in whatever table and column they are."""
-    public = {medium.sha256 for medium in media.values()} | {draft.study.hash}
-    versions: dict[str, str] = {}
-    for name, text in draft.source.versions.items():
-        same = parse_study(text).hash == name
-        public |= {name} if same else set()
-        versions[name if same else keyed_hash(key, OVER["study_version"], name)] = text
-    steps: list[ReleaseStep] = []
-    tables: dict[str, pl.DataFrame] = {}
+    current = {name for name, text in draft.source.versions.items() if parse_study(text).hash == name}
+    public = {draft.study.hash, *current, *(medium.sha256 for medium in media.values())}
+    versions = {
+        name if name in current else keyed_hash(key, OVER["study_version"], name): text
+        for name, text in draft.source.versions.items()
+    }
+    about = "Hashes of what is not published are keyed (HMAC-SHA256)."
     for table, frame in draft.tables.items():
-        for column in (name for name in frame.columns if name in OVER or _SOUNDS_LIKE.search(name)):
-            changed = _keyed(frame[column], OVER.get(column, column), public, key)
-            if not changed.equals(frame[column]):
-                about = "Hashes of what is not published are keyed (HMAC-SHA256)."
-                steps.append(ReleaseStep(kind="hashes", table=table, column=column, about=about, rows=frame.height))
-                frame = frame.with_columns(changed)
-        tables[table] = frame
-    return replace(draft.changed(*steps, **tables), source=replace(draft.source, versions=versions))
+        for column in filter(_may_hold_hashes, frame.columns):
+            keyed = _keyed(frame[column], OVER.get(column, column), public, key)
+            if not keyed.equals(frame[column]):
+                draft = draft.after("hashes", table, column, about, draft.with_values(table, **{column: keyed}))
+    return replace(draft, source=replace(draft.source, versions=versions))
+
+
+def _may_hold_hashes(column: str) -> bool:
+    return column in OVER or _SOUNDS_LIKE.search(column) is not None
 
 
 def _keyed(column: pl.Series, purpose: str, public: set[str], key: bytes) -> pl.Series:
@@ -108,16 +108,14 @@ def write_digests(release: Release, folder: Path) -> Path:
     stated += "".join(release.snapshot.source.versions.values())
     counted: Counter[tuple[str, str, str, bool, str]] = Counter()
     paths = [path for path in folder.rglob("*") if path.is_file()]
-    for path in sorted(
-        paths, key=lambda path: (path.suffix not in _TABLES, path)
-    ):  # other files repeat what tables hold
+    # Tables first: other files repeat what tables hold.
+    for path in sorted(paths, key=lambda path: (path.suffix not in _TABLES, path)):
         name = path.relative_to(folder).as_posix()
         for field, value in _digests_in(path, name):
             digest = _accounted(value, digests, stated, field)
             if digest is None and path.suffix in _TABLES:
-                digest = digests[value[:_PREFIX]] = Digest(
-                    algorithm="as the source gives it", keyed=False, over=SOURCE_COLUMN
-                )
+                digest = Digest(algorithm="as the source gives it", keyed=False, over=SOURCE_COLUMN)
+                digests[value[:_PREFIX]] = digest
             if digest is None:
                 raise PrivateDataError(
                     f"Nothing was published: {name} holds the hash '{value[:20]}', and nobody knows what it is over.",
@@ -151,20 +149,20 @@ def _digests(text: str) -> list[str]:
 
 def _known_digests(release: Release, folder: Path) -> dict[str, Digest]:
     """What every plain hash that heartfelt writes is over, by its first digits."""
-    hashes = {release.snapshot.hash: "published snapshot", release.snapshot.study.hash: "published study"}
-    hashes |= {value: f"published table of {name}" for name, value in release.snapshot.table_hashes.items()}
-    hashes |= dict.fromkeys(release.snapshot.source.versions, "published version of the study")
-    if release.benchmark is not None:
-        hashes[release.benchmark.hash] = "published benchmark"
-        tables = release.benchmark.table_hashes.items()
-        hashes |= {value: f"published benchmark's {name}" for name, value in tables}
+    snapshot, benchmark = release.snapshot, release.benchmark
+    hashes = {snapshot.hash: "published snapshot", snapshot.study.hash: "published study"}
+    hashes |= {value: f"published table of {name}" for name, value in snapshot.table_hashes.items()}
+    hashes |= dict.fromkeys(snapshot.source.versions, "published version of the study")
+    if benchmark is not None:
+        hashes[benchmark.hash] = "published benchmark"
+        hashes |= {value: f"published benchmark's {name}" for name, value in benchmark.table_hashes.items()}
     hashes |= {step.settings["hash"]: "published split" for step in release.record.steps if step.kind == "split"}
-    media = {medium.path for medium in release.media.values()}
-    for medium in sorted(release.media.values(), key=lambda medium: medium.path is not None):
-        over = "published media file" if medium.path else "linked media file without metadata"
-        hashes |= {medium.sha256: over} if medium.sha256 else {}
+    media = [medium for medium in release.media.values() if medium.sha256]
+    hashes |= {medium.sha256: "linked media file without metadata" for medium in media if not medium.path}
+    hashes |= {medium.sha256: "published media file" for medium in media if medium.path}
+    published = {medium.path for medium in media}
     for path in folder.rglob("*"):
-        if path.is_file() and path.relative_to(folder).as_posix() not in media:
+        if path.is_file() and path.relative_to(folder).as_posix() not in published:
             hashes.setdefault(sha256_of(path), "published file")
     return {value[:_PREFIX]: Digest(algorithm="SHA-256", keyed=False, over=over) for value, over in hashes.items()}
 

@@ -192,16 +192,19 @@ def _steps(
     steps += [step("ledger", name, "Left out for raters: held-out answers went into it.") for name in figures]
     gone = set(snapshot.raters.columns) - set(public.raters.columns)
     steps += [step("raters", name, "Left out: it is named after a held-out stimulus.") for name in sorted(gone)]
-    for table in ("stimuli", "items", "fields"):
-        before, after = snapshot.table(table), public.table(table)
-        for name in before.columns:
-            if after[name].null_count() > before[name].null_count():
-                steps.append(step(table, name, f"The column '{name}' is emptied for {stimuli}."))
+    steps += [
+        step(table, name, f"The column '{name}' is emptied for {stimuli}.")
+        for table in ("stimuli", "items", "fields")
+        for name in _emptied_columns(snapshot.table(table), public.table(table))
+    ]
     about = f"Only these columns are published about {stimuli}: {listed(_published(public, hidden, chosen), 100)}."
     steps.append(replace(step("stimuli", None, about), settings={**settings, COLUMNS: ",".join(chosen.names)}))
-    for text in _findings(chosen):
-        steps.append(replace(step("stimuli", None, text), settings={**settings, LIMIT: "yes"}))
-    return steps
+    limits = {**settings, LIMIT: "yes"}
+    return [*steps, *(replace(step("stimuli", None, text), settings=limits) for text in _findings(chosen))]
+
+
+def _emptied_columns(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
+    return [name for name in before.columns if after[name].null_count() > before[name].null_count()]
 
 
 def _published(public: Snapshot, hidden: Sequence[str], chosen: HiddenColumns) -> list[str]:

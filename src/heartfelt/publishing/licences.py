@@ -6,11 +6,12 @@ name, as SPDX has it; ``LICENSE`` then says that the terms are the authors' own 
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.files import packaged_toml
+from heartfelt.templates import text_templates
 
 CUSTOM_PREFIX = "LicenseRef-"
 
@@ -27,8 +28,7 @@ class LicenceText:
 
 
 LICENCES = {
-    spdx: LicenceText(spdx=spdx, **terms)
-    for spdx, terms in tomllib.loads(files("heartfelt.publishing").joinpath("licences.toml").read_text("utf-8")).items()
+    spdx: LicenceText(spdx=spdx, **terms) for spdx, terms in packaged_toml(__package__, "licences.toml").items()
 }
 
 
@@ -55,21 +55,8 @@ def licence(name: str) -> LicenceText:
 
 def licence_file(name: str | None, subject: str, holders: str, contact: str | None) -> str:
     """The text of a LICENSE file for ``subject`` (the ratings, the media) by ``holders``; says so where none is stated."""
-    ask = f"Contact: {contact}\n" if contact else ""
-    if name is None:
-        return (
-            f"The authors have not stated a licence for {subject}.\n\n"
-            "Without a licence nobody but the rights holders may copy or use them beyond what the law allows.\n"
-            f"Ask the authors before you use them.\n{ask}"
-        )
-    terms = licence(name)
-    head = f"{subject[0].upper()}{subject[1:]} are published under:\n\n{terms.name}\nSPDX-License-Identifier: {terms.spdx}\n"
-    head += f"{terms.url}\n" if terms.url else ""
-    head += f"\nRights holders: {holders}\n{ask}\n{terms.about}\n"
-    path = files("heartfelt.publishing.papers") / "legal" / f"{terms.spdx}.txt"
-    if path.is_file():
-        return f"{head}\nThe text of the licence follows; it applies, not the summary above.\n\n{'-' * 78}\n\n" + (
-            path.read_text(encoding="utf-8").strip("\n") + "\n"
-        )
-    where = f"The full text at {terms.url} applies" if terms.url else "The terms that the authors give apply"
-    return f"{head}\n{where}, not this summary.\n"
+    terms = None if name is None else licence(name)
+    legal = None if terms is None else files(__package__) / "legal" / f"{terms.spdx}.txt"
+    text = legal.read_text(encoding="utf-8").strip("\n") if legal is not None and legal.is_file() else None
+    template = text_templates(__package__).get_template("license.txt.j2")
+    return template.render(terms=terms, subject=subject, holders=holders, contact=contact, text=text)

@@ -65,7 +65,6 @@ class PublishedStudy:
 
     @property
     def record(self) -> ReleaseRecord:
-        """Every step between the source and what is published."""
         return self.release.record
 
     @property
@@ -109,6 +108,7 @@ def publish(
         draft, quarantined = quarantine_texts(draft, options, [*everybody, *options.private_texts], private)
         draft = take_out(draft, found_before)
         report("removing what is private", 2, 5)
+        # After texts were searched for the ids themselves, before anything is compared with earlier releases.
         draft, people = pseudonymise(draft, key)
         draft = draft.changed(*gone_since(private, people))
         draft, earlier = with_earlier(draft, people, key, options)
@@ -144,9 +144,11 @@ def publish(
         release = replace(release, record=replace(release_record, steps=(*release_record.steps, *steps)))
         release = _write(release, folder, layouts, report)
         papers = write_papers(release, folder, report, figures=options.figures)
+        # The last check reads what was written, so that no layout or paper has to be trusted.
         report("searching every file for what is private", 0, 1)
         check_release(folder, secret, private, quarantined)
         check_media(folder)
+        # Digests list every file but the checksums, and checksums every file: in this order.
         write_digests(release, folder)
         write_checksums(folder, report)
         make_public(folder)

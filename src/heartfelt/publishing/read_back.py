@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -32,7 +32,7 @@ class ReadBackDifference:
     """None where whole rows are concerned."""
     change: str
     rows: int
-    reasons: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
     """The steps of the record that say so; empty where none does."""
 
 
@@ -89,60 +89,50 @@ def read_back(snapshot: Snapshot, folder: Path, private: Path, key: Path | None 
 def _compared(
     table: str, before: pl.DataFrame, after: pl.DataFrame, names: tuple[str, ...]
 ) -> tuple[list[ReadBackDifference], int]:
+    """How a table differs, and how many of its cells are as they were."""
     out: list[ReadBackDifference] = []
+
+    def differs(column: str | None, change: str, rows: int) -> None:
+        out.append(ReadBackDifference(table=table, column=column, change=change, rows=rows))
+
     for first, second, change in ((before, after, "the column is not published"), (after, before, "the column is new")):
-        absent = [name for name in first.columns if name not in second.columns and first[name].count()]
-        out += [
-            ReadBackDifference(table=table, column=name, change=change, rows=first.height, reasons=())
-            for name in absent
-        ]
-    key = [name for name in names if name in before.columns and name in after.columns]
-    numbered = before.with_row_index(_ROW)
+        for name in first.columns:
+            if name not in second.columns and first[name].count():
+                differs(name, change, first.height)
+    shared = [name for name in before.columns if name in after.columns]
+    key = [name for name in names if name in shared]
     right = after.select(*key, *(pl.col(name).alias(f"_{name}") for name in after.columns if name not in key))
     right = right.unique(key, maintain_order=True) if table == "ledger" else right
+    numbered = before.with_row_index(_ROW)
     both = numbered.join(right, on=key, how="inner", nulls_equal=True, maintain_order="left")
-    gone = before.height - both[_ROW].n_unique()
+    gone, added = before.height - both[_ROW].n_unique(), after.height - both.height
     if gone:
-        out.append(
-            ReadBackDifference(
-                table=table, column=None, change=f"{plural(gone, 'row')} not published", rows=gone, reasons=()
-            )
-        )
-    added = after.height - both.height
+        differs(None, f"{plural(gone, 'row')} not published", gone)
     if added > 0:
-        out.append(
-            ReadBackDifference(table=table, column=None, change=f"{plural(added, 'row')} added", rows=added, reasons=())
-        )
+        differs(None, f"{plural(added, 'row')} added", added)
     equal = both.height * len(key)
-    for name in before.columns:
-        if name in key or name not in after.columns:
-            continue
-        after_values = both[f"_{name}"]
-        before_values = both[name] if both[name].dtype == after_values.dtype else both[name].cast(pl.String)
-        after_values = after_values if before_values.dtype == after_values.dtype else after_values.cast(pl.String)
-        changed = int(before_values.ne_missing(after_values).sum())
+    for name in (name for name in shared if name not in key):
+        changed, emptied = _changes(both[name], both[f"_{name}"])
         equal += both.height - changed
         if changed:
-            emptied = int((before_values.is_not_null() & after_values.is_null()).sum())
-            change = f"{plural(changed, 'value')} changed" + (f", {emptied:,} of them left out" if emptied else "")
-            out.append(ReadBackDifference(table=table, column=name, change=change, rows=changed, reasons=()))
+            left_out = f", {emptied:,} of them left out" if emptied else ""
+            differs(name, f"{plural(changed, 'value')} changed{left_out}", changed)
     return out, equal
 
 
+def _changes(before: pl.Series, after: pl.Series) -> tuple[int, int]:
+    """How many values are no longer the same, and how many of these are no longer there."""
+    if before.dtype != after.dtype:
+        before, after = before.cast(pl.String), after.cast(pl.String)
+    return int(before.ne_missing(after).sum()), int((before.is_not_null() & after.is_null()).sum())
+
+
 def _explained(difference: ReadBackDifference, steps: tuple[ReleaseStep, ...]) -> ReadBackDifference:
-    column = "path" if difference.table == "stimuli" and difference.column in AT_HAND else difference.column
-    table_steps = [
-        step for step in steps if step.table == difference.table and step.kind not in {"pseudonyms", "check"}
-    ]
-    exact = [step.about for step in table_steps if column in (step.column, step.settings.get("was"))]
-    if column is None:
-        exact = [step.about for step in table_steps]
-        if difference.table in {"ledger", "raters"}:
-            exact += [step.about for step in steps if step.kind in {"wishes", "free-text", "hold-out"}]
-    return ReadBackDifference(
-        table=difference.table,
-        column=difference.column,
-        change=difference.change,
-        rows=difference.rows,
-        reasons=tuple(dict.fromkeys(exact)),
-    )
+    table, column = difference.table, difference.column
+    if table == "stimuli" and column in AT_HAND:
+        column = "path"
+    stated = [step for step in steps if step.table == table and step.kind not in {"pseudonyms", "check"}]
+    reasons = [step.about for step in stated if column is None or column in (step.column, step.settings.get("was"))]
+    if column is None and table in {"ledger", "raters"}:
+        reasons += [step.about for step in steps if step.kind in {"wishes", "free-text", "hold-out"}]
+    return replace(difference, reasons=tuple(dict.fromkeys(reasons)))

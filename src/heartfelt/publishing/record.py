@@ -18,7 +18,6 @@ RECORD = "publication.json"
 def record(
     source_hash: str, published: Snapshot, steps: Iterable[ReleaseStep], options: PublishOptions
 ) -> ReleaseRecord:
-    """What was done between two snapshots."""
     return ReleaseRecord(
         source_hash=source_hash,
         published_hash=published.hash,
@@ -30,7 +29,6 @@ def record(
 
 
 def write_record(record: ReleaseRecord, folder: Path) -> Path:
-    """Write ``publication.json``."""
     write_json(folder / RECORD, record)
     return folder / RECORD
 

@@ -46,9 +46,10 @@ def split_options(stimuli: pl.DataFrame, settings: Mapping[str, str] | None = No
     """
     remaining = dict(settings or {})
     by, seed, folds = remaining.pop("by", None), remaining.pop("seed", None), remaining.pop("folds", None)
-    has_own = SPLIT in stimuli.columns and stimuli[SPLIT].null_count() < stimuli.height
-    if by in {PUBLISHED, SPLIT} or (by is None and has_own and not (remaining or folds or seed)):
-        if remaining or folds or seed:
+    own_parts = bool(remaining or folds or seed)
+    has_published = SPLIT in stimuli.columns and stimuli[SPLIT].null_count() < stimuli.height
+    if by in {PUBLISHED, SPLIT} or (by is None and has_published and not own_parts):
+        if own_parts:
             raise InputError(
                 "A published split has its own parts: seed, folds and shares do not apply.",
                 "Leave them out, or divide by a column, such as by=prompt.",
@@ -60,13 +61,19 @@ def split_options(stimuli: pl.DataFrame, settings: Mapping[str, str] | None = No
     count = int(_number("folds", folds)) if folds else None
     chosen = SplitOptions(by="stimulus", shares=shares or SHARES, folds=count, seed=int(_number("seed", seed or "0")))
     chosen = replace(chosen, by=by or _grouping(stimuli, len(chosen.shares)))
-    groups = groups_of(stimuli, chosen.by)["group"].unique().sort().to_list()
-    if seed is None and len(groups) >= len(chosen.shares):
-        for at in range(_SEEDS):
-            tried = replace(chosen, seed=at)
-            if len({tried.part_of(group) for group in groups}) == len(chosen.shares):
+    return chosen if seed is not None else _filled(stimuli, chosen)
+
+
+def _filled(stimuli: pl.DataFrame, split: SplitOptions) -> SplitOptions:
+    """The split with the first seed that leaves no part empty, where there is one."""
+    groups = groups_of(stimuli, split.by)["group"].unique().sort().to_list()
+    # Few groups may all fall into one part; the same stimuli try the same seeds in the same order.
+    if len(groups) >= len(split.shares):
+        for seed in range(_SEEDS):
+            tried = replace(split, seed=seed)
+            if len({tried.part_of(group) for group in groups}) == len(split.shares):
                 return tried
-    return chosen
+    return split
 
 
 def _number(name: str, text: str) -> float:
@@ -112,7 +119,6 @@ def freeze_release(
 
 
 def split_of(release: Release) -> SplitOptions:
-    """How the stimuli of a release are divided."""
     split = release.split if release.benchmark is None else release.benchmark.split
     return split or split_options(release.snapshot.stimuli)
 
@@ -216,36 +222,37 @@ def check_split(release: Release, folder: Path | None = None, progress: Progress
     ``heartfelt prepare`` found out about the originals.
     """
     split, placed = split_of(release), placement(release)
-    divided = {split.by: _divided(placed, "group")}
     facts = placed.join(release.snapshot.stimuli.drop("split", strict=False), on="stimulus", maintain_order="left")
-    for name in _GROUPINGS:
-        if name != split.by and name in facts.columns:
-            divided[name] = _divided(facts.drop_nulls(name), name)
+    divided = {split.by: _divided(placed, "group")}
+    more = [name for name in _GROUPINGS if name != split.by and name in facts.columns]
+    divided |= {name: _divided(facts.drop_nulls(name), name) for name in more}
     part = dict(placed.select("stimulus", "split").rows())
     media = {name: medium for name, medium in release.media.items() if name in part}
     files = {name: path for name, medium in media.items() if (path := file_of(medium, folder)) is not None}
-    same: dict[str, list[str]] = {}
-    for name, medium in media.items():
-        same.setdefault(medium.sha256, []).append(name)
-    crossings = _crossings([names for sha256, names in same.items() if sha256], part, identical=True)
-    alike = _alike(files, facts, progress)
+    crossings = _crossings(_identical(media), part, identical=True)
     exact = {frozenset(crossing.stimuli) for crossing in crossings}
-    near = _crossings(alike, part, identical=False)
-    crossings += tuple(crossing for crossing in near if frozenset(crossing.stimuli) not in exact)
-    counts = placed["split"].value_counts()
-    sizes = dict(counts.rows())
-    order = parts_of(placed, split)
+    near = _crossings(_alike(files, facts, progress), part, identical=False)
+    sizes = dict(placed["split"].value_counts().rows())
     return SplitCheck(
         by=split.by,
         seed=split.seed,
         hash=assignment_hash(placed),
-        stimuli={name: sizes[name] for name in order},
+        stimuli={name: sizes[name] for name in parts_of(placed, split)},
         groups=placed["group"].n_unique(),
         divided=divided,
-        crossings=crossings,
+        crossings=(*crossings, *(crossing for crossing in near if frozenset(crossing.stimuli) not in exact)),
         compared=sum(bool(medium.sha256) for medium in media.values()),
         by_content=any(path.suffix.lower() in AUDIO | IMAGES for path in files.values()),
     )
+
+
+def _identical(media: Mapping[str, PublishedMedium]) -> list[list[str]]:
+    """Stimuli by the published bytes of their media."""
+    same: dict[str, list[str]] = {}
+    for name, medium in media.items():
+        if medium.sha256:
+            same.setdefault(medium.sha256, []).append(name)
+    return list(same.values())
 
 
 def file_of(medium: PublishedMedium, folder: Path | None) -> Path | None:
@@ -261,16 +268,28 @@ def file_of(medium: PublishedMedium, folder: Path | None) -> Path | None:
 def _alike(files: Mapping[str, Path], stimuli: pl.DataFrame, progress: Progress | None) -> list[list[str]]:
     """Groups of stimuli whose media show nearly the same picture, or hold the same recording."""
     pictures = {path: name for name, path in files.items() if path.suffix.lower() in IMAGES}
-    sounds = {path: name for name, path in files.items() if path.suffix.lower() in AUDIO}
     out = [[pictures[path] for path in group.paths] for group in find_near_duplicates(list(pictures), progress).groups]
-    recordings: dict[str, list[str]] = {}
+    groups = _recordings(files, stimuli, progress).values()
+    return [*out, *(list(dict.fromkeys(group)) for group in groups if len(group) > 1)]
+
+
+def _recordings(files: Mapping[str, Path], stimuli: pl.DataFrame, progress: Progress | None) -> Mapping[str, list[str]]:
+    """Stimuli by the recording they hold, named after the first that holds it."""
+    sounds = {path: name for name, path in files.items() if path.suffix.lower() in AUDIO}
     names = list(sounds.values())
+    out: dict[str, list[str]] = {}
     for name, first in zip(names, same_recordings(list(sounds), progress).tolist(), strict=True):
-        recordings.setdefault(names[first], []).append(name)
-    if "duplicate_of" in stimuli.columns:
-        for name, first in stimuli.select("stimulus", pl.col("duplicate_of").cast(pl.String)).drop_nulls().iter_rows():
-            recordings.setdefault(first, [first]).append(name)
-    return [*out, *(list(dict.fromkeys(group)) for group in recordings.values() if len(group) > 1)]
+        out.setdefault(names[first], []).append(name)
+    # What 'heartfelt prepare' found out about the originals, whose copies may differ by now.
+    for name, original in _duplicates(stimuli):
+        out.setdefault(original, [original]).append(name)
+    return out
+
+
+def _duplicates(stimuli: pl.DataFrame) -> list[tuple[str, str]]:
+    if "duplicate_of" not in stimuli.columns:
+        return []
+    return stimuli.select("stimulus", pl.col("duplicate_of").cast(pl.String)).drop_nulls().rows()
 
 
 def _divided(placed: pl.DataFrame, group: str) -> int:

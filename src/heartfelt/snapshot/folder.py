@@ -7,8 +7,9 @@ the exclusions so far. Loading checks all of it: a table that was changed, cut o
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import polars as pl
 
@@ -29,9 +30,25 @@ from heartfelt.snapshot.snapshot import (
 )
 from heartfelt.snapshot.survey import survey
 from heartfelt.study import load_study
+from heartfelt.tables import Contract
 
 _IN_MEMORY = 256 * 2**20
 _RESTORE = "Restore the folder, or import the data again."
+
+
+class _StoredTable(TypedDict):
+    """What a manifest says of one table."""
+
+    rows: int
+    hash: str
+
+
+class _Manifest(TypedDict):
+    """What loading needs of ``manifest.json``."""
+
+    hash: str
+    tables: dict[str, _StoredTable]
+    source: Mapping[str, Any]
 
 
 def is_snapshot(folder: Path) -> bool:
@@ -49,29 +66,14 @@ def load(folder: Path | str) -> Snapshot:
         study = load_study(folder / "study.yaml")
     except StudyError as error:
         raise DamagedError(f"{folder} is damaged: {error.problem}", _RESTORE) from error
-    tables = {contract.name: contract.empty() for contract in SMALL_TABLES}
-    for contract in SMALL_TABLES:
-        path = folder / f"{contract.name}.parquet"
-        if path.exists() or expected["tables"].get(contract.name, {}).get("rows", 0):
-            tables[contract.name] = contract.check(_parquet(path), str(path))
+    tables = {contract.name: _table(folder, contract, expected) for contract in SMALL_TABLES}
     path = folder / RATINGS_FILE
     if not path.exists():
         raise DamagedError(f"{folder} is damaged: {RATINGS_FILE} is missing.", _RESTORE)
     ratings = _parquet(path) if path.stat().st_size < _IN_MEMORY else path
-    provenance = expected["source"]
-    source = Source(
-        format=provenance["format"],
-        name=provenance["name"],
-        options=provenance.get("options", {}),
-        media_root=media_root(folder),
-        layout=provenance.get("layout", {}),
-        notes=tuple(provenance.get("notes", ())),
-        versions={path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / VERSIONS).glob("*.yaml"))},
-        reading=tuple(provenance.get("reading", ())),
-        marked_columns=tuple(from_json(MarkedColumn, column) for column in provenance.get("marked_columns", ())),
-        inferred_raters=provenance.get("inferred_raters", ""),
+    snapshot = Snapshot(
+        study, tables, Spooled(ratings, survey(ratings, str(path))), _source(folder, expected["source"])
     )
-    snapshot = Snapshot(study, tables, Spooled(ratings, survey(ratings, str(path))), source)
     for name, entry in expected["tables"].items():
         if entry["hash"] not in (snapshot.table_hashes.get(name), _earlier_hash(snapshot, name)):
             raise DamagedError(
@@ -86,6 +88,29 @@ def load(folder: Path | str) -> Snapshot:
     return snapshot
 
 
+def _table(folder: Path, contract: Contract, expected: _Manifest) -> pl.DataFrame:
+    path = folder / f"{contract.name}.parquet"
+    if path.exists() or expected["tables"].get(contract.name, {"rows": 0})["rows"]:
+        return contract.check(_parquet(path), str(path))
+    return contract.empty()
+
+
+def _source(folder: Path, stored: Mapping[str, Any]) -> Source:
+    """Where the snapshot came from; what an earlier version did not store is as if there were none."""
+    return Source(
+        format=stored["format"],
+        name=stored["name"],
+        options=stored.get("options", {}),
+        media_root=media_root(folder),
+        layout=stored.get("layout", {}),
+        notes=tuple(stored.get("notes", ())),
+        versions={path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / VERSIONS).glob("*.yaml"))},
+        reading=tuple(stored.get("reading", ())),
+        marked_columns=tuple(from_json(MarkedColumn, column) for column in stored.get("marked_columns", ())),
+        inferred_raters=stored.get("inferred_raters", ""),
+    )
+
+
 def _earlier_hash(snapshot: Snapshot, name: str) -> str | None:
     """The hash of a table up to version 0.7, which counted when stimuli were made."""
     frame = snapshot.table(name) if name == "stimuli" else None
@@ -94,7 +119,7 @@ def _earlier_hash(snapshot: Snapshot, name: str) -> str | None:
     return table_hash(name, frame.drop(AT_HAND, strict=False))
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def _manifest(folder: Path) -> _Manifest:
     try:
         content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         version = content["heartfelt_snapshot"]
@@ -117,7 +142,8 @@ def _manifest(folder: Path) -> dict[str, Any]:
             f"{folder} was written in layout {version}; this heartfelt reads layout {SCHEMA_VERSION}.",
             "Use the version of heartfelt that wrote it, or import the data again.",
         )
-    return dict(content)
+    manifest: _Manifest = content
+    return manifest
 
 
 def _parquet(path: Path) -> pl.DataFrame:

@@ -328,9 +328,8 @@ class Snapshot(Shortcuts):
         if self.ratings_file is None:
             self.ratings.write_parquet(target, compression="zstd")
             return
-        if (
-            self._spooled.keep_alive is not None
-        ):  # a temporary file: linked to another snapshot's, both would have one mode
+        # Only a temporary file is linked: linked to another snapshot's, both would have one mode.
+        if self._spooled.keep_alive is not None:
             with suppress(OSError):
                 os.link(self.ratings_file, target)
                 return

@@ -96,6 +96,7 @@ class Surveyor:
 
     def take(self, batch: pl.DataFrame) -> None:
         """Look at one more batch; waits when too many are under way."""
+        # Results are added in the order of the batches, whichever thread is done first: ids keep their order of appearance.
         self._waiting.append(self._pool.submit(_look_at, batch))
         while self._waiting and (self._waiting[0].done() or len(self._waiting) > 2 * WORKERS):
             self._add(self._waiting.popleft().result())

@@ -6,50 +6,23 @@ every arm that shows it, since an answer under one arm's instructions does not s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
 
-from pydantic import BeforeValidator, Field
-
-from heartfelt.study.model import Id, Part, Place, Question, ReferenceProblem, Text, as_list, check_name
-
-if TYPE_CHECKING:
-    from heartfelt.study.study import Study
-
-Values = Annotated[list[str | int | float], BeforeValidator(as_list), Field(min_length=1)]
+from heartfelt.study.content import StudyContent
+from heartfelt.study.design import Arm
+from heartfelt.study.model import Place, Question, ReferenceProblem, check_name
 
 
-class Arm(Part):
-    """One arm: what its raters read, answer and meet. What is left out is as in the rest of the study."""
-
-    id: Id = Field(description="its name in the table of raters")
-    weight: float = Field(default=1.0, gt=0, le=1000, description="raters it gets, relative to the other arms")
-    instructions: Text | None = Field(default=None, description="in place of the study's instructions")
-    questions: list[Id] = Field(default=[], description="only these questions; all if left out")
-    stimuli: dict[Id, Values] = Field(
-        default={},
-        description="only stimuli with these values, by column of the manifest, such as system or stimulus;"
-        " of a set, all members that are neither reference nor anchor",
-    )
-    sets: list[Id] = Field(default=[], description="only these sets; all if left out")
-
-    def asks(self, question: str) -> bool:
-        return not self.questions or question in self.questions
-
-    def shows(self, row: Mapping[str, object]) -> bool:
-        return all(str(row.get(column)) in map(str, values) for column, values in self.stimuli.items())
-
-
-def find_arm(study: Study, name: str) -> Arm | None:
+def find_arm(study: StudyContent, name: str) -> Arm | None:
     return next((arm for arm in study.design.arms if arm.id == name), None)
 
 
-def questions_in(study: Study, arm: str, questions: Sequence[str]) -> tuple[str, ...]:
+def questions_in(study: StudyContent, arm: str, questions: Sequence[str]) -> tuple[str, ...]:
     part = find_arm(study, arm) if arm else None
     return tuple(questions) if part is None else tuple(name for name in questions if part.asks(name))
 
 
-def check_arms(study: Study) -> None:
+def check_arms(study: StudyContent) -> None:
     """Refuse arms that name nothing, that are all alike, or that ask a question without what its condition tests."""
     arms, path = study.design.arms, ("design", "arms")
     _check_strata(study)
@@ -67,40 +40,44 @@ def check_arms(study: Study) -> None:
             path, "the arms are all alike. Give them 'instructions', 'questions', 'stimuli' or 'sets'"
         )
     for number, arm in enumerate(arms):
-        _check_arm(study, arm, (*path, number))
-    for question in study.asked:
-        if not any(arm.asks(question.id) for arm in arms):
-            raise ReferenceProblem(path, f"no arm asks '{question.id}'")
+        _check_names(study, arm, (*path, number))
+        _check_questions(study, arm, (*path, number, "questions"))
+    unasked = [question.id for question in study.asked if not any(arm.asks(question.id) for arm in arms)]
+    if unasked:
+        raise ReferenceProblem(path, f"no arm asks '{unasked[0]}'")
 
 
-def _check_arm(study: Study, arm: Arm, path: Place) -> None:
+def _check_names(study: StudyContent, arm: Arm, path: Place) -> None:
     for name in arm.questions:
         study.check_question((*path, "questions"), name)
     if arm.sets and study.sets is None:
         raise ReferenceProblem((*path, "sets"), "the study has no sets. Use 'stimuli'")
-    systems = [system.id for system in study.systems]
-    for name in map(str, arm.stimuli.get("system", ())) if systems else ():
-        check_name((*path, "stimuli", "system"), name, systems, "no system is called", "Systems")
-    questions = [question for question in study.asked if arm.asks(question.id)]
-    for question in questions:
-        for condition in question.show_if:
-            if condition.question is not None and not arm.asks(condition.question):
-                raise ReferenceProblem(
-                    (*path, "questions"),
-                    f"'{question.id}' depends on '{condition.question}', which this arm does not ask. "
-                    "Ask both, or neither",
-                )
-    grid = study.design.affect_grid or ()
-    if len([name for name in grid if arm.asks(name)]) == 1:
-        raise ReferenceProblem((*path, "questions"), "one half of the affect_grid is missing. Ask both, or neither")
+    for name in map(str, arm.stimuli.get("system", ())) if study.systems else ():
+        check_name((*path, "stimuli", "system"), name, study.system_ids, "no system is called", "Systems")
+
+
+def _check_questions(study: StudyContent, arm: Arm, path: Place) -> None:
+    """An arm asks a question with all that it depends on, and both halves of a grid."""
+    tested = [
+        (question.id, condition.question)
+        for question in study.asked
+        for condition in question.show_if
+        if arm.asks(question.id) and condition.question is not None
+    ]
+    for name, needed in tested:
+        if not arm.asks(needed):
+            raise ReferenceProblem(
+                path, f"'{name}' depends on '{needed}', which this arm does not ask. Ask both, or neither"
+            )
+    if sum(map(arm.asks, study.design.affect_grid or ())) == 1:
+        raise ReferenceProblem(path, "one half of the affect_grid is missing. Ask both, or neither")
     if study.design.adaptive and study.sets is not None and not arm.asks(study.asked[0].id):
         raise ReferenceProblem(
-            (*path, "questions"),
-            f"an adaptive study chooses pairs by its first question, '{study.asked[0].id}'. Ask it in every arm",
+            path, f"an adaptive study chooses pairs by its first question, '{study.asked[0].id}'. Ask it in every arm"
         )
 
 
-def _check_strata(study: Study) -> None:
+def _check_strata(study: StudyContent) -> None:
     path = ("design", "strata")
     if study.design.strata and not study.design.arms:
         raise ReferenceProblem(path, "strata are for arms, and the study has none. Add 'arms'")
@@ -115,6 +92,6 @@ def _check_strata(study: Study) -> None:
             )
 
 
-def _has_levels(study: Study, question: Question) -> bool:
+def _has_levels(study: StudyContent, question: Question) -> bool:
     scale = study.scales[question.scale]
     return bool(scale.codes()) or (scale.bounds() is not None and scale.whole)

@@ -7,15 +7,11 @@ A form is a list of questions that is answered together: ``questions`` about a s
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from heartfelt.study.model import ExtendedPart, Part, Place, Question, ReferenceProblem
-
-if TYPE_CHECKING:
-    from heartfelt.study.study import Study
+from heartfelt.study.model import ExtendedPart, Part, Place, Question
 
 _PREFIX = "between:"
 
@@ -50,16 +46,6 @@ class Between(ExtendedPart, Part):
             raise ValueError("say when it comes. Give one of 'after_trials', 'every' and 'at_break'")
         return self
 
-    def check(self, study: Study, path: Place) -> None:
-        for number, question in enumerate(self.questions):
-            question.check(study, (*path, "questions", number))
-        counts = Counter(concrete.id for question in self.questions for concrete in question.spread())
-        name, count = counts.most_common(1)[0]
-        if count > 1:
-            raise ReferenceProblem((*path, "questions"), f"two questions are called '{name}'")
-        if self.at_break and study.design.batch is None:
-            raise ReferenceProblem((*path, "at_break"), "there are no breaks. Give 'batch' in the design")
-
     @property
     def form(self) -> str:
         return f"{_PREFIX}{self.id}"
@@ -92,11 +78,3 @@ def read_occurrence(time: str) -> tuple[str, int] | None:
     """The block and the number of trials answered before it; None for another form."""
     block, _, trials = time.removeprefix(_PREFIX).rpartition("@")
     return (block, int(trials)) if time.startswith(_PREFIX) else None
-
-
-def forms_of(study: Study) -> dict[str, QuestionnaireSource]:
-    """Every form of a study by its name, in the order raters meet them."""
-    forms = {name: QuestionnaireSource((name,), getattr(study, name)) for name in ("before", "questions")}
-    for number, block in enumerate(study.between):
-        forms[block.form] = QuestionnaireSource(("between", number, "questions"), block.questions)
-    return {**forms, "after": QuestionnaireSource(("after",), study.after)}

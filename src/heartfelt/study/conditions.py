@@ -9,17 +9,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from heartfelt.errors import InputError
 from heartfelt.study.answer import NONE, Coded, Scale
+from heartfelt.study.content import StudyContent
 from heartfelt.study.design import Demographic
 from heartfelt.study.model import Condition, Place, Question, ReferenceProblem, check_name
 from heartfelt.study.scale import Categories, FreeText, Numeric, Tags
 from heartfelt.study.set_scale import SetScale, Trace
-
-if TYPE_CHECKING:
-    from heartfelt.study.study import Study
 
 Source: TypeAlias = tuple[str, str]
 """What a condition tests: ``question``, ``rater`` or ``draft``, and its name."""
@@ -29,27 +27,33 @@ _EMPTY: Coded = (None, NONE)
 
 def holds(condition: Condition, answer: Coded | None, scale: Scale) -> bool:
     """Whether a condition holds for an answer on ``scale``; None is no answer."""
-    return _passes(condition, answer, scale) != condition.negated
+    return all(_outcomes(condition, answer, scale)) != condition.negated
 
 
-def _passes(condition: Condition, answer: Coded | None, scale: Scale) -> bool:
-    if condition.answered is not None and condition.answered != (answer is not None):
-        return False
-    if condition.none is not None and (answer is None or condition.none != (answer == _EMPTY)):
-        return False
-    if condition.equals is not None and not any(
-        answer is not None and _same(scale.read(value), answer, scale) for value in condition.equals
-    ):
-        return False
-    if condition.includes is not None and not set(condition.includes) & set(_tags(answer, scale)):
-        return False
-    value = None if answer is None else answer[0]
-    if condition.above is not None and (value is None or value <= condition.above):
-        return False
-    return condition.below is None or (value is not None and value < condition.below)
+def _outcomes(condition: Condition, answer: Coded | None, scale: Scale) -> Iterator[bool]:
+    value = _number(answer)
+    if condition.answered is not None:
+        yield condition.answered == (answer is not None)
+    if condition.none is not None:
+        yield answer is not None and condition.none == (answer == _EMPTY)
+    if condition.equals is not None:
+        yield any(_same(scale.read(wanted), answer, scale) for wanted in condition.equals)
+    if condition.includes is not None:
+        yield not set(condition.includes).isdisjoint(_tags(answer, scale))
+    if condition.above is not None:
+        yield value > condition.above
+    if condition.below is not None:
+        yield value < condition.below
 
 
-def _same(wanted: Coded, answer: Coded, scale: Scale) -> bool:
+def _number(answer: Coded | None) -> float:
+    """The number of an answer; NaN, which is neither above nor below anything, where it has none."""
+    return math.nan if answer is None or answer[0] is None else answer[0]
+
+
+def _same(wanted: Coded, answer: Coded | None, scale: Scale) -> bool:
+    if answer is None:
+        return False
     if isinstance(scale, Tags):
         return answer != _EMPTY and set(_tags(wanted, scale)) == set(_tags(answer, scale))
     if wanted[0] is not None:
@@ -78,7 +82,7 @@ def read_fact(fact: Demographic, answer: Any) -> Coded:
     return fact_scale(fact).read(answer)
 
 
-def scale_of(study: Study, source: Source, where: str = "questions") -> Scale:
+def scale_of(study: StudyContent, source: Source, where: str = "questions") -> Scale:
     """The scale of what a condition in the form ``where`` tests."""
     kind, name = source
     if kind == "rater":
@@ -91,7 +95,7 @@ def scale_of(study: Study, source: Source, where: str = "questions") -> Scale:
 
 
 def is_shown(
-    study: Study,
+    study: StudyContent,
     question: Question,
     answers: Mapping[Source, Coded],
     *,
@@ -107,7 +111,7 @@ def is_shown(
 
 
 def shown_questions(
-    study: Study, names: Collection[str], values: Mapping[str, object], where: str = "questions"
+    study: StudyContent, names: Collection[str], values: Mapping[str, object], where: str = "questions"
 ) -> set[str]:
     """Of the questions of a page those that are shown after these answers; for simulated raters.
 
@@ -134,49 +138,57 @@ def shown_questions(
 # --- conditions that make no sense ------------------------------------------------------------------------------------
 
 
-def check_conditions(study: Study) -> None:
+def check_conditions(study: StudyContent) -> None:
     """Refuse conditions that refer to nothing, to a later question or in a circle, and ones that can never hold."""
     for where, form in study.forms.items():
-        questions = study.asked_in(where)
-        if not any(question.show_if for question in questions):
-            continue
-        by_id = {question.id: question for question in questions}
+        by_id = {question.id: question for question in study.asked_in(where)}
         for number, written in enumerate(form.questions):
             for question in written.spread():
-                path: Place = (*form.place, number, "show_if")
-                for index, condition in enumerate(question.show_if):
-                    condition_path = (*path, index) if len(question.show_if) > 1 else path
-                    _check_source(study, condition_path, question, condition, where, by_id)
-                    check_tests(condition_path, condition, scale_of(study, condition.about, where))
-                if question.show_if and not _possible(study, question, where, by_id):
-                    raise ReferenceProblem(
-                        path,
-                        f"'{question.id}' could never be shown: no answers fulfil its conditions. "
-                        "Change a condition, or take the question out",
-                    )
+                if question.show_if:
+                    _check_question(study, (*form.place, number, "show_if"), question, where, by_id)
 
 
-def _check_source(
-    study: Study, path: Place, question: Question, condition: Condition, where: str, by_id: dict[str, Question]
+def _check_question(
+    study: StudyContent, path: Place, question: Question, where: str, by_id: Mapping[str, Question]
 ) -> None:
-    kind, name = condition.about
-    if kind == "rater":
-        facts = [fact.id for fact in study.demographics]
-        facts += [fact.id for fact in study.asked_in("before")] if where != "before" else []
-        check_name(path, name, facts, "nothing asked about raters is called", "Facts about raters")
-        if where == "questions" and study.design.questions_per_page == "one":
-            raise ReferenceProblem(
-                path,
-                "each trial asks one question (questions_per_page: one), so some raters would get empty trials. "
-                "Use questions_per_page: all",
-            )
-        return
-    if kind == "draft":
-        if where != "questions":
-            raise ReferenceProblem(path, "a draft is about a stimulus, and a questionnaire has none")
-        drafted = [drafted_question.id for drafted_question in study.asked if drafted_question.machine_first]
-        check_name(path, name, drafted, "no machine_first question is called", "Questions with drafts")
-        return
+    for index, condition in enumerate(question.show_if):
+        condition_path = (*path, index) if len(question.show_if) > 1 else path
+        _CHECKS[condition.about[0]](study, condition_path, question, condition.about[1], where, by_id)
+        check_tests(condition_path, condition, scale_of(study, condition.about, where))
+    if not _possible(study, question, where, by_id):
+        raise ReferenceProblem(
+            path,
+            f"'{question.id}' could never be shown: no answers fulfil its conditions. "
+            "Change a condition, or take the question out",
+        )
+
+
+def _check_rater(
+    study: StudyContent, path: Place, _question: Question, name: str, where: str, _by_id: Mapping[str, Question]
+) -> None:
+    facts = [fact.id for fact in study.demographics]
+    facts += [fact.id for fact in study.asked_in("before")] if where != "before" else []
+    check_name(path, name, facts, "nothing asked about raters is called", "Facts about raters")
+    if where == "questions" and study.design.questions_per_page == "one":
+        raise ReferenceProblem(
+            path,
+            "each trial asks one question (questions_per_page: one), so some raters would get empty trials. "
+            "Use questions_per_page: all",
+        )
+
+
+def _check_draft(
+    study: StudyContent, path: Place, _question: Question, name: str, where: str, _by_id: Mapping[str, Question]
+) -> None:
+    if where != "questions":
+        raise ReferenceProblem(path, "a draft is about a stimulus, and a questionnaire has none")
+    drafted = [drafted_question.id for drafted_question in study.asked if drafted_question.machine_first]
+    check_name(path, name, drafted, "no machine_first question is called", "Questions with drafts")
+
+
+def _check_earlier_question(
+    study: StudyContent, path: Place, question: Question, name: str, where: str, by_id: Mapping[str, Question]
+) -> None:
     check_name(path, name, by_id, "no question is called", "Questions")
     order = list(by_id)
     if name == question.id:
@@ -203,6 +215,10 @@ def _check_source(
         )
 
 
+_CHECKS = {"rater": _check_rater, "draft": _check_draft, "question": _check_earlier_question}
+"""What refuses a condition that refers to nothing, by what it is about."""
+
+
 def _ancestors(by_id: Mapping[str, Question], name: str) -> list[str]:
     """The question and all that its conditions depend on, directly or through others."""
     out: list[str] = []
@@ -218,23 +234,21 @@ def _ancestors(by_id: Mapping[str, Question], name: str) -> list[str]:
 def check_tests(path: Place, condition: Condition, scale: Scale) -> None:
     """Refuse a test that answers on the scale cannot be put to."""
     _, name = condition.about
+    numbers = condition.above is not None or condition.below is not None
     if (scale.level == "comparison" or isinstance(scale, Trace)) and condition.answered is None:
         raise ReferenceProblem(path, f"'{name}' can only be tested with 'answered'")
     if condition.includes is not None and not isinstance(scale, Tags):
         raise ReferenceProblem(path, f"'{name}' is not answered with tags. Use 'is' instead of 'includes'")
-    numbers = condition.above is not None or condition.below is not None
     if numbers and scale.level not in {"interval", "ordinal"}:
         raise ReferenceProblem(path, f"answers to '{name}' have no order. Use 'is'")
     try:
-        for value in condition.equals or ():
+        for value in (*(condition.equals or ()), *([tag] for tag in condition.includes or ())):
             scale.read(value)
-        for tag in condition.includes or ():
-            scale.read([tag])
     except InputError as error:
         raise ReferenceProblem(path, f"'{name}': {error.problem} {error.fix}") from None
 
 
-def _possible(study: Study, question: Question, where: str, by_id: Mapping[str, Question]) -> bool:
+def _possible(study: StudyContent, question: Question, where: str, by_id: Mapping[str, Question]) -> bool:
     """Whether any answers make every condition of a question hold, its own and those it depends on."""
     names = [name for name in by_id if name in _ancestors(by_id, question.id)]
     tests: dict[Source, list[Condition]] = {}
@@ -252,7 +266,11 @@ def _possible(study: Study, question: Question, where: str, by_id: Mapping[str, 
 
 
 def _consistent(
-    study: Study, chosen: Mapping[Source, Coded | None], where: str, by_id: Mapping[str, Question], question: Question
+    study: StudyContent,
+    chosen: Mapping[Source, Coded | None],
+    where: str,
+    by_id: Mapping[str, Question],
+    question: Question,
 ) -> bool:
     """Whether the question is shown for these answers, and none of them is given or missing against the conditions."""
     answers = {source: answer for source, answer in chosen.items() if answer is not None}
@@ -266,7 +284,9 @@ def _consistent(
     return is_shown(study, question, answers, where=where)
 
 
-def distinct_answers(study: Study, source: Source, where: str, tests: Sequence[Condition]) -> Iterator[Coded | None]:
+def distinct_answers(
+    study: StudyContent, source: Source, where: str, tests: Sequence[Condition]
+) -> Iterator[Coded | None]:
     """Answers that differ in which of the tests they pass: one for each such outcome."""
     kind, name = source
     scale = scale_of(study, source, where)
@@ -284,31 +304,39 @@ def distinct_answers(study: Study, source: Source, where: str, tests: Sequence[C
 
 def _values(scale: Scale, tests: Sequence[Condition]) -> Iterator[Coded]:
     """Values of a scale: all of a short one, else those at, between and outside what the tests name."""
+    named = [value for test in tests for value in test.equals or ()]
     if scale.codes():
         yield from ((code, name) for name, code in scale.codes().items())
-        return
-    named = [value for test in tests for value in test.equals or ()]
-    if scale.level == "interval":
-        limits = scale.bounds()
-        low, high = limits or (getattr(scale, "low", None), getattr(scale, "high", None))
-        marks = [mark for test in tests for mark in (test.above, test.below) if mark is not None]
-        marks += [float(value) for value in named]
-        marks += [mark for mark in (low, high) if mark is not None]
-        marks = sorted({*marks, min(marks, default=0.0) - 1, max(marks, default=0.0) + 1})
-        if scale.whole and limits is not None:
-            marks = [float(point) for point in range(int(limits[0]), int(limits[1]) + 1)]
-        else:
-            marks += [(first + second) / 2 for first, second in itertools.pairwise(marks)]
-        yield from ((mark, None) for mark in marks if (low is None or mark >= low) and (high is None or mark <= high))
+    elif scale.level == "interval":
+        limits = [mark for test in tests for mark in (test.above, test.below) if mark is not None]
+        yield from ((mark, None) for mark in _marks(scale, [*limits, *map(float, named)]))
     elif isinstance(scale, Tags):
-        tags = {tag for test in tests for tag in test.includes or ()}
         yield from (scale.read(value) for value in named)
-        yield from (scale.read([tag]) for tag in sorted(tags))
-        if tags:
-            yield scale.read(sorted(tags))
-        unlisted = next((name for name in scale.names if name not in tags), None)
-        if scale.open or unlisted is not None:
-            yield scale.read([unlisted or "another tag"])
+        yield from _tag_answers(scale, sorted({tag for test in tests for tag in test.includes or ()}))
     else:
         yield from ((None, str(value)) for value in named)
         yield None, "another answer"
+
+
+def _marks(scale: Scale, named: Sequence[float]) -> Iterator[float]:
+    """Numbers at, between and outside those that are named, as far as the scale has them."""
+    bounds = scale.bounds()
+    if scale.whole and bounds is not None:
+        yield from map(float, range(int(bounds[0]), int(bounds[1]) + 1))
+        return
+    ends = bounds or (getattr(scale, "low", None), getattr(scale, "high", None))
+    low, high = -math.inf if ends[0] is None else ends[0], math.inf if ends[1] is None else ends[1]
+    marks = [*named, *filter(math.isfinite, (low, high))]
+    marks = sorted({*marks, min(marks, default=0.0) - 1, max(marks, default=0.0) + 1})
+    marks += [(first + second) / 2 for first, second in itertools.pairwise(marks)]
+    yield from (mark for mark in marks if low <= mark <= high)
+
+
+def _tag_answers(scale: Tags, tags: Sequence[str]) -> Iterator[Coded]:
+    """Each of these tags alone, all together, and a tag that is none of them where there may be one."""
+    yield from (scale.read([tag]) for tag in tags)
+    if tags:
+        yield scale.read(list(tags))
+    unlisted = next((name for name in scale.names if name not in tags), None)
+    if scale.open or unlisted is not None:
+        yield scale.read([unlisted or "another tag"])

@@ -5,16 +5,13 @@ from __future__ import annotations
 import hashlib
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from heartfelt.errors import InputError, StudyError
 from heartfelt.files import inside
 from heartfelt.study.model import ExtendedPart, Id, Part, Text, say
-
-if TYPE_CHECKING:
-    from heartfelt.study.study import Study
 
 DOCUMENT_TYPES = {".pdf": "application/pdf", ".html": "text/html; charset=utf-8"}
 _LARGEST = 20 * 2**20
@@ -108,12 +105,3 @@ def document_hash(path: Path) -> str:
 @lru_cache(maxsize=100)
 def _hash(path: Path, _changed: int, _size: int) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def check_documents(study: Study, folder: Path) -> None:
-    """Refuse a study whose consent, debriefing or branding names a file that cannot be served."""
-    for part in (study.consent, study.debriefing):
-        for name in file_names(None if part is None else part.document):
-            document_file(folder, name, "en")
-    if study.branding is not None and study.branding.logo is not None:
-        document_file(folder, study.branding.logo, "en")

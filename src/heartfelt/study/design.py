@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from heartfelt.study.arms import Arm
-from heartfelt.study.model import ExtendedPart, Id, Part, Place, ReferenceProblem, RepeatProbe, Text
-from heartfelt.study.scale import Points
-from heartfelt.study.set_scale import Trace
-
-if TYPE_CHECKING:
-    from heartfelt.study.study import Study
+from heartfelt.study.model import Condition, ExtendedPart, Id, Part, Text, as_list
 
 GRID_POINTS = 9
 MOST_DRAFTS = 24
 HEARD_ENOUGH = 0.95
 """The share of a clip from which it counts as heard to the end; players stop reporting a moment before."""
+
+
+Values = Annotated[list[str | int | float], BeforeValidator(as_list), Field(min_length=1)]
+
+
+class Arm(Part):
+    """One arm: what its raters read, answer and meet. What is left out is as in the rest of the study."""
+
+    id: Id = Field(description="its name in the table of raters")
+    weight: float = Field(default=1.0, gt=0, le=1000, description="raters it gets, relative to the other arms")
+    instructions: Text | None = Field(default=None, description="in place of the study's instructions")
+    questions: list[Id] = Field(default=[], description="only these questions; all if left out")
+    stimuli: dict[Id, Values] = Field(
+        default={},
+        description="only stimuli with these values, by column of the manifest, such as system or stimulus;"
+        " of a set, all members that are neither reference nor anchor",
+    )
+    sets: list[Id] = Field(default=[], description="only these sets; all if left out")
+
+    def asks(self, question: str) -> bool:
+        return not self.questions or question in self.questions
+
+    def shows(self, row: Mapping[str, object]) -> bool:
+        return all(str(row.get(column)) in map(str, values) for column, values in self.stimuli.items())
 
 
 class Sessions(Part):
@@ -133,70 +152,6 @@ class Design(ExtendedPart, Part):
         " on the left as in all other languages (fixed)",
     )
 
-    def check(self, study: Study, path: Place) -> None:
-        if self.hidden_drafts + self.planted_drafts > 1:
-            raise ReferenceProblem((*path, "planted_drafts"), "hidden_drafts and planted_drafts sum to more than 1")
-        if self.drafts_per_page is not None:
-            self._check_drafts(study, (*path, "drafts_per_page"))
-        if self.always:
-            self._check_always(study, (*path, "always"))
-        if self.playback == "restart" and study.media == "image":
-            raise ReferenceProblem((*path, "playback"), "a picture does not play. Leave 'playback' out")
-        if self.sessions is not None and self.batch is not None:
-            raise ReferenceProblem(
-                (*path, "batch"), "a session of several has no breaks. Leave out 'batch', or 'sessions'"
-            )
-        path = (*path, "affect_grid")
-        for name in self.affect_grid or ():
-            study.check_question(path, name)
-            scale = study.scale_of(name)
-            if not isinstance(scale, Trace) and (not isinstance(scale, Points) or scale.points != GRID_POINTS):
-                raise ReferenceProblem(
-                    path, f"'{name}' has no {GRID_POINTS} points. Both questions of a grid need {GRID_POINTS}"
-                )
-        traces = [study.scale_of(name) for name in self.affect_grid or ()]
-        if len({getattr(scale, "rate", None) for scale in traces}) > 1:
-            raise ReferenceProblem(path, "both questions of a plane need traces with the same rate")
-        if self.affect_grid is not None and self.affect_grid[0] == self.affect_grid[1]:
-            raise ReferenceProblem(path, "a grid needs two different questions, across then up")
-
-    def _check_always(self, study: Study, path: Place) -> None:
-        if self.order not in {"random", "manifest"}:
-            raise ReferenceProblem(path, "'always' needs 'order: random' or 'order: manifest'")
-        if self.stimuli_per_rater is None:
-            raise ReferenceProblem(path, "'always' needs 'stimuli_per_rater'; without it raters get everything")
-        if self.stimuli_per_rater <= len(self.always):
-            raise ReferenceProblem(
-                path,
-                f"{len(self.always)} trials for everybody leave no room for others in 'stimuli_per_rater:"
-                f" {self.stimuli_per_rater}'. Raise it, or shorten the list",
-            )
-        for name in self.always:
-            if name in study.set_aside:
-                raise ReferenceProblem(path, f"'{name}' is a {study.set_aside[name]}. Leave it out")
-
-    def _check_drafts(self, study: Study, path: Place) -> None:
-        judged = [question.id for question in study.asked if not question.machine_first]
-        if study.media != "image" or study.sets is not None:
-            raise ReferenceProblem(path, "only drafts about single images are verified together")
-        if self.questions_per_page != "one":
-            raise ReferenceProblem(path, "verifying drafts together needs 'questions_per_page: one'")
-        if judged:
-            raise ReferenceProblem(
-                path,
-                f"'{judged[0]}' is not machine_first. Ask for people's own judgement in a study of its own, before"
-                " the one in which they verify drafts together",
-            )
-        if len(study.asked) > 1 and (self.order != "blocks" or self.block_by != "question"):
-            raise ReferenceProblem(
-                path, "drafts of one field come together with 'order: blocks' and 'block_by: question'"
-            )
-        gaps = [probe.gap for probe in study.probes if isinstance(probe, RepeatProbe)]
-        if gaps and min(gaps) < (self.drafts_per_page or 0):
-            raise ReferenceProblem(
-                path, "a repeat would be on the same page: set the probe's 'gap' to at least as many"
-            )
-
 
 class Codes(Part):
     """What raters hand to the recruiter, by how it ended; one that is left out is made on the first start."""
@@ -251,3 +206,29 @@ class Demographic(Part):
     choices: list[Id] = []
     required: bool = False
     at_least: float | None = Field(default=None, description="raters below this are screened out")
+
+
+class Screener(Part):
+    """Who is screened out: raters for whom all conditions hold, or who failed a probe too often."""
+
+    id: Id = Field(description="the name its code and its counts have")
+    when: Annotated[
+        list[Condition],
+        BeforeValidator(as_list),
+        Field(description="a condition on 'rater', or a list of conditions that must all hold"),
+    ] = []
+    probe: Annotated[
+        list[Id],
+        BeforeValidator(as_list),
+        Field(description="attention probes, or the headphone check (with blocks: true)"),
+    ] = []
+    failures: int = Field(
+        default=1, ge=1, description="attention trials answered otherwise than asked, at which it ends"
+    )
+    text: Text | None = Field(default=None, description="what those who are screened out read")
+
+    @model_validator(mode="after")
+    def _about_one_thing(self) -> Screener:
+        if bool(self.when) == bool(self.probe):
+            raise ValueError("a screener is about answers or about probes. Give one of 'when' and 'probe'")
+        return self

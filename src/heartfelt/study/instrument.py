@@ -8,21 +8,16 @@ the number of items). ``multiply`` and ``add`` bring the result to the published
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from heartfelt.study.answer import read_number
-from heartfelt.study.model import Id, Language, Part, Place, ReferenceProblem, Text
+from heartfelt.study.model import Id, Language, Part, Text
 from heartfelt.study.scale import AnyScale
-
-if TYPE_CHECKING:
-    from heartfelt.study.study import Study
 
 FORMS = ("before", "after")
 """The questionnaires that may use instruments."""
-_RESERVED = ("about", "before", "after", "headphones", "attention")
-"""Names of instruments that would make columns of raters look like others."""
 
 
 def _text_id(value: Any) -> Any:
@@ -96,26 +91,32 @@ class Instrument(Part):
         if len(set(ids)) < len(ids):
             raise ValueError(f"two items are called '{next(name for name in ids if ids.count(name) > 1)}'")
         for item in self.items:
-            scale = self.scales.get(self.scale_of(item))
-            if scale is None:
-                raise ValueError(f"item '{item.id}': no scale of the instrument is called '{item.scale}'")
-            silent = [tag for tag in self.languages if isinstance(item.text, dict) and tag not in item.text]
-            if silent:
-                raise ValueError(f"item '{item.id}' has no text in '{silent[0]}'")
+            self._check_item(item)
         for name, scale in self.scales.items():
+            # The answer "1.0" would come back from a table of numbers as "1", and be no category any more.
             unclear = [code for code in scale.codes() if (n := read_number(code)) is not None and f"{n:.12g}" != code]
             if unclear:
                 raise ValueError(f"scale '{name}': write the category '{unclear[0]}' as a plain number or in words")
-        scored = {item.id: item for item in self.items}
         for name, subscale in self.subscales.items():
-            for item_id in subscale.items:
-                if item_id not in scored:
-                    raise ValueError(f"subscale '{name}': there is no item '{item_id}'")
-                if self.limits(scored[item_id]) is None:
-                    raise ValueError(f"subscale '{name}': item '{item_id}' has a scale without numbers")
-            if subscale.allowed_missing >= len(subscale.items):
-                raise ValueError(f"subscale '{name}': allowed_missing must be less than the number of items")
+            self._check_subscale(name, subscale)
         return self
+
+    def _check_item(self, item: InstrumentItem) -> None:
+        if self.scale_of(item) not in self.scales:
+            raise ValueError(f"item '{item.id}': no scale of the instrument is called '{item.scale}'")
+        silent = [tag for tag in self.languages if isinstance(item.text, dict) and tag not in item.text]
+        if silent:
+            raise ValueError(f"item '{item.id}' has no text in '{silent[0]}'")
+
+    def _check_subscale(self, name: str, subscale: Subscale) -> None:
+        items = {item.id: item for item in self.items}
+        for item_id in subscale.items:
+            if item_id not in items:
+                raise ValueError(f"subscale '{name}': there is no item '{item_id}'")
+            if self.limits(items[item_id]) is None:
+                raise ValueError(f"subscale '{name}': item '{item_id}' has a scale without numbers")
+        if subscale.allowed_missing >= len(subscale.items):
+            raise ValueError(f"subscale '{name}': allowed_missing must be less than the number of items")
 
     def scale_of(self, item: InstrumentItem) -> str:
         return item.scale or next(iter(self.scales))
@@ -154,18 +155,6 @@ class Instrument(Part):
         names = [self.scale_of(item) for item in items]
         scales = {name: scale for name, scale in self.scales.items() if name in names}
         return self.model_copy(update={"subscales": wanted, "items": items, "scales": scales})
-
-    def check(self, study: Study, path: Place) -> None:
-        key = str(path[-1])
-        if key in _RESERVED:
-            raise ReferenceProblem(path, f"an instrument cannot be called '{key}'. Give it another id")
-        question_ids = {question.id for where in FORMS for question in study.asked_in(where)}
-        for item in self.items:
-            if question_id(key, item.id) not in question_ids:
-                raise ReferenceProblem(
-                    path,
-                    f"'{question_id(key, item.id)}' is not asked. Add '- instrument: {key}' to 'before' or 'after'",
-                )
 
 
 def question_id(key: str, item_id: str) -> str:

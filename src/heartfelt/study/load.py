@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 
 from heartfelt.errors import StudyError, suggestion
 from heartfelt.files import read_text
+from heartfelt.study.consent import document_file, file_names
 from heartfelt.study.instruments import expanded
 from heartfelt.study.model import Place, ReferenceProblem, Text, is_language
 from heartfelt.study.study import Study
@@ -84,38 +85,40 @@ def _place(detail: ErrorDetails, document: Document, at: Place = ()) -> Place:
     for part in (*at, *detail["loc"]):
         if isinstance(node, dict) and node is not tag_passed and node.get("type") == part:
             tag_passed = node
-        elif (isinstance(node, dict) and part in node) or (
-            isinstance(node, list) and isinstance(part, int) and part < len(node)
-        ):
+        elif _has(node, part):
             key_path.append(part)
-            node = node[part]  # type: ignore[index]  # a list was just models to have this index
+            node = node[part]
     if detail["type"] == "missing":
         key_path.append(str(detail["loc"][-1]))
     return tuple(key_path)
 
 
+def _has(node: Any, part: str | int) -> bool:
+    if isinstance(node, list):
+        return isinstance(part, int) and part < len(node)
+    return isinstance(node, dict) and part in node
+
+
 def _words(detail: ErrorDetails, key_path: Place, root: type[BaseModel], help: str) -> tuple[str, str]:
-    kind, message = detail["type"], detail["msg"]
-    context: dict[str, Any] = detail.get("ctx", {})
-    if kind == "extra_forbidden":
-        return "there is no such key here", suggestion(str(key_path[-1]), _keys_at(detail["loc"], root), "Keys here")
-    if kind == "missing":
-        return "this key is missing", f"Add '{key_path[-1]}'. {help}"
-    if kind in {"union_tag_invalid", "literal_error"}:
-        input_text = str(context.get("tag", detail.get("input")))
-        allowed = (
-            str(context.get("expected_tags") or context.get("expected", "")).replace("'", "").replace(" or ", ", ")
-        )
-        return f"'{input_text}' is not one of the choices", suggestion(
-            input_text, [a.strip() for a in allowed.split(",")], "Choices"
-        )
-    if kind == "union_tag_not_found":
-        return "this key is missing: 'type'", f"Add 'type'. {help}"
-    if kind == "value_error":
-        problem, _, fix = str(context.get("error", message)).partition(". ")
-        return problem.rstrip("."), fix or f"Correct the value; {help}"
-    input_text = repr(detail.get("input"))
-    return (f"{message[0].lower()}{message[1:]} (given: {input_text[:60]})", f"Correct the value; {help}")
+    message, context = detail["msg"], detail.get("ctx", {})
+    match detail["type"]:
+        case "extra_forbidden":
+            keys = _keys_at(detail["loc"], root)
+            return "there is no such key here", suggestion(str(key_path[-1]), keys, "Keys here")
+        case "missing":
+            return "this key is missing", f"Add '{key_path[-1]}'. {help}"
+        case "union_tag_invalid" | "literal_error":
+            answer = str(context.get("tag", detail.get("input")))
+            allowed = str(context.get("expected_tags") or context.get("expected", ""))
+            choices = [choice.strip() for choice in allowed.replace("'", "").replace(" or ", ", ").split(",")]
+            return f"'{answer}' is not one of the choices", suggestion(answer, choices, "Choices")
+        case "union_tag_not_found":
+            return "this key is missing: 'type'", f"Add 'type'. {help}"
+        case "value_error":
+            problem, _, fix = str(context.get("error", message)).partition(". ")
+            return problem.rstrip("."), fix or f"Correct the value; {help}"
+    answer = repr(detail.get("input"))
+    return f"{message[0].lower()}{message[1:]} (given: {answer[:60]})", f"Correct the value; {help}"
 
 
 def _keys_at(location: tuple[str | int, ...], root: type[BaseModel]) -> list[str]:
@@ -139,6 +142,15 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
         yield annotation
     for inner in get_args(annotation):
         yield from _models(inner)
+
+
+def check_documents(study: Study, folder: Path) -> None:
+    """Refuse a study whose consent, debriefing or branding names a file that cannot be served."""
+    for part in (study.consent, study.debriefing):
+        for name in file_names(None if part is None else part.document):
+            document_file(folder, name, "en")
+    if study.branding is not None and study.branding.logo is not None:
+        document_file(folder, study.branding.logo, "en")
 
 
 # --- texts that are missing in a language the study offers ------------------------------------------------------------
@@ -194,12 +206,13 @@ def _one_for_all(part: Any, prefix: str) -> Iterator[str]:
     for at, value in _children(part, prefix):
         name = at.rpartition(".")[2]
         field = fields.get(name)
-        if field is not None and (name in _NOT_SHOWN or value == field.default):
-            continue
-        if field is not None and (_holds_text(field.annotation) or name in _SHOWN_IDS):
-            yield from _plain_texts(value, at)
-        elif field is None or not isinstance(value, str):
+        if field is None:
             yield from _one_for_all(value, at)
+        elif name not in _NOT_SHOWN and value != field.default:
+            if _holds_text(field.annotation) or name in _SHOWN_IDS:
+                yield from _plain_texts(value, at)
+            elif not isinstance(value, str):
+                yield from _one_for_all(value, at)
 
 
 def _plain_texts(value: Any, key_path: str) -> Iterator[str]:

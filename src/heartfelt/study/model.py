@@ -1,6 +1,6 @@
 """The parts of a study: strict keys, ids, texts in several languages, questions, and probes.
 
-A part that names another part checks that name itself (``check``), so a new kind of question or probe is one new class.
+What a part says of other parts is checked on the study as a whole (:mod:`heartfelt.study.references`).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -21,10 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from heartfelt.errors import InputError, suggestion
-
-if TYPE_CHECKING:
-    from heartfelt.study.study import Study
+from heartfelt.errors import suggestion
 
 _ID = re.compile(r"^[^\s\x00-\x1f][^\x00-\x1f]*$")
 LONGEST_ID = 2_000
@@ -52,9 +49,6 @@ class OpenPart(BaseModel):
     """A part of a study: immutable. This kind keeps keys of the researcher's own."""
 
     model_config = ConfigDict(extra="allow", frozen=True, str_strip_whitespace=True)
-
-    def check(self, study: Study, path: Place) -> None:
-        """Refuse names that the study does not know, with a :class:`ReferenceProblem`."""
 
 
 class Part(OpenPart):
@@ -202,41 +196,6 @@ class Question(ExtendedPart, Part):
         description="a yes/no question of 'before' or 'after': who says yes does not want these to be published",
     )
 
-    def check(self, study: Study, path: Place) -> None:
-        if self.draft is not None and not self.machine_first:
-            raise ReferenceProblem(
-                (*path, "draft"), "only a question that a machine fills in first is drafted. Add 'machine_first: true'"
-            )
-        check_name((*path, "scale"), self.scale, study.scales, "no scale is called", "Scales")
-        scale = study.scales[self.scale]
-        if self.none and (scale.level == "comparison" or scale.type == "trace"):
-            raise ReferenceProblem((*path, "none"), f"raters cannot answer 'none' on the scale '{self.scale}'")
-        if self.wish is not None and (path[0] in {"questions", "between"} or scale.type != "yes-no"):
-            raise ReferenceProblem((*path, "wish"), "a wish is a question with a yes/no scale, in 'before' or 'after'")
-        if path[0] != "questions":
-            self._check_without_stimulus(study, path)
-            return
-        if study.sets is None and study.scales[self.scale].level == "comparison":
-            raise ReferenceProblem(
-                (*path, "scale"),
-                f"the scale '{self.scale}' compares stimuli. Say which are presented together: add 'sets'",
-            )
-        if study.scales[self.scale].type == "trace" and (study.media == "image" or self.machine_first):
-            reason = "a picture does not play" if study.media == "image" else "no machine can fill one in first"
-            raise ReferenceProblem((*path, "scale"), f"a trace is recorded while a clip plays, and {reason}")
-        axes = {axis for intent in study.intents for axis in intent.reference}
-        if self.axis and axes:
-            check_name((*path, "axis"), self.axis, axes, "no intent has a coordinate", "Axes of the intents")
-
-    def _check_without_stimulus(self, study: Study, path: Place) -> None:
-        if study.scales[self.scale].level == "comparison" or study.scales[self.scale].type == "trace":
-            raise ReferenceProblem(
-                (*path, "scale"), f"the scale '{self.scale}' is about stimuli, and a questionnaire has none"
-            )
-        for key in ("machine_first", "shows", "rubric", "axis", "emotion"):
-            if getattr(self, key):
-                raise ReferenceProblem((*path, key), f"'{key}' is about stimuli. Leave it out of a questionnaire")
-
     def spread(self) -> list[Question]:
         """Return the questions this one stands for: itself, or one per combination of ``for_each``."""
         if not self.for_each:
@@ -292,9 +251,6 @@ class AnchorProbe(Part):
     at_most: float | None = None
     per_session: int = Field(default=1, ge=1)
 
-    def check(self, study: Study, path: Place) -> None:
-        study.check_question((*path, "question"), self.question)
-
     @model_validator(mode="after")
     def _possible(self) -> AnchorProbe:
         if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
@@ -321,15 +277,6 @@ class AttentionProbe(Part):
     question: Id
     answer: float | str
     per_session: int = Field(default=1, ge=1)
-
-    def check(self, study: Study, path: Place) -> None:
-        study.check_question((*path, "question"), self.question)
-        scale = study.scale_of(self.question)
-        if study.sets is not None or getattr(scale, "type", None) == "trace":
-            try:
-                scale.instructed(self.answer)
-            except InputError as error:
-                raise ReferenceProblem((*path, "answer"), f"{error.problem} {error.fix}") from None
 
 
 class HeadphoneProbe(Part):

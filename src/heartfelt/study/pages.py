@@ -3,41 +3,43 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
+from heartfelt.study.between import QuestionnaireSource
+from heartfelt.study.content import StudyContent
 from heartfelt.study.model import AttentionProbe, Place, Question, ReferenceProblem
 from heartfelt.study.scale import Categories, Ordered, Points, YesNo
-
-if TYPE_CHECKING:
-    from heartfelt.study.study import Study
 
 MOST_COLUMNS = 11
 """A grid with more columns does not fit on a page."""
 
 
-def check_layout(study: Study) -> None:
+def check_layout(study: StudyContent) -> None:
+    """Refuse pages and grids that are interrupted, that mix what cannot stand together, or that do not fit."""
     for form in study.forms.values():
-        written: list[tuple[Question, Place]] = [
-            (question, (*form.place, number))
-            for number, part in enumerate(form.questions)
-            for question in part.spread()
-        ]
+        written = list(_written(form))
         _contiguous(written, "page", lambda question: question.page)
         _contiguous(written, "grid", lambda question: question.grid)
         for question, path in written:
             if question.grid is not None:
                 _check_grid(study, question, path, [row for row, _ in written if row.grid == question.grid])
-            if question.page is not None and any(
-                neighbour.page == question.page and neighbour.machine_first != question.machine_first
-                for neighbour, _ in written
-            ):
-                raise ReferenceProblem(
-                    (*path, "page"),
-                    f"the page '{question.page}' has questions with and without a draft. "
-                    "No draft may be in sight of a question without one: use two pages",
-                )
+            if question.page is not None:
+                _check_page(question, path, [row for row, _ in written if row.page == question.page])
     _check_fixed_questions(study)
+
+
+def _written(form: QuestionnaireSource) -> Iterator[tuple[Question, Place]]:
+    for number, part in enumerate(form.questions):
+        yield from ((question, (*form.place, number)) for question in part.spread())
+
+
+def _check_page(question: Question, path: Place, page: list[Question]) -> None:
+    if any(neighbour.machine_first != question.machine_first for neighbour in page):
+        raise ReferenceProblem(
+            (*path, "page"),
+            f"the page '{question.page}' has questions with and without a draft. "
+            "No draft may be in sight of a question without one: use two pages",
+        )
 
 
 def _contiguous(written: list[tuple[Question, Place]], key: str, name_of: Callable[[Question], str | None]) -> None:
@@ -53,7 +55,7 @@ def _contiguous(written: list[tuple[Question, Place]], key: str, name_of: Callab
             finished.add(name)
 
 
-def _check_grid(study: Study, question: Question, path: Place, rows: list[Question]) -> None:
+def _check_grid(study: StudyContent, question: Question, path: Place, rows: list[Question]) -> None:
     scale = study.scales[question.scale]
     path = (*path, "grid")
     columns = scale.points if isinstance(scale, Points) else len(scale.codes())
@@ -68,7 +70,7 @@ def _check_grid(study: Study, question: Question, path: Place, rows: list[Questi
             raise ReferenceProblem(path, f"all rows of the grid '{question.grid}' need {requirement}")
 
 
-def _check_fixed_questions(study: Study) -> None:
+def _check_fixed_questions(study: StudyContent) -> None:
     affect = study.design.affect_grid or ()
     for name in affect:
         question = study.question(name)

@@ -10,97 +10,79 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated
-
-from pydantic import BeforeValidator, Field, model_validator
 
 from heartfelt.study.answer import Coded
 from heartfelt.study.conditions import MOST_CASES, Source, check_tests, distinct_answers, holds, scale_of
-from heartfelt.study.model import (
-    AttentionProbe,
-    Condition,
-    HeadphoneProbe,
-    Id,
-    Part,
-    Place,
-    ReferenceProblem,
-    Text,
-    as_list,
-    check_name,
-)
-
-if TYPE_CHECKING:
-    from heartfelt.study.study import Study
+from heartfelt.study.content import StudyContent
+from heartfelt.study.design import Screener
+from heartfelt.study.model import AttentionProbe, Condition, HeadphoneProbe, Place, ReferenceProblem, check_name
 
 
-class Screener(Part):
-    """Who is screened out: raters for whom all conditions hold, or who failed a probe too often."""
+def screened_by(
+    study: StudyContent, answers: Mapping[Source, Coded], settled: Callable[[str], bool]
+) -> Screener | None:
+    """The first screener whose conditions hold; one is judged once all it tests is ``settled``, answered or not."""
+    for screener in study.screeners:
+        judged = screener.when and all(settled(condition.about[1]) for condition in screener.when)
+        if judged and _holds_for(study, screener, answers):
+            return screener
+    return None
 
-    id: Id = Field(description="the name its code and its counts have")
-    when: Annotated[
-        list[Condition],
-        BeforeValidator(as_list),
-        Field(description="a condition on 'rater', or a list of conditions that must all hold"),
-    ] = []
-    probe: Annotated[
-        list[Id],
-        BeforeValidator(as_list),
-        Field(description="attention probes, or the headphone check (with blocks: true)"),
-    ] = []
-    failures: int = Field(
-        default=1, ge=1, description="attention trials answered otherwise than asked, at which it ends"
+
+def _holds_for(study: StudyContent, screener: Screener, answers: Mapping[Source, Coded | None]) -> bool:
+    return all(
+        holds(condition, answers.get(condition.about), scale_of(study, condition.about)) for condition in screener.when
     )
-    text: Text | None = Field(default=None, description="what those who are screened out read")
-
-    @model_validator(mode="after")
-    def _about_one_thing(self) -> Screener:
-        if bool(self.when) == bool(self.probe):
-            raise ValueError("a screener is about answers or about probes. Give one of 'when' and 'probe'")
-        return self
-
-    def check(self, study: Study, path: Place) -> None:
-        if self.probe:
-            self._check_probes(study, (*path, "probe"))
-            return
-        tests: dict[Source, list[Condition]] = {}
-        for condition in self.when:
-            tests.setdefault(_checked_source(study, (*path, "when"), condition), []).append(condition)
-        cases = [
-            [
-                answer
-                for answer in distinct_answers(study, source, "questions", conditions)
-                if answer is not None or not _always_answered(study, source[1])
-            ]
-            for source, conditions in tests.items()
-        ]
-        if math.prod(map(len, cases)) > MOST_CASES:
-            return
-        outcomes = [
-            self.holds_for(study, dict(zip(tests, answers, strict=True))) for answers in itertools.product(*cases)
-        ]
-        if all(outcomes) or not any(outcomes):
-            screened_out = "everybody: every answer fulfils" if all(outcomes) else "nobody: no answer fulfils"
-            raise ReferenceProblem(
-                (*path, "when"), f"'{self.id}' screens out {screened_out} its conditions. Change one"
-            )
-
-    def _check_probes(self, study: Study, path: Place) -> None:
-        probes = {probe.id: probe for probe in study.probes if isinstance(probe, AttentionProbe | HeadphoneProbe)}
-        for name in self.probe:
-            check_name(path, name, probes, "no attention probe or headphone check is called", "Probes")
-            probe = probes[name]
-            if isinstance(probe, HeadphoneProbe) and (len(self.probe) > 1 or self.failures > 1):
-                raise ReferenceProblem(path, f"the headphone check '{name}' is taken once. Give it a screener alone")
-            if isinstance(probe, HeadphoneProbe) and not probe.blocks:
-                raise ReferenceProblem(path, f"the headphone check '{name}' stops nobody. Add 'blocks: true' to it")
-
-    def holds_for(self, study: Study, answers: Mapping[Source, Coded | None]) -> bool:
-        return all(
-            holds(condition, answers.get(condition.about), scale_of(study, condition.about)) for condition in self.when
-        )
 
 
-def _checked_source(study: Study, path: Place, condition: Condition) -> Source:
+def probe_screener(study: StudyContent, failures: Mapping[str, int]) -> Screener | None:
+    """The first screener with as many failed trials of its probes as it takes; ``failures`` are by probe."""
+    for screener in study.screeners:
+        if screener.probe and sum(failures.get(name, 0) for name in screener.probe) >= screener.failures:
+            return screener
+    return None
+
+
+# --- screeners that make no sense -------------------------------------------------------------------------------------
+
+
+def check_screener(study: StudyContent, screener: Screener, path: Place) -> None:
+    """Refuse a screener that tests what nobody is asked, or that stops everybody or nobody."""
+    if screener.probe:
+        _check_probes(study, screener, (*path, "probe"))
+        return
+    path = (*path, "when")
+    tests: dict[Source, list[Condition]] = {}
+    for condition in screener.when:
+        tests.setdefault(_checked_source(study, path, condition), []).append(condition)
+    cases = [_possible_answers(study, source, conditions) for source, conditions in tests.items()]
+    if math.prod(map(len, cases)) > MOST_CASES:
+        return
+    outcomes = {
+        _holds_for(study, screener, dict(zip(tests, answers, strict=True))) for answers in itertools.product(*cases)
+    }
+    if outcomes != {True, False}:
+        screened_out = "nobody: no answer fulfils" if outcomes == {False} else "everybody: every answer fulfils"
+        raise ReferenceProblem(path, f"'{screener.id}' screens out {screened_out} its conditions. Change one")
+
+
+def _possible_answers(study: StudyContent, source: Source, tests: list[Condition]) -> list[Coded | None]:
+    answers = list(distinct_answers(study, source, "questions", tests))
+    return [answer for answer in answers if answer is not None] if _always_answered(study, source[1]) else answers
+
+
+def _check_probes(study: StudyContent, screener: Screener, path: Place) -> None:
+    probes = {probe.id: probe for probe in study.probes if isinstance(probe, AttentionProbe | HeadphoneProbe)}
+    for name in screener.probe:
+        check_name(path, name, probes, "no attention probe or headphone check is called", "Probes")
+        probe = probes[name]
+        if isinstance(probe, HeadphoneProbe) and (len(screener.probe) > 1 or screener.failures > 1):
+            raise ReferenceProblem(path, f"the headphone check '{name}' is taken once. Give it a screener alone")
+        if isinstance(probe, HeadphoneProbe) and not probe.blocks:
+            raise ReferenceProblem(path, f"the headphone check '{name}' stops nobody. Add 'blocks: true' to it")
+
+
+def _checked_source(study: StudyContent, path: Place, condition: Condition) -> Source:
     kind, name = condition.about
     if kind != "rater":
         raise ReferenceProblem(path, f"a screener is about the rater. Write 'rater: {name}'")
@@ -110,7 +92,7 @@ def _checked_source(study: Study, path: Place, condition: Condition) -> Source:
     return condition.about
 
 
-def _always_answered(study: Study, name: str) -> bool:
+def _always_answered(study: StudyContent, name: str) -> bool:
     """Whether every rater answers what is asked about them under that name."""
     fact = next((fact for fact in study.demographics if fact.id == name), None)
     if fact is not None:
@@ -119,24 +101,7 @@ def _always_answered(study: Study, name: str) -> bool:
     return question.required and not question.show_if
 
 
-def screened_by(study: Study, answers: Mapping[Source, Coded], settled: Callable[[str], bool]) -> Screener | None:
-    """The first screener whose conditions hold; one is judged once all it tests is ``settled``, answered or not."""
-    for screener in study.screeners:
-        judged = screener.when and all(settled(condition.about[1]) for condition in screener.when)
-        if judged and screener.holds_for(study, answers):
-            return screener
-    return None
-
-
-def probe_screener(study: Study, failures: Mapping[str, int]) -> Screener | None:
-    """The first screener with as many failed trials of its probes as it takes; ``failures`` are by probe."""
-    for screener in study.screeners:
-        if screener.probe and sum(failures.get(name, 0) for name in screener.probe) >= screener.failures:
-            return screener
-    return None
-
-
-def check_codes(study: Study) -> None:
+def check_codes(study: StudyContent) -> None:
     names = [screener.id for screener in study.screeners]
     for name in study.recruiting.codes.screeners:
         path = ("recruiting", "codes", "screeners")

@@ -237,10 +237,7 @@ class Trace(Scale):
         if isinstance(answer, Mapping | list):
             recorded = [sample for sample in self.read_samples(answer) if sample is not None]
             return math.fsum(recorded) / len(recorded), None
-        number = read_number(answer)
-        if number is None or not self.low <= number <= self.high:
-            raise self._off(answer, f"numbers from {self.low:g} to {self.high:g}")
-        return number, None
+        return self._read_number(answer), None
 
     def read_samples(self, answer: Any) -> list[float | None]:
         """The samples, one every 1 / ``rate`` seconds from the start of the clip; None where there is none.
@@ -250,12 +247,13 @@ class Trace(Scale):
         samples = answer.get("samples") if isinstance(answer, Mapping) else answer
         if not isinstance(samples, list) or not samples or len(samples) > LONGEST_TRACE:
             raise self._off("this", f"1 to {LONGEST_TRACE} samples taken while the clip plays")
-        out: list[float | None] = []
-        for sample in samples:
-            number = None if sample is None else read_number(sample)
-            if sample is not None and (number is None or not self.low <= number <= self.high):
-                raise self._off(sample, f"numbers from {self.low:g} to {self.high:g}")
-            out.append(number)
+        out = [None if sample is None else self._read_number(sample) for sample in samples]
         if all(sample is None for sample in out):
             raise InputError("The trace has no sample.", "Move the marker while the clip plays.")
         return out
+
+    def _read_number(self, answer: Any) -> float:
+        number = read_number(answer)
+        if number is None or not self.low <= number <= self.high:
+            raise self._off(answer, f"numbers from {self.low:g} to {self.high:g}")
+        return number

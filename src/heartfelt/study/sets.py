@@ -22,18 +22,14 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
 from heartfelt.errors import require
 from heartfelt.streams import stream
-from heartfelt.study.model import ExtendedPart, Id, Part, Place, ReferenceProblem, check_name
-from heartfelt.study.set_scale import SetScale, Trace
+from heartfelt.study.model import ExtendedPart, Id, Part
 from heartfelt.tables import need_columns
-
-if TYPE_CHECKING:
-    from heartfelt.study.study import Study
 
 SetType: TypeAlias = Literal["pair", "ab", "abx", "reference", "mushra", "ranking", "best-worst"]
 Role: TypeAlias = Literal["member", "reference", "hidden-reference", "anchor"]
@@ -88,72 +84,46 @@ class Sets(ExtendedPart, Part):
     @model_validator(mode="after")
     def _possible(self) -> Sets:
         low, high = SIZES[self.type]
-        if self.type in {"reference", "mushra"} and self.reference is None and self.rule != "table":
-            raise ValueError(
-                f"a set of type '{self.type}' needs a reference. Name the system that is: 'reference: SYSTEM'"
-            )
-        if self.anchors and self.type != "mushra":
-            raise ValueError("only sets of type 'mushra' have anchors")
-        if self.reference_first and self.reference is None:
-            raise ValueError("'reference_first' needs a reference. Name the system that is: 'reference: SYSTEM'")
-        if self.hidden_reference and self.type != "reference":
-            raise ValueError("'hidden_reference' is for sets of type 'reference'. MUSHRA sets have one without asking")
-        if (self.rule == "table") != (self.file is not None):
-            raise ValueError("'rule: table' and 'file' belong together. Give both, or neither")
-        if self.rule == "blocks" and high > 2 and self.size is None:
-            raise ValueError("'rule: blocks' needs 'size': how many stimuli a block has")
-        if self.size is not None and not low <= self.size <= high:
-            limits = f"{low}" if low == high else f"{low} to {high}"
-            raise ValueError(f"a set of type '{self.type}' has {limits} stimuli")
-        if self.rule in {"across-systems", "within-system"} and high > 2:
-            raise ValueError(
-                f"'rule: {self.rule}' makes pairs, and type '{self.type}' takes larger sets. Use by-prompt or blocks"
-            )
-        if self.per_stimulus is not None and high > 2:
-            raise ValueError("'per_stimulus' is for pairs. Use 'rounds' for blocks")
+        limits = f"{low}" if low == high else f"{low} to {high}"
+        has_reference, is_table, is_pair = self.reference is not None, self.rule == "table", high == 2
+        problems = (
+            (
+                self.type in {"reference", "mushra"} and not has_reference and not is_table,
+                f"a set of type '{self.type}' needs a reference. Name the system that is: 'reference: SYSTEM'",
+            ),
+            (bool(self.anchors) and self.type != "mushra", "only sets of type 'mushra' have anchors"),
+            (
+                self.reference_first and not has_reference,
+                "'reference_first' needs a reference. Name the system that is: 'reference: SYSTEM'",
+            ),
+            (
+                self.hidden_reference and self.type != "reference",
+                "'hidden_reference' is for sets of type 'reference'. MUSHRA sets have one without asking",
+            ),
+            (is_table != (self.file is not None), "'rule: table' and 'file' belong together. Give both, or neither"),
+            (
+                self.rule == "blocks" and not is_pair and self.size is None,
+                "'rule: blocks' needs 'size': how many stimuli a block has",
+            ),
+            (
+                self.size is not None and not low <= self.size <= high,
+                f"a set of type '{self.type}' has {limits} stimuli",
+            ),
+            (
+                self.rule in {"across-systems", "within-system"} and not is_pair,
+                f"'rule: {self.rule}' makes pairs, and type '{self.type}' takes larger sets. Use by-prompt or blocks",
+            ),
+            (self.per_stimulus is not None and not is_pair, "'per_stimulus' is for pairs. Use 'rounds' for blocks"),
+        )
+        for impossible, problem in problems:
+            if impossible:
+                raise ValueError(problem)
         return self
 
     @property
     def judged(self) -> int | None:
         """How many members raters judge, where that is fixed by the type; an ABX trial is about its X."""
         return {"pair": 2, "ab": 2, "abx": 2, "reference": 1}.get(self.type)
-
-    def check(self, study: Study, path: Place) -> None:
-        system_ids = [system.id for system in study.systems]
-        for key, names in (("reference", [self.reference]), ("anchors", self.anchors)):
-            for name in names:
-                if system_ids and name is not None:
-                    check_name((*path, key), name, system_ids, "no system is called", "Systems")
-        for question in study.asked:
-            scale = study.scale_of(question.id)
-            fits = isinstance(scale, SetScale) and self.type in scale.fits
-            if isinstance(scale, Trace) or not (fits or (self.type == "reference" and scale.has_values)):
-                raise ReferenceProblem(
-                    (*path, "type"),
-                    f"the scale of '{question.id}' does not fit sets of type '{self.type}'. Scales that do:"
-                    f" {', '.join(_fitting(self.type))}",
-                )
-            if self.type == "abx" and getattr(scale, "ties", False):
-                raise ReferenceProblem(
-                    (*path, "type"), f"'{question.id}' allows ties, but X is always one of the two. Set ties: false"
-                )
-            if question.machine_first:
-                raise ReferenceProblem(
-                    (*path, "type"), f"'{question.id}' shows a machine's value, which is about one stimulus"
-                )
-        if study.stimuli.items is not None:
-            raise ReferenceProblem(("stimuli", "items"), "a study with sets asks every question about every set")
-        if study.design.adaptive and self.type not in {"pair", "ab"}:
-            raise ReferenceProblem(("design", "adaptive"), "only sets of type 'pair' and 'ab' can be adaptive")
-
-
-def _fitting(kind: str) -> list[str]:
-    names = [
-        str(get_args(scale.model_fields["type"].annotation)[0])
-        for scale in SetScale.__subclasses__()
-        if kind in scale.fits
-    ]
-    return names + (["points", "numeric", "ordered"] if kind == "reference" else [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,16 +259,15 @@ def _spread(order: Sequence[str], most: int, allowed: Callable[[str, str], bool]
     A circle is connected. Where pairs that are not allowed cut it or leave somebody short, pairs with whoever has the
     fewest close the gaps.
     """
-    size, degree = len(order), Counter(dict.fromkeys(order, 0))
+    degree = Counter(dict.fromkeys(order, 0))
     pairs: dict[frozenset[str], tuple[str, str]] = {}
 
     def add(first: str, second: str) -> None:
         pairs[frozenset((first, second))] = (first, second)
         degree.update((first, second))
 
-    for offset in range(1, size // 2 + 1):
-        for index in range(size if 2 * offset != size else offset):
-            first, second = order[index], order[(index + offset) % size]
+    for ring in _rings(order):
+        for first, second in ring:
             if max(degree[first], degree[second]) < most and allowed(first, second):
                 add(first, second)
         if min(degree.values()) >= most:
@@ -309,24 +278,38 @@ def _spread(order: Sequence[str], most: int, allowed: Callable[[str, str], bool]
             if degree[first] >= most:
                 break
             add(first, second)
-    part = {name: name for name in order}
+    return [*pairs.values(), *_bridges(order, pairs.values(), allowed)]
 
-    def root(name: str) -> str:
-        while part[name] != name:
-            part[name] = name = part[part[name]]
-        return name
 
-    for first, second in pairs.values():
-        part[root(first)] = root(second)
+def _rings(order: Sequence[str]) -> Iterator[list[tuple[str, str]]]:
+    """Every two of a circle: neighbours, then those two apart, and so on."""
+    size = len(order)
+    for offset in range(1, size // 2 + 1):
+        # Half-way round the circle every pair would come twice.
+        starts = range(size if 2 * offset != size else offset)
+        yield [(order[index], order[(index + offset) % size]) for index in starts]
+
+
+def _bridges(
+    order: Sequence[str], pairs: Iterable[tuple[str, str]], allowed: Callable[[str, str], bool]
+) -> Iterator[tuple[str, str]]:
+    """Pairs that connect what is apart with the first of all."""
+    parts = {name: {name} for name in order}
+
+    def join(first: str, second: str) -> None:
+        joined = parts[first] | parts[second]
+        parts.update(dict.fromkeys(joined, joined))
+
+    for first, second in pairs:
+        join(first, second)
     for first, second in itertools.product(order[:1], order[1:]):
-        if root(first) == root(second):
+        if second in parts[first]:
             continue
-        first_side, second_side = ([name for name in order if root(name) == root(side)] for side in (first, second))
+        second_side, first_side = ([name for name in order if name in parts[side]] for side in (second, first))
         bridge = next((pair for pair in itertools.product(second_side, first_side) if allowed(*pair)), None)
         if bridge is not None:
-            add(*bridge)
-            part[root(bridge[0])] = root(bridge[1])
-    return pairs.values()
+            join(*bridge)
+            yield bridge
 
 
 # --- larger sets ------------------------------------------------------------------------------------------------------
@@ -377,11 +360,12 @@ def _blocks(sets: Sets, members: Sequence[Member], seed: int, label: str) -> Ite
             return
         tie = dict(zip(names, rng.permutation(len(names)).tolist(), strict=True))
         block: list[str] = []
+
+        def preference(name: str, block: list[str] = block, tie: dict[str, int] = tie) -> tuple[int, int, int]:
+            return used[name], sum(met[frozenset((name, member))] for member in block), tie[name]
+
         while len(block) < size:
-            remaining = (name for name in names if name not in block)
-            block.append(
-                min(remaining, key=lambda name: (used[name], sum(met[frozenset((name, b))] for b in block), tie[name]))
-            )
+            block.append(min((name for name in names if name not in block), key=preference))
         used.update(block)
         met.update(frozenset(pair) for pair in itertools.combinations(block, 2))
         yield _assembled(sets, f"{label}-{count}", [*((name, "member") for name in block), *fixed])

@@ -32,6 +32,10 @@ def similarity(scale: Scale, answer: str, compared: str) -> float:
         (first, _), (second, _) = scale.read(answer), scale.read(compared)
     except InputError:
         return 0.0
+    return _closeness(scale, first, second)
+
+
+def _closeness(scale: Scale, first: float | None, second: float | None) -> float:
     if first is None or second is None or scale.level == "nominal":
         return float(first is not None and first == second)
     bounds = scale.bounds()

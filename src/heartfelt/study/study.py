@@ -2,280 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from heartfelt.errors import UnknownNameError, suggestion
-from heartfelt.study.adjudication import Adjudication
-from heartfelt.study.answer import NONE, Coded, Scale
-from heartfelt.study.arms import check_arms
-from heartfelt.study.between import Between, QuestionnaireSource, forms_of
-from heartfelt.study.branding import Branding
-from heartfelt.study.conditions import check_conditions
-from heartfelt.study.consent import Consent, Debriefing
-from heartfelt.study.design import Demographic, Design, Recruiting
-from heartfelt.study.instrument import Instrument, InstrumentUse
-from heartfelt.study.model import (
-    AnchorProbe,
-    ExtendedPart,
-    Id,
-    Language,
-    OpenPart,
-    Part,
-    Place,
-    Probe,
-    Question,
-    ReferenceProblem,
-    RepeatProbe,
-    Text,
-    check_name,
-)
-from heartfelt.study.pages import check_layout
-from heartfelt.study.scale import AnyScale
-from heartfelt.study.screeners import Screener, check_codes
-from heartfelt.study.sets import Sets
+from heartfelt.study.content import Intent, Prompt, StimuliSource, StudyContent, System
+from heartfelt.study.instrument import InstrumentUse
+from heartfelt.study.references import check_references
 
-_LISTS = [
-    "systems",
-    "intents",
-    "prompts",
-    "questions",
-    "probes",
-    "demographics",
-    "before",
-    "between",
-    "after",
-    "screeners",
-]
-_FORMS = ("before", "questions", "after")
+__all__ = ["Intent", "Prompt", "StimuliSource", "Study", "System", "json_schema"]
 
 
-class System(OpenPart):
-    """What made stimuli: a model, a service, a person. Further keys are kept."""
-
-    id: Id
-    name: str | None = None
-    group: str | None = Field(default=None, description="such as open-source or commercial")
-
-
-class Intent(ExtendedPart, OpenPart):
-    """What stimuli were meant to convey, with its place on the axes of the questions. Further keys are kept."""
-
-    later_keys: ClassVar[tuple[str, ...]] = ("norms",)
-    id: Id
-    text: Text | None = None
-    group: str | None = Field(default=None, description="such as the quadrant")
-    reference: dict[Id, float] = Field(default={}, description="coordinates by axis, such as valence and arousal")
-    norms: str | None = Field(
-        default=None, description="the table that the coordinates are from, as methods sections cite it"
-    )
-
-
-class Prompt(OpenPart):
-    """The text stimuli were made from. ``{intent}`` in it stands for the intent's id."""
-
-    id: Id
-    text: str
-    systems: list[Id] = Field(default=[], description="only for these systems; all if left out")
-
-    def check(self, study: Study, path: Place) -> None:
-        systems = [system.id for system in study.systems]
-        for name in self.systems:
-            check_name((*path, "systems"), name, systems, "no system is called", "Systems")
-
-
-class StimuliSource(Part):
-    """Where the stimuli are listed and where their media lie, both inside the study folder."""
-
-    manifest: str = Field(default="stimuli.csv", description="CSV or Parquet with a column 'stimulus'")
-    media: str = Field(default="media", description="the folder that paths in the manifest are relative to")
-    items: str | None = Field(
-        default=None, description="CSV or Parquet of (stimulus, question); every pair if left out"
-    )
-
-
-class Study(ExtendedPart, Part):
+class Study(StudyContent):
     """A rating study."""
 
-    later_keys: ClassVar[tuple[str, ...]] = (
-        "sets",
-        "adjudication",
-        "debriefing",
-        "before",
-        "after",
-        "between",
-        "screeners",
-        "instruments",
-        "branding",
-    )
-    heartfelt: Literal[1] = Field(default=1, description="version of this file's layout")
-    name: Id = Field(max_length=200, description="also the name of files and folders")
-    title: Text = ""
-    description: Text = ""
-    media: Literal["audio", "speech", "image"] = "audio"
-    seed: int = 0
-    languages: list[Language] = Field(default=["en"], min_length=1)
-    instructions: Text = ""
-    systems: list[System] = []
-    intents: list[Intent] = []
-    prompts: list[Prompt] = []
-    stimuli: StimuliSource = StimuliSource()
-    sets: Sets | None = Field(
-        default=None, description="which stimuli are presented together; one at a time if left out"
-    )
-    scales: dict[Id, AnyScale] = {}
-    questions: list[Question] = Field(min_length=1)
-    probes: list[Probe] = []
-    design: Design = Design()
-    smallest_effect: float | None = Field(
-        default=None,
-        gt=0,
-        description="the smallest difference between two systems that would matter, in points of the scale",
-    )
-    adjudication: Adjudication | None = Field(
-        default=None, description="which items senior raters decide; none if left out"
-    )
-    consent: Consent | None = None
-    debriefing: Debriefing | None = Field(default=None, description="what raters read in the end; nothing if left out")
-    demographics: list[Demographic] = []
-    before: list[Question] = Field(
-        default=[], description="a questionnaire before the stimuli, such as one on personality"
-    )
-    after: list[Question] = Field(default=[], description="a questionnaire after the stimuli")
-    between: list[Between] = Field(default=[], description="questionnaires between trials")
-    screeners: list[Screener] = Field(default=[], description="who is screened out by their answers or failed probes")
-    instruments: dict[Id, Instrument] = Field(
-        default={}, description="questionnaires that score themselves, as 'before' and 'after' use them"
-    )
-    branding: Branding | None = Field(default=None, description="logo and colour of the rating pages")
-    credit: str | None = Field(default=None, description="whom to cite for this design or its data")
-    licence: str | None = None
-    recruiting: Recruiting = Field(default=Recruiting(), exclude=True)
-    database: str | None = Field(
-        default=None,
-        exclude=True,
-        description="URL of a PostgreSQL database to collect in; a file in the study folder if left out",
-    )
-
     @model_validator(mode="after")
-    def _hangs_together(self) -> Study:
-        for key in _LISTS:
-            ids = [part.id for part in (self.asked_in(key) if key in _FORMS else getattr(self, key))]
-            doubled = sorted({name for name in ids if ids.count(name) > 1})
-            if doubled:
-                raise ReferenceProblem((key,), f"two {key} are called '{doubled[0]}'")
-        for key in _LISTS:
-            for number, part in enumerate(getattr(self, key)):
-                part.check(self, (key, number))
-        for number, question in enumerate(self.before):
-            for part_question in question.spread():
-                if any(fact.id == part_question.id for fact in self.demographics):
-                    raise ReferenceProblem(
-                        ("before", number, "id"), f"a demographic is called '{part_question.id}' too"
-                    )
-        self.design.check(self, ("design",))
-        check_layout(self)
-        check_conditions(self)
-        check_arms(self)
-        check_codes(self)
-        for name, instrument in self.instruments.items():
-            instrument.check(self, ("instruments", name))
-        if self.sets is not None:
-            self.sets.check(self, ("sets",))
-        if self.adjudication is not None:
-            self.adjudication.check(self, ("adjudication",))
+    def _parts_fit_together(self) -> Study:
+        check_references(self)
         return self
-
-    def check_question(self, path: Place, name: str) -> None:
-        check_name(path, name, self._asked_by_id, "no question is called", "Questions")
-
-    @cached_property
-    def asked(self) -> list[Question]:
-        """Every concrete question, with ``for_each`` spread out."""
-        return [concrete for question in self.questions for concrete in question.spread()]
-
-    @cached_property
-    def forms(self) -> dict[str, QuestionnaireSource]:
-        """Every form by its name: ``questions``, ``before``, ``after``, and ``between:ID`` for each block of those."""
-        return forms_of(self)
-
-    @cached_property
-    def _questionnaires(self) -> dict[str, list[Question]]:
-        return {
-            name: [concrete for question in form.questions for concrete in question.spread()]
-            for name, form in self.forms.items()
-            if name != "questions"
-        }
-
-    def asked_in(self, where: str) -> list[Question]:
-        """Every concrete question of a form, or of one time it comes (``between:ID@N``)."""
-        name = where.partition("@")[0]
-        return self.asked if name == "questions" else self._questionnaires[name]
-
-    def read(self, question: Question, answer: Any) -> Coded:
-        """Return ``(value, answer)`` for what a rater answered about one stimulus or themselves; "none" if it may be."""
-        if question.none and answer == NONE:
-            return None, NONE
-        return self.scales[question.scale].read(answer)
-
-    @cached_property
-    def conditional(self) -> bool:
-        """Whether any question about a stimulus is asked only under a condition."""
-        return any(question.show_if for question in self.asked)
-
-    @property
-    def set_aside(self) -> dict[str, str]:
-        """Stimuli that test or prepare the rater, with what each is: anchors and practice stimuli."""
-        aside = dict.fromkeys(self.design.practice_stimuli, "practice stimulus")
-        for probe in self.probes:
-            if isinstance(probe, AnchorProbe):
-                aside |= dict.fromkeys(probe.stimuli, f"anchor of the probe '{probe.id}'")
-        return aside
-
-    @property
-    def repeats_are_probes(self) -> bool:
-        """Whether a stimulus comes again to test the rater; otherwise a repeated answer is an answer like any other."""
-        sessions = self.design.sessions
-        again = sessions is not None and sessions.stimuli == "same"
-        return again or any(isinstance(probe, RepeatProbe) for probe in self.probes)
-
-    @cached_property
-    def _asked_by_id(self) -> dict[str, Question]:
-        return {question.id: question for question in self.asked}
-
-    def question(self, name: str) -> Question:
-        if name not in self._asked_by_id:
-            raise UnknownNameError(
-                f"The study has no question '{name}'.", suggestion(name, self._asked_by_id, "Questions")
-            )
-        return self._asked_by_id[name]
-
-    def scale_of(self, question: str) -> Scale:
-        return self.scales[self.question(question).scale]
-
-    def reference(self, axis: str) -> dict[str, float]:
-        """The coordinate of each intent on ``axis``, where it has one."""
-        return {intent.id: intent.reference[axis] for intent in self.intents if axis in intent.reference}
 
     def changed(self, **parts: Any) -> Study:
         """The study with other ``parts``, checked again; a plain copy would keep the questions it spread out."""
         return Study(**{**{name: getattr(self, name) for name in Study.model_fields}, **parts})
-
-    def plain(self) -> dict[str, Any]:
-        """The study as plain data, without what was left at its default."""
-        return self.model_dump(mode="json", exclude_defaults=True)
-
-    @property
-    def hash(self) -> str:
-        """A hash of everything the study says, the same for the same content in another layout."""
-        # Fields that came later count where they are used, so that studies from before keep their hash.
-        later = {name for name in ("smallest_effect",) if getattr(self, name) is None}
-        text = json.dumps(self.model_dump(mode="json", exclude=later), sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def json_schema() -> dict[str, Any]:

@@ -18,7 +18,7 @@ from heartfelt.stimuli import forecast_make, load_make
 from heartfelt.stimuli.generation.make_file import MAKE_FILE
 from heartfelt.study.adjudication import adjudicated
 from heartfelt.study.branding import contrast_notes
-from heartfelt.study.consent import check_documents
+from heartfelt.study.load import check_documents
 from heartfelt.web.rater.texts import check_languages
 from heartfelt.wording import plural
 

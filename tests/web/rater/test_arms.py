@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from heartfelt.study.arms import Arm
+from heartfelt.study.design import Arm, Screener
 from heartfelt.study.model import Condition
-from heartfelt.study.screeners import Screener
 from heartfelt.web.serve import preview
 from tests.web.rater.serving import Served
 from tests.web.rater.studies import small_study

@@ -22,15 +22,14 @@ from heartfelt.serialization import dumps
 from heartfelt.snapshot.adjudications import AdjudicationHistory, EarlierDecision, ShownAnswer
 from heartfelt.streams import derived_seed
 from heartfelt.study import Scale, Study
-from heartfelt.study.adjudication import (
+from heartfelt.study.adjudication import adjudicated, answer_key
+from heartfelt.study.adjudication_rules import (
     AdjudicationRule,
     DisagreementRule,
     FlaggedRule,
     PlantedRule,
     RandomRule,
     RejectedRule,
-    adjudicated,
-    answer_key,
 )
 from heartfelt.study.answer import NONE
 from heartfelt.study.scale import Tags

@@ -14,7 +14,7 @@ from heartfelt.collect.assign.model import AssignmentUnits
 from heartfelt.collect.material import StudyUnits
 from heartfelt.collect.session.endings import FINISHED
 from heartfelt.collect.session.researcher import StateSummary
-from heartfelt.study.arms import Arm
+from heartfelt.study.design import Arm
 
 _RECENT = 300
 _ENOUGH = 10

@@ -9,8 +9,9 @@ from heartfelt.collect.assign.model import Rater
 from heartfelt.collect.session.conditions import pending_page, rater_facts
 from heartfelt.collect.session.transaction import Transaction
 from heartfelt.study import Study
+from heartfelt.study.design import Screener
 from heartfelt.study.model import AttentionProbe, Text
-from heartfelt.study.screeners import Screener, probe_screener, screened_by
+from heartfelt.study.screeners import probe_screener, screened_by
 
 
 class ScreenerAnswer(Protocol):

@@ -7,6 +7,7 @@ import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import polars as pl
 
@@ -30,8 +31,11 @@ _BINARY = frozenset(
         *("png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff", "avif", "heic", "pdf", "woff2", "npy"),
     )
 )
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _AT_ONCE = 2_000_000
 """Texts that are searched together."""
+_Texts: TypeAlias = tuple[str, str, pl.Series]
+"""A file, where in it, and the texts there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,22 +78,15 @@ def private_texts(
     stimuli = [draft.tables[name].select(pl.col(pl.String)) for name in ("stimuli", "items")]
     public = {text for frame in stimuli for column in frame for text in column.drop_nulls().unique().to_list()}
     stated = study_text(draft.study) + dumps(details)
-    root, host = draft.source.media_root, socket.gethostname()
-    machine = [
-        str(Path.home()),
-        *([] if root is None else [str(root.resolve())]),
-        *([host] if is_telling(host) else []),
-    ]
-    texts = [*filter(is_telling, people), *options.private_texts, *quarantined, *machine]
     allowed = {folded(text) for text in options.allow}
-    return PrivateTexts(
-        tuple(people),
-        tuple(
-            text
-            for text in dict.fromkeys(texts)
-            if not is_too_short(text) and text not in public and folded(text) not in allowed and text not in stated
-        ),
-    )
+
+    def is_private(text: str) -> bool:
+        return not (is_too_short(text) or text in public or folded(text) in allowed or text in stated)
+
+    root, host = draft.source.media_root, socket.gethostname()
+    machine = [str(Path.home()), *([] if root is None else [str(root.resolve())]), *filter(is_telling, [host])]
+    texts = [*filter(is_telling, people), *options.private_texts, *quarantined, *machine]
+    return PrivateTexts(tuple(people), tuple(filter(is_private, dict.fromkeys(texts))))
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -97,17 +94,14 @@ def private_texts(
 
 def check_files(folder: Path, private: PrivateTexts) -> int:
     """Search every file below ``folder``, and its name; return how many were searched, or raise with what is in which."""
-    paths = sorted(folder.rglob("*"))
-    names = [path.relative_to(folder).as_posix() for path in paths]
-    waiting = [("", "the name of a file", pl.Series(names, dtype=pl.String))]
-    texts_to_find, ids = {folded(text): text for text in private.texts}, list(private.ids)
+    paths = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*"))}
+    waiting: list[_Texts] = [("", "the name of a file", pl.Series(list(paths), dtype=pl.String))]
+    texts_to_find = {folded(text): text for text in private.texts}
+    files = {name: path for name, path in paths.items() if path.is_file()}
     hits: list[Hit] = []
-    for name, path in zip(names, paths, strict=True):
-        for where, texts in texts_in(path) if path.is_file() else ():
-            if where.rpartition(" ")[2] in _PERSON_FIELDS:
-                same = texts.filter(texts.is_in(ids))
-                if same.len():
-                    raise _private([Hit(file=name, where=where, private=same[0], text=same[0])], undecided=False)
+    for name, path in files.items():
+        for where, texts in texts_in(path):
+            _check_ids(name, where, texts, private.ids)
             waiting.append((name, where, texts))
             if sum(texts.len() for _, _, texts in waiting) > _AT_ONCE:
                 hits += _search(waiting, texts_to_find)
@@ -115,30 +109,33 @@ def check_files(folder: Path, private: PrivateTexts) -> int:
     hits += _search(waiting, texts_to_find)
     if hits:
         raise _private(hits, undecided=True)
-    return sum(path.is_file() for path in paths)
+    return len(files)
 
 
-def _search(waiting: Sequence[tuple[str, str, pl.Series]], private: Mapping[str, str]) -> list[Hit]:
+def _check_ids(file: str, where: str, texts: pl.Series, ids: Sequence[str]) -> None:
+    """Raise where a column that says who still has an id of the source."""
+    if where.rpartition(" ")[2] in _PERSON_FIELDS:
+        same = texts.filter(texts.is_in(list(ids)))
+        if same.len():
+            raise _private([Hit(file=file, where=where, private=same[0], text=same[0])], undecided=False)
+
+
+def _search(waiting: Sequence[_Texts], private: Mapping[str, str]) -> list[Hit]:
     """Where one of the texts holds a private one that is not part of a longer word, whatever its capitals and width."""
     if not private or not waiting:
         return []
-    texts = (
-        pl.concat([column_texts.rename("text") for _, _, column_texts in waiting])
-        .unique(maintain_order=True)
-        .drop_nulls()
-    )
-    frame = pl.DataFrame({"text": texts, "folded": folded_texts(texts)})
+    everything = pl.concat([texts.rename("text") for _, _, texts in waiting]).unique(maintain_order=True).drop_nulls()
+    frame = pl.DataFrame({"text": everything, "folded": folded_texts(everything)})
     frame = frame.filter(pl.col("folded").str.contains_any(list(private)))
     inside = pl.col("folded").str.extract_many(list(private), overlapping=True).list.unique(maintain_order=True)
-    hits: list[Hit] = []
-    for text, folded_text, matches in frame.with_columns(inside.alias("matches")).iter_rows():
-        for match in matches:
-            if whole_word(match).search(folded_text):
-                locations = [(file, where) for file, where, column_texts in waiting if column_texts.is_in([text]).any()]
-                hits += [
-                    Hit(file=file or text, where=where, private=private[match], text=text) for file, where in locations
-                ]
-    return hits
+    return [
+        Hit(file=file or text, where=where, private=private[match], text=text)
+        for text, folded_text, matches in frame.with_columns(inside.alias("matches")).iter_rows()
+        for match in matches
+        if whole_word(match).search(folded_text)
+        for file, where, texts in waiting
+        if texts.is_in([text]).any()
+    ]
 
 
 def _private(hits: Sequence[Hit], *, undecided: bool) -> PrivateDataError:
@@ -156,23 +153,26 @@ def texts_in(path: Path) -> Iterator[tuple[str, pl.Series]]:
     """Every text of a file, with where in it."""
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        frame = pl.scan_parquet(path)
-        yield from _columns(frame)
+        yield from _columns(pl.scan_parquet(path))
         yield ("its metadata", pl.Series([f"{key} {value}" for key, value in pl.read_parquet_metadata(path).items()]))
     elif suffix == ".tar":
-        with tarfile.open(path) as archive:
-            for member in archive:
-                yield "a name", pl.Series([member.name, member.uname, member.gname])
-                opened = archive.extractfile(member)
-                if opened is not None and Path(member.name).suffix.lower() not in _BINARY:
-                    yield member.name, _lines(opened.read())
-    elif suffix in {".csv", ".tsv"}:
-        separator = "\t" if suffix == ".tsv" else ","
+        yield from _members(path)
+    elif suffix in _SEPARATORS:
         if path.stat().st_size:
+            separator = _SEPARATORS[suffix]
             yield from _columns(pl.scan_csv(path, infer_schema=False, separator=separator, truncate_ragged_lines=True))
             yield "a line that is too long", _beyond_the_header(path, separator)
     elif suffix not in _BINARY:
         yield "its text", _lines(path.read_bytes())
+
+
+def _members(path: Path) -> Iterator[tuple[str, pl.Series]]:
+    with tarfile.open(path) as archive:
+        for member in archive:
+            yield "a name", pl.Series([member.name, member.uname, member.gname])
+            opened = archive.extractfile(member)
+            if opened is not None and Path(member.name).suffix.lower() not in _BINARY:
+                yield member.name, _lines(opened.read())
 
 
 def _lines(content: bytes) -> pl.Series:
@@ -199,7 +199,6 @@ def _columns(frame: pl.LazyFrame) -> Iterator[tuple[str, pl.Series]]:
 
 
 def check_media(folder: Path) -> None:
-    """Raise if a published media file still has metadata."""
     for path in sorted((folder / "media").rglob("*")):
         if path.is_file() and has_metadata(path):
             name = path.relative_to(folder).as_posix()

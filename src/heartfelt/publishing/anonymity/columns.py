@@ -4,44 +4,44 @@ from __future__ import annotations
 
 import polars as pl
 
-from heartfelt.publishing.anonymity.draft import Draft
+from heartfelt.publishing.anonymity.draft import REQUIRED, Draft
 from heartfelt.publishing.anonymity.machine import machine_fact
 from heartfelt.publishing.anonymity.roles import matching, unknown_columns
 from heartfelt.publishing.options import PublishOptions
-from heartfelt.publishing.release import ReleaseStep
-from heartfelt.tables import CONTRACTS
 
 _ABOUT_PEOPLE = ("ratings", "traces", "fields", "adjudications", "ledger")
 
 
 def leave_out_columns(draft: Draft, options: PublishOptions) -> Draft:
     """Without columns that may not or need not be published."""
-    required = {
-        (contract.name, column.name) for contract in CONTRACTS for column in contract.columns if column.required
-    }
-    steps: list[ReleaseStep] = []
-    tables: dict[str, pl.DataFrame] = {}
     draft = _without_questionnaires(draft)
-    for table, frame in draft.tables.items():
-        gone = {
-            name: "Left out as asked."
-            for name in matching(options.drop, frame.columns)
-            if (table, name) not in required
-        }
-        if table == "ratings" and "device" in frame.columns:
-            gone["device"] = "What is known of the person's machine is left out."
-        if table in _ABOUT_PEOPLE:
-            for name in unknown_columns(draft, table, options):
-                if name not in gone and (fact := machine_fact(frame[name])) is not None:
-                    gone[name] = f"What is known of the person's machine is left out ({fact})."
-                elif name not in gone and not _about_stimuli(frame, name):
-                    gone[name] = "Left out: it may say something about a person. Name it with --open to publish it."
-        tables[table] = frame.drop(list(gone))
-        steps += [
-            ReleaseStep(kind="columns", table=table, column=name, about=about, rows=frame.height, lost=1.0)
-            for name, about in gone.items()
-        ]
-    return distinct_names(draft.changed(*steps, **tables))
+    for table in draft.tables:
+        for name, about in _unpublished(draft, table, options).items():
+            draft = draft.without("columns", table, name, about)
+    return distinct_names(draft)
+
+
+def _unpublished(draft: Draft, table: str, options: PublishOptions) -> dict[str, str]:
+    """The columns of a table that are left out, each with the reason."""
+    frame = draft.tables[table]
+    required = {name for owner, name in REQUIRED if owner == table}
+    gone = {name: "Left out as asked." for name in matching(options.drop, frame.columns) if name not in required}
+    if table == "ratings" and "device" in frame.columns:
+        gone["device"] = "What is known of the person's machine is left out."
+    if table in _ABOUT_PEOPLE:
+        for name in unknown_columns(draft, table, options):
+            if name not in gone and (reason := _about_a_person(frame, name)) is not None:
+                gone[name] = reason
+    return gone
+
+
+def _about_a_person(frame: pl.DataFrame, name: str) -> str | None:
+    """Why a column that nobody described is left out; None where it says nothing about people."""
+    if (fact := machine_fact(frame[name])) is not None:
+        return f"What is known of the person's machine is left out ({fact})."
+    if _about_stimuli(frame, name):
+        return None
+    return "Left out: it may say something about a person. Name it with --open to publish it."
 
 
 def _without_questionnaires(draft: Draft) -> Draft:
@@ -50,8 +50,7 @@ def _without_questionnaires(draft: Draft) -> Draft:
     if not answers.height:
         return draft
     about = "Answers to questionnaires between trials are left out: they are about the person, and not generalised."
-    step = ReleaseStep(kind="columns", table="questionnaires", column=None, about=about, rows=answers.height, lost=1.0)
-    return draft.changed(step, questionnaires=answers.clear())
+    return draft.after("columns", "questionnaires", None, about, answers.clear(), lost=1.0)
 
 
 def _about_stimuli(frame: pl.DataFrame, name: str) -> bool:
@@ -66,27 +65,21 @@ def _about_stimuli(frame: pl.DataFrame, name: str) -> bool:
 
 def distinct_names(draft: Draft) -> Draft:
     """Columns whose names differ only in case or spaces get a number: many programs take them for the same."""
-    steps: list[ReleaseStep] = []
-    tables: dict[str, pl.DataFrame] = {}
     for table, frame in draft.tables.items():
         used_names: set[str] = set()
-        renamed: dict[str, str] = {}
+        names: dict[str, str] = {}
         for name in frame.columns:
             new, number = name, 1
             while _folded(new) in used_names:
                 number += 1
                 new = f"{name}_{number}"
             used_names.add(_folded(new))
+            names[name] = new
             if new != name:
-                renamed[name] = new
                 about = f"Renamed from '{name}': another column has the same name but for case or spaces."
-                steps.append(
-                    ReleaseStep(
-                        kind="columns", table=table, column=new, about=about, rows=frame.height, settings={"was": name}
-                    )
-                )
-        tables[table] = frame.rename(renamed)
-    return draft.changed(*steps, **tables)
+                draft = draft.after("columns", table, new, about, settings={"was": name})
+        draft = draft.changed(**{table: frame.rename(names)})
+    return draft
 
 
 def _folded(name: str) -> str:

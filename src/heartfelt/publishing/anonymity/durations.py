@@ -11,7 +11,6 @@ from collections.abc import Mapping
 import polars as pl
 
 from heartfelt.publishing.anonymity.draft import Draft
-from heartfelt.publishing.release import ReleaseStep
 
 _TIMES: Mapping[str, tuple[str, ...]] = {
     "ratings": ("seconds", "first_play", "field_seconds"),
@@ -43,48 +42,33 @@ PUBLISHED = "Their sum is about the length of the session: whoever knows that ca
 
 def answer_times(draft: Draft, step: float) -> Draft:
     """Durations rounded to ``step`` seconds; where it is 0, nothing that says how long a person took."""
-    tables: dict[str, pl.DataFrame] = {}
-    steps: list[ReleaseStep] = []
+    if not step:
+        for columns in (_TIMES, _EFFORT):
+            for table, names in columns.items():
+                for name in draft.having(table, *names):
+                    draft = draft.without("times", table, name, LEFT_OUT)
+        return _without_figures(draft)
+    digits = max(0, len(f"{step:.6f}".rstrip("0").partition(".")[2]))
+    about = f"Rounded to {step:g} s, as asked. {PUBLISHED}"
     for table, names in _TIMES.items():
         for name in draft.having(table, *names):
-            frame = tables.get(table, draft.tables[table])
-            if step and not frame.schema[name].is_numeric():
-                continue
-            if step:
-                digits = max(0, len(f"{step:.6f}".rstrip("0").partition(".")[2]))
+            if draft.tables[table].schema[name].is_numeric():
                 rounded = ((pl.col(name) / step).round() * step).round(digits)
-                tables[table] = frame.with_columns(rounded.alias(name))
-                about, lost = f"Rounded to {step:g} s, as asked. {PUBLISHED}", None
-            else:
-                tables[table], about, lost = frame.drop(name), LEFT_OUT, 1.0
-            steps.append(ReleaseStep(kind="times", table=table, column=name, about=about, rows=frame.height, lost=lost))
-    for table, names in _EFFORT.items():
-        for name in () if step else draft.having(table, *names):
-            frame = tables.get(table, draft.tables[table])
-            tables[table] = frame.drop(name)
-            steps.append(
-                ReleaseStep(kind="times", table=table, column=name, about=LEFT_OUT, rows=frame.height, lost=1.0)
-            )
-    draft = draft.changed(*steps, **tables)
-    return draft if step else _without_figures(draft)
+                draft = draft.after("times", table, name, about, draft.with_values(table, **{name: rounded}))
+    return draft
 
 
 def _without_figures(draft: Draft) -> Draft:
     """Reasons for leaving somebody out, without the seconds that a rule found."""
-    tables: dict[str, pl.DataFrame] = {}
-    steps: list[ReleaseStep] = []
+    about = "Reasons are stated without the times that a rule found."
     for table in ("ledger", "raters"):
         if not draft.having(table, "reason"):
             continue
-        frame = draft.tables[table]
-        texts = frame["reason"].cast(pl.String)
-        reasons = pl.Series("reason", [None if text is None else _hide_figures(text) for text in texts], pl.String)
-        changed = int(texts.ne_missing(reasons).sum())
-        if changed:
-            tables[table] = frame.with_columns(reasons)
-            about = "Reasons are stated without the times that a rule found."
-            steps.append(ReleaseStep(kind="times", table=table, column="reason", about=about, rows=changed))
-    return draft.changed(*steps, **tables)
+        texts = draft.tables[table]["reason"].cast(pl.String)
+        reasons = pl.Series([None if text is None else _hide_figures(text) for text in texts], dtype=pl.String)
+        if changed := int(texts.ne_missing(reasons).sum()):
+            draft = draft.after("times", table, "reason", about, draft.with_values(table, reason=reasons), rows=changed)
+    return draft
 
 
 def _hide_figures(text: str) -> str:
@@ -94,20 +78,27 @@ def _hide_figures(text: str) -> str:
 
 def session_lengths(draft: Draft) -> list[str]:
     """Columns of the raters that hold how long their sessions took: by their names, or because they agree with answer times."""
-    raters = draft.tables["raters"]
-    unasked = [name for name in raters.columns if not name.startswith(_FORM_PREFIXES)]
-    named = {name for name in unasked if _is_duration(name) and _holds_figures(raters[name])}
-    lengths = _lengths(draft)
-    for name in (name for name in unasked if raters.schema[name].is_numeric()):
-        measured = raters.select("rater", pl.col(name).cast(pl.Float64)).join(
-            lengths, on="rater", maintain_order="left"
-        )
-        for length_column in lengths.columns[1:]:
-            both = measured.select(name, length_column).drop_nulls()
-            if both.height >= _FEWEST and both[name].n_unique() > 2:
-                alike = both.select(pl.corr(name, length_column, method="spearman")).item()
-                named |= {name} if alike >= _ALIKE else set()  # not a number where all took as long
-    return [name for name in raters.columns if name in named]
+    raters, lengths = draft.tables["raters"], _lengths(draft)
+    unasked = [raters[name] for name in raters.columns if not name.startswith(_FORM_PREFIXES)]
+    return [
+        column.name
+        for column in unasked
+        if (_is_duration(column.name) and _holds_figures(column))
+        or (column.dtype.is_numeric() and _agrees(raters["rater"], column, lengths))
+    ]
+
+
+def _agrees(raters: pl.Series, column: pl.Series, lengths: pl.DataFrame) -> bool:
+    """Whether numbers about raters rise with how long their sessions took."""
+    measured = pl.DataFrame({"rater": raters, "(column)": column.cast(pl.Float64)})
+    measured = measured.join(lengths, on="rater", maintain_order="left")
+    for length in lengths.columns[1:]:
+        both = measured.select("(column)", length).drop_nulls()
+        if both.height >= _FEWEST and both["(column)"].n_unique() > 2:
+            agreement = both.select(pl.corr("(column)", length, method="spearman")).item()
+            if agreement >= _ALIKE:  # not a number where all took as long
+                return True
+    return False
 
 
 def _is_duration(name: str) -> bool:

@@ -7,6 +7,7 @@ these groups.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -140,30 +141,37 @@ def linked_by_answers(ratings: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFr
     keys = [
         name
         for name in ("stimulus", "question", "repeat", "value")
-        if name in ratings.columns and name in earlier.columns
+        if {name} <= {*ratings.columns} & {*earlier.columns}
     ]
     both = [frame.select("rater", *keys).drop_nulls() for frame in (ratings, earlier)]
     cells = pl.concat([frame.select(keys) for frame in both]).unique().with_row_index("cell")
-    coded = [frame.join(cells, on=keys, maintain_order="left").select("rater", "cell") for frame in both]
-    matrices, names = [], []
-    for frame in coded:
-        raters = frame["rater"].unique().sort()
-        codes = frame["rater"].rank("dense").to_numpy().astype(np.int64) - 1
-        ones = np.ones(frame.height)
-        matrices.append(sparse.csr_array((ones, (codes, frame["cell"].to_numpy())), shape=(raters.len(), cells.height)))
-        names.append(raters.to_list())
-    if not names[0] or not names[1]:
-        return pl.DataFrame(schema={"rater": pl.String, "theirs": pl.String})
-    answers: Floats = np.asarray(matrices[1].sum(axis=1)).ravel()
-    pairs = []
-    for start in range(0, len(names[0]), _AT_ONCE):
-        shares = (matrices[0][start : start + _AT_ONCE] @ matrices[1].T).toarray() / answers
-        shares[:, answers < _FEWEST_ANSWERS] = 0.0
-        for row, best in enumerate(shares.argmax(axis=1).tolist()):
-            if shares[row, best] >= _SAME:
-                pairs.append((names[0][start + row], names[1][best]))
+    (ours, names), (theirs, their_names) = (_answer_matrix(frame, keys, cells) for frame in both)
+    pairs: list[tuple[str, str]] = []
+    if names and their_names:
+        answers: Floats = np.asarray(theirs.sum(axis=1), dtype=np.float64).ravel()
+        for start in range(0, len(names), _AT_ONCE):
+            shares = (ours[start : start + _AT_ONCE] @ theirs.T).toarray() / answers
+            # One or two answers may be the same by chance.
+            shares[:, answers < _FEWEST_ANSWERS] = 0.0
+            pairs += [
+                (names[start + row], their_names[best])
+                for row, best in enumerate(shares.argmax(axis=1).tolist())
+                if shares[row, best] >= _SAME
+            ]
     frame = pl.DataFrame(pairs, schema={"rater": pl.String, "theirs": pl.String}, orient="row")
     return frame.filter(frame["theirs"].is_unique())
+
+
+def _answer_matrix(
+    ratings: pl.DataFrame, keys: Sequence[str], cells: pl.DataFrame
+) -> tuple[sparse.csr_array, list[str]]:
+    """A row per rater with a one for every answer, and the raters' names."""
+    frame = ratings.join(cells, on=keys, maintain_order="left").select("rater", "cell")
+    names = frame["rater"].unique().sort().to_list()
+    codes = frame["rater"].rank("dense").to_numpy().astype(np.int64) - 1
+    cell_numbers = frame["cell"].to_numpy()
+    shape = (len(names), cells.height)
+    return sparse.csr_array((np.ones(frame.height), (codes, cell_numbers)), shape=shape), names
 
 
 def _step(linked: Linked, draft: Draft) -> ReleaseStep:

@@ -149,6 +149,7 @@ class _Search:
     def candidates(self) -> tuple[list[Levels], bool]:
         """The best combinations, and whether nothing better can be left."""
         if math.prod(map(len, self.coded)) > MOST_LISTED:
+            # From nothing at all and from everything as given: the two ends of the lattice seldom lead to the same minimum.
             for levels in (tuple(len(column_levels) - 1 for column_levels in self.coded), (0,) * self.columns):
                 self._descend(levels)
             return self._best(), False
@@ -160,6 +161,7 @@ class _Search:
             if tried >= self.budget:
                 break
             cost = self.cost(tuple(listed[position].tolist()))
+            # A heap of the best costs so far, negative: its top is the worst of them, and what has to be beaten.
             (heapq.heappushpop if len(worst) == _PER_GUESS else heapq.heappush)(worst, -cost)
         everything = len(self._costs) == len(least)
         if not everything:
@@ -230,7 +232,6 @@ class _Search:
         return float((self.weights * lost(self.given, published) ** 2).sum())
 
     def column(self, column: int, level: int, published: Codes) -> GeneralisedColumn:
-        """A column as it is published."""
         hierarchy, after = self.hierarchies[column], published[:, column]
         gone = pl.Series((self.coded[column][level] != ABSENT) & (after == ABSENT))
         values = hierarchy.levels[level].values.alias(hierarchy.column).set(gone, None)

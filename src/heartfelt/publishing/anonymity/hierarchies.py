@@ -136,14 +136,12 @@ def _bands(column: pl.Series, width: float, k: int, *, integers: bool) -> pl.Ser
     high = len(bands) - 1 - int(np.searchsorted(np.cumsum(counts[::-1]), k))
     if low >= high and (low > 0 or high < 0):
         return pl.Series(column.name, [None] * len(column), pl.String)
-    names: dict[float, str] = {}
-    for index, band in enumerate(bands):
-        names[float(band)] = _band_name(float(band), width, integers=integers)
-        if index <= low and low > 0:
-            end = _end(float(bands[low]), width, integers=integers)
-            names[float(band)] = f"{end} or less" if integers else f"below {end}"
-        if index >= high and high < len(bands) - 1 and high > low:
-            names[float(band)] = f"{float(bands[high]) * width:.12g} or more"
+    names = {float(band): _band_name(float(band), width, integers=integers) for band in bands}
+    if low > 0:
+        end = _end(float(bands[low]), width, integers=integers)
+        names |= dict.fromkeys(bands[: low + 1].tolist(), f"{end} or less" if integers else f"below {end}")
+    if low < high < len(bands) - 1:
+        names |= dict.fromkeys(bands[high:].tolist(), f"{float(bands[high]) * width:.12g} or more")
     labels: list[str | None] = [None] * len(column)
     for at, band in zip(np.flatnonzero(finite).tolist(), band_numbers.tolist(), strict=True):
         labels[at] = names[band]
@@ -230,9 +228,9 @@ def _united(column: pl.Series, k: int, least: int, choices: Sequence[str]) -> pl
     Answers that begin with a number are united with the one before or after, others with the next rarest.
     """
     counts = {value: count for value, count in _counts(column).items() if count >= k or value in choices}
-    order_of = {value: at for at, value in enumerate(choices)}
     figures = {value: _FIGURE.match(value) for value in counts}
     in_order = all(figures.values())
+    order_of = {value: at for at, value in enumerate(choices)}
     ordered = sorted(counts, key=lambda value: (order_of.get(value, len(order_of)), value))
     if in_order:
         ordered.sort(key=lambda value: float(match[1]) if (match := figures[value]) else 0.0)
@@ -240,20 +238,20 @@ def _united(column: pl.Series, k: int, least: int, choices: Sequence[str]) -> pl
     sizes = [counts[value] for value in ordered]
     while len(unions) > 1 and min(sizes) < least:
         at = sizes.index(min(sizes))
-        neighbours = [
-            neighbour for neighbour in ((at - 1, at + 1) if in_order else range(len(unions))) if neighbour != at
-        ]
-        partner = min(
-            (neighbour for neighbour in neighbours if 0 <= neighbour < len(unions)),
-            key=lambda neighbour: sizes[neighbour],
-        )
-        first, second = sorted((at, partner))
+        first, second = sorted((at, _partner(at, sizes, in_order=in_order)))
         unions[first] = sorted(unions[first] + unions.pop(second), key=ordered.index)
         sizes[first] += sizes.pop(second)
     if len(unions) < 2:
         return None
     names = {value: _either(union) for union in unions for value in union}
-    return _mapped(column, lambda value: names.get(value))
+    return _mapped(column, names.get)
+
+
+def _partner(at: int, sizes: Sequence[int], *, in_order: bool) -> int:
+    """The rarest union that another may be united with: one next to it where they have an order."""
+    neighbours = (at - 1, at + 1) if in_order else range(len(sizes))
+    partners = [neighbour for neighbour in neighbours if neighbour != at and 0 <= neighbour < len(sizes)]
+    return min(partners, key=lambda partner: sizes[partner])
 
 
 def _either(values: Sequence[str]) -> str | None:

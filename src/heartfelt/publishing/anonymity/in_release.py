@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.publishing.anonymity.check import Hit, PrivateDataError, PrivateTexts, check_files
-from heartfelt.publishing.anonymity.draft import PERSON_COLUMNS, Draft
+from heartfelt.publishing.anonymity.draft import PERSON_COLUMNS, REQUIRED, Draft
 from heartfelt.publishing.anonymity.personal_data import folded, whole_word
 from heartfelt.publishing.anonymity.quarantine import (
     QUARANTINE,
@@ -23,8 +23,6 @@ from heartfelt.publishing.anonymity.quarantine import (
     write_quarantine,
 )
 from heartfelt.publishing.options import PublishOptions
-from heartfelt.publishing.release import ReleaseStep
-from heartfelt.tables import CONTRACTS
 from heartfelt.wording import listed, plural
 
 _PLACEHOLDER = "[private]"
@@ -45,31 +43,30 @@ def with_allowed(options: PublishOptions, decided: Sequence[TextInRelease]) -> P
 
 def take_out(draft: Draft, decided: Sequence[TextInRelease]) -> Draft:
     """Without the texts that are to be redacted, and without the cells of those that are to be dropped."""
-    needed = {(contract.name, column.name) for contract in CONTRACTS for column in contract.columns if column.required}
     for private_text in decided:
         if private_text.decision == "publish":
             continue
-        pattern = whole_word(private_text.text)
-        tables: dict[str, pl.DataFrame] = {}
-        steps: list[ReleaseStep] = []
-        for table, frame in draft.tables.items():
-            for name, dtype in frame.schema.items():
-                if dtype != pl.String or (table, name) in {*needed, *PERSON_COLUMNS}:
-                    continue
-                holds = [text for text in frame[name].drop_nulls().unique() if pattern.search(text)]
-                if not holds:
-                    continue
-                clean = [None if private_text.decision == "drop" else pattern.sub(_PLACEHOLDER, text) for text in holds]
-                rows = frame.filter(pl.col(name).is_in(holds)).height
-                frame = frame.with_columns(pl.col(name).replace(holds, clean))
-                tables[table] = frame
-                about = (
-                    "A private text that the final search found is"
-                    f" {'left out with its cell' if private_text.decision == 'drop' else 'taken out'}."
-                )
-                steps.append(ReleaseStep(kind="free-text", table=table, column=name, about=about, rows=rows))
-        draft = draft.changed(*steps, **tables)
+        pattern, drops = whole_word(private_text.text), private_text.decision == "drop"
+        way = "left out with its cell" if drops else "taken out"
+        about = f"A private text that the final search found is {way}."
+        for table, name in _text_columns(draft):
+            column = draft.tables[table][name]
+            holds = [text for text in column.drop_nulls().unique() if pattern.search(text)]
+            if holds:
+                clean = [None if drops else pattern.sub(_PLACEHOLDER, text) for text in holds]
+                frame = draft.with_values(table, **{name: column.replace(holds, clean)})
+                draft = draft.after("free-text", table, name, about, frame, rows=int(column.is_in(holds).sum()))
     return draft
+
+
+def _text_columns(draft: Draft) -> list[tuple[str, str]]:
+    """Every column of texts that may be changed, with its table."""
+    return [
+        (table, name)
+        for table, frame in draft.tables.items()
+        for name, dtype in frame.schema.items()
+        if dtype == pl.String and (table, name) not in {*REQUIRED, *PERSON_COLUMNS}
+    ]
 
 
 def check_release(folder: Path, secret: PrivateTexts, private: Path, typed: Sequence[QuarantinedText]) -> None:
@@ -81,44 +78,40 @@ def check_release(folder: Path, secret: PrivateTexts, private: Path, typed: Sequ
             raise
         path = private / QUARANTINE
         earlier = {private_text.id: private_text for private_text in read_decisions(path, required=False).in_release}
-        rows = _rows(error.hits)
-        decided = [
-            private_text.text
-            for private_text in rows
-            if earlier.get(private_text.id, private_text).decision in {"redact", "drop"}
-        ]
-        earlier_only = [private_text for name, private_text in earlier.items() if name not in {row.id for row in rows}]
-        waiting = [
-            replace(private_text, decision=earlier.get(private_text.id, private_text).decision) for private_text in rows
-        ]
-        write_quarantine(path, typed, [*earlier_only, *waiting])
-        raise PrivateDataError(error.problem, _ways_out(path, rows, decided)) from None
+        rows = [replace(row, decision=earlier.get(row.id, row).decision) for row in _rows(error.hits)]
+        earlier_only = {**earlier}
+        for row in rows:
+            earlier_only.pop(row.id, None)
+        write_quarantine(path, typed, [*earlier_only.values(), *rows])
+        raise PrivateDataError(error.problem, _ways_out(path, rows)) from None
 
 
 def _rows(hits: Sequence[Hit]) -> list[TextInRelease]:
-    rows: dict[str, list[Hit]] = {}
+    by_text: dict[str, list[Hit]] = {}
     for hit in hits:
-        rows.setdefault(folded(hit.private), []).append(hit)
-    out = []
-    for several in rows.values():
-        first = several[0]
-        locations = list(dict.fromkeys(f"{hit.file} ({hit.where})" for hit in several))
-        clean = whole_word(first.private).sub(_PLACEHOLDER, first.text)
-        out.append(
-            TextInRelease(text=first.private, where=listed(locations, 5), times=len(several), suggestion=clean[:500])
+        by_text.setdefault(folded(hit.private), []).append(hit)
+    return [
+        TextInRelease(
+            text=first.private,
+            where=listed(list(dict.fromkeys(f"{hit.file} ({hit.where})" for hit in hits_of_text)), 5),
+            times=len(hits_of_text),
+            suggestion=whole_word(first.private).sub(_PLACEHOLDER, first.text)[:500],
         )
-    return out
+        for hits_of_text in by_text.values()
+        for first in hits_of_text[:1]
+    ]
 
 
-def _ways_out(path: Path, rows: Sequence[TextInRelease], decided: Sequence[str]) -> str:
+def _ways_out(path: Path, rows: Sequence[TextInRelease]) -> str:
+    not_taken_out = [row.text for row in rows if row.decision in {"redact", "drop"}]
     found_texts = plural(len(rows), "private text")
     ways = (
         f"{path} now lists {found_texts} with where: decide 'publish' where it may be read, 'redact' or 'drop' to take it out,"
         f" and publish again. Or leave the column out with --drop, or allow the text with --allow '{rows[0].text[:40]}'."
     )
-    if decided:
+    if not_taken_out:
         ways += (
-            f" It could not be taken out of names and ids ('{decided[0][:40]}'): rename those in the source, or decide"
+            f" It could not be taken out of names and ids ('{not_taken_out[0][:40]}'): rename those in the source, or decide"
             " 'publish'."
         )
     return ways

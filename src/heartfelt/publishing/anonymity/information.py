@@ -78,6 +78,7 @@ def _information(original: Codes, published: Codes) -> tuple[float, float, float
     if not original.size:
         return 0.0, 0.0, total
     width = int(published.max()) + 1
+    # One number for each pair of values, so that one count gives the joint distribution.
     pair = np.unique(original * width + published, return_inverse=True)[1]
     alone = np.bincount(published, minlength=width)
     mutual = float(np.log(np.bincount(pair)[pair] / alone[published] * size / counts[original]).sum())

@@ -57,12 +57,12 @@ def secret_key(out: Path, private: Path, chosen: Path | None) -> bytes:
         if chosen is not None:
             raise InputError(f"There is no key {chosen}.", "Leave the option out to have one made.")
         write_text(path, secrets.token_hex(_BYTES) + "\n", private=True)
+    # A key that was copied from elsewhere may be readable by others.
     path.chmod(PRIVATE_FILE)
     return _key(path)
 
 
 def read_key(private: Path) -> list[bytes]:
-    """The key in a private folder, if there is one."""
     path = private / "key"
     return [_key(path)] if path.is_file() else []
 

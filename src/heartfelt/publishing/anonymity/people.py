@@ -12,10 +12,8 @@ from heartfelt.publishing.anonymity.draft import Draft
 from heartfelt.publishing.anonymity.generalise import Generalised, GeneralisedColumn, generalise
 from heartfelt.publishing.anonymity.hierarchies import Hierarchy, Level, hierarchy
 from heartfelt.publishing.anonymity.machine import machine_fact
-from heartfelt.publishing.anonymity.roles import matching, rater_roles
+from heartfelt.publishing.anonymity.roles import Role, matching, rater_roles
 from heartfelt.publishing.options import TIMES, PublishOptions
-from heartfelt.publishing.release import ReleaseStep
-from heartfelt.serialization import dumps
 from heartfelt.snapshot.adjudications import AdjudicationHistory
 from heartfelt.wording import percent, plural
 
@@ -38,36 +36,20 @@ def coarsen(draft: Draft, options: PublishOptions, earlier: pl.DataFrame | None 
     ``earlier`` has what earlier releases say of each ``rater``: groups are those of raters who share that too.
     """
     roles = rater_roles(draft, options)
-    raters = draft.tables["raters"]
-    steps: list[ReleaseStep] = []
-    dropped = [name for name, role in roles.items() if role in _LEFT_OUT]
-    for name in dropped:
-        about = _LEFT_OUT[roles[name]]
-        if roles[name] == "machine":
-            about = f"{about.rstrip('.')} ({machine_fact(raters[name]) or 'as collected'})."
-        steps.append(
-            ReleaseStep(kind="columns", table="raters", column=name, about=about, rows=raters.height, lost=1.0)
-        )
-    raters = raters.drop(dropped)
-    facts = [name for name in raters.columns if roles[name] in {"quasi-identifier", "typed"}]
-    secret = [name for name in raters.columns if roles[name] == "sensitive"]
+    draft = _without_session_facts(draft, roles)
+    facts, secret = _with_role(draft, roles, "quasi-identifier", "typed"), _with_role(draft, roles, "sensitive")
     if options.without_demographics:
-        texts = [name for name in raters.columns if roles[name] == "text"]
-        for name in (*facts, *secret, *texts):
-            about = "Nothing is published of what is known of raters."
-            steps.append(
-                ReleaseStep(kind="demographics", table="raters", column=name, about=about, rows=raters.height, lost=1.0)
-            )
-        raters, facts, secret = raters.drop(*facts, *secret, *texts), [], []
-    elif (facts or secret) and raters.height < options.k:
+        for name in (*facts, *secret, *_with_role(draft, roles, "text")):
+            draft = draft.without("demographics", "raters", name, "Nothing is published of what is known of raters.")
+        facts = []
+    elif (facts or secret) and draft.tables["raters"].height < options.k:
         raise InputError(
-            f"There are {plural(raters.height, 'rater')}, fewer than k = {options.k}: their demographics cannot be published.",
+            f"There are {plural(draft.tables['raters'].height, 'rater')}, fewer than k = {options.k}: their demographics"
+            " cannot be published.",
             "Publish without demographics (--without-demographics), or collect more ratings.",
         )
-    raters, shared = _shared_values(raters, secret, options)
-    secret = [name for name in secret if name in raters.columns]
-    raters, secret, gone = _diverse(raters, secret, options)
-    steps += [*shared, *gone]
+    draft = _diverse(_shared_values(draft, roles, options), roles, options)
+    raters = draft.tables["raters"]
     whens = _periods(draft, raters, options)
     choices = {f"about_{fact.id}": fact.choices for fact in draft.study.demographics}
     columns = [
@@ -78,18 +60,32 @@ def coarsen(draft: Draft, options: PublishOptions, earlier: pl.DataFrame | None 
     if raters.height >= options.k and (columns or len(whens.levels) > 1):
         generalised = generalise(
             [*columns, whens],
-            [raters[name] for name in secret],
+            [raters[name] for name in _with_role(draft, roles, "sensitive")],
             options.k,
             options.l,
             weights=_weights([*facts, WHEN], options),
             earlier=None if earlier is None else _known_already(raters, earlier),
         )
     for name in facts:
-        column = generalised.columns[name]
-        raters = raters.with_columns(column.values) if column.values.null_count() < raters.height else raters.drop(name)
-        steps.append(_step("raters", name, column, raters.height, options))
-    draft = draft.changed(*steps, raters=raters)
+        draft = _generalised(draft, name, generalised.columns[name], options)
     return _dated(draft, whens, generalised.columns.get(WHEN), options)
+
+
+def _with_role(draft: Draft, roles: dict[str, Role], *wanted: Role) -> list[str]:
+    """The columns of the raters that are still there and have one of these roles."""
+    return [name for name in draft.tables["raters"].columns if roles[name] in wanted]
+
+
+def _without_session_facts(draft: Draft, roles: dict[str, Role]) -> Draft:
+    """Without when a person came, how long they took, and with what machine."""
+    raters = draft.tables["raters"]
+    for name, role in roles.items():
+        if role in _LEFT_OUT:
+            about = _LEFT_OUT[role]
+            if role == "machine":
+                about = f"{about.rstrip('.')} ({machine_fact(raters[name]) or 'as collected'})."
+            draft = draft.without("columns", "raters", name, about)
+    return draft
 
 
 def _weights(names: Sequence[str], options: PublishOptions) -> dict[str, float]:
@@ -114,68 +110,52 @@ def facts_of(draft: Draft, options: PublishOptions) -> tuple[list[str], list[str
     return facts, [name for name, role in roles.items() if role == "sensitive"]
 
 
-def _shared_values(
-    raters: pl.DataFrame, secret: Sequence[str], options: PublishOptions
-) -> tuple[pl.DataFrame, list[ReleaseStep]]:
+def _shared_values(draft: Draft, roles: dict[str, Role], options: PublishOptions) -> Draft:
     """Sensitive columns, coarsened until every value is that of ``k`` raters: a value of one person would be a name."""
-    steps: list[ReleaseStep] = []
-    for name in secret:
-        generalised = generalise([hierarchy(raters[name], options.k)], [], options.k, 1).columns[name]
-        if generalised.about == "as given" and not generalised.suppressed:
-            continue
-        gone = generalised.values.null_count() == raters.height
-        raters = raters.drop(name) if gone else raters.with_columns(generalised.values)
-        steps.append(_step("raters", name, generalised, raters.height, options))
-    return raters, steps
+    for name in _with_role(draft, roles, "sensitive"):
+        levels = hierarchy(draft.tables["raters"][name], options.k)
+        column = generalise([levels], [], options.k, 1).columns[name]
+        if column.about != "as given" or column.suppressed:
+            draft = _generalised(draft, name, column, options)
+    return draft
 
 
-def _diverse(
-    raters: pl.DataFrame, secret: Sequence[str], options: PublishOptions
-) -> tuple[pl.DataFrame, list[str], list[ReleaseStep]]:
+def _diverse(draft: Draft, roles: dict[str, Role], options: PublishOptions) -> Draft:
     """Without sensitive columns that have too few values for any group to be diverse."""
-    poor = [name for name in secret if raters[name].n_unique() < options.l]
-    steps = []
-    for name in poor:
-        about = (
-            f"Left out: the column has fewer than l = {options.l} values, so whoever took part would be known by it."
-        )
-        steps.append(
-            ReleaseStep(
-                kind="demographics",
-                table="raters",
-                column=name,
-                about=about,
-                rows=raters.height,
-                lost=1.0,
-                settings=_settings(options),
-            )
-        )
-    return raters.drop(poor), [name for name in secret if name not in poor], steps
+    about = f"Left out: the column has fewer than l = {options.l} values, so whoever took part would be known by it."
+    for name in _with_role(draft, roles, "sensitive"):
+        raters = draft.tables["raters"]
+        if raters[name].n_unique() < options.l:
+            left_out = raters.drop(name)
+            draft = draft.after("demographics", "raters", name, about, left_out, lost=1.0, settings=_settings(options))
+    return draft
 
 
 def _settings(options: PublishOptions) -> dict[str, str]:
     return {name: str(getattr(options, name)) for name in SETTINGS}
 
 
-def _step(table: str, name: str, column: GeneralisedColumn, rows: int, options: PublishOptions) -> ReleaseStep:
+def _generalised(draft: Draft, name: str, column: GeneralisedColumn, options: PublishOptions) -> Draft:
+    """With a column as it was generalised; without it where nothing of it is left."""
+    raters = draft.tables["raters"]
+    emptied = column.values.null_count() == raters.height
     about = f"Published {column.about}."
-    if column.values.null_count() == len(column.values):
+    if emptied:
         about = f"Left out: other columns would have lost more, for k = {options.k}."
     elif column.suppressed:
         about = f"Published {column.about}; left out for {plural(column.suppressed, 'rater')} who would stand out."
     if column.also_in is not None:
         other_column, share = column.also_in
-        about += f" {percent(share)} of what it says is also said by {other_column if other_column != WHEN else 'the dates'}."
-    changed = column.suppressed if column.about == "as given" else rows
-    settings = {**_settings(options), "emptied": str(column.emptied), "weight": f"{column.weight:g}"}
-    return ReleaseStep(
-        kind="demographics",
-        table=table,
-        column=name,
-        about=about,
-        rows=changed,
+        about += f" {percent(share)} of what it says is also said by {'the dates' if other_column == WHEN else other_column}."
+    return draft.after(
+        "demographics",
+        "raters",
+        name,
+        about,
+        raters.drop(name) if emptied else raters.with_columns(column.values),
+        rows=column.suppressed if column.about == "as given" else raters.height,
         lost=round(column.lost, 6),
-        settings=settings,
+        settings={**_settings(options), "emptied": str(column.emptied), "weight": f"{column.weight:g}"},
     )
 
 
@@ -206,67 +186,41 @@ def _joined(days: pl.DataFrame, raters: pl.DataFrame, every: str) -> pl.Series:
 
 def _dated(draft: Draft, whens: Hierarchy, column: GeneralisedColumn | None, options: PublishOptions) -> Draft:
     """Ratings and verified fields dated by the chosen period, and not at all where a person would stand out."""
-    period = None
-    if column is not None:
-        period = next((name for name in _EVERY if column.about == f"by the {name}"), None)
-    dated = period is not None and column is not None and column.values.null_count() < len(column.values)
-    tables: dict[str, pl.DataFrame] = {}
-    steps: list[ReleaseStep] = []
+    settings = _settings(options)
+    period = _period(column)
     hidden: list[str] = []
-    if dated and column is not None:
-        lost_date = whens.original.is_not_null() & column.values.is_null()
-        hidden = draft.tables["raters"]["rater"].filter(lost_date).to_list()
+    if column is not None and period is not None:
+        hidden = (
+            draft.tables["raters"]["rater"].filter(whens.original.is_not_null() & column.values.is_null()).to_list()
+        )
+    exceptions = f"; not at all for {plural(len(hidden), 'rater')} who would stand out" if hidden else ""
     for table, person in (*_DATED, ("adjudications", "by")):
-        if draft.having(table, "at") and draft.tables[table].height:
-            frame = draft.tables[table]
-            if not dated or period is None:
-                tables[table], about = frame.drop("at"), "When is left out."
-            else:
-                coarse_date = pl.col("at").dt.truncate(_EVERY[period])
-                shown = (
-                    coarse_date
-                    if table == "adjudications"
-                    else pl.when(~pl.col(person).is_in(hidden)).then(coarse_date)
-                )
-                tables[table] = frame.with_columns(shown.alias("at"))
-                about = f"Dated by the {period}" + (
-                    f"; not at all for {plural(len(hidden), 'rater')} who would stand out." if hidden else "."
-                )
-            lost = None if column is None else round(column.lost, 6)
-            steps.append(
-                ReleaseStep(
-                    kind="times",
-                    table=table,
-                    column="at",
-                    about=about,
-                    rows=frame.height,
-                    lost=lost if dated else 1.0,
-                    settings=_settings(options),
-                )
-            )
+        frame = draft.tables[table]
+        if not draft.having(table, "at") or not frame.height:
+            continue
+        if column is None or period is None:
+            left_out = frame.drop("at")
+            draft = draft.after("times", table, "at", "When is left out.", left_out, lost=1.0, settings=settings)
+            continue
+        dates = pl.col("at").dt.truncate(_EVERY[period])
+        shown = dates if table == "adjudications" else pl.when(~pl.col(person).is_in(hidden)).then(dates)
+        about, lost = f"Dated by the {period}{exceptions}.", round(column.lost, 6)
+        draft = draft.after("times", table, "at", about, frame.with_columns(at=shown), lost=lost, settings=settings)
     if draft.having("fields", "drafted_at"):
-        frame = tables.get("fields", draft.tables["fields"])
-        tables["fields"] = frame.with_columns(pl.col("drafted_at").dt.truncate("1d"))
-        steps.append(
-            ReleaseStep(kind="times", table="fields", column="drafted_at", about="Dated by the day.", rows=frame.height)
-        )
+        by_day = draft.with_values("fields", drafted_at=pl.col("drafted_at").dt.truncate("1d"))
+        draft = draft.after("times", "fields", "drafted_at", "Dated by the day.", by_day)
     if draft.having("adjudications", "history"):
-        frame = tables.get("adjudications", draft.tables["adjudications"])
-        texts = [None if text is None else _undated(text) for text in frame["history"]]
-        tables["adjudications"] = frame.with_columns(pl.Series("history", texts, pl.String))
-        steps.append(
-            ReleaseStep(
-                kind="times",
-                table="adjudications",
-                column="history",
-                about="Earlier decisions are not dated.",
-                rows=frame.height,
-            )
-        )
-    return draft.changed(*steps, **tables)
+        about = "Earlier decisions are not dated."
+        draft = draft.after("times", "adjudications", "history", about, draft.with_histories(_undated))
+    return draft
 
 
-def _undated(text: str) -> str:
-    history = AdjudicationHistory.read(text)
-    decisions = tuple(replace(decision, at=0.0) for decision in history.decisions)
-    return dumps(replace(history, decisions=decisions), indent=None)
+def _period(column: GeneralisedColumn | None) -> str | None:
+    """The period by which answers are dated; None where they are not."""
+    if column is None or column.values.null_count() == len(column.values):
+        return None
+    return next((name for name in _EVERY if column.about == f"by the {name}"), None)
+
+
+def _undated(history: AdjudicationHistory) -> AdjudicationHistory:
+    return replace(history, decisions=tuple(replace(decision, at=0.0) for decision in history.decisions))

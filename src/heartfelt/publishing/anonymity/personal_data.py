@@ -14,8 +14,7 @@ from itertools import chain
 
 import polars as pl
 
-from heartfelt.publishing.anonymity.recognise.addresses import ADDRESSES, EASTERN_ADDRESSES
-from heartfelt.publishing.anonymity.recognise.contacts import CONTACTS
+from heartfelt.publishing.anonymity.recognise.contacts import ADDRESSES, CONTACTS, EASTERN_ADDRESSES
 from heartfelt.publishing.anonymity.recognise.names import EASTERN_NAMES, NAMES, listed_names
 from heartfelt.publishing.anonymity.recognise.normalised import normalise
 from heartfelt.publishing.anonymity.recognise.numbers import BIRTHDAYS, NUMBERS, phones

@@ -9,8 +9,6 @@ import polars as pl
 
 from heartfelt.publishing.anonymity.draft import PERSON_COLUMNS, Draft
 from heartfelt.publishing.anonymity.key import pseudonyms
-from heartfelt.publishing.release import ReleaseStep
-from heartfelt.serialization import dumps
 from heartfelt.snapshot.adjudications import AdjudicationHistory
 from heartfelt.tables import CONTRACTS, rating_key
 from heartfelt.wording import plural
@@ -20,53 +18,34 @@ def people_of(draft: Draft) -> list[str]:
     """Everybody named in any table, each once."""
     columns = [draft.tables[table][column] for table, column in PERSON_COLUMNS if draft.having(table, column)]
     names = pl.concat([column.drop_nulls().unique().alias("id") for column in columns]).unique().to_list()
-    shown = {answer.rater for history in _histories(draft) for answer in history.answers}
-    decided = {decision.by for history in _histories(draft) for decision in history.decisions}
+    histories = [history for history in draft.histories if history is not None]
+    shown = {answer.rater for history in histories for answer in history.answers}
+    decided = {decision.by for history in histories for decision in history.decisions}
     return sorted({*names, *shown, *decided})
-
-
-def _histories(draft: Draft) -> list[AdjudicationHistory]:
-    if not draft.having("adjudications", "history"):
-        return []
-    return [AdjudicationHistory.read(text) for text in draft.tables["adjudications"]["history"].drop_nulls()]
 
 
 def pseudonymise(draft: Draft, key: bytes) -> tuple[Draft, pl.DataFrame]:
     """The draft under pseudonyms, and who is who (``id, pseudonym``)."""
     people = pseudonyms(key, "person", people_of(draft))
-    steps: list[ReleaseStep] = []
-    tables = dict(draft.tables)
+    about = "Ids of people are pseudonyms (HMAC-SHA256 under a key that is not published)."
     for table, column in PERSON_COLUMNS:
-        if draft.having(table, column) and tables[table][column].null_count() < tables[table].height:
-            tables[table] = _replaced(tables[table], column, people)
-            about = "Ids of people are pseudonyms (HMAC-SHA256 under a key that is not published)."
-            steps.append(
-                ReleaseStep(kind="pseudonyms", table=table, column=column, about=about, rows=tables[table].height)
-            )
+        frame = draft.tables[table]
+        if draft.having(table, column) and frame[column].null_count() < frame.height:
+            draft = draft.after("pseudonyms", table, column, about, _replaced(frame, column, people))
     if draft.having("adjudications", "history"):
         names = dict(people.iter_rows())
-        written = [None if text is None else _renamed(text, names) for text in tables["adjudications"]["history"]]
-        tables["adjudications"] = tables["adjudications"].with_columns(pl.Series("history", written, pl.String))
+        renamed = draft.with_histories(lambda history: _renamed(history, names))
         about = "Ids of people in the history of decisions are pseudonyms."
-        steps.append(
-            ReleaseStep(kind="pseudonyms", table="adjudications", column="history", about=about, rows=len(written))
-        )
-    for column, reason in _presentations(tables["ratings"]):
-        ids = tables["ratings"][column].drop_nulls().unique().to_list()
-        kind = "trial" if column == "trial" else "set"
-        tables["ratings"] = _replaced(tables["ratings"], column, pseudonyms(key, kind, ids))
-        steps.append(
-            ReleaseStep(
-                kind="pseudonyms",
-                table="ratings",
-                column=column,
-                about=f"{reason} are pseudonyms.",
-                rows=tables["ratings"].height,
-            )
-        )
-    about = f"Rows are sorted by their published key: the order in which {plural(people.height, 'person', 'people')} came is gone."
-    steps.append(ReleaseStep(kind="pseudonyms", table="ratings", column=None, about=about))
-    return draft.changed(*steps, **{name: _sorted(name, frame) for name, frame in tables.items()}), people
+        draft = draft.after("pseudonyms", "adjudications", "history", about, renamed)
+    for column, subject in _presentations(draft.tables["ratings"]):
+        ratings = draft.tables["ratings"]
+        lookup = pseudonyms(key, column, ratings[column].drop_nulls().unique().to_list())
+        about = f"{subject} are pseudonyms."
+        draft = draft.after("pseudonyms", "ratings", column, about, _replaced(ratings, column, lookup))
+    count = plural(people.height, "person", "people")
+    about = f"Rows are sorted by their published key: the order in which {count} came is gone."
+    draft = draft.after("pseudonyms", "ratings", None, about, rows=0)
+    return draft.changed(**{name: _sorted(name, frame) for name, frame in draft.tables.items()}), people
 
 
 def _replaced(frame: pl.DataFrame, column: str, names: pl.DataFrame) -> pl.DataFrame:
@@ -77,11 +56,10 @@ def _replaced(frame: pl.DataFrame, column: str, names: pl.DataFrame) -> pl.DataF
     return joined.with_columns(pl.col(new).alias(column)).select(frame.columns).collect()
 
 
-def _renamed(text: str, names: Mapping[str, str]) -> str:
-    history = AdjudicationHistory.read(text)
+def _renamed(history: AdjudicationHistory, names: Mapping[str, str]) -> AdjudicationHistory:
     answers = tuple(replace(answer, rater=names[answer.rater]) for answer in history.answers)
     decisions = tuple(replace(decision, by=names[decision.by]) for decision in history.decisions)
-    return dumps(replace(history, answers=answers, decisions=decisions), indent=None)
+    return replace(history, answers=answers, decisions=decisions)
 
 
 def _presentations(ratings: pl.DataFrame) -> list[tuple[str, str]]:

@@ -52,7 +52,6 @@ class QuarantinedText:
 
     @property
     def row(self) -> tuple[str | int, ...]:
-        """Its line in the file."""
         kinds = ", ".join(dict.fromkeys(finding.kind for finding in self.findings))
         clean = redacted(self.text, self.findings)
         return (self.id, kinds, self.where, self.times, self.text, clean, self.decision)
@@ -76,7 +75,6 @@ class TextInRelease:
 
     @property
     def row(self) -> tuple[str | int, ...]:
-        """Its line in the file."""
         return (self.id, IN_THE_RELEASE, self.where, self.times, self.text, self.suggestion, self.decision)
 
 
@@ -101,20 +99,25 @@ def read_decisions(path: Path, *, required: bool) -> QuarantineDecisions:
     decided: dict[str, str] = {}
     in_release: list[TextInRelease] = []
     for number, row in enumerate(frame.iter_rows(named=True), start=2):
-        word = (row["decision"] or "").strip().casefold()
-        if word and word not in DECISIONS:
-            raise InputError(
-                f"{path}, line {number}: '{row['decision']}' is not a decision.",
-                f"Write one of {', '.join(DECISIONS)}, or nothing.",
-            )
+        word = _decision(row["decision"], f"{path}, line {number}")
         decided[str(row["id"])] = word
         if str(row["id"]).startswith("f_") and row.get("text"):
-            words = [str(row.get(name) or "") for name in ("text", "where", "redacted")]
-            times = int(row.get("times") or 1)
-            in_release.append(
-                TextInRelease(text=words[0], where=words[1], times=times, suggestion=words[2], decision=word)
-            )
+            in_release.append(_text_in_release(row, word))
     return QuarantineDecisions(by_id=decided, in_release=tuple(in_release))
+
+
+def _text_in_release(row: Mapping[str, str | None], decision: str) -> TextInRelease:
+    text, where, suggestion = (str(row.get(name) or "") for name in ("text", "where", "redacted"))
+    times = int(row.get("times") or 1)
+    return TextInRelease(text=text, where=where, times=times, suggestion=suggestion, decision=decision)
+
+
+def _decision(cell: str | None, where: str) -> str:
+    """A decision as it was written; empty where there is none yet."""
+    word = (cell or "").strip().casefold()
+    if word and word not in DECISIONS:
+        raise InputError(f"{where}: '{cell}' is not a decision.", f"Write one of {', '.join(DECISIONS)}, or nothing.")
+    return word
 
 
 def write_quarantine(path: Path, texts: Sequence[QuarantinedText], in_release: Sequence[TextInRelease] = ()) -> None:

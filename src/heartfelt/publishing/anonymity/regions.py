@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
-from importlib import resources
+
+from heartfelt.files import packaged_toml
 
 _OF_COUNTRIES = ("country", "nation", "residence", "land", "国", "국")
 _CONTINENTS = {
@@ -19,8 +19,7 @@ _CONTINENTS = {
 @cache
 def _by_name() -> dict[str, tuple[str, str]]:
     names: dict[str, tuple[str, str]] = {}
-    text = resources.files("heartfelt.publishing.anonymity").joinpath("regions.toml").read_text("utf-8")
-    for region, countries in tomllib.loads(text).items():
+    for region, countries in packaged_toml(__package__, "regions.toml").items():
         for country in countries:
             code, _, name = country.partition(" ")
             names |= {code.casefold(): (region, code), name.casefold(): (region, code)}

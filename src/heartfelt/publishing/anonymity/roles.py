@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal, TypeAlias
 
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.publishing.anonymity.draft import Draft
+from heartfelt.publishing.anonymity.draft import REQUIRED, Draft
 from heartfelt.publishing.anonymity.durations import session_lengths
 from heartfelt.publishing.anonymity.machine import machine_fact
 from heartfelt.publishing.options import PublishOptions
@@ -41,10 +42,7 @@ def matching(patterns: Iterable[str], columns: Iterable[str]) -> list[str]:
 
 def check_named_columns(draft: Draft, options: PublishOptions) -> None:
     """Refuse a column that no table of the source has, or that cannot be left out."""
-    required = {
-        (contract.name, column.name) for contract in CONTRACTS for column in contract.columns if column.required
-    }
-    columns = {name for table, frame in draft.tables.items() for name in frame.columns if (table, name) not in required}
+    columns = {name for table, frame in draft.tables.items() for name in frame.columns if (table, name) not in REQUIRED}
     about_raters = [name for name in draft.tables["raters"].columns if name != "rater"]
     for option, patterns, names in (
         ("open", options.open, sorted(columns)),
@@ -76,39 +74,55 @@ def wish_columns(study: Study, columns: Iterable[str]) -> dict[str, str]:
 
 
 def rater_roles(draft: Draft, options: PublishOptions) -> dict[str, Role]:
-    """The role of every column of the raters."""
     study, raters = draft.study, draft.tables["raters"]
-    roles: dict[str, Role] = dict.fromkeys(raters.columns, "quasi-identifier")
-    typed = {f"about_{fact.id}" for fact in study.demographics if fact.type == "text"}
     forms = [form for form in study.forms if form != "questions"]
     texts = {f"{form.replace(':', '_')}_{name}" for form in forms for name in text_questions(study, form)}
-    study_columns = {*texts, *(f"about_{fact.id}" for fact in study.demographics)}
-    study_columns |= {f"{form.replace(':', '_')}_{question.id}" for form in forms for question in study.asked_in(form)}
-    wishes = wish_columns(study, raters.columns)
-    lengths = () if options.seconds else session_lengths(draft)
-    for name, dtype in raters.schema.items():
-        if name == "rater":
-            roles[name] = "id"
-        elif isinstance(dtype, pl.Datetime) or name in {"arrived", "last_seen"}:
-            roles[name] = "time"
-        elif name == "device":
-            roles[name] = "machine"
-        elif name in OUTCOMES or name.startswith("ticked_") or (name == "arm" and study.design.arms):
-            roles[name] = "outcome"
-        elif name in wishes:
-            roles[name] = "wish"
-        elif name in lengths:
-            roles[name] = "duration"
-        elif name not in study_columns and machine_fact(raters[name]) is not None:
-            roles[name] = "machine"
-        elif name in texts or name == "reason" or (dtype == pl.String and _is_long(raters[name])):
-            roles[name] = "text"
-        elif name in typed:
-            roles[name] = "typed"
+    columns = _StudyColumns(
+        texts=texts,
+        typed={f"about_{fact.id}" for fact in study.demographics if fact.type == "text"},
+        about_raters={
+            *texts,
+            *(f"about_{fact.id}" for fact in study.demographics),
+            *(f"{form.replace(':', '_')}_{question.id}" for form in forms for question in study.asked_in(form)),
+        },
+        outcomes={*OUTCOMES, "arm"} if study.design.arms else set(OUTCOMES),
+        wishes=set(wish_columns(study, raters.columns)),
+        lengths=set() if options.seconds else set(session_lengths(draft)),
+    )
+    roles = {column.name: columns.role(column) for column in raters}
     about_raters = [name for name in raters.columns if name != "rater"]
     roles |= dict.fromkeys(matching(options.open, about_raters), "open")
     roles |= dict.fromkeys(matching(options.sensitive, about_raters), "sensitive")
     return roles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StudyColumns:
+    """Columns of the raters by what the study says of them."""
+
+    texts: Set[str]
+    typed: Set[str]
+    about_raters: Set[str]
+    """Everything that raters were asked about themselves."""
+    outcomes: Set[str]
+    wishes: Set[str]
+    lengths: Set[str]
+
+    def role(self, column: pl.Series) -> Role:
+        """The first role that fits: what says more about a person comes first."""
+        name, dtype = column.name, column.dtype
+        fits: tuple[tuple[Role, bool], ...] = (
+            ("id", name == "rater"),
+            ("time", isinstance(dtype, pl.Datetime) or name in {"arrived", "last_seen"}),
+            ("machine", name == "device"),
+            ("outcome", name in self.outcomes or name.startswith("ticked_")),
+            ("wish", name in self.wishes),
+            ("duration", name in self.lengths),
+            ("machine", name not in self.about_raters and machine_fact(column) is not None),
+            ("text", name in self.texts or name == "reason" or (dtype == pl.String and _is_long(column))),
+            ("typed", name in self.typed),
+        )
+        return next((role for role, fitting in fits if fitting), "quasi-identifier")
 
 
 def _is_long(column: pl.Series) -> bool:

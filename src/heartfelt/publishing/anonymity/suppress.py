@@ -50,6 +50,7 @@ def groups_of(matrix: Codes) -> Codes:
     groups, width = np.zeros(matrix.shape[0], dtype=np.int64), 1
     for column in matrix.T:
         values = int(column.max(initial=0)) + 1
+        # The number of a group is a number of mixed radix; before it overflows, groups are numbered anew.
         if width * values >= 2**62:
             groups = np.unique(groups, return_inverse=True)[1].astype(np.int64)
             width = matrix.shape[0]
@@ -94,6 +95,7 @@ def _column_by_column(matrix: Codes, order: Sequence[int], needs: Needs, weights
             return out
         out[small, column] = ABSENT
         small = needs.small(needs.groups(out))
+    # Emptying whole columns was not enough: these rows get their values back and join groups one by one.
     out[small] = matrix[small]
     return _group_by_group(out, needs, weights)
 

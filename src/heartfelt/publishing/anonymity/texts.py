@@ -6,7 +6,7 @@ They are listed in :mod:`.quarantine`'s file; a text without a decision is left 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from heartfelt.publishing.anonymity.roles import COLLECTED, rater_roles, text_qu
 from heartfelt.publishing.anonymity.wishes import withheld
 from heartfelt.publishing.options import PublishOptions, Texts
 from heartfelt.publishing.release import ReleaseStep
-from heartfelt.serialization import dumps
 from heartfelt.snapshot.adjudications import AdjudicationHistory
 from heartfelt.study.answer import NONE, REJECTED
 from heartfelt.tables import RATINGS
@@ -52,28 +51,11 @@ def quarantine_texts(
     cells = list(_cells(draft, options))
     counts = _counted(draft, cells)
     typed = set(counts.filter(~pl.col("searched_only"))["text"].to_list())
-    treatment, step = _treatment(options, len(typed))
+    draft, treatment = _treated(draft, options, len(typed))
     findings = _searched(counts["text"].unique(), names, _countries(draft), load_entities(options.ner))
     decided = read_decisions(options.decisions or private / QUARANTINE, required=options.decisions is not None)
     always = typed if treatment != "search" else set()
-    texts: list[QuarantinedText] = []
-    for (text,), rows in counts.filter(pl.col("text").is_in([*findings, *always])).group_by(
-        "text", maintain_order=True
-    ):
-        name = f"q_{hashlib.sha256(str(text).encode()).hexdigest()[:16]}"
-        decision = "drop" if treatment == "drop" and str(text) in always else decided.by_id.get(name, "")
-        where = ", ".join(rows["where"].unique(maintain_order=True).to_list())
-        texts.append(
-            QuarantinedText(
-                id=name,
-                text=str(text),
-                findings=tuple(findings.get(str(text), ())),
-                where=where,
-                times=int(rows["times"].sum()),
-                decision=decision,
-            )
-        )
-    texts.sort(key=lambda text: not text.findings)
+    texts = _quarantined(counts, findings, always, decided.by_id, drop=treatment == "drop")
     used = {text.id for text in texts if text.decision} | {text.id for text in decided.in_release}
     if options.decisions is not None and any(decided.by_id.values()) and not used:
         raise InputError(
@@ -83,16 +65,42 @@ def quarantine_texts(
     if treatment != "drop" or decided.in_release:
         write_quarantine(private / QUARANTINE, texts if treatment != "drop" else (), decided.in_release)
     reason = "texts are not published" if treatment == "drop" else _WITHHELD
-    return _applied(draft.changed(*step), cells, texts, reason), tuple(texts)
+    return _applied(draft, cells, texts, reason), tuple(texts)
 
 
-def _treatment(options: PublishOptions, typed: int) -> tuple[Texts, list[ReleaseStep]]:
-    """What is done with texts, and the step that says so where the researcher left it open."""
+def _quarantined(
+    counts: pl.DataFrame,
+    findings: Mapping[str, Sequence[Finding]],
+    always: Set[str],
+    decisions: Mapping[str, str],
+    *,
+    drop: bool,
+) -> list[QuarantinedText]:
+    """The texts that are not published unless somebody decides so, those with personal data first."""
+    waiting = counts.filter(pl.col("text").is_in([*findings, *always]))
+    texts = []
+    for (text,), rows in waiting.group_by("text", maintain_order=True):
+        name = f"q_{hashlib.sha256(str(text).encode()).hexdigest()[:16]}"
+        texts.append(
+            QuarantinedText(
+                id=name,
+                text=str(text),
+                findings=tuple(findings.get(str(text), ())),
+                where=", ".join(rows["where"].unique(maintain_order=True).to_list()),
+                times=int(rows["times"].sum()),
+                decision="drop" if drop and text in always else decisions.get(name, ""),
+            )
+        )
+    return sorted(texts, key=lambda text: not text.findings)
+
+
+def _treated(draft: Draft, options: PublishOptions, typed: int) -> tuple[Draft, Texts]:
+    """What is done with texts; a step says so where the researcher left it open."""
     if options.texts is not None:
-        return options.texts, []
+        return draft, options.texts
     treatment: Texts = "review" if typed <= REVIEWED else "search"
     if not typed:
-        return treatment, []
+        return draft, treatment
     many = plural(typed, "different text")
     about = {
         "review": f"There {'is' if typed == 1 else 'are'} {many}, few enough to read: each waits for a decision (--texts search"
@@ -100,17 +108,10 @@ def _treatment(options: PublishOptions, typed: int) -> tuple[Texts, list[Release
         "search": f"There are {many}, more than {REVIEWED}: only those in which personal data are found wait for a decision"
         " (--texts review holds back all).",
     }[treatment]
-    return treatment, [
-        ReleaseStep(
-            kind="free-text",
-            table="texts",
-            column=None,
-            about=about,
-            rows=typed,
-            lost=None,
-            settings={"texts": treatment},
-        )
-    ]
+    step = ReleaseStep(
+        kind="free-text", table="texts", column=None, about=about, rows=typed, settings={"texts": treatment}
+    )
+    return draft.changed(step), treatment
 
 
 def _countries(draft: Draft) -> list[str]:
@@ -121,26 +122,22 @@ def _countries(draft: Draft) -> list[str]:
     return sorted({code for value in values if (code := code_of(value)) is not None})
 
 
-def _cells(draft: Draft, options: PublishOptions) -> Iterable[TextCell]:
-    text_question = pl.col("question").is_in(text_questions(draft.study, "questions"))
-    every = pl.lit(True)
+def _cells(draft: Draft, options: PublishOptions) -> Iterator[TextCell]:
+    worded = text_questions(draft.study, "questions")
+    about_text, every = pl.col("question").is_in(worded), pl.lit(True)
     for name in draft.having("ratings", "answer", "first"):
-        yield TextCell("ratings", name, text_question)
-    contract_columns = {*RATINGS.names, *COLLECTED}
-    opened = [name for name in draft.tables["ratings"].columns if name not in contract_columns]
-    for name in ("comment", *opened):
-        if draft.tables["ratings"].schema.get(name) == pl.String:
-            yield TextCell("ratings", name, every)
+        yield TextCell("ratings", name, about_text)
+    ratings = draft.tables["ratings"].schema
+    opened = [name for name in ratings if name not in {*RATINGS.names, *COLLECTED}]
+    yield from (TextCell("ratings", name, every) for name in ("comment", *opened) if ratings.get(name) == pl.String)
     for name, role in rater_roles(draft, options).items():
-        if role == "text" and draft.tables["raters"].schema[name] == pl.String:
-            yield TextCell("raters", name, every, searched_only=name == "reason")
-        elif role in {"open", "sensitive"} and draft.tables["raters"].schema[name] == pl.String:
-            yield TextCell("raters", name, every, searched_only=True)
+        if role in {"text", "open", "sensitive"} and draft.tables["raters"].schema[name] == pl.String:
+            yield TextCell("raters", name, every, searched_only=role != "text" or name == "reason")
+    closed = {question.id for question in draft.study.asked} - set(worded)
     for name in draft.having("fields", "final", "first"):
-        closed = {question.id for question in draft.study.asked} - set(text_questions(draft.study, "questions"))
         yield TextCell("fields", name, ~pl.col("field").is_in(sorted(closed)))
     for name in draft.having("adjudications", "answer", "comment"):
-        yield TextCell("adjudications", name, text_question if name == "answer" else every)
+        yield TextCell("adjudications", name, about_text if name == "answer" else every)
     yield TextCell("ledger", "reason", every, searched_only=True)
 
 
@@ -188,64 +185,52 @@ def _applied(draft: Draft, cells: Sequence[TextCell], texts: Sequence[Quarantine
     changed = {text.text: text.published for text in texts if text.published != text.text}
     if not changed:
         return draft
-    old, new = list(changed), list(changed.values())
-    steps: list[ReleaseStep] = []
-    tables: dict[str, pl.DataFrame] = {}
     for cell in cells:
-        frame = tables.get(cell.table, draft.tables[cell.table])
-        ours = cell.rows & pl.col(cell.column).cast(pl.String).is_in(old)
-        count = frame.filter(ours).height
-        if not count:
-            continue
-        text = pl.col(cell.column).replace(old, new)
-        frame = frame.with_columns(pl.when(ours).then(text).otherwise(pl.col(cell.column)).alias(cell.column))
-        about = (
-            f"{plural(count, 'text')} with personal data or without a decision left out, or published without the data."
-        )
-        if cell.table == "ratings" and cell.column == "answer":
-            empty = pl.col("value").is_null() & pl.col("answer").is_null() & cell.rows
-            tables["ledger"] = draft.ledger_with(withheld(frame.filter(empty), reason))
-            frame = frame.filter(~empty)
-        tables[cell.table] = frame
-        steps.append(ReleaseStep(kind="free-text", table=cell.table, column=cell.column, about=about, rows=count))
+        draft = _with_decided_texts(draft, cell, changed, reason)
     if draft.having("adjudications", "history"):
-        frame = tables.get("adjudications", draft.tables["adjudications"])
-        written = [None if text is None else _history(text, lambda t: changed.get(t, t)) for text in frame["history"]]
-        if written != frame["history"].to_list():
-            tables["adjudications"] = frame.with_columns(pl.Series("history", written, pl.String))
-            about = "Texts with personal data or without a decision are left out of the history."
-            steps.append(
-                ReleaseStep(kind="free-text", table="adjudications", column="history", about=about, rows=frame.height)
-            )
-    if "ledger" in tables:
-        tables["ledger"] = tables["ledger"].with_columns(pl.col("reason").fill_null("(left out)"))
-    return draft.changed(*steps, **tables)
+        about = "Texts with personal data or without a decision are left out of the history."
+        edited = draft.with_histories(lambda history: _edited(history, lambda text: changed.get(text, text)))
+        if not edited["history"].equals(draft.tables["adjudications"]["history"]):
+            draft = draft.after("free-text", "adjudications", "history", about, edited)
+    return draft
 
 
-def _history(text: str, change: Callable[[str], str | None]) -> str:
-    history = AdjudicationHistory.read(text)
-    answers = tuple(
-        replace(answer, answer=None if answer.answer is None else change(answer.answer)) for answer in history.answers
-    )
+def _with_decided_texts(draft: Draft, cell: TextCell, changed: Mapping[str, str | None], reason: str) -> Draft:
+    """With what was decided in place of the texts of a column; ratings that are empty then go to the ledger."""
+    frame, text = draft.tables[cell.table], pl.col(cell.column)
+    decided = cell.rows & text.cast(pl.String).is_in(list(changed))
+    count = frame.filter(decided).height
+    if not count:
+        return draft
+    about = f"{plural(count, 'text')} with personal data or without a decision left out, or published without the data."
+    published = text.replace(list(changed), list(changed.values()))
+    frame = frame.with_columns(pl.when(decided).then(published).otherwise(text).alias(cell.column))
+    if (cell.table, cell.column) == ("ratings", "answer"):
+        empty = pl.col("value").is_null() & pl.col("answer").is_null() & cell.rows
+        draft = draft.changed(ledger=draft.ledger_with(withheld(frame.filter(empty), reason)))
+        frame = frame.filter(~empty)
+    if cell.table == "ledger":
+        frame = frame.with_columns(pl.col("reason").fill_null("(left out)"))
+    return draft.after("free-text", cell.table, cell.column, about, frame, rows=count)
+
+
+def _edited(history: AdjudicationHistory, change: Callable[[str], str | None]) -> AdjudicationHistory:
+    def edited(text: str | None) -> str | None:
+        return None if text is None else change(text)
+
+    answers = tuple(replace(answer, answer=edited(answer.answer)) for answer in history.answers)
     decisions = tuple(
-        replace(
-            decision,
-            answer=None if decision.answer is None else change(decision.answer),
-            comment=None if decision.comment is None else change(decision.comment),
-        )
+        replace(decision, answer=edited(decision.answer), comment=edited(decision.comment))
         for decision in history.decisions
     )
-    return dumps(replace(history, answers=answers, decisions=decisions), indent=None)
+    return replace(history, answers=answers, decisions=decisions)
 
 
 def _history_texts(draft: Draft) -> list[str]:
-    texts: list[str] = []
-    if draft.having("adjudications", "history"):
-        for text in draft.tables["adjudications"]["history"].drop_nulls():
-            history = AdjudicationHistory.read(text)
-            answers = [
-                *(answer.answer for answer in history.answers),
-                *(decision.answer for decision in history.decisions),
-            ]
-            texts += [text for text in (*answers, *(decision.comment for decision in history.decisions)) if text]
-    return texts
+    texts: list[str | None] = []
+    for history in draft.histories:
+        if history is not None:
+            texts += [answer.answer for answer in history.answers]
+            texts += [decision.answer for decision in history.decisions]
+            texts += [decision.comment for decision in history.decisions]
+    return [text for text in texts if text]

@@ -12,7 +12,6 @@ from heartfelt.publishing.anonymity.draft import PERSON_COLUMNS, Draft
 from heartfelt.publishing.anonymity.roles import rater_roles, text_questions, wish_columns
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.release import ReleaseStep, StepKind
-from heartfelt.serialization import dumps
 from heartfelt.snapshot.adjudications import AdjudicationHistory
 from heartfelt.snapshot.comparisons import has_sets
 from heartfelt.tables import need_columns
@@ -43,79 +42,57 @@ def without_people(
     draft: Draft, people: list[str], kind: StepKind, about: str, reason: str, *, counted: bool = False
 ) -> Draft:
     """Without these people, in any table; the ledger says for each of them why, and where ``counted`` how many ratings."""
-    tables: dict[str, pl.DataFrame] = {}
-    steps: list[ReleaseStep] = []
-    counts = draft.tables["ratings"].filter(pl.col("rater").is_in(people))["rater"].value_counts()
+    rated = dict(draft.tables["ratings"].filter(pl.col("rater").is_in(people))["rater"].value_counts().iter_rows())
     for table, column in PERSON_COLUMNS:
-        if table == "adjudications" or not draft.having(table, column):
-            continue
-        frame = draft.tables[table]
-        tables[table] = frame.filter(~pl.col(column).is_in(people).fill_null(False))
-        removed = frame.height - tables[table].height
-        if removed:
-            steps.append(ReleaseStep(kind=kind, table=table, column=None, about=about, rows=removed))
-    tables |= _without_shown(draft, people)
-    rated = dict(counts.iter_rows())
-    rows = [
-        {"what": "rater", "reason": f"{reason} ({plural(rated.get(name, 0), 'rating')})" if counted else reason}
-        for name in people
-    ]
-    changed = draft.changed(*steps, **tables)
-    if not rows:
-        return changed
-    return changed.changed(ledger=changed.ledger_with(pl.DataFrame(rows)))
+        if table != "adjudications" and draft.having(table, column):
+            theirs = pl.col(column).is_in(people).fill_null(False)
+            draft = _filtered(draft, kind, table, about, theirs)
+    if draft.having("adjudications", "history"):
+        draft = draft.changed(adjudications=draft.with_histories(lambda history: _without_shown(history, people)))
+    if not people:
+        return draft
+    reasons = [f"{reason} ({plural(rated.get(name, 0), 'rating')})" if counted else reason for name in people]
+    return draft.changed(ledger=draft.ledger_with(pl.DataFrame({"what": ["rater"] * len(people), "reason": reasons})))
 
 
-def _without_shown(draft: Draft, people: list[str]) -> dict[str, pl.DataFrame]:
-    """Histories of decisions without the answers of these people; they count as erased."""
-    if not draft.having("adjudications", "history"):
-        return {}
-    frame = draft.tables["adjudications"]
-    texts: list[str | None] = []
-    for text in frame["history"]:
-        history = None if text is None else AdjudicationHistory.read(text)
-        if history is not None:
-            shown = tuple(answer for answer in history.answers if answer.rater not in people)
-            erased = history.erased + len(history.answers) - len(shown)
-            texts.append(dumps(replace(history, answers=shown, erased=erased), indent=None))
-        else:
-            texts.append(None)
-    return {"adjudications": frame.with_columns(pl.Series("history", texts, pl.String))}
+def _filtered(draft: Draft, kind: StepKind, table: str, about: str, unwanted: pl.Expr) -> Draft:
+    """Without the unwanted rows of a table; a step only if there were any."""
+    frame = draft.tables[table]
+    wanted = frame.filter(~unwanted)
+    if wanted.height == frame.height:
+        return draft
+    return draft.after(kind, table, None, about, wanted, rows=frame.height - wanted.height)
+
+
+def _without_shown(history: AdjudicationHistory, people: list[str]) -> AdjudicationHistory:
+    """A history without the answers of these people; they count as erased."""
+    shown = tuple(answer for answer in history.answers if answer.rater not in people)
+    return replace(history, answers=shown, erased=history.erased + len(history.answers) - len(shown))
 
 
 def _without_texts(draft: Draft, people: list[str], options: PublishOptions) -> Draft:
     theirs = pl.col("rater").is_in(people)
     about = f"{plural(len(people), 'rater')} asked that their comments not be shared."
-    steps: list[ReleaseStep] = []
-    raters, ratings = draft.tables["raters"], draft.tables["ratings"]
-    roles = rater_roles(draft, options)
-    texts = [name for name, role in roles.items() if role == "text" and name != "reason"]
-    for name in texts:
-        raters = raters.with_columns(pl.when(~theirs).then(name).alias(name))
-        steps.append(ReleaseStep(kind="wishes", table="raters", column=name, about=about, rows=len(people)))
+    questions = text_questions(draft.study, "questions")
+    for name, role in rater_roles(draft, options).items():
+        if role == "text" and name != "reason":
+            emptied = draft.with_values("raters", **{name: pl.when(~theirs).then(name)})
+            draft = draft.after("wishes", "raters", name, about, emptied, rows=len(people))
     for name in draft.having("ratings", "comment", "first"):
-        steps.append(
-            ReleaseStep(
-                kind="wishes", table="ratings", column=name, about=about, rows=ratings.filter(theirs)[name].count()
-            )
-        )
-        ratings = ratings.with_columns(pl.when(~theirs).then(name).alias(name))
-    written = theirs & pl.col("question").is_in(text_questions(draft.study, "questions"))
-    left_out = ratings.filter(written) if not has_sets(ratings) else ratings.clear()
-    ledger = draft.tables["ledger"]
-    if left_out.height:
-        ratings = ratings.filter(~written)
-        steps.append(ReleaseStep(kind="wishes", table="ratings", column="answer", about=about, rows=left_out.height))
+        rows = draft.tables["ratings"].filter(theirs)[name].count()
+        emptied = draft.with_values("ratings", **{name: pl.when(~theirs).then(name)})
+        draft = draft.after("wishes", "ratings", name, about, emptied, rows=rows)
+    ratings, written = draft.tables["ratings"], theirs & pl.col("question").is_in(questions)
+    if not has_sets(ratings) and (left_out := ratings.filter(written)).height:
         ledger = draft.ledger_with(withheld(left_out, WITHHELD))
-    fields = draft.tables["fields"]
+        remaining = ratings.filter(~written)
+        draft = draft.after("wishes", "ratings", "answer", about, remaining, rows=left_out.height).changed(
+            ledger=ledger
+        )
     if draft.having("fields", "verified_by"):
-        kinds = text_questions(draft.study, "questions")
-        unwanted = pl.col("verified_by").is_in(people).fill_null(False) & pl.col("field").is_in(kinds)
-        removed = fields.filter(unwanted).height
-        if removed:
-            fields = fields.filter(~unwanted)
-            steps.append(ReleaseStep(kind="wishes", table="fields", column=None, about=about, rows=removed))
-    return draft.changed(*steps, raters=raters, ratings=ratings, ledger=ledger, fields=fields)
+        unwanted = pl.col("verified_by").is_in(people).fill_null(False) & pl.col("field").is_in(questions)
+        draft = _filtered(draft, "wishes", "fields", about, unwanted)
+    return draft
 
 
 def withheld(ratings: pl.DataFrame, reason: str) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import yaml
@@ -24,14 +25,13 @@ def cited_details(folder: Path) -> Details:
         raise InputError(f"{path} cannot be read.", "Publish again, or give --details.") from error
     if not isinstance(data, dict):
         return Details()
-    authors = [_author(person) for person in data.get("authors") or () if isinstance(person, dict)]
 
     def text(key: str) -> str | None:
         return str(data[key]) if data.get(key) else None
 
     return Details(
         title=text("title"),
-        authors=tuple(author for author in authors if author.name not in {"", NO_AUTHORS}),
+        authors=tuple(_authors(data.get("authors") or ())),
         version=text("version"),
         released=text("date-released"),
         licence=text("license"),
@@ -39,6 +39,14 @@ def cited_details(folder: Path) -> Details:
         purpose=text("abstract"),
         keywords=tuple(str(word) for word in data.get("keywords") or ()),
     )
+
+
+def _authors(people: Iterable[object]) -> Iterator[Author]:
+    """Who is named; nobody where the file says that the authors are not stated."""
+    for person in people:
+        author = _author(person) if isinstance(person, dict) else Author("")
+        if author.name not in {"", NO_AUTHORS}:
+            yield author
 
 
 def _author(person: dict[str, object]) -> Author:

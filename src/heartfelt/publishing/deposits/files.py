@@ -80,6 +80,7 @@ def _check_nothing_private(folder: Path, private: Path | None, files: Sequence[R
 
 def git_blob_id(path: Path) -> str:
     """The name that git gives a file's content."""
+    # Git names content by SHA-1 and its length; nothing is protected by it here.
     digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
     with path.open("rb") as file:
         while part := file.read(1 << 20):

@@ -50,57 +50,86 @@ class Hub:
         target = f"hub:{repository}"
         if options.dry_run:
             return Deposit(target=target, files=files, sent=tuple(file.name for file in files), dry_run=True)
-        secret = _token()
-        from huggingface_hub import HfApi
-
-        api = HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None, token=secret, library_name="heartfelt")
+        dataset = _Dataset(repository, _token())
         progress("looking at what is there", 0, len(files))
-        with _explained(f"looking for {repository}", secret):
-            remote = _remote_files(api, repository)
+        remote = dataset.files(f"looking for {repository}")
         if remote is None:
-            with _explained(f"making the dataset {repository}", secret):
-                api.create_repo(repository, repo_type="dataset", private=not options.make_public, exist_ok=True)
+            with dataset.explained(f"making the dataset {repository}"):
+                dataset.api.create_repo(repository, repo_type="dataset", private=not options.make_public, exist_ok=True)
         missing = [file for file in files if not _same(file, (remote or {}).get(file.name))]
         removed = _stale(files, remote or {})
-        commits = _commits(missing)
-        done = len(files) - len(missing)
-        for number, batch in enumerate(commits, 1):
-            progress("sending files", done, len(files))
-            last = removed if number == len(commits) else ()
-            with _explained(f"sending {batch[0].name} and {len(batch) - 1} more", secret), _without_bars():
-                _commit(api, repository, batch, last, f"{number} of {len(commits)}")
-            done += len(batch)
-        if removed and not commits:
-            with _explained("removing files of an earlier release", secret):
-                _commit(api, repository, (), removed, "removed files")
-        with _explained("checking what arrived", secret):
-            after = _remote_files(api, repository) or {}
+        dataset.commit(missing, removed, len(files) - len(missing), len(files), progress)
+        after = dataset.files("checking what arrived") or {}
         wrong = [file.name for file in files if not _same(file, after.get(file.name))]
         if wrong:
             raise DepositError(
                 f"{wrong[0]} has another checksum on {repository} than here ({len(wrong)} files).",
                 "Run the same command again: files that differ are sent again.",
             )
-        with _explained("asking who can see the dataset", secret):
-            public = not api.dataset_info(repository).private
-        if options.make_public and not public:
-            with _explained("making the dataset public", secret):
-                api.update_repo_settings(repository, repo_type="dataset", private=False)
-            public = True
+        public = dataset.is_public(make_public=options.make_public)
         sent = tuple(file.name for file in missing)
-        present = tuple(file.name for file in files if file.name not in set(sent))
-        address = f"{api.endpoint}/datasets/{repository}"
-        notes = () if public else ("The dataset is private until you make it public.",)
         return Deposit(
             target=target,
             files=files,
             sent=sent,
-            present=present,
+            present=tuple(file.name for file in files if file.name not in sent),
             removed=removed,
-            address=address,
+            address=f"{dataset.api.endpoint}/datasets/{repository}",
             public=public,
-            notes=notes,
+            notes=() if public else ("The dataset is private until you make it public.",),
         )
+
+
+class _Dataset:
+    """One dataset on the hub, through the hub's own client; its errors say what was being done, and never the token."""
+
+    def __init__(self, repository: str, secret: str) -> None:
+        from huggingface_hub import HfApi
+
+        self.repository, self._secret = repository, secret
+        self.api = HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None, token=secret, library_name="heartfelt")
+
+    @contextmanager
+    def explained(self, action: str) -> Iterator[None]:
+        """Turn whatever the client raises into a problem and a fix."""
+        try:
+            yield
+        except HeartfeltError:
+            raise
+        except Exception as error:
+            if is_bug(error):
+                raise
+            # The client raises errors of many kinds, some wrapped in others.
+            raise _problem(action, self._secret, error) from None
+
+    def files(self, action: str) -> dict[str, Any] | None:
+        """The files of the dataset by name; None where there is no such dataset."""
+        with self.explained(action):
+            return _remote_files(self.api, self.repository)
+
+    def commit(
+        self, missing: Sequence[ReleaseFile], removed: Sequence[str], done: int, total: int, progress: Progress
+    ) -> None:
+        """Send what is missing in commits of a limited size, the last of which removes what is stale."""
+        commits = _commits(missing)
+        for number, batch in enumerate(commits, 1):
+            progress("sending files", done, total)
+            stale = removed if number == len(commits) else ()
+            with self.explained(f"sending {batch[0].name} and {len(batch) - 1} more"), _without_bars():
+                _commit(self.api, self.repository, batch, stale, f"{number} of {len(commits)}")
+            done += len(batch)
+        if removed and not commits:
+            with self.explained("removing files of an earlier release"):
+                _commit(self.api, self.repository, (), removed, "removed files")
+
+    def is_public(self, *, make_public: bool) -> bool:
+        """Whether everybody can see the dataset, after it was made public where that is asked for."""
+        with self.explained("asking who can see the dataset"):
+            public = not self.api.dataset_info(self.repository).private
+        if make_public and not public:
+            with self.explained("making the dataset public"):
+                self.api.update_repo_settings(self.repository, repo_type="dataset", private=False)
+        return public or make_public
 
 
 def _token() -> str:
@@ -186,20 +215,6 @@ def _without_bars() -> Iterator[None]:
     finally:
         if shown:
             utils.enable_progress_bars()
-
-
-@contextmanager
-def _explained(action: str, secret: str) -> Iterator[None]:
-    """Turn whatever the client raises into a problem and a fix."""
-    try:
-        yield
-    except HeartfeltError:
-        raise
-    except Exception as error:
-        if is_bug(error):
-            raise
-        # The client raises errors of many kinds, some wrapped in others.
-        raise _problem(action, secret, error) from None
 
 
 def _problem(action: str, secret: str, error: BaseException) -> DepositError:

@@ -71,7 +71,6 @@ def refused(
 
 
 def unreachable(service: str, action: str, error: BaseException, *secrets: str) -> DepositError:
-    """The error for a connection that failed or broke."""
     reason = without_secrets(str(error), *secrets).rstrip(".") or type(error).__name__
     name = service.replace("The ", "the ", 1)
     problem = f"The connection to {name} broke while {action}: {reason}."

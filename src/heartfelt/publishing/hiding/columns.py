@@ -84,35 +84,41 @@ def hidden_columns(
     always = _always(snapshot, private)
     wanted = [*_resolved(snapshot, named, "hold-out-columns"), *insisted]
     wanted = [name for name in dict.fromkeys(wanted) if name not in always]
-    listed_columns = [name for name in BY_GENERATORS if name in snapshot.stimuli.columns]
+    on_list = [name for name in BY_GENERATORS if name in snapshot.stimuli.columns]
     labels = _labels(snapshot, private, part)
     few = tuple(question_labels.question for question_labels in labels if question_labels.hidden.height < LEAST_ITEMS)
     _refuse_untested(snapshot, labels, few, [name for name in wanted if name not in insisted])
     _refuse_spelled(snapshot, labels, few, insisted)
     tested, rows = _renumbered(labels)
-    design_columns = _design(snapshot, insisted)
-    design = {name: encoded(_series(snapshot, name, rows)) for name in design_columns}
+    design = {name: encoded(_series(snapshot, name, rows)) for name in _design(snapshot, insisted)}
+    # The wording of a prompt is meant to be telling, so only what is coded in it is tested.
     candidates = {
         name: encoded(_series(snapshot, name, rows), numbers_only=name == "prompt")
-        for name in dict.fromkeys([*always, *listed_columns, *wanted])
-        if name not in {*insisted, SPLIT, HAS_FILE} and (name == "prompt" or name not in design_columns)
+        for name in dict.fromkeys([*always, *on_list, *wanted])
+        if name not in {*insisted, SPLIT, HAS_FILE} and (name == "prompt" or name not in design)
     }
-    emptied: list[str] = []
-    for leak in label_leaks(tested, candidates, design):
-        droppable = [name for name in leak.columns if name in listed_columns and name not in wanted]
-        if not droppable:
-            raise _gives_away(leak)
-        emptied += droppable
-    open_columns = [name for name in (*always, *listed_columns, *wanted) if name not in emptied]
+    emptied = _to_empty(label_leaks(tested, candidates, design), [name for name in on_list if name not in wanted])
+    open_columns = [name for name in (*always, *on_list, *wanted) if name not in emptied]
     return HiddenColumns(
         stimuli=tuple(dict.fromkeys(name for name in open_columns if "." not in name)),
         items=("stimulus", "question", *_of(open_columns, "items")),
         fields=_fields(snapshot, open_columns),
-        emptied=tuple(emptied),
-        design=design_agreement(tested, {name: design[name] for name in design_columns if name not in insisted}),
+        emptied=emptied,
+        design=design_agreement(tested, {name: matrix for name, matrix in design.items() if name not in insisted}),
         insisted=tuple(insisted),
         untested=few,
     )
+
+
+def _to_empty(leaks: Iterable[Leak], droppable: Collection[str]) -> tuple[str, ...]:
+    """The columns that have to be emptied; an error for a leak that this does not stop."""
+    out: list[str] = []
+    for leak in leaks:
+        dropped = [name for name in leak.columns if name in droppable]
+        if not dropped:
+            raise _gives_away(leak)
+        out += dropped
+    return tuple(out)
 
 
 def _fields(snapshot: Snapshot, open_columns: Sequence[str]) -> tuple[str, ...]:
@@ -140,17 +146,13 @@ def _resolved(snapshot: Snapshot, names: Iterable[str], option: str) -> list[str
     out = []
     for name in names:
         bare_name = name.removeprefix("stimuli.")
-        matching = [
-            candidate
-            for candidate in available
-            if candidate == bare_name or ("." in candidate and candidate.partition(".")[2] == bare_name)
-        ]
-        if not matching:
+        fitting = [column for column in available if bare_name in (column, column.partition(".")[2])]
+        if not fitting:
             raise InputError(
                 f"{option}: there is no column '{name}' about stimuli that machines or authors filled in.",
                 suggestion(bare_name, available, "Columns"),
             )
-        out.append(matching[0])
+        out.append(fitting[0])
     return out
 
 
@@ -269,16 +271,13 @@ def _refuse_spelled(
     snapshot: Snapshot, labels: Sequence[LabelsToHide], few: Sequence[str], insisted: Collection[str]
 ) -> None:
     """Raise where names spell the labels out, which needs no test and hence few labels."""
-    names = [name for name in (*NAMES, "system", "intent") if name in snapshot.stimuli.columns and name not in insisted]
-    for question_labels in labels:
-        if question_labels.question not in few:
-            continue
-        categories = {code: name for name, code in snapshot.study.scale_of(question_labels.question).codes().items()}
+    columns = snapshot.stimuli.columns
+    names = [name for name in (*NAMES, "system", "intent") if name in columns and name not in insisted]
+    design = snapshot.stimuli.select(name for name in DESIGN if name in columns)
+    for question_labels in (question_labels for question_labels in labels if question_labels.question in few):
+        categories = snapshot.study.scale_of(question_labels.question).labels()
         for name in names:
-            design_columns = (
-                [] if name in DESIGN else [column for column in DESIGN if column in snapshot.stimuli.columns]
-            )
-            intended = snapshot.stimuli.select(design_columns)
+            intended = design.select([]) if name in DESIGN else design
             if spelled_out(snapshot.stimuli[name], intended, question_labels.hidden, categories):
                 raise _gives_away(Leak(columns=(name,), question=question_labels.question, agreement=1.0, without=0.0))
 

@@ -75,15 +75,15 @@ def _features(column: pl.Series, numbers_only: bool) -> list[Vector]:
     as_numbers = texts.cast(pl.Float64, strict=False)
     if as_numbers.count() >= max(1, _NUMERIC_SHARE * texts.count()) and not numbers_only:
         return _numbers(as_numbers) + _categories(texts)
-    values = ["" if text is None else text for text in texts.to_list()]
+    values = texts.fill_null("").to_list()
     decoded_values = [decoded(text) for text in values]
     both = [f"{text} {more}" for text, more in zip(values, decoded_values, strict=True)]
     out = _positions(both) + _words(decoded_values)
-    if not numbers_only:
-        order = texts.rank("dense").cast(pl.Float64).fill_null(0)
-        length = texts.str.len_chars().cast(pl.Float64).fill_null(0)
-        out += [order.to_numpy(), length.to_numpy(), *_categories(texts), *_words(values)]
-    return out
+    if numbers_only:
+        return out
+    order = texts.rank("dense").cast(pl.Float64).fill_null(0).to_numpy()
+    length = texts.str.len_chars().cast(pl.Float64).fill_null(0).to_numpy()
+    return [*out, order, length, *_categories(texts), *_words(values)]
 
 
 def _numbers(column: pl.Series) -> list[Vector]:

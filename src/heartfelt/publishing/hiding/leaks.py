@@ -233,6 +233,7 @@ def _left_out(kernel: Matrix, ridge: float) -> Matrix:
     """The matrix that predicts every value from the others by kernel ridge regression."""
     n = len(kernel)
     hat = np.linalg.solve(kernel + ridge * np.eye(n), kernel).T
+    # The prediction without a value's own label follows from the hat matrix, with no model fitted again.
     leverage = np.diag(hat)
     return np.asarray((hat - np.diag(leverage)) / np.maximum(1 - leverage, 1e-9)[:, None])
 
@@ -246,6 +247,8 @@ def _by_permutation(views: Sequence[_View], columns: Mapping[str, Matrix], sets:
         for base in view.bases:
             n, targets = base.shape
             shuffled = np.empty((n, _PERMUTATIONS, targets))
+            # Permuting the labels' residuals and undoing it after the prediction is the same as permuting the columns' rows, and
+            # each operator is then applied to all permutations in one product.
             for at, order in enumerate(orders):
                 shuffled[order, at] = view.truth - base
             for operator in operators:

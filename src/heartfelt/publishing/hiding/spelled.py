@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -20,26 +20,25 @@ def spelled_out(
 
     ``labels`` has ``row, label``; words that ``intended``, the design, has in the same row are not counted.
     """
-    texts = [names.cast(pl.String)[row] or "" for row in labels["row"]]
+    rows, values = labels["row"].to_list(), labels["label"]
+    texts = names.cast(pl.String).gather(rows).fill_null("").to_list()
     words = [words_of(f"{text} {decoded(text)}") for text in texts]
-    intended_words = (
-        [set(words_of(" ".join(str(value) for value in intended.row(row)))) for row in labels["row"]]
-        if intended.width
-        else []
-    )
-    if labels["label"].n_unique() > 1:
-        right = 0
-        for index, label in enumerate(labels["label"]):
-            wanted = set(words_of(categories.get(label, ""))) - (intended_words[index] if intended_words else set())
-            right += bool(wanted) and wanted <= set(words[index])
+    intents = [set(words_of(" ".join(map(str, intended.row(row))))) if intended.width else set() for row in rows]
+    if values.n_unique() > 1:
+        wanted = [
+            set(words_of(categories.get(label, ""))) - intent_words
+            for label, intent_words in zip(values, intents, strict=True)
+        ]
+        right = sum(bool(need) and need <= set(have) for need, have in zip(wanted, words, strict=True))
         if right > _RIGHT * labels.height:
             return True
-    if labels.height < _LEAST_NUMBERS or labels["label"].n_unique() < 3:
+    if labels.height < _LEAST_NUMBERS or values.n_unique() < 3:
         return False
     numbers = [[float(word) for word in name_words if word[0].isdecimal()] for name_words in words]
-    for index in range(min(map(len, numbers))):
-        pair = pl.DataFrame({"number": [name_numbers[index] for name_numbers in numbers], "label": labels["label"]})
-        order = pair.select(pl.corr("number", "label", method="spearman")).item()
-        if order is not None and abs(order) > 0.99:
-            return True
-    return False
+    return any(_in_same_order(column, values) for column in zip(*numbers, strict=False))
+
+
+def _in_same_order(numbers: Sequence[float], labels: pl.Series) -> bool:
+    pair = pl.DataFrame({"number": numbers, "label": labels})
+    order = pair.select(pl.corr("number", "label", method="spearman")).item()
+    return order is not None and abs(order) > 0.99

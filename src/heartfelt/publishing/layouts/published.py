@@ -35,7 +35,6 @@ class LayoutFit:
 
 
 def systems() -> list[str]:
-    """The published systems whose layout heartfelt can write."""
     return [name for name, format in FORMATS.items() if format.writes and type(format).__module__.startswith(_DATASETS)]
 
 

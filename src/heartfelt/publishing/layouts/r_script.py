@@ -6,44 +6,33 @@ The script is plain ASCII and needs no packages, so that it runs under any local
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import resources
 
 import polars as pl
 
+from heartfelt.files import packaged_text
 from heartfelt.publishing.layouts.tables import ReleaseTable
 from heartfelt.publishing.release import Release
 from heartfelt.publishing.splits import split_of
 from heartfelt.snapshot.snapshot import SPLIT
 from heartfelt.study import Study
+from heartfelt.templates import text_templates
 
 _LARGEST = {"integer": 2**31 - 1, "numeric": 2**53}
 _LEVELS = 200
 """Facts about raters with more values than this are left as text."""
 
-_READER = "read_release.R"
-
 
 def r_script(release: Release, tables: Sequence[ReleaseTable]) -> str:
-    """The script for the tables of one release."""
-    title = release.details.title or release.snapshot.study.name
-    lines = [
-        f"# Reads the tables of {r_text(title)} into the list `release`: typed columns, factors in the order of",
-        "# their categories, moments in UTC, missing values as NA. Needs R 3.6 or later and no packages.",
-        "#",
-        '#   source("csv/read.R")',
-        "#   summary(release$ratings)",
-        '#   answers(release, "<question>")   # one question, its answers as a factor',
-        "",
-        "columns <- list(",
-        ",\n".join(f"  {table.name} = {_columns(table)}" for table in tables),
-        ")",
-        "",
-        "factors <- list(",
-        ",\n".join(f"  {table.name} = {_factors(table, release)}" for table in tables),
-        ")",
-    ]
-    reader = resources.files("heartfelt.publishing.layouts").joinpath(_READER).read_text("utf-8")
-    return "\n".join(lines) + "\n" + reader
+    return (
+        text_templates(__package__)
+        .get_template("read.R.j2")
+        .render(
+            title=r_text(release.details.title or release.snapshot.study.name),
+            columns=[(table.name, _columns(table)) for table in tables],
+            factors=[(table.name, _factors(table, release)) for table in tables],
+            functions=packaged_text(__package__, "templates/read_release.R"),
+        )
+    )
 
 
 def r_text(text: str) -> str:
@@ -89,25 +78,25 @@ def _type(dtype: str, largest: int) -> str:
 
 
 def _factors(table: ReleaseTable, release: Release) -> str:
-    study = release.snapshot.study
+    study, of_raters = release.snapshot.study, table.name == "raters"
     levels = {
         "question": [question.id for question in study.asked],
         "system": [system.id for system in study.systems],
         "intent": [intent.id for intent in study.intents],
         SPLIT: list(split_of(release).shares),
     }
-    if table.name == "raters":
+    if of_raters:
         levels |= _of_raters(study, [column.name for column in table.columns])
     texts = [column.name for column in table.columns if column.dtype == "string" and column.name in levels]
     if not texts:
         return "list()"
-    values = table.frame.select(pl.col(texts).unique().drop_nulls().sort().implode()).collect(engine="streaming")
-    parts = []
-    for name in texts:
-        present: list[str] = values[name][0].to_list()
-        order = [*levels[name], *(value for value in present if value not in levels[name])]
-        if table.name != "raters" or len(present) <= _LEVELS:
-            parts.append(f"    list(column = {r_text(name)}, levels = {_vector(order)})")
+    columns = [pl.col(name).unique().drop_nulls().sort().implode() for name in texts]
+    values: dict[str, list[str]] = table.frame.select(columns).collect(engine="streaming").row(0, named=True)
+    parts = [
+        f"    list(column = {r_text(name)}, levels = {_vector(list(dict.fromkeys([*levels[name], *values[name]])))})"
+        for name in texts
+        if not of_raters or len(values[name]) <= _LEVELS
+    ]
     return "list(\n" + ",\n".join(parts) + "\n  )" if parts else "list()"
 
 

@@ -46,7 +46,6 @@ class Shard:
 
 
 def tar_key(stimulus: str) -> str:
-    """The key of a stimulus in a shard."""
     safe = re.sub(r"[^A-Za-z0-9_-]", "_", stimulus)[:_KEY_LENGTH]
     if safe == stimulus:
         return safe
@@ -124,6 +123,7 @@ def _write_part(
     ]
     for number, (start, end) in enumerate(shard_bounds(sizes, SHARD, SAMPLES)):
         path = target / f"{split}-{number:06d}.tar"
+        # USTAR has no extension headers: a member is its 512 bytes of facts and its content, whatever wrote it.
         with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar:
             for (stimulus, text), file in zip(rows[start:end], files[start:end], strict=True):
                 key, content = tar_key(stimulus), text.encode()

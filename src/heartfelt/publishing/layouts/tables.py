@@ -8,13 +8,13 @@ renamed to ``source_<name>``.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import polars as pl
 
 from heartfelt.labels.benchmark import Benchmark
-from heartfelt.publishing.columns import UNDESCRIBED, about_column
+from heartfelt.publishing.columns import COLUMN_WORDS, UNDESCRIBED, about_column
 from heartfelt.publishing.release import PublishedColumn, Release
 from heartfelt.publishing.splits import UNASSIGNED, placement, split_of
 from heartfelt.snapshot.comparisons import TRIAL, has_sets
@@ -26,43 +26,11 @@ from heartfelt.tables import CONTRACTS
 
 BETWEEN = "between"
 """The part of rows that compare stimuli of different parts."""
-MEDIA_COLUMNS = {
-    "media": "the media file, relative to the release's folder",
-    "sha256": "the SHA-256 of the media file; keyed where neither file nor link is published",
-    "bytes": "the size of the media file",
-    "link": "where the media can be had, if they are not published here",
-    "why_absent": "why there is no media file",
-}
+_COLUMN_DESCRIPTIONS: Mapping[str, Mapping[str, str]] = COLUMN_WORDS["release_columns"]
+MEDIA_COLUMNS = _COLUMN_DESCRIPTIONS["stimuli"]
 _OF_THE_SOURCE = ("path", "found", "media_problem", "bytes")
 """What was true of the files the data were read with, not of those published."""
-_COLUMN_DESCRIPTIONS: dict[str, dict[str, str]] = {
-    "stimuli": MEDIA_COLUMNS,
-    "questions": {
-        "question": "the question id",
-        "text": "what raters read",
-        "scale": "the id of the scale it is answered on",
-        "type": "the kind of scale",
-        "level": "the level of measurement: nominal, ordinal, interval, text or comparison",
-        "emotion": "whether raters judge what the stimulus expresses (perceived) or what they feel (felt)",
-        "low": "the lowest possible value",
-        "high": "the highest possible value",
-    },
-    "categories": {
-        "question": "the question id",
-        "category": "the category as data files write it (the column answer)",
-        "code": "the category as a number (the columns value and label)",
-        "place": "its place in the order of the scale, from 1",
-        "text": "what raters read",
-    },
-}
-_ABOUT = {contract.name: contract.about for contract in CONTRACTS} | {
-    "labels": "one row per item with a label",
-    "choices": "one row per comparison of two stimuli",
-    "strengths": "one row per contestant of a question answered by comparing",
-    "courses": "one row per stimulus and question answered with traces",
-    "questions": "one row per question about a stimulus",
-    "categories": "one row per category of a question",
-}
+_ABOUT = {contract.name: contract.about for contract in CONTRACTS} | COLUMN_WORDS["release_tables"]
 _OPTIONAL = ("items", "traces", "fields", "means", "adjudications", "ledger")
 
 
@@ -154,20 +122,22 @@ def without_clash(frame: pl.LazyFrame, needed: Collection[str]) -> pl.LazyFrame:
 
 def _stimuli(release: Release) -> pl.DataFrame:
     stimuli = release.snapshot.stimuli.drop(_OF_THE_SOURCE, strict=False)
-    rows = [
-        (medium.stimulus, medium.path, medium.sha256 or None, medium.bytes or None, medium.link, medium.why_absent)
-        for medium in release.media.values()
-    ]
-    schema = {"stimulus": pl.String, **dict.fromkeys(MEDIA_COLUMNS, pl.String), "bytes": pl.Int64}
-    media = stimuli.select("stimulus").join(
-        pl.DataFrame(rows, schema=schema, orient="row"), on="stimulus", how="left", maintain_order="left"
-    )
+    media = stimuli.select("stimulus").join(_media(release), on="stimulus", how="left", maintain_order="left")
     added = [name for name in MEDIA_COLUMNS if media[name].null_count() < media.height]
     same = [name for name in added if name in stimuli.columns and stimuli[name].equals(media[name])]
     if split_of(release).by == SPLIT:
         same.append(SPLIT)
     stimuli = without_clash(stimuli.drop(same).lazy(), [*added, SPLIT]).collect()
     return stimuli.with_columns(media[name] for name in added)
+
+
+def _media(release: Release) -> pl.DataFrame:
+    rows = [
+        (medium.stimulus, medium.path, medium.sha256 or None, medium.bytes or None, medium.link, medium.why_absent)
+        for medium in release.media.values()
+    ]
+    schema = {"stimulus": pl.String, **dict.fromkeys(MEDIA_COLUMNS, pl.String), "bytes": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _ratings(ratings: pl.LazyFrame, parts: pl.LazyFrame) -> pl.LazyFrame:
@@ -217,7 +187,6 @@ def _study_tables(study: Study) -> dict[str, pl.LazyFrame]:
 
 
 def category_texts(scale: object) -> dict[str, str]:
-    """What raters read for each category."""
     listed = getattr(scale, "categories", ())
     texts = {category.id: say(category.text) for category in listed if isinstance(category, Category) and category.text}
     words = {name: getattr(scale, name, None) for name in ("yes", "no")}

@@ -2,39 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from heartfelt.analysis.methods_section import methods_section
 from heartfelt.publishing.hold_out import COLUMNS, LIMIT
 from heartfelt.publishing.layouts.huggingface import hub_configs, hub_front_matter
-from heartfelt.publishing.papers.citation import bibtex, citation_line
-from heartfelt.publishing.papers.codebook import questions_grid
-from heartfelt.publishing.papers.facts import (
-    answers_words,
-    emotion_words,
-    holders_of,
-    languages_of,
-    licence_of,
-    media_licence_of,
-    privacy_limits,
-    privacy_words,
-    size_words,
-    stimuli_words,
-    title_of,
-)
+from heartfelt.publishing.papers import citation, codebook, facts, tables
+from heartfelt.publishing.papers.facts import emotion_words, languages_of, licence_of, size_words, title_of
 from heartfelt.publishing.papers.provenance import file_licences, provenance_grid
-from heartfelt.publishing.papers.tables import (
-    anonymisation_grid,
-    ceiling_grid,
-    labels_grid,
-    ledger_grid,
-    raters_grid,
-    reliability_grid,
-    screening_grid,
-    splits_grid,
-    systems_grid,
-)
-from heartfelt.publishing.papers.templates import render
+from heartfelt.publishing.papers.rendering import render
 from heartfelt.publishing.release import Release
 from heartfelt.report.charts import Chart, Charts
 from heartfelt.report.markup import Grid, one_line, yaml_text
@@ -51,27 +25,6 @@ SIZES = (
     (100_000_000, "10M<n<100M"),
 )
 TASKS = {"audio": "audio-classification", "speech": "audio-classification", "image": "image-classification"}
-TEMPLATE_FUNCTIONS: tuple[Callable[..., object], ...] = (
-    anonymisation_grid,
-    answers_words,
-    bibtex,
-    ceiling_grid,
-    citation_line,
-    holders_of,
-    labels_grid,
-    ledger_grid,
-    licence_of,
-    media_licence_of,
-    privacy_limits,
-    privacy_words,
-    questions_grid,
-    raters_grid,
-    reliability_grid,
-    screening_grid,
-    splits_grid,
-    stimuli_words,
-    systems_grid,
-)
 COLLECTION = ("Participants and ratings", "Stimuli", "Procedure", "Verification of drafts")
 """What the card takes from the methods section."""
 
@@ -120,7 +73,10 @@ def card(release: Release, charts: Charts | None = None) -> str:
         figures=figures[:MOST_FIGURES],
         held_out_columns=COLUMNS,
         held_out_limit=LIMIT,
-        **{function.__name__: function for function in TEMPLATE_FUNCTIONS},
+        citation=citation,
+        codebook=codebook,
+        facts=facts,
+        tables=tables,
     )
     return f"---\n{yaml_text(front_matter(release))}---\n\n{text}"
 

@@ -29,19 +29,21 @@ def citation_line(release: Release) -> str:
 
 
 def bibtex(release: Release) -> str:
-    """An entry for BibTeX."""
     details = release.details
     authors = " and ".join(_bibtex_name(author) for author in details.authors) or f"{{{latex(NO_AUTHORS)}}}"
-    fields = {"title": f"{{{latex(title_of(release))}}}", "author": authors}
-    fields |= {"year": details.released[:4]} if details.released else {}
-    fields |= {"version": latex(details.version)} if details.version else {}
-    fields |= {"doi": details.doi} if details.doi else {}
-    fields |= {"url": details.url} if details.url else {}
-    fields["note"] = f"Dataset; snapshot {release.snapshot.hash[:12]}"
+    stated = {
+        "title": f"{{{latex(title_of(release))}}}",
+        "author": authors,
+        "year": year_of(details),
+        "version": latex(details.version or ""),
+        "doi": details.doi,
+        "url": details.url,
+        "note": f"Dataset; snapshot {release.snapshot.hash[:12]}",
+    }
     first = details.authors[0] if details.authors else None
     family = (first.parts[0] if first.parts else first.name) if first else release.snapshot.study.name
     key = slug(f"{family} {year_of(details) or ''}")
-    body = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
+    body = "".join(f"  {name} = {{{value}}},\n" for name, value in stated.items() if value)
     return f"@misc{{{key},\n{body}}}\n"
 
 
@@ -50,28 +52,28 @@ def _bibtex_name(author: Author) -> str:
 
 
 def citation_file(release: Release) -> str:
-    """The text of CITATION.cff."""
     details, terms = release.details, licence_of(release)
-    out: dict[str, object] = {
+    snapshot_hash = {
+        "type": "other",
+        "value": f"sha256:{release.snapshot.hash}",
+        "description": "Hash of the published snapshot",
+    }
+    stated: dict[str, object] = {
         "cff-version": "1.2.0",
         "message": "If you use this dataset, please cite it as below.",
         "type": "dataset",
         "title": one_line(title_of(release)),
         "authors": [_cff_author(author) for author in details.authors] or [{"name": NO_AUTHORS}],
+        "version": one_line(details.version or ""),
+        "date-released": details.released,
+        "doi": details.doi,
+        "url": details.url,
+        "license": terms.spdx if terms is not None and terms.spdx in LICENCES else None,
+        "abstract": one_line(details.purpose or "", 5000),
+        "keywords": list(dict.fromkeys(filter(None, map(one_line, details.keywords)))),
+        "identifiers": [snapshot_hash],
     }
-    out |= {"version": one_line(details.version)} if details.version else {}
-    out |= {"date-released": details.released} if details.released else {}
-    out |= {"doi": details.doi} if details.doi else {}
-    out |= {"url": details.url} if details.url else {}
-    out |= {"license": terms.spdx} if terms is not None and terms.spdx in LICENCES else {}
-    if details.purpose:
-        out["abstract"] = one_line(details.purpose, 5000)
-    words = list(dict.fromkeys(filter(None, (one_line(word) for word in details.keywords))))
-    out |= {"keywords": words} if words else {}
-    out["identifiers"] = [
-        {"type": "other", "value": f"sha256:{release.snapshot.hash}", "description": "Hash of the published snapshot"}
-    ]
-    return yaml_text(out)
+    return yaml_text({name: value for name, value in stated.items() if value})
 
 
 def _cff_author(author: Author) -> dict[str, str]:

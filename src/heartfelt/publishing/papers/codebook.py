@@ -17,8 +17,9 @@ from heartfelt.analysis.methods_section import scale_words
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.publishing.columns import COLUMN_WORDS, UNDESCRIBED
+from heartfelt.publishing.layouts.tables import category_texts
 from heartfelt.publishing.papers.facts import by_layout, published_tables, question_words, title_of
-from heartfelt.publishing.papers.templates import render
+from heartfelt.publishing.papers.rendering import render
 from heartfelt.publishing.release import PublishedColumn, Release
 from heartfelt.report.markup import Grid, grid_markdown, one_line
 from heartfelt.study import Study
@@ -76,7 +77,6 @@ class _Part:
 
 
 def type_words(dtype: str) -> str:
-    """A type's name in everyday words."""
     return next((words for start, words in TYPES if dtype.lower().startswith(start)), "text")
 
 
@@ -144,33 +144,37 @@ def _facts(part: _Part, names: list[str]) -> dict[str, _Facts]:
         return {}
     frame = pl.concat([_scan(path) for path in paths], how="diagonal_relaxed")
     schema = frame.collect_schema()
-    plain_ones = [
-        name for name in names if name in schema and not schema[name].is_nested() and schema[name] != pl.Binary
-    ]
-    expressions: list[pl.Expr] = [pl.len().alias("rows")]
-    for index, name in enumerate(plain_ones):
-        column = pl.col(name)
-        expressions += [column.count().alias(f"n{index}"), column.drop_nulls().n_unique().alias(f"d{index}")]
-        if schema[name].is_numeric() or schema[name].is_temporal():
-            expressions += [column.min().alias(f"l{index}"), column.max().alias(f"h{index}")]
-    row = frame.select(expressions).collect(engine="streaming").row(0, named=True)
-    few = [name for index, name in enumerate(plain_ones) if _listable(name, schema[name], row[f"d{index}"])]
-    counted = {
-        name: frame.select(pl.col(name).cast(pl.String).alias("v")).drop_nulls().group_by("v").len("n").collect()
-        for name in few
-    }
-    out = {name: _Facts(rows=int(row["rows"])) for name in names}
-    for index, name in enumerate(plain_ones):
-        pairs = sorted(counted[name].iter_rows()) if name in counted else ()
+    single = [name for name in names if name in schema and not schema[name].is_nested() and schema[name] != pl.Binary]
+    expressions = [expression for at, name in enumerate(single) for expression in _summaries(name, schema[name], at)]
+    row = frame.select(pl.len().alias("rows"), *expressions).collect(engine="streaming").row(0, named=True)
+    rows = int(row["rows"])
+    out = {name: _Facts(rows=rows) for name in names}
+    for at, name in enumerate(single):
+        distinct = int(row[f"d{at}"])
         out[name] = _Facts(
-            rows=int(row["rows"]),
-            filled=int(row[f"n{index}"]),
-            distinct=int(row[f"d{index}"]),
-            lowest=_shown(row.get(f"l{index}")),
-            highest=_shown(row.get(f"h{index}")),
-            counts=tuple((str(value), int(n)) for value, n in pairs),
+            rows=rows,
+            filled=int(row[f"n{at}"]),
+            distinct=distinct,
+            lowest=_shown(row.get(f"l{at}")),
+            highest=_shown(row.get(f"h{at}")),
+            counts=_counts(frame, name) if _listable(name, schema[name], distinct) else (),
         )
     return out
+
+
+def _summaries(name: str, dtype: pl.DataType, at: int) -> list[pl.Expr]:
+    """How many cells of a column are filled, how many differ, and the lowest and highest where there is an order."""
+    column = pl.col(name)
+    out = [column.count().alias(f"n{at}"), column.drop_nulls().n_unique().alias(f"d{at}")]
+    if dtype.is_numeric() or dtype.is_temporal():
+        out += [column.min().alias(f"l{at}"), column.max().alias(f"h{at}")]
+    return out
+
+
+def _counts(frame: pl.LazyFrame, name: str) -> tuple[tuple[str, int], ...]:
+    cells = frame.select(pl.col(name).cast(pl.String).alias("v")).drop_nulls()
+    pairs = sorted(cells.group_by("v").len("n").collect().iter_rows())
+    return tuple((str(value), int(count)) for value, count in pairs)
 
 
 def _listable(name: str, dtype: pl.DataType, distinct: int) -> bool:
@@ -185,18 +189,14 @@ def _shown(value: object) -> str:
 
 def _entry(table: str, column: PublishedColumn, facts: _Facts | None, files: str, release: Release) -> CodebookColumn:
     facts = facts or _Facts(rows=0)
-    name = column.name
-    empty = "never empty" if facts.filled == facts.rows else COLUMN_WORDS["empty"].get(name, "not known")
-    if table == "raters" and facts.filled != facts.rows and name not in COLUMN_WORDS["empty"]:
-        empty = "not answered, or removed so that nobody can be identified"
     return CodebookColumn(
         table=table,
-        column=name,
+        column=column.name,
         type=type_words(column.dtype),
         meaning=" ".join(column.about.split()) or UNDESCRIBED,
-        values=_values(table, name, facts, release.snapshot.study),
-        unit=COLUMN_WORDS["units"].get(name, ""),
-        empty_means=empty,
+        values=_values(table, column.name, facts, release.snapshot.study),
+        unit=COLUMN_WORDS["units"].get(column.name, ""),
+        empty_means=_empty_means(table, column.name, facts),
         rows=facts.rows,
         filled=facts.filled,
         distinct=facts.distinct,
@@ -204,6 +204,13 @@ def _entry(table: str, column: PublishedColumn, facts: _Facts | None, files: str
         highest=facts.highest,
         files=files,
     )
+
+
+def _empty_means(table: str, name: str, facts: _Facts) -> str:
+    if facts.filled == facts.rows:
+        return "never empty"
+    unknown = "not answered, or removed so that nobody can be identified" if table == "raters" else "not known"
+    return str(COLUMN_WORDS["empty"].get(name, unknown))
 
 
 def _values(table: str, name: str, facts: _Facts, study: Study) -> str:
@@ -237,13 +244,11 @@ def codes_words(scale: Scale) -> str:
     """The codes of a scale's categories or points with their labels: ``0 = no; 1 = yes``."""
     if set_codes := SET_CODES.get(getattr(scale, "type", "")):
         return set_codes
-    texts: dict[float, str] = {}
-    for category in getattr(scale, "categories", ()):
-        name = category if isinstance(category, str) else category.id
-        shown = "" if isinstance(category, str) or not category.text else say(category.text)
-        texts[scale.codes()[name]] = f"{name} ({shown})" if shown and shown != name else name
-    if not texts:
-        texts = dict(scale.labels())
+    shown = category_texts(scale) if getattr(scale, "categories", ()) else {}
+    texts = {
+        code: f"{name} ({shown[name]})" if (shown.get(name) or name) != name else name
+        for code, name in scale.labels().items()
+    }
     texts |= {float(at): say(text) for at, text in getattr(scale, "anchors", {}).items()}
     return "; ".join(f"{at:g} = {one_line(text, MAX_VALUE_LENGTH)}" for at, text in sorted(texts.items()))
 
@@ -277,7 +282,6 @@ def write_codebook(release: Release, folder: Path) -> tuple[CodebookColumn, ...]
 
 
 def codebook_text(release: Release, entries: tuple[CodebookColumn, ...]) -> str:
-    """The codebook to read."""
     tables = []
     for name, group in groupby(entries, lambda entry: entry.table):
         columns = list(group)

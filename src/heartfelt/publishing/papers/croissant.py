@@ -10,12 +10,11 @@ import json
 import mimetypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path, PurePosixPath
 
 from heartfelt.analysis.methods_section import methods_section
 from heartfelt.clock import now
-from heartfelt.files import sha256_of
+from heartfelt.files import packaged_text, sha256_of
 from heartfelt.publishing.details import Author
 from heartfelt.publishing.papers.citation import bibtex
 from heartfelt.publishing.papers.codebook import type_words
@@ -76,7 +75,7 @@ def croissant(release: Release, folder: Path) -> dict[str, Json]:
     used_ids: set[str] = set()
     objects = {file.path: _unique(file.path, used_ids) for table in tables for file in table.files}
     out: dict[str, Json] = {
-        "@context": json.loads(resources.files("heartfelt.publishing.papers").joinpath(CONTEXT).read_text("utf-8")),
+        "@context": json.loads(packaged_text(__package__, CONTEXT)),
         "@type": "sc:Dataset",
         "conformsTo": list(CONFORMS),
         "name": slug(title_of(release)),
@@ -225,21 +224,17 @@ def _record_set(table: _Table, source: Mapping[str, Json], used_ids: set[str], r
 
 
 def responsible(release: Release) -> dict[str, Json]:
-    """The fields for responsible AI."""
     details = release.details
     parts: dict[str, str] = {}
     if release.analysis is not None:
         parts = {paragraph.title: paragraph.text for paragraph in methods_section(release.analysis)}
-    statements = (parts.get("Participants and ratings"), parts.get("Procedure"), details.recruitment, details.collected)
-    collected = [text for text in statements if text]
-    if origins := origin_sentences(release):
-        collected.append(f"Stimuli: {'; '.join(origins)}.")
-    machines = release.snapshot.fields
-    tools: list[Json] = []
-    if machines.height and "source" in machines.columns:
-        tools = [one_line(name) for name in machines["source"].drop_nulls().unique().sort()]
+    origins = "; ".join(origin_sentences(release))
+    collected = (
+        *(parts.get("Participants and ratings"), parts.get("Procedure"), details.recruitment, details.collected),
+        f"Stimuli: {origins}." if origins else None,
+    )
     out: dict[str, Json] = {
-        "rai:dataCollection": " ".join(collected) or NOT_STATED,
+        "rai:dataCollection": " ".join(text for text in collected if text) or NOT_STATED,
         "rai:dataCollectionType": ["Human ratings"],
         "rai:dataCollectionMissingData": _missing(release),
         "rai:dataCollectionRawData": "Single ratings are published; labels are made from them.",
@@ -255,8 +250,10 @@ def responsible(release: Release) -> dict[str, Json]:
         "rai:dataSocialImpact": stated(details.ethics),
         "rai:dataReleaseMaintenancePlan": stated(details.maintenance),
     }
-    if tools:
-        out["rai:machineAnnotationTools"] = tools
+    machines = release.snapshot.fields
+    if machines.height and "source" in machines.columns:
+        tools = [one_line(name) for name in machines["source"].drop_nulls().unique().sort()]
+        out |= {"rai:machineAnnotationTools": [*tools]} if tools else {}
     return out
 
 

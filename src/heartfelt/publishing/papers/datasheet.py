@@ -22,7 +22,7 @@ from heartfelt.publishing.papers.facts import (
     title_of,
 )
 from heartfelt.publishing.papers.provenance import file_licences, origin_sentences
-from heartfelt.publishing.papers.templates import render
+from heartfelt.publishing.papers.rendering import render
 from heartfelt.publishing.release import Release
 from heartfelt.publishing.splits import parts_of, placement, split_of
 from heartfelt.snapshot.snapshot import SPLIT
@@ -34,7 +34,6 @@ COLLECTION = ("Participants and ratings", "Measures", "Procedure", "Verification
 
 
 def datasheet_file(release: Release) -> str:
-    """The text of DATASHEET.md."""
     details, snapshot = release.details, release.snapshot
     split, placed = split_of(release), placement(release)
     benchmark = release.benchmark

@@ -80,7 +80,6 @@ def media_licence_of(release: Release) -> LicenceText | None:
 
 
 def holders_of(details: Details) -> str:
-    """The rights holders by name."""
     return ", ".join(map(str, details.authors)) or "not stated by the authors"
 
 
@@ -90,7 +89,6 @@ def stimuli_words(study: Study, count: int) -> str:
 
 
 def size_words(release: Release) -> str:
-    """What the release holds, in a phrase."""
     snapshot = release.snapshot
     counts = snapshot.counts
     parts = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from heartfelt.analysis.methods_section import Paragraph, methods_section, references
 from heartfelt.publishing.papers.citation import citation_line
 from heartfelt.publishing.papers.facts import NOT_STATED, rater_facts, size_words, steps_words, title_of
-from heartfelt.publishing.papers.templates import render
+from heartfelt.publishing.papers.rendering import render
 from heartfelt.publishing.release import Release
 
 NO_ANALYSIS = "The published ratings were not analysed."
@@ -48,7 +48,6 @@ PRIVACY_REFERENCES = (
 
 
 def methods_file(release: Release) -> str:
-    """The text of METHODS.md."""
     paragraphs = methods_paragraphs(release)
     privacy = PRIVACY_REFERENCES if rater_facts(release) else ()
     return render(

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.results import Agreement, Ceilings, Level
+from heartfelt.analysis.results import Agreement, Ceilings, Level, SystemMeans
 from heartfelt.files import write_text
 from heartfelt.publishing.papers.facts import counts_words, left_out, method_words, rater_facts
 from heartfelt.publishing.release import Release
@@ -83,25 +83,8 @@ def reliability_grid(release: Release, *, brief: bool = False) -> Grid:
     analysis, reason = release.analysis, NO_ANALYSIS
     if analysis is not None:
         reason = why_missing(analysis, "reliability", "there are no ratings of single stimuli")
-        levels, summary = _levels(analysis), analysis.summary
-        for name, part in reliability_parts(analysis).items():
-            names = TRUST[levels.get(name, "interval")]
-            if not levels.get(name) and part.alpha_interval.is_missing:
-                names = TRUST["nominal" if part.alpha_ordinal.is_missing else "ordinal"]
-            chosen = tuple(name for name in names if name in MAIN) if brief else names
-            rows += _estimate_rows(spaced(name), _named(part, chosen))
-        for name, agreed in _agreement(analysis).items():
-            chosen = AGREED[1:2] if brief else AGREED
-            estimates = {key: estimate for key, estimate in _named(agreed, chosen).items() if not estimate.is_missing}
+        for name, estimates in _reliability(analysis, brief=brief):
             rows += _estimate_rows(spaced(name), estimates)
-        for comparison in summary.comparisons or ():
-            if comparison.agreement is not None:
-                parts = {"Krippendorff's alpha of choices": comparison.agreement.alpha}
-                parts["two answers agree"] = comparison.agreement.two_answers
-                rows += _estimate_rows(spaced(comparison.question), parts)
-        for trace in summary.traces or ():
-            agreed_traces = {"concordance (CCC) of two raters": trace.pairwise}
-            rows += _estimate_rows(spaced(trace.question), agreed_traces)
     return Grid(
         name="reliability",
         caption="Reliability and agreement of the ratings, with 95% intervals",
@@ -109,6 +92,25 @@ def reliability_grid(release: Release, *, brief: bool = False) -> Grid:
         rows=_unique(rows),
         why_empty=reason,
     )
+
+
+def _reliability(analysis: Analysis, *, brief: bool) -> Iterator[tuple[str, Mapping[str, Estimate]]]:
+    """The coefficients of every question: of single ratings, of categories, of comparisons, of traces."""
+    levels, summary = _levels(analysis), analysis.summary
+    for name, part in reliability_parts(analysis).items():
+        names = TRUST[levels.get(name, "interval")]
+        if not levels.get(name) and part.alpha_interval.is_missing:
+            names = TRUST["nominal" if part.alpha_ordinal.is_missing else "ordinal"]
+        yield name, _named(part, tuple(name for name in names if name in MAIN) if brief else names)
+    for name, agreed in _agreement(analysis).items():
+        estimates = _named(agreed, AGREED[1:2] if brief else AGREED)
+        yield name, {key: estimate for key, estimate in estimates.items() if not estimate.is_missing}
+    for comparison in summary.comparisons or ():
+        if comparison.agreement is not None:
+            alpha, two_answers = comparison.agreement.alpha, comparison.agreement.two_answers
+            yield comparison.question, {"Krippendorff's alpha of choices": alpha, "two answers agree": two_answers}
+    for trace in summary.traces or ():
+        yield trace.question, {"concordance (CCC) of two raters": trace.pairwise}
 
 
 def _unique(rows: list[tuple[CellValue, ...]]) -> tuple[tuple[CellValue, ...], ...]:
@@ -126,7 +128,6 @@ def _agreement(analysis: Analysis) -> Mapping[str, Agreement]:
 
 
 def ceiling_grid(release: Release) -> Grid:
-    """The best a predictor can be expected to reach."""
     rows: list[tuple[CellValue, ...]] = []
     analysis, reason = release.analysis, NO_ANALYSIS
     if analysis is not None:
@@ -156,27 +157,12 @@ def _ceilings(part: Ceilings) -> Mapping[str, Estimate]:
 
 def systems_grid(release: Release) -> Grid:
     """Systems under every question: mean, deviation from what was intended, rank or strength."""
+    analysis, why_empty = release.analysis, NO_ANALYSIS
     rows: list[tuple[CellValue, ...]] = []
-    analysis, empty_reason, notes = (release.analysis, NO_ANALYSIS, ["Intervals take raters and stimuli as samples."])
+    notes: list[str] = []
     if analysis is not None:
-        empty_reason = why_missing(analysis, "systems", "the stimuli are not of several systems")
-        names = system_names(analysis.snapshot)
-        for row in analysis.summary.systems or ():
-            means = row.means
-            if means.mean.is_missing:
-                reason = f"{spaced(row.question)}: {means.mean.why_missing}."
-                notes += [reason] if reason not in notes else []
-                continue
-            deviation = None if means.deviation.is_missing else means.deviation
-            absolute = None if means.absolute_deviation.is_missing else means.absolute_deviation
-            mean = (means.n_stimuli, means.n_ratings, means.mean, None, deviation, absolute, row.rank)
-            rows.append((spaced(row.question), names[row.system], *mean))
-        ranked = dict.fromkeys(row.ranked_by for row in analysis.summary.systems or () if row.rank is not None)
-        notes += [f"Ranked by {listed([spaced(name) for name in ranked])}."] if ranked else []
-        for comparison in analysis.summary.comparisons or ():
-            for contestant in comparison.contestants if comparison.of == "system" else ():
-                strength = (None, contestant.answers, None, contestant.strength, None, None, contestant.rank)
-                rows.append((spaced(comparison.question), names[contestant.name], *strength))
+        why_empty = why_missing(analysis, "systems", "the stimuli are not of several systems")
+        rows, notes = _system_rows(analysis), _system_notes(analysis)
     columns = (
         *("question", "system", "stimuli", "ratings", "mean", "strength", "deviation", "absolute deviation", "rank"),
     )
@@ -187,9 +173,37 @@ def systems_grid(release: Release) -> Grid:
         columns=tuple(columns[column] for column in used),
         rows=tuple(tuple(row[column] for column in used) for row in rows),
         notes=tuple(notes) if rows else (),
-        why_empty=empty_reason,
+        why_empty=why_empty,
         decimals=2,
     )
+
+
+def _system_rows(analysis: Analysis) -> list[tuple[CellValue, ...]]:
+    """A row for every system with a mean, and for every one that was compared with others."""
+    names = system_names(analysis.snapshot)
+    rows = [_system_row(row, names) for row in analysis.summary.systems or () if not row.means.mean.is_missing]
+    compared = [comparison for comparison in analysis.summary.comparisons or () if comparison.of == "system"]
+    for comparison in compared:
+        for contestant in comparison.contestants:
+            strength = (None, contestant.answers, None, contestant.strength, None, None, contestant.rank)
+            rows.append((spaced(comparison.question), names[contestant.name], *strength))
+    return rows
+
+
+def _system_notes(analysis: Analysis) -> list[str]:
+    """How intervals are to be read, why means are missing, and what systems are ranked by."""
+    systems = analysis.summary.systems or ()
+    missing = [f"{spaced(row.question)}: {row.means.mean.why_missing}." for row in systems if row.means.mean.is_missing]
+    ranked = [spaced(name) for name in dict.fromkeys(row.ranked_by for row in systems if row.rank is not None)]
+    notes = ["Intervals take raters and stimuli as samples.", *dict.fromkeys(missing)]
+    return [*notes, f"Ranked by {listed(ranked)}."] if ranked else notes
+
+
+def _system_row(row: SystemMeans, names: Mapping[str, str]) -> tuple[CellValue, ...]:
+    means = row.means
+    deviation, absolute = (None if part.is_missing else part for part in (means.deviation, means.absolute_deviation))
+    mean = (means.n_stimuli, means.n_ratings, means.mean, None, deviation, absolute, row.rank)
+    return (spaced(row.question), names[row.system], *mean)
 
 
 def labels_grid(release: Release) -> Grid:
@@ -266,7 +280,6 @@ def raters_grid(release: Release) -> Grid:
 
 
 def screening_grid(release: Release) -> Grid:
-    """What every screening rule did."""
     panel = release.panel
     rows: tuple[tuple[CellValue, ...], ...] = ()
     notes: tuple[str, ...] = ()

@@ -18,8 +18,8 @@ from heartfelt.publishing.papers.datasheet import datasheet_file
 from heartfelt.publishing.papers.facts import holders_of, licence_of, title_of
 from heartfelt.publishing.papers.methods import methods_file
 from heartfelt.publishing.papers.provenance import file_licences, origin_sentences
+from heartfelt.publishing.papers.rendering import render
 from heartfelt.publishing.papers.tables import write_tables
-from heartfelt.publishing.papers.templates import render
 from heartfelt.publishing.release import Release
 from heartfelt.report.analysis import charts_of
 from heartfelt.report.charts import Charts

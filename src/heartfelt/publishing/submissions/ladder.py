@@ -147,6 +147,7 @@ def resolution(error: float, step: float, certainty: float = SHOWN_IN_ORDER) -> 
     def summed(u: float) -> float:
         return u * _NORMAL.cdf(u) + _NORMAL.pdf(u)
 
+    # The share shown in the right order rises with the difference, so bisection finds where it reaches the certainty.
     low, high = 0.0, 10 * (spread + step)
     for _ in range(60):
         middle = (low + high) / 2
@@ -286,6 +287,7 @@ def variance_proxy(labels: Floats) -> float:
     size = np.geomspace(0.05, 20.0, 120)
     t = np.concatenate([size, -size])
     exponents = t[:, None] * z[None, :]
+    # The largest exponent is taken out, or exp() would overflow.
     top = exponents.max(axis=1)
     logs = top + np.log(np.mean(np.exp(exponents - top[:, None]), axis=1))
     return max(1.0, float(np.max(2 * logs / t**2)))

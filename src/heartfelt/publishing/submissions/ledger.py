@@ -193,7 +193,6 @@ class SubmissionLedger(LedgerFile):
         return min(max(limits.per_day - today, 0), in_all_left), in_all_left
 
     def submission(self, id: str) -> Submission:
-        """A submission by its id."""
         stored = self._submissions("id = ?", id)
         if not stored:
             raise InputError("There is no such submission.", "Use the id that came back when you submitted.")
@@ -213,7 +212,6 @@ class SubmissionLedger(LedgerFile):
         return [_submission(row) for row in rows]
 
     def content(self, id: str) -> bytes:
-        """The file of a submission."""
         with self._lock:
             row = self._db.execute("SELECT content FROM submissions WHERE id = ?", (id,)).fetchone()
         return bytes(row[0])

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from heartfelt.errors import InputError, StudyError, UnknownNameError, suggestion
 from heartfelt.files import inside, read_text
+from heartfelt.study.answer import Scale
 from heartfelt.study.instrument import FORMS, Instrument, InstrumentUse, question_id
 from heartfelt.study.model import Place
 from heartfelt.study.pages import MOST_COLUMNS
@@ -134,28 +135,43 @@ class _Uses:
         self._inline = dict(data.get("instruments") or {})
         self._folder = folder
         self._taken: set[str] = set()
-        self._definitions: dict[str, Any] = {}
+        self._definitions: dict[str, object] = {}
         self.scales = dict(data.get("scales") or {})
 
     @property
-    def instruments(self) -> dict[str, Any]:
+    def instruments(self) -> dict[str, object]:
         """The definitions by the ids they are used under; those in the study itself that no use names stay."""
         remaining = {name: part for name, part in self._inline.items() if name not in self._taken}
         return remaining | self._definitions
 
-    def questions(self, entry: Any, where: str) -> list[dict[str, Any]]:
+    def questions(self, entry: object, where: str) -> list[dict[str, object]]:
+        """The questions that a use stands for; its scales and its definition join those of the study."""
         use = _validated(InstrumentUse, entry, where)
         instrument = self._find(use.instrument, where)
-        for name in use.subscales:
-            if name not in instrument.subscales:
-                raise StudyError(
-                    f"{where}: '{use.instrument}' has no subscale '{name}'.",
-                    suggestion(name, instrument.subscales, "Subscales"),
-                )
+        unknown = [name for name in use.subscales if name not in instrument.subscales]
+        if unknown:
+            raise StudyError(
+                f"{where}: '{use.instrument}' has no subscale '{unknown[0]}'.",
+                suggestion(unknown[0], instrument.subscales, "Subscales"),
+            )
         if use.subscales:
             instrument = instrument.only(use.subscales)
         name = use.instrument if use.instrument in self._inline else instrument.id
         key = use.id or name.replace("-", "_")
+        names = self._add(instrument, key, where)
+        return [
+            {
+                "id": question_id(key, item.id),
+                "text": {instrument.languages[0]: item.text} if isinstance(item.text, str) else item.text,
+                "scale": names[instrument.scale_of(item)],
+                **({} if use.required else {"required": False}),
+                **_layout(instrument, key, number),
+            }
+            for number, item in enumerate(instrument.items)
+        ]
+
+    def _add(self, instrument: Instrument, key: str, where: str) -> dict[str, str]:
+        """Add an instrument under a key; returns the names that its scales have in the study."""
         if key in self._definitions:
             raise StudyError(
                 f"{where}: the instrument '{key}' is used twice.",
@@ -169,16 +185,7 @@ class _Uses:
             )
         self.scales |= {names[name]: _plain(scale) for name, scale in instrument.scales.items()}
         self._definitions[key] = _plain(instrument)
-        return [
-            {
-                "id": question_id(key, item.id),
-                "text": {instrument.languages[0]: item.text} if isinstance(item.text, str) else item.text,
-                "scale": names[instrument.scale_of(item)],
-                **({} if use.required else {"required": False}),
-                **_layout(instrument, key, number),
-            }
-            for number, item in enumerate(instrument.items)
-        ]
+        return names
 
     def _find(self, name: str, where: str) -> Instrument:
         """The definition a use names: in the study itself, in a file of its folder, or one that comes with heartfelt."""
@@ -200,24 +207,26 @@ class _Uses:
         return parse_instrument(read_text(path, fix, StudyError), str(path))
 
 
-def _layout(instrument: Instrument, key: str, number: int) -> dict[str, Any]:
+def _layout(instrument: Instrument, key: str, number: int) -> dict[str, object]:
     """Page and grid of an item: pages of equal length, with a grid for neighbours that share a scale with few columns."""
-    item, page = instrument.items[number], number // instrument.per_page
-    out: dict[str, Any] = {"page": f"{key} {page + 1}"}
-    name = instrument.scale_of(item)
-    scale = instrument.scales[name]
-    columns = scale.points if isinstance(scale, Points) else len(scale.codes())
-    fits = isinstance(scale, Points | Ordered | Categories | YesNo) and columns <= MOST_COLUMNS
+    scales, length = [instrument.scale_of(item) for item in instrument.items], instrument.per_page
+    page, name = number // length, scales[number]
+    out: dict[str, object] = {"page": f"{key} {page + 1}"}
     run = number
-    while run % instrument.per_page and instrument.scale_of(instrument.items[run - 1]) == name:
+    while run % length and scales[run - 1] == name:
         run -= 1
-    following = instrument.items[number + 1 : (page + 1) * instrument.per_page]
-    if fits and (run < number or (following and instrument.scale_of(following[0]) == name)):
+    has_neighbour = run < number or scales[number + 1 : (page + 1) * length][:1] == [name]
+    if has_neighbour and _fits_grid(instrument.scales[name]):
         out["grid"] = f"{key} {run + 1}"
     if instrument.instructions is not None and (run == number if "grid" in out else not number):
         out["help"] = instrument.instructions
     return out
 
 
-def _plain(part: BaseModel) -> dict[str, Any]:
+def _fits_grid(scale: Scale) -> bool:
+    columns = scale.points if isinstance(scale, Points) else len(scale.codes())
+    return isinstance(scale, Points | Ordered | Categories | YesNo) and columns <= MOST_COLUMNS
+
+
+def _plain(part: BaseModel) -> dict[str, object]:
     return part.model_dump(mode="json", exclude_defaults=True)

@@ -22,7 +22,7 @@ from heartfelt.collect.errors import UnknownRater
 from heartfelt.errors import InputError
 from heartfelt.files import inside
 from heartfelt.study import Study
-from heartfelt.study.consent import check_documents
+from heartfelt.study.load import check_documents
 from heartfelt.study.model import say
 from heartfelt.study.scale import Points
 from heartfelt.study.set_scale import Trace

@@ -9,7 +9,6 @@ _CHINESE_WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
 
 
 def digits_of(text: str) -> str:
-    """The digits of a text."""
     return re.sub(r"\D", "", text)
 
 

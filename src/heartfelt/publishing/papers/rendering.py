@@ -26,7 +26,7 @@ def _captioned_table(grid: Grid) -> str:
 @cache
 def _environment() -> Environment:
     return text_templates(
-        "heartfelt.publishing.papers",
+        __package__,
         stated=stated,
         code=code,
         one_line=one_line,
