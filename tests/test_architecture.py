@@ -74,7 +74,6 @@ EDGES = {
     "failures.py",
     "cli/__init__.py",
     "web/challenge/challenge.py",
-    "web/challenge/guard.py",
     "web/direct.py",
     "web/security/guard.py",
     "web/study/background.py",
