@@ -41,15 +41,3 @@ def test_words_for_people(clip: Path) -> None:
     assert code == 0
     assert "valence" in out
     assert "[" in out
-
-
-def test_former_commands_of_speech_quality_and_tags(clip: Path) -> None:
-    code, out = ask("tags", str(clip), "--json", "--most", "50")
-    assert code == 0
-    (tags,) = json.loads(out)
-    assert len(tags["values"]) == 50
-    assert all(0 <= tag["value"] <= 1 for tag in tags["values"].values())
-    assert ask("tags", str(clip.parent / "gone.wav"))[0] == 2
-    (quality,) = json.loads(ask("speech-quality", str(clip), "--json")[1])
-    assert set(quality["values"]) == {"sig", "bak", "ovrl", "p808", "distillmos"}
-    assert quality["seconds"] == 4.0

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from random import Random
 
 from heartfelt.collect.assign.balance import PositionBalance
@@ -124,15 +124,12 @@ class OpenUnits:
         )
 
     def _preferred(self, groups: dict[int | None, list[int]], rater: Rater, rng: Random) -> Iterator[int | None]:
+        """The groups to look into, in order: those of a Latin square, else the largest first, at random among equals."""
         if len(groups) == 1:
             yield from groups
             return
         if self._square:
-            size = len(self._square)
-            for step in range(size):
-                wanted = (self._square[(len(rater.seen) + step) % size] + rater.number) % size
-                if wanted in groups:
-                    yield wanted
+            yield from self._in_square(groups, rater)
             return
         if self.layout.block:
             current = None if rater.latest is None else self._group.get(rater.latest)
@@ -148,24 +145,42 @@ class OpenUnits:
             yield from best
             free = [group for group in free if len(groups[group]) != most]
 
+    def _in_square(self, groups: Collection[int | None], rater: Rater) -> Iterator[int]:
+        size = len(self._square)
+        for step in range(size):
+            wanted = (self._square[(len(rater.seen) + step) % size] + rater.number) % size
+            if wanted in groups:
+                yield wanted
+
     def _within(self, members: Sequence[int], rater: Rater, rng: Random) -> int | None:
         if self.layout.order == "manifest":
-            open_units = [unit for unit in members if self.allowed(unit, rater)]
+            open_units = self._open_to(rater, members)
             after = [unit for unit in open_units if rater.latest is None or unit > rater.latest]
             return min(after or open_units, default=None)
-        size = len(members)
         if self._balance is not None:
-            draws = members if size <= _SETS_COMPARED else rng.sample(members, _SETS_COMPARED)
-            fair = [(self._balance.familiarity(rater, u), u) for u in draws if self.allowed(u, rater)]
-            if fair:
-                least = min(fair)[0]
-                return rng.choice([unit for familiarity, unit in fair if familiarity == least])
+            unit = self._least_familiar(self._balance, members, rater, rng)
+            if unit is not None:
+                return unit
         for _ in range(_RANDOM_DRAWS):
-            unit = members[int(rng.random() * size)]
+            unit = members[int(rng.random() * len(members))]
             if self.allowed(unit, rater):
                 return unit
-        open_units = [unit for unit in members if self.allowed(unit, rater)]
+        open_units = self._open_to(rater, members)
         return rng.choice(open_units) if open_units else None
+
+    def _open_to(self, rater: Rater, members: Sequence[int]) -> list[int]:
+        return [unit for unit in members if self.allowed(unit, rater)]
+
+    def _least_familiar(
+        self, balance: PositionBalance, members: Sequence[int], rater: Rater, rng: Random
+    ) -> int | None:
+        """The set whose systems the rater has met least; of many sets, some are compared."""
+        draws = members if len(members) <= _SETS_COMPARED else rng.sample(members, _SETS_COMPARED)
+        fair = [(balance.familiarity(rater, unit), unit) for unit in self._open_to(rater, draws)]
+        if not fair:
+            return None
+        least = min(fair)[0]
+        return rng.choice([unit for familiarity, unit in fair if familiarity == least])
 
 
 def williams(size: int) -> list[int]:

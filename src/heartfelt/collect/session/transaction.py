@@ -67,7 +67,7 @@ class Transaction:
     state: State
     now: float
     events: list[Event] = field(default_factory=list)
-    rows: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    rows: list[tuple[str, dict[str, object]]] = field(default_factory=list)
     """Rows to be inserted, each with its table's name."""
     before_rows: list[Statement] = field(default_factory=list)
     after_rows: list[Statement] = field(default_factory=list)
@@ -111,7 +111,16 @@ class Transaction:
         words: str | None = None,
     ) -> int:
         """Add an event and apply it; returns its number in the journal."""
-        event = Event(self.state.seq + 1, self.now, kind, rater, trial, unit, number, words)
+        event = Event(
+            seq=self.state.seq + 1,
+            at=self.now,
+            kind=kind,
+            rater=rater,
+            trial=trial,
+            unit=unit,
+            number=number,
+            words=words,
+        )
         self.state.apply(event)
         self.events.append(event)
         return event.seq

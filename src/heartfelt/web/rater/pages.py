@@ -9,7 +9,7 @@ import mimetypes
 import re
 from dataclasses import asdict
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import urlencode
 
 import orjson
@@ -81,7 +81,7 @@ class Pages:
         end = asdict(ending) if isinstance(ending, SessionEnd) else {"ending": ending, "code": None, "url": None}
         return self.page(request, {"kind": "end", **end}, status=notice.status)
 
-    def page(self, request: Request, step: dict[str, Any], rater: str = "", status: int = 200) -> Response:
+    def page(self, request: Request, step: dict[str, object], rater: str = "", status: int = 200) -> Response:
         """The page at a step; ``rater`` tells raters who share a browser apart."""
         language = request_language(request)
         base = request.scope.get("root_path", "")
@@ -106,7 +106,7 @@ class Pages:
     def html(
         self,
         language: str,
-        step: dict[str, Any],
+        step: dict[str, object],
         base: str = "",
         rater: str = "",
         *,
@@ -154,7 +154,7 @@ class Pages:
         return html
 
 
-def _consent(study: Study, language: str) -> dict[str, Any]:
+def _consent(study: Study, language: str) -> dict[str, object]:
     """The consent text and its boxes, for the template."""
     if study.consent is None:
         return {"text": "", "boxes": []}
@@ -180,7 +180,7 @@ async def rate(request: Request) -> Response:
     return pages.page(request, step, hashlib.sha256(f"page {rater}".encode()).hexdigest()[:12])
 
 
-def add_return_link(request: Request, rater: str | None, step: dict[str, Any]) -> None:
+def add_return_link(request: Request, rater: str | None, step: dict[str, object]) -> None:
     """Give a rater who is to come back days later a link that is theirs, whatever browser they come back in."""
     if rater is not None and step.get("ending") == "later":
         signed = signer_of(request).sign("resume", rater, RATER_SECONDS + int(step.get("opens_in") or 0))
