@@ -97,11 +97,11 @@ class Crowd:
 
     def _reply(
         self, row: Mapping[str, Any], rng: np.random.Generator, stimulus: str, number: int
-    ) -> tuple[dict[str, object], float]:
+    ) -> tuple[dict[str, Any], float]:
         """A rater's values and seconds for the stimulus of trial ``number`` (0 for trials that are not ratings)."""
         rater, source = row["rater"], row["colluder_of"]
         planted = self._planted[rater, stimulus]
-        values: dict[str, object] = {question: value for question, (value, _) in planted.items()}
+        values: dict[str, float] = {question: value for question, (value, _) in planted.items()}
         if source is None:
             if number:
                 self._given[rater].append([values[question] for question in self._questions])
@@ -114,7 +114,7 @@ class Crowd:
         return values, float(rng.uniform(0.5, 2.0))
 
 
-def about_rater(study: Study, rng: np.random.Generator) -> dict[str, object]:
+def about_rater(study: Study, rng: np.random.Generator) -> Mapping[str, object]:
     """A rater's answers about themselves, such that no screener of the study holds."""
     if study.screeners:
         return simulated_demographics(study, rng)

@@ -364,7 +364,7 @@ def adjudications(connection: Connection, study: Study, everything: pl.DataFrame
         _adjudication(item, item_decisions, [answers.get((trial, item[1])) for trial in item_decisions[-1].trials])
         for item, item_decisions in by_item.items()
     ]
-    kinds: dict[str, object] = {column.name: column.dtype for column in ADJUDICATIONS.columns}
+    kinds: dict[str, Any] = {column.name: column.dtype for column in ADJUDICATIONS.columns}
     return pl.DataFrame(out, schema={**kinds, "at": pl.Float64}, orient="row").with_columns(moment("at"))
 
 

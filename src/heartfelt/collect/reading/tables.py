@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
-from sqlalchemy import Connection
+from sqlalchemy import Connection, RowMapping
 
 from heartfelt.collect.assign.model import Rater
 from heartfelt.collect.session.conditions import pending_between, pending_page
@@ -209,7 +209,7 @@ def _numbers_if_all(column: pl.Series) -> pl.Series:
     return numbers if numbers.null_count() == column.null_count() else column
 
 
-def _person(row: Mapping[str, Any]) -> dict[str, object]:
+def _person(row: RowMapping) -> dict[str, object]:
     """What is stored about a rater as it is shown; databases differ in what they return for yes and no."""
     flags = {name: None if row[name] is None else bool(row[name]) for name in ("agreed", "headphones_passed")}
     hidden = {"number", "answers", "ticked", "document"}

@@ -151,7 +151,8 @@ def _check(work: Transaction, trial: ReservedTrial, command: commands.Answer) ->
             if verdict is not None or not without_answer(given):
                 raise not_shown(question)
             continue
-        _check_verdict(question, verdict)
+        if verdict is not None:
+            _check_verdict(question, verdict)
         machine, kind = trial.machine.get(question, (None, None))
         if verdict == "accepted" and without_answer(given):
             given = machine
@@ -189,8 +190,8 @@ def _check_unchanged(work: Transaction, trial: ReservedTrial) -> None:
         raise TrialClosed("The set of this trial has changed.", "Continue with the next trial.")
 
 
-def _check_verdict(question: str, verdict: str | None) -> None:
-    if verdict is not None and verdict not in get_args(commands.Verdict):
+def _check_verdict(question: str, verdict: str) -> None:
+    if verdict not in get_args(commands.Verdict):
         raise InvalidAnswer(
             f"Question '{question}': '{clean(str(verdict), 100)}' is not a verdict.",
             "Allowed: accepted, fixed, rejected.",
@@ -295,7 +296,7 @@ def _logged(
     matches_log = checked.shown is not None and (checked.shown != "true" or checked.machine == draft)
     log = log or commands.FieldLog()
     return columns | {
-        "first": _first(work, checked, log.first),
+        "first": None if log.first is None else _first(work, checked, log.first),
         "seconds": seconds(log.seconds),
         "keystrokes": None if log.keystrokes is None else count(log.keystrokes),
         "source": clean(source) if matches_log else None,

@@ -77,8 +77,8 @@ def _before_trials(work: Transaction, rater: Rater) -> commands.Step | None:
         return session_end(work, "screened-out", rater)
     if rater.ended == "later" and not begin_next_session(work, rater):
         return session_end(work, session_state(work, rater), rater)
-    if _may_resume(work, rater) and work.state.pick(rater, work.context.rng) is not None:
-        work.record("resumed", rater.number)
+    if rater.exhausted or rater.ended == "full":
+        _resume_if_possible(work, rater)
     if rater.ended is not None:
         return session_end(work, rater.ended, rater)
     screener = due_screener(work.study, rater)
@@ -88,13 +88,15 @@ def _before_trials(work: Transaction, rater: Rater) -> commands.Step | None:
     page = page_before_trials(work.study, rater)
     if page in {"instructions", ""}:
         assign_arm(work, rater)
-    return _step_of(work.study, rater, page)
+    return _step_of(work.study, rater, page) if page else None
 
 
-def _may_resume(work: Transaction, rater: Rater) -> bool:
-    """Whether a rater for whom nothing was left may have trials again: one who waits, or one who came to a full study."""
+def _resume_if_possible(work: Transaction, rater: Rater) -> None:
+    """Give trials again to a rater for whom nothing was left: one who waits, or one who came to a full study."""
     waits = rater.exhausted and not rater.queue and not rater.answered_now and rater.ended is None
-    return waits or (rater.ended == "full" and places(work) == "free")
+    comes_back = rater.ended == "full" and places(work) == "free"
+    if (waits or comes_back) and work.state.pick(rater, work.context.rng) is not None:
+        work.record("resumed", rater.number)
 
 
 def _step_of(study: Study, rater: Rater, page: str) -> commands.Step | None:
@@ -364,7 +366,7 @@ def _present(work: Transaction, rater: Rater, trial: ReservedTrial) -> commands.
         of=work.study.design.practice if practice else max(rater.of, number),
         lease_seconds=max(0.0, rater.until - work.now),
         prompt=None if unit is None else unit.prompt,
-        words=_instruction(work, rater, trial),
+        words=_instruction(work, rater, trial) if trial.kind == "attention" else None,
         machine={question: value for question, (value, _) in trial.machine.items()},
         boxes=shown_boxes(work, unit, trial.machine),
         limits={q: text for q, text in work.material.draft_facts.limits.items() if q in trial.machine},
@@ -377,7 +379,7 @@ def _present(work: Transaction, rater: Rater, trial: ReservedTrial) -> commands.
 
 def _instruction(work: Transaction, rater: Rater, trial: ReservedTrial) -> str | None:
     """What an attention trial tells the rater to answer, in their language."""
-    probe = attention_probe(work, trial.probe) if trial.kind == "attention" else None
+    probe = attention_probe(work, trial.probe)
     return None if probe is None else say(probe.text, work.context.languages.get(rater.id, "en"))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import polars as pl
 from anyio import to_thread
@@ -55,7 +55,7 @@ def _study_url(request: Request) -> str:
     return f"{request.url.scheme}://{request.url.netloc}{options.prefix}"
 
 
-def with_media(collection: Collection, table: pl.DataFrame) -> list[dict[str, object]]:
+def with_media(collection: Collection, table: pl.DataFrame) -> list[dict[str, Any]]:
     """The rows of a table of stimuli, each with the id its media are served under."""
     media = collection.media_ids()
     return [row | {"media": media.get(row["stimulus"])} for row in table.iter_rows(named=True)]

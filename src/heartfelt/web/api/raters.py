@@ -83,7 +83,7 @@ def trials(rater: Rater, collection: CollectionDep) -> Any:
 
 def _members(text: str | None, media: Mapping[str, str]) -> list[dict[str, object]]:
     """The members of a set as they were presented, each with the id its media are served under."""
-    members: list[dict[str, object]] = json.loads(text) if text else []
+    members: list[dict[str, Any]] = json.loads(text) if text else []
     return [member | {"media": media.get(member["stimulus"])} for member in members]
 
 
@@ -99,7 +99,7 @@ def effect(rater: Rater, reader: ReaderDep) -> Any:
     return reader.call(effect_of, rater)
 
 
-def effect_of(collection: Collection, rater: str) -> dict[str, object]:
+def effect_of(collection: Collection, rater: str) -> dict[str, Any]:
     """What excluding the rater would do; for an excluded one, what restoring would."""
     people = collection.raters()
     row = people.filter(pl.col("rater") == rater)

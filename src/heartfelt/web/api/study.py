@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, cast
 
@@ -231,10 +232,10 @@ def invite(body: InvitationsRequest, request: Request, collection: CollectionDep
     return _signed_links(request, url, rows)
 
 
-def _signed_links(request: Request, url: str, rows: list[dict[str, object]]) -> dict[str, object]:
+def _signed_links(request: Request, url: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, object]:
     signer = signer_of(request)
     links = (f"{url}/i/{signer.sign('invite', row['invitation'], INVITE_SECONDS)}" for row in rows)
-    return {"invitations": [row | {"link": link} for row, link in zip(rows, links, strict=True)]}
+    return {"invitations": [{**row, "link": link} for row, link in zip(rows, links, strict=True)]}
 
 
 # --- tokens -----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import singledispatch
+from typing import Any
 
 from heartfelt.study import Question, Scale, Study
 from heartfelt.study.conditions import holds, scale_of
@@ -18,7 +19,7 @@ MOST_BUTTONS = MOST_COLUMNS
 """A scale of more points is a slider: more buttons do not fit in a row."""
 
 
-def present(study: Study, language: str, texts: Texts | None = None) -> dict[str, object]:
+def present(study: Study, language: str, texts: Texts | None = None) -> dict[str, Any]:
     """The study as the page's modules take it; ``texts`` are the pages' own, with the words of scales that bring none."""
     design = study.design
     words: Mapping[str, str] = (texts or texts_for(language))["scales"]

@@ -9,7 +9,7 @@ import mimetypes
 import re
 from dataclasses import asdict
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import urlencode
 
 import orjson
@@ -180,7 +180,7 @@ async def rate(request: Request) -> Response:
     return pages.page(request, step, hashlib.sha256(f"page {rater}".encode()).hexdigest()[:12])
 
 
-def add_return_link(request: Request, rater: str | None, step: dict[str, object]) -> None:
+def add_return_link(request: Request, rater: str | None, step: dict[str, Any]) -> None:
     """Give a rater who is to come back days later a link that is theirs, whatever browser they come back in."""
     if rater is not None and step.get("ending") == "later":
         signed = signer_of(request).sign("resume", rater, RATER_SECONDS + int(step.get("opens_in") or 0))

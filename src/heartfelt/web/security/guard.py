@@ -55,9 +55,12 @@ class RateLimit:
 
     def take(self, key: str) -> float:
         """Take one from the key's bucket: 0.0 if there was one, else the seconds until there will be."""
-        wait = self.wait(key)
-        if self.per_minute:
-            self._add(key, 0.0 if wait else -1.0)
+        if not self.per_minute:
+            return 0.0
+        now = self._clock()
+        tokens = self._tokens_left(key, now)
+        wait = max(0.0, (1.0 - tokens) * 60.0 / self.per_minute)
+        self._fill(key, tokens if wait else tokens - 1.0, now)
         return wait
 
     def wait(self, key: str) -> float:
@@ -69,15 +72,15 @@ class RateLimit:
     def give_back(self, key: str) -> None:
         """Put back what was taken for something that turned out not to count."""
         if self.per_minute:
-            self._add(key, 1.0)
+            now = self._clock()
+            self._fill(key, self._tokens_left(key, now) + 1.0, now)
 
     def _tokens_left(self, key: str, now: float) -> float:
         tokens, since = self._buckets.get(key, (float(self.per_minute), now))
         return min(float(self.per_minute), tokens + (now - since) * self.per_minute / 60.0)
 
-    def _add(self, key: str, change: float) -> None:
-        now = self._clock()
-        self._buckets[key] = (min(float(self.per_minute), self._tokens_left(key, now) + change), now)
+    def _fill(self, key: str, tokens: float, now: float) -> None:
+        self._buckets[key] = (min(float(self.per_minute), tokens), now)
         self._buckets.move_to_end(key)
         while len(self._buckets) > MOST_KEYS:
             self._buckets.popitem(last=False)
@@ -252,11 +255,13 @@ class Guard(RequestGuard):
         site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin", b"").decode("latin-1")
         if site is not None:
             same = site in {b"same-origin", b"none"}
+        elif not origin:
+            same = True
         else:
             # At the public address the whole origin must match below, its scheme included.
             host = headers.get(b"host", b"").decode("latin-1")
             local = host not in {"", _network_location(self._options.origin or "")}
-            same = not origin or (local and _network_location(origin) == host)
+            same = local and _network_location(origin) == host
         if not same and origin != self._options.origin:
             raise RequestRefused(403, "The request comes from another site.", "Reload the page and try again.")
 
