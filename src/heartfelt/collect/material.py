@@ -158,6 +158,7 @@ def make_material(
     columns = [name for name in opened.stimuli.columns if name not in _PROBED_ONLY]
     rows = {row["stimulus"]: row for row in opened.stimuli.select(columns).iter_rows(named=True)}
     missing = _missing(opened)
+    # Units without their media keep number and ratings; they are only not presented.
     gone = {name for name, _ in missing}
     files = _media(opened, gone, secret)
     machine = machine_values(opened)

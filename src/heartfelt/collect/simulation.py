@@ -204,6 +204,7 @@ def run_visits(
             start = clock.now + number % at_once if starts is None else starts[number]
             heapq.heappush(present, (start, number, visitor))
         at, number, visitor = heapq.heappop(present)
+        # The clock never goes back: a visit that was to begin earlier begins now.
         clock.now = max(clock.now, at)
         pause = next(visitor, None)
         if pause is None:

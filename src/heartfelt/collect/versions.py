@@ -152,6 +152,7 @@ def _study_edits(old: Study, new: Study) -> Iterator[Edit]:
             yield from _set_edits(old.sets, new.sets)
         elif key not in {"questions", "scales", "design", "probes", "prompts", "before", "after", "between"}:
             yield Edit(key=key, problem=_from_to(was, now), advice=_PUT_BACK, place=(key,))
+    # Keys with rules of their own, which the loop above has passed over.
     yield from _prompt_edits(old, new)
     yield from _probe_edits(old, new)
     yield from _between_edits(old, new)

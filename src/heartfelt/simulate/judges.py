@@ -144,6 +144,7 @@ class _Judges:
         media = [member.media for member in trial.members] or [trial.media]
         names = [stimulus_shown(self._stimulus_of, opaque) for opaque in media]
         asked = [question for question in trial.questions if question not in trial.machine]
+        # Draws come in a fixed order (answers, drafts, time): another order would be another study for the same seed.
         values = {question: self._answer(question, trial, names, person) for question in asked}
         verified = self._drafts.verified(trial, names[0], person.verifier, person.rng)
         values |= verified.values

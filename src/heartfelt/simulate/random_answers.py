@@ -40,6 +40,7 @@ def simulated_demographics(study: Study, rng: np.random.Generator | None = None)
         about = {fact.id: _drawn(fact, rng) for fact in study.demographics}
         if screened_by(study, _facts(study, about), names.__contains__) is None:
             return about
+    # Screeners that pass hardly anybody would otherwise be drawn for without end.
     raise _all_screened()
 
 

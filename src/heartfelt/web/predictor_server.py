@@ -95,6 +95,7 @@ class Batcher:
         loop = asyncio.get_running_loop()
         while True:
             batch = [await self._queue.get()]
+            # Waiting only helps where the batch is not full already.
             if self._queue.qsize() < self._size - 1:
                 await asyncio.sleep(self._wait)
             while len(batch) < self._size and not self._queue.empty():

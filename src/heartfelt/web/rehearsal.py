@@ -77,6 +77,7 @@ def rehearse(
             visits[outcome.name] = outcome
 
         with serve_in_thread(app) as url:
+            # Those who copy need the answers of others: each wave starts when the one before is through.
             waves = _waves(collection, options)
             for wave in waves:
                 clients = [(HttpClient(url, app.state.blinding), rater) for rater in wave]

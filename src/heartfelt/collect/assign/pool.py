@@ -97,6 +97,7 @@ class OpenUnits:
             return
         groups, group = self._levels[level], self._group.get(unit)
         members = groups[group]
+        # The last unit takes the place of the one that goes: removing takes the same time however many units there are.
         position, last = self._place[unit], members.pop()
         if last != unit:
             members[position] = last
@@ -213,8 +214,10 @@ class AnswerSums:
         """The standard error of the label once ``coming`` more answers are in."""
         n = max(1, self.n + coming)
         if span <= 0:
+            # One answer more for and against: a category that everybody chose so far is not certain.
             share = (max(self.codes.values(), default=0) + 1.0) / (self.n + 2.0)
             return math.sqrt(share * (1.0 - share) / n)
+        # Rounding can make the sum of squares negative by a hair.
         within = max(0.0, self.square - self.total * self.total / max(1, self.n)) / span**2
         spread = (within + _PRIOR_ANSWERS * _PRIOR_SPREAD**2) / (max(0, self.n - 1) + _PRIOR_ANSWERS)
         return math.sqrt(spread / n)
@@ -253,6 +256,7 @@ class Errors:
         unit: int | None = None
         while self._heap and unit is None:
             entry = heapq.heappop(self._heap)
+            # An entry that is no longer current was superseded by a later push: it is dropped when it comes up.
             if entry[:2] == self._current.get(entry[2]):
                 passed.append(entry)
                 unit = entry[2] if allowed(entry[2]) else None

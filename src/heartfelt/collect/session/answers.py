@@ -69,6 +69,7 @@ def answer(work: Transaction, command: commands.Answer) -> commands.Receipt:
         return commands.Receipt(command.trial, "already", next_step(work, rater) if command.wants_next else None)
     if trial.closed:
         raise TrialClosed("This trial was given back and accepts no answer.", "Continue with the next trial.")
+    # Trials are answered in their order; one sent ahead must not be answered before the one on the screen.
     if not trial.shown and trial in rater.queue[1:]:
         raise _not_found()
     checked_trial = _check(work, trial, command)

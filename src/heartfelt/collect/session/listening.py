@@ -57,6 +57,7 @@ def listened(work: Transaction, rater: Rater, trial: ReservedTrial, log: command
     passed = _passed(work, rater, trial)
     claims = _claims(clips, passed, log)
     total = sum(seconds for _, seconds in claims)
+    # Players report a little more than was played, and clocks differ: a small excess proves nothing.
     possible = passed + _SLACK_SECONDS + _SLACK_SHARE * total
     rule = work.study.design.listening
     needed = _needed(rule, [duration for duration, _ in clips])

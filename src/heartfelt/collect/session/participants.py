@@ -63,6 +63,7 @@ def arrive(work: Transaction, command: commands.Arrive) -> commands.Arrived:
         raise InputError(
             f"A rater from {command.recruiter} came without their id.", "Open the link the recruiter gave you."
         )
+    # After the check of who they are: a rater who returns needs no free place.
     _check_places(work)
     number = work.state.last_number + 1
     name = context.new_id()
@@ -320,6 +321,7 @@ def erase(work: Transaction, command: commands.Erase) -> commands.Erased:
             "No rater or participant of this study has that id.",
             "'heartfelt study participants DIR' and the dashboard list the ids; the person may have been erased already.",
         )
+    # A link that was used is as personal as an id; only its hash says whose it was.
     for invitation in list(context.invitations):
         if context.persons.get(person_hash(context.secret, "link", invitation)) == rater.id:
             context.invitations.discard(invitation)

@@ -48,6 +48,7 @@ def next_step(work: Transaction, rater: Rater) -> commands.Step:
     resting = _wants_break(work, rater)
     if not resting:
         _fill_queue(work, rater)
+    # Only where the rater goes on: a questionnaire between trials is not for those who are through.
     if (resting or rater.queue) and (due := pending_between(work.study, rater, resting=resting)):
         return due
     if resting:
@@ -86,6 +87,7 @@ def _before_trials(work: Transaction, rater: Rater) -> commands.Step | None:
         screen_out(work, rater, screener)
         return session_end(work, "screened-out", rater)
     page = page_before_trials(work.study, rater)
+    # Not earlier: only those who pass every screener count in an arm, and the instructions may be the arm's own.
     if page in {"instructions", ""}:
         assign_arm(work, rater)
     return _step_of(work.study, rater, page) if page else None
@@ -230,6 +232,7 @@ def _fill_queue(work: Transaction, rater: Rater) -> None:
 
 def give_back(work: Transaction, rater: Rater, trial: ReservedTrial, reason: str) -> int:
     """Take a trial from the rater, with its repeat if that is reserved already; returns the event's number."""
+    # Without the first presentation its repeat would be none.
     for reserved in list(rater.queue):
         if reserved.kind == "repeat" and reserved.unit == trial.unit and reserved is not trial:
             work.record("returned", rater.number, reserved.id, words=reason)

@@ -163,6 +163,7 @@ def settings_of(state: State) -> AdmissionSettings:
 
 def clean(text: str | None, longest: int = _LONGEST) -> str | None:
     """Text that every database accepts: no null bytes, no lone surrogates, not too long."""
+    # The usual case first: this is called for every text of every answer.
     if text is None or (type(text) is str and len(text) <= longest and text.isalnum() and text.isascii()):
         return text
     return str(text)[:longest].encode("utf-8", "replace").decode().replace("\x00", "")
@@ -174,6 +175,7 @@ def plain_json(content: Any, longest: int = _LONGEST) -> str:
         text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError):
         return json.dumps({"dropped": "not plain data"})
+    # An escaped null byte would become a real one when the JSON is read.
     return text.replace("\\u0000", "") if len(text) <= longest else json.dumps({"dropped": "too long"})
 
 

@@ -105,6 +105,7 @@ class Blinding:
         unmasked = _unhex(media, _MEDIA_BYTES)
         assert unmasked is not None, "a medium's own id is twelve bytes in hexadecimal"
         where = trial if position is None else f"{trial}.{position}"
+        # Under the mask too: the length alone says that it is a set, not which.
         if unit is not None:
             unmasked += unit.to_bytes(_UNIT_BYTES, "big")
         return f"{where}-{_xor(unmasked, self._digest(_mask(unit is not None), where)).hex()}"

@@ -81,6 +81,7 @@ class RateLimit:
 
     def _fill(self, key: str, tokens: float, now: float) -> None:
         self._buckets[key] = (min(float(self.per_minute), tokens), now)
+        # The keys that have been idle longest are forgotten first: their buckets are full again anyway.
         self._buckets.move_to_end(key)
         while len(self._buckets) > MOST_KEYS:
             self._buckets.popitem(last=False)
@@ -211,6 +212,7 @@ class Guard(RequestGuard):
         self._check_rate(scope, headers, route)
         if scope["method"] in SAFE_METHODS:
             return receive
+        # A browser never adds a bearer token by itself, so such a request cannot be forged by another site.
         if not headers.get(b"authorization", b"").lower().startswith(b"bearer "):
             self._check_origin(headers)
         length = headers.get(b"content-length")
