@@ -92,7 +92,8 @@ def answer(work: Transaction, command: commands.Answer) -> commands.Receipt:
         )
     if stimulus is not None:
         _store_members(work, rater, trial, command.log, listening)
-        _store_traces(work, rater, trial, command.log, checked_trial.traces)
+        for trace in checked_trial.traces:
+            _store_trace(work, rater, trial, command.log, trace)
     steering = _steering(work, rater, trial, checked_trial, listening)
     words = json.dumps(steering) if steering else None
     work.record("answered", rater.number, trial.id, trial.unit, number=float(late), words=words)
@@ -342,20 +343,19 @@ def _store_members(
         )
 
 
-def _store_traces(
-    work: Transaction, rater: Rater, trial: ReservedTrial, log: commands.TrialLog, traces: list[GivenTrace]
+def _store_trace(
+    work: Transaction, rater: Rater, trial: ReservedTrial, log: commands.TrialLog, trace: GivenTrace
 ) -> None:
-    for trace in traces:
-        work.insert(
-            "traces",
-            trial=trial.id,
-            question=trace.question,
-            rater=rater.number,
-            rate=trace.rate,
-            start=0.0,
-            away=seconds(log.away),
-            samples=packed(trace.samples),
-        )
+    work.insert(
+        "traces",
+        trial=trial.id,
+        question=trace.question,
+        rater=rater.number,
+        rate=trace.rate,
+        start=0.0,
+        away=seconds(log.away),
+        samples=packed(trace.samples),
+    )
 
 
 # --- other messages about a trial -------------------------------------------------------------------------------------
