@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from heartfelt.collect.options import SimulationOptions
-from heartfelt.collect.simulated_answers import simulated_answer
 from heartfelt.collect.simulation import simulate_collection
 from heartfelt.errors import InputError
+from heartfelt.simulate.random_answers import simulated_answer
 from heartfelt.study import load_study, parse_study
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text
 from heartfelt.study.set_scale import SetScale

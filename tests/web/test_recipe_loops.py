@@ -10,13 +10,13 @@ import pytest
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
 from heartfelt.analysis.comparison_results import ComparisonQuestion
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.collect.simulated_answers import simulated_demographics
 from heartfelt.collect.simulation import Clock, CollectionClient, Visit, run_visits, visit
 from heartfelt.report import write_analysis
 from heartfelt.screening import screen
 from heartfelt.simulate import RaterMix, StrengthOptions
+from heartfelt.simulate.judges import JudgeOptions, judges
+from heartfelt.simulate.random_answers import simulated_demographics
 from heartfelt.snapshot import Snapshot
-from heartfelt.web.judges import JudgeOptions, judges
 from tests.web.rater.studies import small_study
 
 pytestmark = pytest.mark.slow
@@ -31,7 +31,8 @@ def collected(recipe: str, folder: Path, planted: dict[str, float], mix: RaterMi
     with Collection.open(folder, clock=clock, options=CollectOptions(seed=2, durable=False)) as collection:
         options = JudgeOptions(strengths=StrengthOptions(systems=planted, stimulus_sd=0.1))
         about = simulated_demographics(collection.study)
-        people = judges(collection, RATERS, mix or RaterMix(), options, about, 2)
+        stimulus_of = {media: stimulus for stimulus, media in collection.media_ids().items()}
+        people = judges(collection.opened, stimulus_of, RATERS, mix or RaterMix(), options, about, 2)
         visits = [visit(CollectionClient(collection, rater.name), rater, done.append) for rater in people]
         run_visits(visits, clock, at_once=4)
         coverage = collection.coverage()

@@ -108,7 +108,7 @@ def publish(
     >>> published.release.snapshot.counts["ratings"]
     768
     """
-    from heartfelt.collect.stored import recruiters_ids
+    from heartfelt.collect.stored import has_collected
     from heartfelt.publishing.anonymity.key import refuse_inside
     from heartfelt.publishing.details import Details, read_details
     from heartfelt.publishing.publish import publish
@@ -120,7 +120,13 @@ def publish(
         require_extra("ner")
     if path is not None:
         refuse_inside(out, path, "which is to be published")
-        options = replace(options, private_texts=(str(path.resolve()), *recruiters_ids(path)))
+        private_texts: tuple[str, ...] = (str(path.resolve()),)
+        if has_collected(path):
+            require_extra("serve")
+            from heartfelt.collect.collection import recruiters_ids
+
+            private_texts += recruiters_ids(path)
+        options = replace(options, private_texts=private_texts)
     if not isinstance(details, Details):
         details = read_details(details or (path if path is not None and path.is_dir() else None))
     snapshot = snapshot_of(source, reading, progress)

@@ -14,31 +14,31 @@ from heartfelt.cli.needs import check_extras_first
 
 __all__ = ["app", "command_tree"]
 
-for family in (
-    "study",
-    "planning",
-    "make",
-    "generate",
-    "draft",
-    "serve",
-    "collect",
-    "data",
-    "formats",
-    "analyze",
-    "bench",
-    "distances",
-    "site",
-    "challenge",
-    "predict",
-    "train",
-    "experiment",
-    "publish",
-    "deposit",
-    "models",
-    "words",
-    "demo",
+for module in (
+    "heartfelt.cli.study",
+    "heartfelt.cli.planning",
+    "heartfelt.cli.make",
+    "heartfelt.cli.generate",
+    "heartfelt.cli.draft",
+    "heartfelt.cli.serve",
+    "heartfelt.cli.collect",
+    "heartfelt.cli.data",
+    "heartfelt.cli.formats",
+    "heartfelt.cli.analyze",
+    "heartfelt.cli.bench",
+    "heartfelt.cli.distances",
+    "heartfelt.cli.site",
+    "heartfelt.cli.challenge",
+    "heartfelt.cli.predict",
+    "heartfelt.cli.train",
+    "heartfelt.cli.experiment",
+    "heartfelt.cli.publish",
+    "heartfelt.cli.deposit",
+    "heartfelt.cli.models",
+    "heartfelt.cli.words",
+    "heartfelt.cli.demo",
 ):
-    import_module(f"heartfelt.cli.{family}")
+    import_module(module)
 
 check_extras_first(app)
 

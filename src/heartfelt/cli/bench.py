@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heartfelt.cli.command import app, out, progress_bar, say
+from heartfelt.cli.command import app, out, progress_bar, say, say_template
 from heartfelt.cli.flags import Defaults
 from heartfelt.options import ScreenedSourceOptions
 from heartfelt.scoring.bench.options import BenchOptions
 from heartfelt.wording import money, plural
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
+    from heartfelt.predictors.execution.calls import Usage
     from heartfelt.scoring import Scores
     from heartfelt.scoring.bench import Bench
+    from heartfelt.scoring.scores import ModelRank, ModelScore, ScoringTask
 
 
 @app.command()
@@ -57,13 +62,8 @@ def _show(result: Bench) -> None:
 
     show_scores(result.scores)
     for model, info in result.scores.model_info.items():
-        if (usage := info.usage) is not None:
-            cost = "" if usage.cost is None else f", cost {money(usage.cost)}"
-            cost += "" if usage.cost_per_item is None else f" ({money(usage.cost_per_item)} per item)"
-            tokens = f"{usage.input_tokens:,} input and {usage.output_tokens:,} output tokens"
-            uncounted = usage.without_counts
-            lacking = f" ({uncounted:,} without token counts, which the sums leave out)" if uncounted else ""
-            say(f"{model}: {plural(usage.requests, 'request')}{lacking}, {tokens}{cost}.")
+        if info.usage is not None:
+            say(f"{model}: {_usage_words(info.usage)}.")
         for question, consistency in info.consistency.items():
             say(f"{model}, {question}: {consistency.words}.")
     not_asked = result.predictions.filter(pl.col("problem").str.starts_with("not asked"))
@@ -73,44 +73,61 @@ def _show(result: Bench) -> None:
         say(f"Report: {result.folder / 'report.html'}")
 
 
+def _usage_words(usage: Usage) -> str:
+    """What a model's answers took, and what they cost."""
+    uncounted = usage.without_counts
+    lacking = f" ({uncounted:,} without token counts, which the sums leave out)" if uncounted else ""
+    cost = "" if usage.cost is None else f", cost {money(usage.cost)}"
+    per_item = "" if usage.cost_per_item is None else f" ({money(usage.cost_per_item)} per item)"
+    tokens = f"{usage.input_tokens:,} input and {usage.output_tokens:,} output tokens"
+    return f"{plural(usage.requests, 'request')}{lacking}, {tokens}{cost}{per_item}"
+
+
 def show_scores(scores: Scores) -> None:
     """A table per task, best first."""
-    from rich.table import Table
-
-    from heartfelt.scoring import METRICS
-    from heartfelt.scoring.scores import UNTESTED
-
     for task in scores.tasks:
-        title = METRICS[task.headline].title
-        ranked = [(rank, scores.find(task.id, rank.model)) for rank in scores.ranked(task.id)]
-        shown = [(rank, score) for rank, score in ranked if score is not None]
-        chance = shown[0][1].chance.value if shown else None
-        ceiling = shown[0][1].ceiling if shown else "–"
-        words = f"chance {'–' if chance is None else f'{chance:.3f}'}, ceiling {ceiling}"
-        smooth = scores.smooth_ceiling(task.id)
-        words += "" if smooth is None else f" (smooth family of votes: {smooth})"
-        grid = Table(title=f"{task.id}: {title}, {words}", title_justify="left")
-        for name in ("rank", "model", title, "answered", "answered only", "chance to ceiling"):
-            grid.add_column(name, justify="left" if name in ("rank", "model") else "right", overflow="fold")
-        for rank, score in shown:
-            coverage = scores.coverage[rank.model][task.id]
-            alone = f"{score.estimate}" if coverage.answered < coverage.items else "–"
-            answered = f"{coverage.answered:,} of {coverage.items:,}"
-            share = "–" if rank.beats_chance is False else f"{score.of_ceiling:.2f}"
-            grid.add_row(rank.words, rank.model, f"{score.with_failures}", answered, alone, share)
-        out.print(grid)
-        by_chance = [rank.model for rank, _ in shown if rank.beats_chance is False]
-        if by_chance:
-            say(f"No rank, because it does not beat chance: {', '.join(by_chance)}.")
-        for rank, _ in shown:
-            if (rank.why_none or "").startswith(UNTESTED):
-                say(f"No rank for {rank.model}: {rank.why_none}.")
-        say(*(f"• {sentence}" for sentence in scores.parts.sentences(task.id)))
-        leader = scores.leader(task.id)
-        if leader is not None and "systems" in leader.generalises_to and leader.over_systems.why_none:
-            say(f"{leader.model} has no rank for other systems: {leader.over_systems.why_none}.")
+        _show_task(scores, task)
     say(
         "Ranked with failures counted (a failed or missing prediction counts as the task's fallback); 'answered only' is"
         " secondary. The last column is (score − chance) / (ceiling − chance).",
         *(f"• {note}" for note in scores.notes),
     )
+
+
+def _show_task(scores: Scores, task: ScoringTask) -> None:
+    """The ranking of one task, and why some models have no rank in it."""
+    from heartfelt.scoring.scores import UNTESTED
+
+    ranked = [(rank, scores.find(task.id, rank.model)) for rank in scores.ranked(task.id)]
+    shown = [(rank, score) for rank, score in ranked if score is not None]
+    out.print(_ranking(scores, task, shown))
+    say_template(
+        "task_scores",
+        below_chance=[rank.model for rank, _ in shown if rank.beats_chance is False],
+        untested=[rank for rank, _ in shown if (rank.why_none or "").startswith(UNTESTED)],
+        sentences=scores.parts.sentences(task.id),
+        leader=scores.leader(task.id),
+    )
+
+
+def _ranking(scores: Scores, task: ScoringTask, shown: Sequence[tuple[ModelRank, ModelScore]]) -> Table:
+    from rich.table import Table
+
+    from heartfelt.scoring import METRICS
+
+    title = METRICS[task.headline].title
+    chance = shown[0][1].chance.value if shown else None
+    ceiling = shown[0][1].ceiling if shown else "–"
+    smooth = scores.smooth_ceiling(task.id)
+    family = "" if smooth is None else f" (smooth family of votes: {smooth})"
+    words = f"chance {'–' if chance is None else f'{chance:.3f}'}, ceiling {ceiling}{family}"
+    grid = Table(title=f"{task.id}: {title}, {words}", title_justify="left")
+    for name in ("rank", "model", title, "answered", "answered only", "chance to ceiling"):
+        grid.add_column(name, justify="left" if name in ("rank", "model") else "right", overflow="fold")
+    for rank, score in shown:
+        coverage = scores.coverage[rank.model][task.id]
+        alone = f"{score.estimate}" if coverage.answered < coverage.items else "–"
+        answered = f"{coverage.answered:,} of {coverage.items:,}"
+        share = "–" if rank.beats_chance is False else f"{score.of_ceiling:.2f}"
+        grid.add_row(rank.words, rank.model, f"{score.with_failures}", answered, alone, share)
+    return grid

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heartfelt.cli.bench import show_scores
-from heartfelt.cli.command import AsJson, app, say
+from heartfelt.cli.command import AsJson, app, say, say_template
 from heartfelt.cli.flags import App
 from heartfelt.options import Without
 from heartfelt.scoring.options import ScoreOptions
@@ -18,6 +18,7 @@ from heartfelt.web.challenge.options import ChallengeOptions, HostOptions
 from heartfelt.wording import plural
 
 if TYPE_CHECKING:
+    from heartfelt.publishing.submissions.ledger import SubmissionLedger
     from heartfelt.scoring.bench.pinned import ReproductionCheck
 
 _SHOWN = 8
@@ -152,20 +153,27 @@ def team(
     if not (inner / "manifest.json").is_file():
         raise InputError(f"{folder} is not a benchmark.", "Point to the private folder that publish made.")
     book = SubmissionLedger(ledger or inner.resolve().parent / LEDGER)
-    if name is None and (add or remove or remove_all):
+    changes = add is not None or remove is not None or remove_all
+    if name is None and changes:
         raise InputError("Which team is not said.", "Name it after the folder.")
-    if name is not None and add is not None:
-        say(f"Token of {add} ({name}), shown only now: {book.add_member(name, add)}")
-    if name is not None and (remove is not None or remove_all):
-        book.revoke(name, None if remove_all else remove)
-        say(f"No longer valid: {'all tokens' if remove_all else remove} ({name}).")
-    if add is None and remove is None and not remove_all:
-        members = [member for member in book.members() if name in (None, member.team)]
-        for member in members:
-            say(f"{member.team}: {member.name}{'' if member.revoked is None else ', token no longer valid'}")
-        if not members:
-            say("No team yet. Add one: heartfelt challenge team DIR TEAM --add MEMBER")
+    if name is None or not changes:
+        _list_members(book, name)
+    else:
+        if add is not None:
+            say(f"Token of {add} ({name}), shown only now: {book.add_member(name, add)}")
+        if remove is not None or remove_all:
+            book.revoke(name, None if remove_all else remove)
+            say(f"No longer valid: {'all tokens' if remove_all else remove} ({name}).")
     book.close()
+
+
+def _list_members(book: SubmissionLedger, team: str | None) -> None:
+    """Say who is in a team, or in every team."""
+    members = [member for member in book.members() if team in (None, member.team)]
+    for member in members:
+        say(f"{member.team}: {member.name}{'' if member.revoked is None else ', token no longer valid'}")
+    if not members:
+        say("No team yet. Add one: heartfelt challenge team DIR TEAM --add MEMBER")
 
 
 @challenge.command()
@@ -187,15 +195,7 @@ def close(
     final = closed(reopened_challenge)
     target = out or inner.resolve().parent / "final"
     write_final(final, final_page(reopened_challenge, final), target)
-    say(f"Closed: {plural(final.submissions, 'submission')} by {plural(final.teams, 'team')}.")
-    for board in final.boards:
-        say(f"{board.task}, {board.title} on {plural(board.items, 'item')}:")
-        for row in board.places:
-            interval = "" if row.low is None else f" [{row.low:.3f}, {row.high:.3f}]"
-            score = "no score" if row.score is None else f"{row.score:.3f}{interval}"
-            reason = "" if row.why_no_rank is None else f"  ({row.why_no_rank})"
-            say(f"• {row.ranks}  {row.team}  {score}{reason}")
-    say(f"Page and files: {target}")
+    say_template("final", final=final, target=target)
     reopened_challenge.ledger.close()
 
 

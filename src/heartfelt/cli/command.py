@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.columns import Columns
@@ -23,6 +24,10 @@ from heartfelt.cli.panels import CommandPanels
 from heartfelt.errors import on_command_line
 from heartfelt.logs import be_verbose
 from heartfelt.progress import Progress
+from heartfelt.wording import money
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _log = logging.getLogger(__name__)
 app = App(
@@ -70,6 +75,24 @@ def say(*lines: str) -> None:
     """Print lines as they are."""
     for line in lines:
         out.print(line, markup=False)
+
+
+def say_template(name: str, **values: object) -> None:
+    """Print what a template of the commands says."""
+    text = _templates().get_template(f"templates/{name}.txt.j2").render(values)
+    if text:
+        out.print(text, markup=False, end="")
+
+
+@cache
+def _templates() -> Environment:
+    from heartfelt.templates import text_templates
+
+    return text_templates("heartfelt.cli", counts=_counts, money=money, thousands="{:,}".format)
+
+
+def _counts(by_name: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in by_name.items())
 
 
 def note(line: str) -> None:

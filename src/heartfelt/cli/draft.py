@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heartfelt.cli.command import AsJson, StudyFolder, app, err, out, progress_bar, say
+from heartfelt.cli.command import AsJson, StudyFolder, app, err, out, progress_bar, say, say_template
 from heartfelt.cli.flags import Defaults
 from heartfelt.predictors.drafts.options import DraftOptions
 from heartfelt.serialization import dumps
-from heartfelt.wording import money, number, percent, plural, share
+from heartfelt.wording import money, number, share
 
 if TYPE_CHECKING:
     from heartfelt.predictors.drafts import Drafting, DraftPlan
+    from heartfelt.predictors.drafts.result import DrafterRun
 
 
 @app.command()
@@ -59,7 +60,7 @@ def _show_plan(plan: DraftPlan) -> None:
                 f" and {drafter.output_tokens:,} output tokens"
                 f" ({drafter.basis}), cost {cost}"
             )
-    _show_without(plan.without)
+    say_template("undrafted", without=plan.without)
     say("Nothing was asked (--dry-run).")
 
 
@@ -82,38 +83,25 @@ def _show(result: Drafting) -> None:
         )
     out.print(grid)
     for run in result.drafters:
-        if run.problem is not None:
-            err.print(f"{run.drafter} was not asked: {run.problem}", markup=False, soft_wrap=True)
-        elif run.stimuli:
-            speed = f", {number(1000 * run.seconds / run.stimuli, 1)} ms per stimulus" if run.seconds else ""
-            tokens = ""
-            if run.requests:
-                lacking = f" ({run.without_counts:,} without token counts)" if run.without_counts else ""
-                tokens = f", {run.requests:,} requests{lacking}, {run.input_tokens:,} input and {run.output_tokens:,} output tokens"
-                tokens += "" if run.cost is None else f", cost {money(run.cost)}"
-            say(f"{run.source}: {run.stimuli:,} stimuli in {run.seconds:,.1f} s{speed}{tokens}")
-            if run.limits:
-                say(f"    what it cannot see: {run.limits}")
-    for field in result.fields:
-        for reason, count in field.problems.items():
-            say(f"  {field.field}, {count:,} failed: {reason}")
-    _show_without(result.without)
-    if result.duplicates:
-        share_of = percent(result.duplicate_images / max(1, result.stimuli))
-        say(
-            f"{plural(result.duplicates, 'group')} of near-duplicates with {result.duplicate_images:,} images ({share_of}):"
-            f" {result.folder / 'drafts_duplicates.csv'}"
-        )
-    if result.spent is not None:
-        say(f"All drafts of the study have cost {money(result.spent)} so far.")
-    if result.failed:
-        again = " Run the command again to ask for them." if any(run.requests for run in result.drafters) else ""
-        say(f"{result.failed:,} drafts are missing; {result.folder / 'drafts_ledger.csv'} says why.{again}")
-    say(f"Drafts: {result.folder / 'drafts.parquet'}")
+        _show_run(run)
+    say_template("drafted", result=result)
 
 
-def _show_without(names: tuple[str, ...]) -> None:
-    if names:
-        say(
-            f"No machine is named for {', '.join(names)}: add --with chat:MODEL@URL, or a key 'draft' to each question."
-        )
+def _show_run(run: DrafterRun) -> None:
+    """What one drafter did, how fast, and at what cost."""
+    if run.problem is not None:
+        err.print(f"{run.drafter} was not asked: {run.problem}", markup=False, soft_wrap=True)
+    elif run.stimuli:
+        speed = f", {number(1000 * run.seconds / run.stimuli, 1)} ms per stimulus" if run.seconds else ""
+        say(f"{run.source}: {run.stimuli:,} stimuli in {run.seconds:,.1f} s{speed}{_spent(run)}")
+        if run.limits:
+            say(f"    what it cannot see: {run.limits}")
+
+
+def _spent(run: DrafterRun) -> str:
+    if not run.requests:
+        return ""
+    lacking = f" ({run.without_counts:,} without token counts)" if run.without_counts else ""
+    cost = "" if run.cost is None else f", cost {money(run.cost)}"
+    tokens = f"{run.input_tokens:,} input and {run.output_tokens:,} output tokens"
+    return f", {run.requests:,} requests{lacking}, {tokens}{cost}"

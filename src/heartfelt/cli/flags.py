@@ -55,6 +55,7 @@ def with_flags(function: Callable[..., Any]) -> Callable[..., Any]:
         if parameter.name not in classes:
             parameters.append(_keyword(parameter.name, hints[parameter.name], parameter.default))
             continue
+        # Two options objects may share an option: the flag is there once, and both get its value.
         for name, field in classes[parameter.name][1].items():
             if name not in fields:
                 fields[name] = field

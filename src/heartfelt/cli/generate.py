@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heartfelt.cli.command import AsJson, StudyFolder, app, err, out, progress_bar, say
+from heartfelt.cli.command import AsJson, StudyFolder, app, err, out, progress_bar, say, say_template
 from heartfelt.errors import InputError
 from heartfelt.serialization import dumps
 from heartfelt.stimuli.generation.result import MakeOptions
@@ -101,18 +101,8 @@ def _show_forecast(forecast: GenerationForecast) -> None:
             say(f"{row.system} cannot be made here: {row.problem}")
         _list_missing(row.system, row.missing)
         say(*(f"{row.system}: {note}." for note in row.notes))
-    for notice in forecast.licences:
-        say(f"Licence of {notice.words}")
-    say(*forecast.notes)
     unknown = [row.system for row in forecast.systems if row.to_make and row.seconds is None]
-    if unknown:
-        say(f"The time of {listed(unknown)} is unknown: 'heartfelt make {forecast.folder} --limit 1' measures it.")
-    if forecast.cost or forecast.spent:
-        budget = "" if forecast.budget is None else f", of a budget of {money(forecast.budget, 2)}"
-        say(f"Cost: {money(forecast.spent, 2)} so far, at least {money(forecast.cost, 2)} to come{budget}.")
-        if not forecast.within_budget:
-            say("That is over the budget: a run would be refused.")
-    say("Nothing was made (--dry-run).")
+    say_template("forecast", forecast=forecast, unknown=unknown)
 
 
 def duration(seconds: float | None) -> str:
@@ -157,10 +147,4 @@ def _show(result: Making) -> None:
         if row.untried:
             say(f"{row.system}: {row.untried:,} were not tried.")
         say(*(f"{row.system}: {note}." for note in row.notes))
-    say(*result.notes)
-    if result.cost:
-        say(f"All attempts so far cost {money(result.cost, 2)}.")
-    if any(row.failed for row in result.systems):
-        say(f"{result.folder / 'make-ledger.csv'} has every attempt. Run the command again to try further seeds.")
-    elif result.complete == result.planned:
-        say(f"Complete. 'heartfelt prepare {result.folder}' makes them ready for raters.")
+    say_template("made", result=result, failed=any(row.failed for row in result.systems))

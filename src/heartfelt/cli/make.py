@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heartfelt.cli.command import AsJson, app, out, progress_bar, say
+from heartfelt.cli.command import AsJson, app, out, progress_bar, say, say_template
 from heartfelt.errors import InputError
 from heartfelt.serialization import dumps
 from heartfelt.stimuli.options import IntentOptions, PrepareOptions, parse_range
-from heartfelt.wording import interval, listed, number, plural
+from heartfelt.wording import number, plural
 
 if TYPE_CHECKING:
     from heartfelt.stimuli.prompts.prompt_sets import PromptCoverage, PromptSet
@@ -50,19 +50,7 @@ def intents(
     if as_json:
         print(dumps(chosen))
         return
-    say(
-        f"{plural(word_norms.table.height, 'word')} with norms ({word_norms.layout}), {chosen.between} between quadrants."
-    )
-    for quadrant, count in chosen.candidates.items():
-        picked = [
-            f"{intent.id} ({number(intent.reference['valence'], 2)}, {number(intent.reference['arousal'], 2)})"
-            for intent in chosen.intents
-            if intent.group == quadrant
-        ]
-        say(f"  {quadrant}: {', '.join(picked)}; from {plural(count, 'word')}")
-    say(*(f"  {note}" for note in chosen.notes))
-    if word_norms.source is not None:
-        say(f"Cite: {word_norms.source.words}")
+    say_template("intents", norms=word_norms, chosen=chosen)
     if to is not None:
         say(f"Wrote {to}: put it in place of 'intents' in study.yaml.")
     else:
@@ -127,21 +115,9 @@ def _systems(source: Path, names: str | None) -> list[str]:
 
 
 def _show(read: PromptSet, covered: PromptCoverage) -> None:
-    total = len(read.prompts)
     least, *quartiles, most = (number(quantile, 0) for quantile in covered.quantiles)
-    say(
-        f"{plural(total, 'prompt')}; words per prompt {interval(covered.diversity.words_per_text, 1)},"
-        f" quartiles {', '.join(quartiles)}, from {least} to {most}."
-    )
-    if len(covered.sources) > 1:
-        say("Sources: " + ", ".join(f"{name} {count}" for name, count in covered.sources.items()) + ".")
-    say("Prompts that mention: " + ", ".join(f"{name} {count}" for name, count in covered.aspects.items()) + ".")
-    if covered.without_aspect:
-        say(f"No aspect recognised in {len(covered.without_aspect)}: {listed(covered.without_aspect, 5)}.")
-    for group in covered.duplicates[:10]:
-        say(f"The same prompt: {listed(group)}.")
-    for first, second, share in covered.near_duplicates[:10]:
-        say(f"Nearly the same ({number(share, 2)} of their words): {first}, {second}.")
+    total = len(read.prompts)
+    say_template("prompts", total=total, covered=covered, least=least, quartiles=quartiles, most=most)
 
 
 @app.command()
@@ -162,17 +138,9 @@ def prepare(
     if as_json:
         print(dumps(done))
     else:
-        total = len(done.stimuli)
-        say(f"{total - len(done.failed)} of {plural(total, 'stimulus', 'stimuli')} prepared; originals are untouched.")
-        for clip in done.failed[:10]:
-            say(f"  {clip.stimulus}: {clip.problem}")
+        differences = [difference_words(difference) for difference in done.differences]
         remarks = [clip for clip in done.stimuli if clip.checks]
-        for clip in remarks[:10]:
-            say(f"  {clip.stimulus}: {clip.checks}")
-        if len(remarks) > 10:
-            say(f"  … and {len(remarks) - 10} more with a remark: see the column 'checks' of the manifest.")
-        say(*(difference_words(difference) for difference in done.differences))
-        if report_to is not None:
-            say(f"Report: {report_to / 'report.html'}")
+        report_file = None if report_to is None else report_to / "report.html"
+        say_template("prepared", done=done, remarks=remarks, differences=differences, report=report_file)
     if done.failed:
         raise typer.Exit(1 if len(done.failed) < len(done.stimuli) else 2)

@@ -41,15 +41,18 @@ def list_(as_json: AsJson = False) -> None:
 @models.command()
 def predictors(as_json: AsJson = False) -> None:
     """List everything that can be asked with --model: built in, and offered by other installed packages."""
-    from heartfelt.extras import install_command, is_installed, packages_of
     from heartfelt.predictors import PREDICTORS
 
-    rows = []
-    for name, kind in PREDICTORS.items():
-        missing = [package for package in packages_of(kind.extra) if not is_installed(package)]
-        fix = install_command(kind.extra) if kind.extra and missing else None
-        package = kind.__module__.partition(".")[0]
-        rows.append({"name": name, "about": kind.about, "argument": kind.argument, "package": package, "install": fix})
+    rows = [
+        {
+            "name": name,
+            "about": kind.about,
+            "argument": kind.argument,
+            "package": kind.__module__.partition(".")[0],
+            "install": _missing_extra(kind.extra),
+        }
+        for name, kind in PREDICTORS.items()
+    ]
     if as_json:
         failed = [{"name": name, "problem": e.problem, "fix": e.fix} for name, e in PREDICTORS.failed.items()]
         print(dumps([*rows, *failed]))
@@ -62,6 +65,14 @@ def predictors(as_json: AsJson = False) -> None:
         say(*(f"{'':20} {line}" for line in (argument, source, install) if line))
     for name, error in PREDICTORS.failed.items():
         say(f"{name:20} cannot be used: {error.problem} {error.fix}")
+
+
+def _missing_extra(extra: str) -> str | None:
+    """The command that installs an extra, where a package of it is missing."""
+    from heartfelt.extras import install_command, is_installed, packages_of
+
+    complete = all(map(is_installed, packages_of(extra)))
+    return None if complete or not extra else install_command(extra)
 
 
 @models.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -19,30 +20,11 @@ MOST_QUESTIONS, MOST_BARS, MOST_SYSTEMS, MOST_INTENTS = 12, 20, 30, 24
 
 def print_overview(snapshot: Snapshot, folder: Path) -> None:
     """Print what a snapshot holds, with a picture of its coverage."""
-    c, source, survey = snapshot.counts, snapshot.source, snapshot.survey
+    counts, source = snapshot.counts, snapshot.source
     name = f"[bold]{snapshot.study.name}[/bold]"
     out.print(f"{name}  from {source.format} '{source.name}'  hash {snapshot.hash[:16]}")
-    groups = f"  ({c['systems']} systems, {c['intents']} intents)" if c["systems"] else ""
-    out.print(f"  {c['rated']:,} rated stimuli, {c['unrated']:,} unrated{groups}")
-    if c["ratings"]:
-        per = sorted({facts.ratings for facts in survey.questions.values()})
-        times = f"{per[0]:,} x {len(survey.questions)}" if len(per) == 1 else f"{c['ratings']:,}"
-        raters = f"{c['raters']:,} raters" if not survey.unknown_raters else "raters unknown"
-        blank = f", {survey.blank:,} blank" if survey.blank else ""
-        out.print(f"  {times} ratings{blank}, {raters}")
-    if has_sets(snapshot.scan_ratings()):
-        trials = snapshot.scan_ratings().filter(pl.col("trial").is_not_null())
-        counts = trials.select(pl.struct(*TRIAL).n_unique(), pl.col("set").n_unique().alias("sets")).collect().row(0)
-        type_ = "" if snapshot.study.sets is None else f" ({snapshot.study.sets.type})"
-        out.print(f"  {counts[0]:,} trials with {counts[1]:,} sets of stimuli{type_}")
-    if snapshot.traces.height:
-        sizes = snapshot.traces["samples"].list.len().to_list()
-        out.print(f"  {len(sizes):,} traces of {min(sizes)} to {max(sizes)} samples")
-    if c["means"]:
-        limits = "no single ratings: what needs to know who rated what is not available"
-        out.print(f"  {c['means']:,} published means, {limits}")
-    if c["fields"]:
-        out.print(f"  {c['fields']:,} field values filled in by a machine")
+    for line in _amounts(snapshot):
+        out.print(f"  {line}")
     _media(snapshot.stimuli)
     for line in (*source.reading, *_first_rating(snapshot)):
         out.print(f"  {line}", markup=False)
@@ -50,13 +32,44 @@ def print_overview(snapshot: Snapshot, folder: Path) -> None:
         out.print(f"  note: {note}", markup=False)
     for (kind, reason), rows in snapshot.ledger.group_by("what", "reason", maintain_order=True):
         out.print(f"  left out: {rows.height:,} x {kind}: {reason}")
-    if survey.questions:
+    if snapshot.survey.questions:
         _questions(snapshot)
-    if c["ratings"]:
+    if counts["ratings"]:
         _coverage(snapshot)
-        if {"system", "intent"} <= set(snapshot.stimuli.columns) and c["systems"] <= MOST_SYSTEMS:
+        if {"system", "intent"} <= set(snapshot.stimuli.columns) and counts["systems"] <= MOST_SYSTEMS:
             _cells(snapshot)
     out.print(f"  {folder}")
+
+
+def _amounts(snapshot: Snapshot) -> Iterator[str]:
+    """How much there is of everything, a line each."""
+    counts = snapshot.counts
+    groups = f"  ({counts['systems']} systems, {counts['intents']} intents)" if counts["systems"] else ""
+    yield f"{counts['rated']:,} rated stimuli, {counts['unrated']:,} unrated{groups}"
+    if counts["ratings"]:
+        yield _rating_amounts(snapshot)
+    if has_sets(snapshot.scan_ratings()):
+        trials = snapshot.scan_ratings().filter(pl.col("trial").is_not_null())
+        amounts = trials.select(pl.struct(*TRIAL).n_unique(), pl.col("set").n_unique().alias("sets")).collect().row(0)
+        type_ = "" if snapshot.study.sets is None else f" ({snapshot.study.sets.type})"
+        yield f"{amounts[0]:,} trials with {amounts[1]:,} sets of stimuli{type_}"
+    if snapshot.traces.height:
+        sizes = snapshot.traces["samples"].list.len().to_list()
+        yield f"{len(sizes):,} traces of {min(sizes)} to {max(sizes)} samples"
+    if counts["means"]:
+        limits = "no single ratings: what needs to know who rated what is not available"
+        yield f"{counts['means']:,} published means, {limits}"
+    if counts["fields"]:
+        yield f"{counts['fields']:,} field values filled in by a machine"
+
+
+def _rating_amounts(snapshot: Snapshot) -> str:
+    counts, survey = snapshot.counts, snapshot.survey
+    per_question = {facts.ratings for facts in survey.questions.values()}
+    times = f"{per_question.pop():,} x {len(survey.questions)}" if len(per_question) == 1 else f"{counts['ratings']:,}"
+    raters = "raters unknown" if survey.unknown_raters else f"{counts['raters']:,} raters"
+    blank = f", {survey.blank:,} blank" if survey.blank else ""
+    return f"{times} ratings{blank}, {raters}"
 
 
 def _first_rating(snapshot: Snapshot) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -59,10 +59,8 @@ def predict(
         by_file.setdefault(row["file"], []).append(row)
     if as_json:
         print(dumps([row for rows in by_file.values() for row in rows]))
-    for rows in () if as_json else by_file.values():
-        _show(rows)
-    if out is not None and not as_json:
-        say(f"Predictions: {out / 'predictions.csv'}")
+    else:
+        _show_files(by_file.values(), out)
     answered = [any(row["ok"] for row in rows) for rows in by_file.values()]
     if not all(answered):
         raise typer.Exit(1 if any(answered) else 2)
@@ -75,17 +73,27 @@ def _rows(table: pl.DataFrame) -> Iterator[_Row]:
         yield filled | {name: json.loads(filled[name]) for name in ("shares", "samples", "boxes") if name in filled}
 
 
-def _show(rows: Sequence[_Row]) -> None:
+def _show_files(files: Iterable[Sequence[_Row]], out: Path | None) -> None:
+    for rows in files:
+        answered = [row for row in rows if row["ok"]]
+        if answered:
+            _show_answers(answered)
+        _show_problems(rows)
+    if out is not None:
+        say(f"Predictions: {out / 'predictions.csv'}")
+
+
+def _show_answers(rows: Sequence[_Row]) -> None:
     """The answers about one file: a line with all of them, then what to know about them."""
-    answered = [row for row in rows if row["ok"]]
-    if answered:
-        flags = list(dict.fromkeys(row["flag"] for row in answered if row.get("flag")))
-        say(
-            f"{rows[0]['file']}: {', '.join(_answer(row) for row in answered)}"
-            + (f" ({'; '.join(flags)})" if flags else "")
-        )
-        say(*(f"    {remark}" for remark in dict.fromkeys(row["warning"] for row in answered if "warning" in row)))
-        _show_windows(answered)
+    flags = list(dict.fromkeys(row["flag"] for row in rows if row.get("flag")))
+    flagged = f" ({'; '.join(flags)})" if flags else ""
+    say(f"{rows[0]['file']}: {', '.join(_answer(row) for row in rows)}{flagged}")
+    say(*(f"    {remark}" for remark in dict.fromkeys(row["warning"] for row in rows if "warning" in row)))
+    _show_windows(rows)
+
+
+def _show_problems(rows: Sequence[_Row]) -> None:
+    """Why questions about one file have no answer."""
     for problem, questions in _problems(rows).items():
         names = "" if len(questions) == len(rows) else f" ({', '.join(questions)})"
         prefix = "" if rows[0]["file"] in problem else f"{rows[0]['file']}{names}: "

@@ -9,12 +9,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from heartfelt.cli.command import Source, app, progress_bar, say
+from heartfelt.cli.command import Source, app, progress_bar, say, say_template
 from heartfelt.cli.deposit import send_all
 from heartfelt.errors import InputError
 from heartfelt.options import SourceOptions
 from heartfelt.publishing.options import DepositOptions, PublishOptions
-from heartfelt.wording import listed
 
 
 class _OptionalDetails(TyperCommand):
@@ -65,11 +64,11 @@ def publish(
     from heartfelt.publishing.record import sentences
 
     described = Path(details) if details else None
-    if out is None:
-        if details is None:
-            raise InputError("Missing argument 'OUT'.", "Give the folder to make: heartfelt publish SOURCE OUT.")
+    if out is None and details is not None:
         _write_details(source, described)
         return
+    if out is None:
+        raise InputError("Missing argument 'OUT'.", "Give the folder to make: heartfelt publish SOURCE OUT.")
     must_be_free(out)
     stated = read_details(described or (source if source.is_dir() else None))
     sending = replace(sending, details=stated)
@@ -77,24 +76,7 @@ def publish(
         check_target(target, sending)
     with progress_bar(f"reading {source}") as report:
         published = studies.publish(source, out, options, reading, details=stated, progress=report)
-    say(*(f"• {line}" for line in sentences(published.record)))
-    if published.comparison is not None:
-        say(*published.comparison.sentences)
-    if published.papers.not_stated:
-        say(
-            "The papers say 'Not stated by the authors' for:",
-            *(f"• {line}" for line in published.papers.not_stated),
-            "Fill in publication.yaml and publish again; 'heartfelt publish DIR --details' writes an empty one.",
-        )
-    if published.papers.undescribed:
-        names = listed(list(published.papers.undescribed), 12)
-        say(f"Columns that nobody has described (add them under 'columns' in publication.yaml): {names}.")
-    if published.undecided:
-        say(
-            f"{published.undecided:,} texts wait for a decision: fill in the column 'decision' of {published.quarantine}"
-            " with publish, redact or drop, and publish again."
-        )
-    say(f"Published: {out}", f"Private, never to be shared: {published.private}")
+    say_template("published", published=published, steps=sentences(published.record), out=out)
     send_all(out, targets, sending)
 
 

@@ -364,6 +364,14 @@ def collected_snapshot(folder: Path | str, progress: Progress | None = None) -> 
         return collection.snapshot(excluded=False)
 
 
+def recruiters_ids(folder: Path | str) -> tuple[str, ...]:
+    """The recruiter's ids of everybody in a study folder's store."""
+    with Collection.watch(folder) as collection:
+        people = collection.participants()
+    columns = [people[name].drop_nulls().to_list() for name in ("participant", "session", "assignment")]
+    return tuple(dict.fromkeys(text for column in columns for text in column))
+
+
 def snapshots_holding(folder: Path | str, rater: str) -> list[Path]:
     """Snapshots in the study's folder that still contain a rater: frozen before they were erased."""
     return [

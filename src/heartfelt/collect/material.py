@@ -158,11 +158,60 @@ def make_material(
     columns = [name for name in opened.stimuli.columns if name not in _PROBED_ONLY]
     rows = {row["stimulus"]: row for row in opened.stimuli.select(columns).iter_rows(named=True)}
     missing = _missing(opened)
+    # Units without their media keep number and ratings; they are only not presented.
     gone = {name for name, _ in missing}
     files = _media(opened, gone, secret)
-    opaque = {file.stimulus: name for name, file in files.items()}
-    questions_by_stimulus = _asked(opened)
     machine = machine_values(opened)
+    units = _make_units(opened, numbers, rows, {file.stimulus: name for name, file in files.items()}, machine)
+    playable = frozenset(number for number, unit in units.items() if gone.isdisjoint(unit.stimuli))
+    shown = {number: unit for number, unit in units.items() if number in playable}
+    set_aside = study.set_aside.keys()
+    ordinary = {n: unit for n, unit in shown.items() if unit.questions and set_aside.isdisjoint(unit.stimuli)}
+    practice = _named_units(study.design.practice_stimuli, "design.practice_stimuli", shown, rows)
+    anchors = {
+        probe.id: [
+            number
+            for number in _named_units(probe.stimuli, f"probe {probe.id}", shown, rows)
+            if probe.question in units[number].questions
+        ]
+        for probe in study.probes
+        if isinstance(probe, AnchorProbe)
+    }
+    common = _common(study, ordinary, rows)
+    by_quota = {n: unit for n, unit in ordinary.items() if n not in common}
+    layout = make_layout(study, by_quota, rows, max(numbers.values(), default=0) + 1, options)
+    layout = replace(layout, common=common)
+    if opened.sets is not None:
+        layout = replace(layout, contestants=_contestants(units, rows), leading=_leading(study, units, rows))
+    if study.design.arms:
+        layout = replace(layout, arms=arm_layouts(opened, layout, units))
+    values_by_question: dict[str, list[str]] = {}
+    for (_, question), (value, _) in machine.items():
+        values_by_question.setdefault(question, []).append(value)
+    return StudyUnits(
+        study=study,
+        opened=opened,
+        units=units,
+        layout=layout,
+        media=files,
+        practice=practice,
+        anchors=anchors,
+        playable=playable,
+        missing=missing,
+        others=values_by_question,
+    )
+
+
+def _make_units(
+    opened: OpenStudy,
+    numbers: Mapping[tuple[str, str], int],
+    rows: Mapping[str, Mapping[str, Any]],
+    opaque: Mapping[str, str],
+    machine: Mapping[tuple[str, str], tuple[str, str]],
+) -> dict[int, Unit]:
+    """Every unit; ``rows`` are those of the manifest, ``opaque`` the ids of media, both by stimulus."""
+    study = opened.study
+    questions_by_stimulus = _asked(opened)
     with_prompt = {question.id for question in study.asked if "prompt" in question.shows}
     sets = {} if opened.sets is None else {stimulus_set.id: stimulus_set.members for stimulus_set in opened.sets.sets}
     everything = tuple(question.id for question in study.asked)
@@ -182,54 +231,23 @@ def make_material(
             questions=questions,
             media=opaque.get(stimulus),
             prompt=None if with_prompt.isdisjoint(questions) else stimulus_prompt(study, rows[stimulus]),
+            # One empty mapping for all units without drafts: there may be a hundred thousand of them.
             machine={q: machine[stimulus, q] for q in questions if (stimulus, q) in machine} if machine else _NONE,
             duration=rows[stimulus].get("duration"),
         )
-    playable = frozenset(number for number, unit in units.items() if gone.isdisjoint(unit.stimuli))
+    return units
 
-    def named(names: Sequence[str], where: str) -> list[int]:
-        for name in names:
-            require(
-                name in rows,
-                f"study.yaml, {where}: there is no stimulus '{name}' in the manifest.",
-                "Add it to the manifest, or name another.",
-            )
-        wanted = set(names)
-        return [n for n, unit in units.items() if n in playable and not wanted.isdisjoint(unit.stimuli)]
 
-    practice = named(study.design.practice_stimuli, "design.practice_stimuli")
-    anchors: dict[str, list[int]] = {}
-    for probe in study.probes:
-        if isinstance(probe, AnchorProbe):
-            probe_units = named(probe.stimuli, f"probe {probe.id}")
-            anchors[probe.id] = [number for number in probe_units if probe.question in units[number].questions]
-    values_by_question: dict[str, list[str]] = {}
-    for (_, question), (value, _) in machine.items():
-        values_by_question.setdefault(question, []).append(value)
-    set_aside = study.set_aside.keys()
-    ordinary = {
-        n: unit for n, unit in units.items() if n in playable and unit.questions and set_aside.isdisjoint(unit.stimuli)
-    }
-    common = _common(study, ordinary, rows)
-    by_quota = {n: unit for n, unit in ordinary.items() if n not in common}
-    layout = make_layout(study, by_quota, rows, max(numbers.values(), default=0) + 1, options)
-    layout = replace(layout, common=common)
-    if sets:
-        layout = replace(layout, contestants=_contestants(units, rows), leading=_leading(study, units, rows))
-    if study.design.arms:
-        layout = replace(layout, arms=arm_layouts(opened, layout, units))
-    return StudyUnits(
-        study=study,
-        opened=opened,
-        units=units,
-        layout=layout,
-        media=files,
-        practice=practice,
-        anchors=anchors,
-        playable=playable,
-        missing=missing,
-        others=values_by_question,
-    )
+def _named_units(names: Sequence[str], where: str, units: Mapping[int, Unit], rows: Mapping[str, object]) -> list[int]:
+    """The units with stimuli that ``study.yaml`` names."""
+    for name in names:
+        require(
+            name in rows,
+            f"study.yaml, {where}: there is no stimulus '{name}' in the manifest.",
+            "Add it to the manifest, or name another.",
+        )
+    wanted = set(names)
+    return [number for number, unit in units.items() if not wanted.isdisjoint(unit.stimuli)]
 
 
 def _set_unit(
@@ -290,16 +308,6 @@ def make_layout(
     ordered = design.order in {"blocks", "latin-square"}
     block = codes([design.block_by or "system"], "block_by") if ordered else {}
     sets = study.sets
-    spans: dict[str, float] = {}
-    for question in study.asked if sets is None else ():
-        scale = study.scale_of(question.id)
-        bounds = scale.bounds()
-        if scale.level in {"interval", "ordinal"} and bounds:
-            spans[question.id] = bounds[1] - bounds[0]
-        elif scale.level == "nominal":
-            spans[question.id] = 0.0
-    # How often a question is asked under a condition is not up to the assignment.
-    spans = {name: span for name, span in spans.items() if not study.question(name).show_if}
     return AssignmentUnits(
         size=size,
         units=sorted(units),
@@ -310,9 +318,24 @@ def make_layout(
         lease=max(options.least_lease, 4 * design.expected_seconds),
         adaptive=design.adaptive,
         minimum=max(2, design.minimum_ratings) if sets is None else 0,
-        spans=spans if design.adaptive else {},
+        spans=_spans(study) if design.adaptive and sets is None else {},
         matching=sets is not None and sets.type == "abx",
     )
+
+
+def _spans(study: Study) -> dict[str, float]:
+    """The range of the answers to every question by which an adaptive study chooses; 0 for categories."""
+    spans: dict[str, float] = {}
+    for question in study.asked:
+        scale = study.scale_of(question.id)
+        bounds = scale.bounds()
+        if question.show_if:
+            continue  # how often a question is asked under a condition is not up to the assignment
+        if scale.level in {"interval", "ordinal"} and bounds:
+            spans[question.id] = bounds[1] - bounds[0]
+        elif scale.level == "nominal":
+            spans[question.id] = 0.0
+    return spans
 
 
 def _value(unit: Unit, rows: Mapping[str, Mapping[str, object]], column: str) -> object:
@@ -350,7 +373,7 @@ def _common(study: Study, units: Mapping[int, Unit], rows: Mapping[str, Mapping[
             f"study.yaml, design.always: there is no stimulus or set '{name}'.",
             "Add it to the manifest, or name another.",
         )
-    common = [n for n, unit in units.items() if unit.stimulus in names or not names.isdisjoint(unit.stimuli)]
+    common = [number for number, unit in units.items() if not names.isdisjoint((unit.stimulus, *unit.stimuli))]
     per_rater = study.design.stimuli_per_rater
     require(
         not common or (len(common) < len(units) and per_rater is not None and len(common) < per_rater),
@@ -443,12 +466,12 @@ def arm_layouts(opened: OpenStudy, layout: AssignmentUnits, units: Mapping[int, 
 def _arm_part(layout: AssignmentUnits, shown: Collection[int]) -> AssignmentUnits:
     """The layout of the units that an arm shows; blocks are numbered from 0, as a Latin square needs them."""
     units = [unit for unit in layout.units if unit in shown]
-    block = {unit: layout.block[unit] for unit in units} if layout.block else {}
+    block = {unit: layout.block[unit] for unit in units if layout.block}
     numbers = {code: number for number, code in enumerate(sorted(set(block.values())))}
     return replace(
         layout,
         units=sorted(units),
         common=[unit for unit in layout.common if unit in shown],
-        cell={unit: layout.cell[unit] for unit in units} if layout.cell else {},
+        cell={unit: layout.cell[unit] for unit in units if layout.cell},
         block={unit: numbers[code] for unit, code in block.items()},
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -106,13 +107,10 @@ class MediaGuard:
         budget, same, changed = _HASHED_AT_START, [], []
         for file in files:
             before = latest.get(file.stimulus)
-            if before is None:
+            stamp = None if before is None else _stamp_if_there(file)
+            if before is None or stamp is None or stamp == before.stamp:
                 continue
-            try:
-                stamp = _stamp(os.stat(file.file))  # noqa: PTH116 - a Path for each of 160,000 files takes seconds
-            except OSError:
-                continue
-            if stamp == before.stamp or (stamp[0] == before.bytes and budget <= 0):
+            if stamp[0] == before.bytes and budget <= 0:
                 continue
             budget -= stamp[0]
             present = _version(file, stamp)
@@ -144,6 +142,12 @@ class MediaGuard:
 def _stamp(status: os.stat_result) -> tuple[int, int]:
     """Size and time. The inode's time changes when a file is renamed over another, whatever its own time is."""
     return status.st_size, max(status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _stamp_if_there(file: MediaFile) -> tuple[int, int] | None:
+    with suppress(OSError):
+        return _stamp(os.stat(file.file))  # noqa: PTH116 - a Path for each of 160,000 files takes seconds
+    return None
 
 
 def _version(file: MediaFile, stamp: tuple[int, int]) -> MediaVersion:

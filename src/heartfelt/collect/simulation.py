@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import polars as pl
@@ -28,23 +28,15 @@ from heartfelt.collect import commands
 from heartfelt.collect.collection import Collection
 from heartfelt.collect.errors import StudyClosed
 from heartfelt.collect.options import SimulationOptions
-from heartfelt.collect.simulated_answers import (
-    PageAnswers,
-    attention_answer,
-    simulated_answer,
-    simulated_demographics,
-    simulated_pages,
-)
 from heartfelt.formats.manifest import open_study
 from heartfelt.media.probe import AT_HAND
 from heartfelt.progress import Progress
+from heartfelt.simulate.participants import Participant, TrialAnswers
+from heartfelt.simulate.random_answers import random_rater
 from heartfelt.streams import stream
-from heartfelt.study import Study
-from heartfelt.study.conditions import shown_questions
 
 _START = 1_767_225_600.0
 _TOGETHER = 6.0
-_SPREAD = 0.35
 
 
 # --- one visit --------------------------------------------------------------------------------------------------------
@@ -62,38 +54,13 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrialReply:
-    """A simulated rater's answers to one trial."""
+class TrialReply(TrialAnswers):
+    """Answers with everything that is logged about how they came; else one play of everything, on a computer."""
 
-    values: Mapping[str, Any]
-    seconds: float
-    """Time to answer, net of the clip's own length."""
-    duration: float
-    """Simulated time from the trial's start until the answer is sent."""
-    verdicts: Mapping[str, commands.Verdict] = field(default_factory=dict)
-    """On drafts that were shown; a draft that is accepted as it is needs no value."""
-    fields: Mapping[str, commands.FieldLog] = field(default_factory=dict)
-    """How single questions were answered."""
-    log: commands.TrialLog | None = None
-    """How the trial went; one play of everything, on a computer, if left out."""
+    log: commands.TrialLog
 
 
-Departure: TypeAlias = Literal["leave", "vanish"]
-"""``leave`` tells the study; ``vanish`` just closes the window."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedRater:
-    """A rater to be."""
-
-    name: str
-    answer: Callable[[commands.ShowTrial], TrialReply | Departure]
-    about: Mapping[str, Any]
-    """Answers to the study's demographic questions."""
-    page_seconds: float = 20.0
-    """Simulated time on a page that is not a trial."""
-    questionnaire: PageAnswers | None = None
-    """The rater's answers to a page of a questionnaire; none if left out."""
+SimulatedRater: TypeAlias = Participant[commands.ShowTrial]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,40 +129,49 @@ def visit(client: SessionClient, rater: SimulatedRater, done: Callable[[Visit], 
             done(Visit(rater.name, 0, "turned away"))
             return
         while not isinstance(step, commands.SessionEnd) or step.ending == "later":
-            if isinstance(step, commands.SessionEnd):
-                yield step.opens_in or rater.page_seconds
-                step = client.send(commands.Next(client.rater))
-                continue
             if not isinstance(step, commands.ShowTrial):
-                yield rater.page_seconds
-                tone_trials = step.trials if isinstance(step, commands.AskHeadphones) else 0
-                tones = client.quietest_tones(tone_trials) if tone_trials else ()
-                step = client.send(page_reply(client.rater, step, rater.about, rater.questionnaire, tones))
+                yield (isinstance(step, commands.SessionEnd) and step.opens_in) or rater.page_seconds
+                step = client.send(_continue(client, rater, step))
                 continue
             reply = rater.answer(step)
-            if not isinstance(reply, TrialReply):
+            if not isinstance(reply, TrialAnswers):
                 if reply == "leave":
                     client.send(commands.Leave(client.rater))
                 done(Visit(rater.name, answers, None))
                 return
             yield reply.duration
-            log = reply.log or commands.TrialLog(seconds=reply.seconds, plays=1, device="computer", fields=reply.fields)
-            key = f"{rater.name}-{step.trial}"
-            answer = commands.Answer(
-                client.rater, step.trial, key=key, values=reply.values, verdicts=reply.verdicts, log=log
-            )
-            step = client.send(answer)
+            step = client.send(_answer(client.rater, f"{rater.name}-{step.trial}", step, reply))
             answers += 1
         done(Visit(rater.name, answers, step.ending))
     finally:
         client.close()
 
 
+def _continue(client: SessionClient, rater: SimulatedRater, step: commands.Step) -> commands.Command[commands.Step]:
+    """How a rater continues from a page that is not a trial, or when the next session has opened."""
+    if isinstance(step, commands.SessionEnd):
+        return commands.Next(client.rater)
+    tones = client.quietest_tones(step.trials) if isinstance(step, commands.AskHeadphones) else ()
+    return page_reply(client.rater, step, rater.about, rater.questionnaire, tones)
+
+
+def _answer(rater: str, key: str, trial: commands.ShowTrial, reply: TrialAnswers) -> commands.Answer:
+    if isinstance(reply, TrialReply):
+        log = reply.log
+    else:
+        fields = {
+            name: commands.FieldLog(seconds=effort.seconds, keystrokes=effort.keystrokes)
+            for name, effort in reply.efforts.items()
+        }
+        log = commands.TrialLog(seconds=reply.seconds, plays=1, device="computer", fields=fields)
+    return commands.Answer(rater, trial.trial, key=key, values=reply.values, verdicts=reply.verdicts, log=log)
+
+
 def page_reply(
     rater: str,
     step: commands.Step,
     about: Mapping[str, Any],
-    questionnaire: PageAnswers | None = None,
+    questionnaire: Callable[[commands.AskQuestionnaire], Mapping[str, object]] | None = None,
     tones: Sequence[int] = (),
 ) -> commands.Command[commands.Step]:
     """How a cooperative rater continues from a page that is not a trial; without ``tones`` they guess in a headphone check."""
@@ -228,6 +204,7 @@ def run_visits(
             start = clock.now + number % at_once if starts is None else starts[number]
             heapq.heappush(present, (start, number, visitor))
         at, number, visitor = heapq.heappop(present)
+        # The clock never goes back: a visit that was to begin earlier begins now.
         clock.now = max(clock.now, at)
         pause = next(visitor, None)
         if pause is None:
@@ -305,34 +282,11 @@ def _run(
     visits = []
     for number in range(raters):
         client = CollectionClient(collection, str(number))
-        visits.append(visit(client, _random_rater(study, number, hazard, options.seed), done.append))
+        visits.append(visit(client, random_rater(study, number, hazard, options.seed), done.append))
     run_visits(visits, clock, starts=(_START + np.cumsum(gaps)).tolist(), done=report)
     days = (clock.now - _START) / 86400
     clock.now += 1e6
     return _outcome(collection, Counter(visit.ending for visit in done), days)
-
-
-def _random_rater(study: Study, number: int, hazard: float, seed: int) -> SimulatedRater:
-    """A rater who gives random answers and leaves with a constant hazard."""
-    rng = stream(seed, "collect", "person", number)
-
-    def answer(trial: commands.ShowTrial) -> TrialReply | Departure:
-        if rng.random() < hazard:
-            return "leave" if rng.random() < 0.5 else "vanish"
-        took = study.design.expected_seconds * float(np.exp(_SPREAD * rng.standard_normal()))
-        judged = sum(member.kind == "judged" for member in trial.members)
-        values = {name: simulated_answer(study.scale_of(name), rng, judged) for name in trial.questions}
-        if trial.words is not None:
-            values |= attention_answer(study, trial.words)
-        shown = shown_questions(study, trial.questions, values)
-        return TrialReply(
-            values={name: values[name] for name in trial.questions if name in shown}, seconds=took, duration=took
-        )
-
-    about = simulated_demographics(study, stream(seed, "collect", "about", number))
-    return SimulatedRater(
-        name=str(number), answer=answer, about=about, questionnaire=simulated_pages(study, rng, about)
-    )
 
 
 def _outcome(collection: Collection, endings: Counter[str | None], days: float) -> SimulationOutcome:

@@ -176,6 +176,7 @@ class StoreState:
         state.replay(map(Event._make, rows))
         if state.seq != before:
             self._load_people(connection)
+        # Events of the transaction in the making, which no journal has yet.
         state.replay(pending)
         if state.layout.quota != context.material.layout.quota:
             self._follow_quota(connection, state.layout.quota)

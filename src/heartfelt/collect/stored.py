@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from heartfelt.extras import require_extra
 from heartfelt.formats.manifest import is_study
 from heartfelt.snapshot.folder import is_snapshot
 from heartfelt.study import load_study
@@ -33,16 +32,3 @@ def has_collected(folder: Path | str) -> bool:
         return False
     source = find_database(home, None, load_study(home).database)
     return source.exists() if isinstance(source, Path) else True
-
-
-def recruiters_ids(folder: Path | str) -> tuple[str, ...]:
-    """The recruiter's ids of everybody in a study folder's store; none in any other folder, for which no database is needed."""
-    if not has_collected(folder):
-        return ()
-    require_extra("serve")
-    from heartfelt.collect.collection import Collection
-
-    with Collection.watch(Path(folder)) as collection:
-        people = collection.participants()
-    columns = [people[name].drop_nulls().to_list() for name in ("participant", "session", "assignment")]
-    return tuple(dict.fromkeys(text for column in columns for text in column))

@@ -8,7 +8,7 @@ question, or what a stored number stands for, is breaking, and so is every key t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 
 from heartfelt.errors import StudyError
-from heartfelt.study import Scale, Study
+from heartfelt.study import Question, Scale, Study
 from heartfelt.study.between import QuestionnaireSource
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.model import is_language
@@ -152,6 +152,7 @@ def _study_edits(old: Study, new: Study) -> Iterator[Edit]:
             yield from _set_edits(old.sets, new.sets)
         elif key not in {"questions", "scales", "design", "probes", "prompts", "before", "after", "between"}:
             yield Edit(key=key, problem=_from_to(was, now), advice=_PUT_BACK, place=(key,))
+    # Keys with rules of their own, which the loop above has passed over.
     yield from _prompt_edits(old, new)
     yield from _probe_edits(old, new)
     yield from _between_edits(old, new)
@@ -218,22 +219,21 @@ def _form_edits(old: Study, new: Study, where: str) -> Iterator[Edit]:
                 key=f"{where}.{name}", problem="the question was removed", advice=advice, question=rated, place=at
             )
             continue
-        for key, was, now in _differences(question, after[name]):
-            key_path: Place = (*at, numbers[name], key)
-            if key in _HARMLESS_QUESTION or _same_or_translated(was, now):
-                yield Edit(key=f"{where}.{name}.{key}", problem="changed", place=key_path)
-            elif key != "scale":
-                yield Edit(
-                    key=f"{where}.{name}.{key}",
-                    problem=_from_to(was, now),
-                    advice=_NEW_QUESTION,
-                    question=rated,
-                    place=key_path,
-                )
+        yield from _wording_edits(question, after[name], f"{where}.{name}", rated, (*at, numbers[name]))
         scales = old.scales[question.scale], new.scales[after[name].scale]
         yield from (replace(edit, question=rated) for edit in _scale_edits(name, *scales, after[name].scale))
     for name in (name for name in after if name not in before):
         yield Edit(key=f"{where}.{name}", problem="added", place=(*at, numbers[name]))
+
+
+def _wording_edits(old: Question, new: Question, key: str, rated: str | None, place: Place) -> Iterator[Edit]:
+    """Edits to what a question says and when it is asked; ``rated`` is the question if its answers are ratings."""
+    for name, was, now in _differences(old, new):
+        edit = Edit(key=f"{key}.{name}", problem="changed", place=(*place, name))
+        if name in _HARMLESS_QUESTION or _same_or_translated(was, now):
+            yield edit
+        elif name != "scale":
+            yield replace(edit, problem=_from_to(was, now), advice=_NEW_QUESTION, question=rated)
 
 
 def _between_edits(old: Study, new: Study) -> Iterator[Edit]:
@@ -296,18 +296,19 @@ def _arm_edits(old: Study, new: Study) -> Iterator[Edit]:
 
 def _same_or_translated(old: Any, new: Any) -> bool:
     """Whether every text that was there is still there, in a language at least; further languages may be new."""
-    if old == new:
-        return True
-    if isinstance(old, str) and isinstance(new, dict):
-        return bool(new) and all(isinstance(text, str) for text in new.values()) and old in new.values()
-    if isinstance(old, dict) and isinstance(new, dict):
-        if not (old.keys() <= new.keys() and all(_same_or_translated(old[key], new[key]) for key in old)):
-            return False
-        # A further key is a further language only in a text; in anchors or categories it is a further point.
-        return old.keys() == new.keys() or all(is_language(key) for key in new)
-    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        return all(_same_or_translated(was, now) for was, now in zip(old, new, strict=True))
-    return False
+    match old, new:
+        case str(), dict():
+            return all(isinstance(text, str) for text in new.values()) and old in new.values()
+        case dict(), dict():
+            return _adds_languages(old, new) and all(_same_or_translated(was, new[key]) for key, was in old.items())
+        case list(), list():
+            return len(old) == len(new) and all(map(_same_or_translated, old, new))
+    return bool(old == new)
+
+
+def _adds_languages(old: Mapping[str, object], new: Mapping[str, object]) -> bool:
+    """Whether further keys are languages, as in a text; in anchors or categories they would be further points."""
+    return old.keys() == new.keys() or (old.keys() < new.keys() and all(map(is_language, new)))
 
 
 def _from_to(old: Any, new: Any) -> str:

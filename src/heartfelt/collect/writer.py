@@ -130,6 +130,7 @@ class Writer:
             self.do(researcher.SetValue(_PROBE, "." * _PROBE_CHARACTERS))
 
     def _put(self, job: QueuedCommand) -> None:
+        # Under the lock that close() takes: nothing can be queued behind the end of the queue.
         with self._lock:
             if self._closed:
                 raise StoreUnavailable("The collection is closed.", "Open it again.")
@@ -167,6 +168,7 @@ class Writer:
                 if self._connection is None:
                     self._connection = database.connect()
                 with database.writing(self._connection, self._store.journal_query) as rows:
+                    # Another process may have written since; what it did is in the journal, and comes first.
                     state = self._store.catch_up(self._connection, rows)
                     decided = True
                     work = self._carry_out(self._connection, state, jobs)
@@ -197,6 +199,7 @@ class Writer:
         for number in state.expired(work.now):
             work.record("lapsed", number)
         for job in jobs:
+            # A command that fails after recording events is undone alone; the others keep what they did.
             mark = work.mark()
             job.result = job.error = None
             try:

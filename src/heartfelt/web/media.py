@@ -26,6 +26,7 @@ from heartfelt.web.state import state_of
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from heartfelt.collect import Collection
     from heartfelt.collect.material import MediaFile
 
 _CACHE_WEEK = "private, max-age=604800, immutable"
@@ -46,19 +47,13 @@ async def media(request: Request) -> Response:
     name = request.path_params["opaque"]
     collection = state_of(request).collection
     blinded = blinding_of(request).media_of(name)
-    file: MediaFile | None = None if blinded is None else collection.media(blinded)
+    file = None if blinded is None else collection.media(blinded)
     if file is None and researcher:
         file = collection.media(name)
     if file is None:
         raise RequestRefused(404, "There is no such stimulus.", "Continue with the next one.")
     if blinded is not None:
-        try:
-            await run_in_threadpool(collection.verify_media, file)
-        except MediaChanged as error:
-            _log.error("%s %s", error.problem, error.fix)
-            raise RequestRefused(409, "The media file was replaced.", "Continue with the next one.") from error
-        except OSError as error:
-            raise missing_file() from error
+        await _check_unchanged(collection, file)
     unit = blinding_of(request).set_of(name)
     set_media = [] if unit is None else collection.media_of_set(unit)
     if not set_media:
@@ -67,3 +62,14 @@ async def media(request: Request) -> Response:
     content_type = file.content_type if len(kinds) == 1 else "application/octet-stream"
     paths = tuple(sorted({member.path for member in set_media}))
     return await stripped_file(request, file.path, content_type, name, _CACHE_WEEK, paths)
+
+
+async def _check_unchanged(collection: Collection, file: MediaFile) -> None:
+    """Refuse a file that is not the one that was rated: raters continue with the next one."""
+    try:
+        await run_in_threadpool(collection.verify_media, file)
+    except MediaChanged as error:
+        _log.error("%s %s", error.problem, error.fix)
+        raise RequestRefused(409, "The media file was replaced.", "Continue with the next one.") from error
+    except OSError as error:
+        raise missing_file() from error

@@ -19,7 +19,7 @@ import base64
 import json
 import socket
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from heartfelt.predictors.answers.sets import COMPARED, set_name
 from heartfelt.predictors.answers.texts import StimulusNames
 from heartfelt.predictors.execution.work import CaseOutcome, PredictorWork, Retry
 from heartfelt.predictors.options import ServerOptions
-from heartfelt.predictors.predictor import Ask, Case, Media, Predictor
+from heartfelt.predictors.predictor import Ask, Case, Media, Prediction, Predictor
 from heartfelt.study.answer import Scale
 from heartfelt.study.scale import AnyScale, YesNo
 from heartfelt.study.set_scale import TIE
@@ -95,6 +95,7 @@ class Batcher:
         loop = asyncio.get_running_loop()
         while True:
             batch = [await self._queue.get()]
+            # Waiting only helps where the batch is not full already.
             if self._queue.qsize() < self._size - 1:
                 await asyncio.sleep(self._wait)
             while len(batch) < self._size and not self._queue.empty():
@@ -213,19 +214,27 @@ def read_request(body: bytes) -> Query:
     if not isinstance(content, dict):
         raise RefusedRequest("The request is not a JSON object.", _EXAMPLE)
     together = "texts" in content
-    texts = content["texts"] if together else [content.get("text")]
+    texts = _texts(content["texts"] if together else [content.get("text")])
+    scale = _scale(content.get("scale"))
+    if "members" in content:
+        return _comparison(content["members"], texts, scale, together=together)
+    name, stimulus = _file(content)
+    return Query(name=name, content=stimulus, texts=texts, together=together, scale=scale)
+
+
+def _texts(texts: object) -> tuple[str, ...]:
     if not isinstance(texts, list) or not 1 <= len(texts) <= _MOST_TEXTS:
         raise RefusedRequest("'texts' is not a list of texts.", f"Send 1 to {_MOST_TEXTS} texts.")
     if not all(isinstance(text, str) and text.strip() for text in texts):
         raise RefusedRequest("A text is missing, empty or not a text.", "Send 'text', or a list 'texts'.")
-    scale = _scale(content.get("scale"))
-    if "members" not in content:
-        name, stimulus = _file(content)
-        return Query(name=name, content=stimulus, texts=tuple(texts), together=together, scale=scale)
-    member_files = content["members"]
-    if not isinstance(member_files, list) or not 2 <= len(member_files) <= _MOST_MEMBERS:
+    return tuple(texts)
+
+
+def _comparison(files: object, texts: tuple[str, ...], scale: Scale, *, together: bool) -> Query:
+    """A question about stimuli that are judged together."""
+    if not isinstance(files, list) or not 2 <= len(files) <= _MOST_MEMBERS:
         raise RefusedRequest("'members' is not a list of stimuli.", f"Send 2 to {_MOST_MEMBERS} of them.")
-    members = tuple(_file(member if isinstance(member, dict) else {}) for member in member_files)
+    members = tuple(_file(member if isinstance(member, dict) else {}) for member in files)
     if len({name for name, _ in members}) < len(members):
         raise RefusedRequest("Two members have the same name.", "A stimulus is not compared with itself.")
     if not isinstance(scale, COMPARED) or together:
@@ -233,17 +242,11 @@ def read_request(body: bytes) -> Query:
             "Members are compared on a scale for sets, one question at a time.",
             'Send one \'text\' and a scale such as {"type": "choice"}.',
         )
-    return Query(
-        name=set_name(name for name, _ in members),
-        content=None,
-        texts=tuple(texts),
-        together=together,
-        scale=scale,
-        members=members,
-    )
+    name = set_name(name for name, _ in members)
+    return Query(name=name, content=None, texts=texts, together=together, scale=scale, members=members)
 
 
-def _file(content: dict[str, Any]) -> tuple[str, bytes | None]:
+def _file(content: Mapping[str, object]) -> tuple[str, bytes | None]:
     """The name and the content of a stimulus."""
     name = content.get("audio_filename") or content.get("audio_stem")
     if not isinstance(name, str) or len(name) > _MAX_NAME_LENGTH:
@@ -317,7 +320,7 @@ def _media_in(folder: Path | None) -> Callable[[str], Path | None]:
     return lambda name: paths.get(names.find(name) or "")
 
 
-def _answer(query: Query, outcome: CaseOutcome) -> dict[str, Any]:
+def _answer(query: Query, outcome: CaseOutcome) -> dict[str, object]:
     first = outcome.predictions[0]
     numbers = [prediction.value if prediction.score is None else prediction.score for prediction in outcome.predictions]
     problems = [prediction.problem for prediction in outcome.predictions]
@@ -326,16 +329,21 @@ def _answer(query: Query, outcome: CaseOutcome) -> dict[str, Any]:
         raise RefusedRequest(first.problem or "", fix, 503 if outcome.lost else 422)
     if query.together:
         return {"similarities": numbers} | ({"problems": problems} if any(problems) else {})
-    parts = ("value", "answer", "reason", "note", "shares", "orders", "samples", "rate", "start")
-    more = {name: part for name in parts if (part := getattr(first, name)) is not None}
-    names = [name for name, _ in query.members]
-    if first.members is not None:
-        more["members"] = [first.members[name] for name in names]
-    if names and first.shares is not None:
-        more["shares"] = [first.shares.get(name, 0.0) for name in (*names, TIE)]
+    more = _details(first, [name for name, _ in query.members])
     if numbers[0] is None:
         return more
     return {"score" if first.score is None else "similarity": numbers[0], **more}
+
+
+def _details(prediction: Prediction, members: Sequence[str]) -> dict[str, object]:
+    """What else a prediction says; of stimuli that are judged together in the order of the request, a tie after them."""
+    parts = ("value", "answer", "reason", "note", "shares", "orders", "samples", "rate", "start")
+    more = {name: part for name in parts if (part := getattr(prediction, name)) is not None}
+    if prediction.members is not None:
+        more["members"] = [prediction.members[name] for name in members]
+    if members and prediction.shares is not None:
+        more["shares"] = [prediction.shares.get(name, 0.0) for name in (*members, TIE)]
+    return more
 
 
 async def _body(request: Request, limit: int) -> bytes:

@@ -21,7 +21,7 @@ from heartfelt.collect.commands import (
     ShowTrial,
     Step,
 )
-from heartfelt.collect.simulated_answers import simulated_answer, simulated_demographics
+from heartfelt.simulate.random_answers import simulated_answer, simulated_demographics
 from heartfelt.streams import stream
 from heartfelt.study.recipes import RECIPES
 from heartfelt.web.app import create_app

@@ -50,6 +50,7 @@ class PositionBalance:
         members = [member for member in range(len(systems)) if member not in first]
         orders = [[*first, *order] for order in _orders(members, rng)]
         before = [list(order[: len(systems)]) for order in rater.orders.get(unit, ())]
+        # A repeat in the order of the first time would test memory of places.
         orders = [order for order in orders if order not in before] or orders
         order = min(orders, key=lambda order: self._unevenness(rater.number, unit, order))
         if self._layout.matching:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from random import Random
 
 from heartfelt.collect.assign.balance import PositionBalance
@@ -97,6 +97,7 @@ class OpenUnits:
             return
         groups, group = self._levels[level], self._group.get(unit)
         members = groups[group]
+        # The last unit takes the place of the one that goes: removing takes the same time however many units there are.
         position, last = self._place[unit], members.pop()
         if last != unit:
             members[position] = last
@@ -124,15 +125,12 @@ class OpenUnits:
         )
 
     def _preferred(self, groups: dict[int | None, list[int]], rater: Rater, rng: Random) -> Iterator[int | None]:
+        """The groups to look into, in order: those of a Latin square, else the largest first, at random among equals."""
         if len(groups) == 1:
             yield from groups
             return
         if self._square:
-            size = len(self._square)
-            for step in range(size):
-                wanted = (self._square[(len(rater.seen) + step) % size] + rater.number) % size
-                if wanted in groups:
-                    yield wanted
+            yield from self._in_square(groups, rater)
             return
         if self.layout.block:
             current = None if rater.latest is None else self._group.get(rater.latest)
@@ -148,24 +146,42 @@ class OpenUnits:
             yield from best
             free = [group for group in free if len(groups[group]) != most]
 
+    def _in_square(self, groups: Collection[int | None], rater: Rater) -> Iterator[int]:
+        size = len(self._square)
+        for step in range(size):
+            wanted = (self._square[(len(rater.seen) + step) % size] + rater.number) % size
+            if wanted in groups:
+                yield wanted
+
     def _within(self, members: Sequence[int], rater: Rater, rng: Random) -> int | None:
         if self.layout.order == "manifest":
-            open_units = [unit for unit in members if self.allowed(unit, rater)]
+            open_units = self._open_to(rater, members)
             after = [unit for unit in open_units if rater.latest is None or unit > rater.latest]
             return min(after or open_units, default=None)
-        size = len(members)
         if self._balance is not None:
-            draws = members if size <= _SETS_COMPARED else rng.sample(members, _SETS_COMPARED)
-            fair = [(self._balance.familiarity(rater, u), u) for u in draws if self.allowed(u, rater)]
-            if fair:
-                least = min(fair)[0]
-                return rng.choice([unit for familiarity, unit in fair if familiarity == least])
+            unit = self._least_familiar(self._balance, members, rater, rng)
+            if unit is not None:
+                return unit
         for _ in range(_RANDOM_DRAWS):
-            unit = members[int(rng.random() * size)]
+            unit = members[int(rng.random() * len(members))]
             if self.allowed(unit, rater):
                 return unit
-        open_units = [unit for unit in members if self.allowed(unit, rater)]
+        open_units = self._open_to(rater, members)
         return rng.choice(open_units) if open_units else None
+
+    def _open_to(self, rater: Rater, members: Sequence[int]) -> list[int]:
+        return [unit for unit in members if self.allowed(unit, rater)]
+
+    def _least_familiar(
+        self, balance: PositionBalance, members: Sequence[int], rater: Rater, rng: Random
+    ) -> int | None:
+        """The set whose systems the rater has met least; of many sets, some are compared."""
+        draws = members if len(members) <= _SETS_COMPARED else rng.sample(members, _SETS_COMPARED)
+        fair = [(balance.familiarity(rater, unit), unit) for unit in self._open_to(rater, draws)]
+        if not fair:
+            return None
+        least = min(fair)[0]
+        return rng.choice([unit for familiarity, unit in fair if familiarity == least])
 
 
 def williams(size: int) -> list[int]:
@@ -198,8 +214,10 @@ class AnswerSums:
         """The standard error of the label once ``coming`` more answers are in."""
         n = max(1, self.n + coming)
         if span <= 0:
+            # One answer more for and against: a category that everybody chose so far is not certain.
             share = (max(self.codes.values(), default=0) + 1.0) / (self.n + 2.0)
             return math.sqrt(share * (1.0 - share) / n)
+        # Rounding can make the sum of squares negative by a hair.
         within = max(0.0, self.square - self.total * self.total / max(1, self.n)) / span**2
         spread = (within + _PRIOR_ANSWERS * _PRIOR_SPREAD**2) / (max(0, self.n - 1) + _PRIOR_ANSWERS)
         return math.sqrt(spread / n)
@@ -238,6 +256,7 @@ class Errors:
         unit: int | None = None
         while self._heap and unit is None:
             entry = heapq.heappop(self._heap)
+            # An entry that is no longer current was superseded by a later push: it is dropped when it comes up.
             if entry[:2] == self._current.get(entry[2]):
                 passed.append(entry)
                 unit = entry[2] if allowed(entry[2]) else None

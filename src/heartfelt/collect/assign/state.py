@@ -260,6 +260,7 @@ class State:
         trial = self.trials.pop(cast(int, event.trial))
         self.answered[trial.id] = rater.number
         leased, trial.live = trial.live, False
+        # An answer may come after its lease lapsed, when the trial is in no queue any more.
         if trial in rater.queue:
             rater.queue.remove(trial)
         values: dict[str, float] = json.loads(event.words) if event.words else {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
@@ -139,20 +139,14 @@ def _item(
     study: Study,
 ) -> AdjudicationItem:
     stimulus, question = item
-    if unit is None:
-        return AdjudicationItem(
-            stimulus=stimulus, question=question, rules=rules, answers=answers, decisions=made_decisions
-        )
-    return AdjudicationItem(
-        stimulus=stimulus,
-        question=question,
-        rules=rules,
-        answers=answers,
-        draft=unit.machine[question][0] if question in unit.machine else None,
-        decisions=made_decisions,
-        media=unit.media,
-        prompt=unit.prompt if "prompt" in study.question(question).shows else None,
+    decided = AdjudicationItem(
+        stimulus=stimulus, question=question, rules=rules, answers=answers, decisions=made_decisions
     )
+    if unit is None:
+        return decided
+    draft = unit.machine[question][0] if question in unit.machine else None
+    prompt = unit.prompt if "prompt" in study.question(question).shows else None
+    return replace(decided, draft=draft, media=unit.media, prompt=prompt)
 
 
 Items: TypeAlias = Mapping[tuple[str, str], tuple[AnonymousAnswer, ...]]
@@ -231,15 +225,19 @@ def _selects(
             applies = not rule.questions or item[1] in rule.questions
             return applies and disagree(rule, study.scale_of(item[1]), counted(answers))
         case RejectedRule():
-            return sum(g.verdict == "rejected" and not g.planted for g in answers) >= rule.at_least
+            return _count_verdicts(answers, "rejected", planted=False) >= rule.at_least
         case PlantedRule():
-            return sum(g.verdict == "accepted" and g.planted for g in answers) >= rule.at_least
+            return _count_verdicts(answers, "accepted", planted=True) >= rule.at_least
         case FlaggedRule():
             return flagged >= rule.at_least
         case RandomRule():
             return derived_seed(study.seed, "adjudication", *item) < rule.share * _UNIT
         case _:
             return True
+
+
+def _count_verdicts(answers: Iterable[AnonymousAnswer], verdict: str, *, planted: bool) -> int:
+    return sum(answer.verdict == verdict and answer.planted == planted for answer in answers)
 
 
 def counted(answers: Iterable[AnonymousAnswer]) -> list[AnonymousAnswer]:
@@ -260,10 +258,13 @@ def disagree(rule: DisagreementRule, scale: Scale, answers: Sequence[AnonymousAn
     none = [response.answer == NONE for response in answers]
     if any(none) and not all(none):
         return _largest_share(none) <= rule.share_at_most
-    values = [response.value for response in answers if response.value is not None]
+    return _spread_too_far(*rule.limits(scale), [r.value for r in answers if r.value is not None])
+
+
+def _spread_too_far(range_above: float | None, sd_above: float | None, values: Sequence[float]) -> bool:
+    """Whether numbers lie further apart than a limit of their range, or of their standard deviation, allows."""
     if len(values) < 2:
         return False
-    range_above, sd_above = rule.limits(scale)
     mean = sum(values) / len(values)
     variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
     return (range_above is not None and max(values) - min(values) > range_above) or (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -87,16 +88,13 @@ def measure_coverage(connection: Connection, material: StudyUnits, summary: Stat
     """Coverage from the counts by unit."""
     layout, raters = material.layout, summary.raters
     arms = layout.arms or {"": layout}
+    # What every rater gets is listed after the items; it has no quota, and does not count towards the end.
+    shown = [(name, arm.units) for name, arm in arms.items()] + [(name, arm.common) for name, arm in arms.items()]
     valid, leases = (
-        np.concatenate(
-            [_of_units(summary.counts[name][which], arm.units) for name, arm in arms.items()]
-            + [_of_units(summary.counts[name][which], arm.common) for name, arm in arms.items()]
-        )
-        for which in (0, 1)
+        np.concatenate([_of_units(summary.counts[name][which], units) for name, units in shown]) for which in (0, 1)
     )
     complete = valid if layout.adaptive else np.minimum(valid, layout.quota)
     counts = pl.DataFrame({"complete": complete, "extra": valid - complete, "leased": leases}).cast(pl.Int64)
-    # What every rater gets is listed with the items; it has no quota, and does not count towards the end.
     assigned = sum(len(arm.units) for arm in arms.values())
     complete, valid, leases = (counted[:assigned] for counted in (complete, valid, leases))
     levels, units = np.unique(complete, return_counts=True)
@@ -124,10 +122,13 @@ def measure_coverage(connection: Connection, material: StudyUnits, summary: Stat
         forecast=_forecast(connection, wanted - int(complete.sum()), now),
         largest_arm=max(len(arm.units) for arm in arms.values()),
         arms=tuple(_arm(arm, layout, summary) for arm in material.study.design.arms),
-        screened_out={
-            screener.id: sum(rater.screener == screener.id for rater in raters) for screener in material.study.screeners
-        },
+        screened_out=_screened_out(material, summary),
     )
+
+
+def _screened_out(material: StudyUnits, summary: StateSummary) -> dict[str, int]:
+    counts = Counter(rater.screener for rater in summary.raters)
+    return {screener.id: counts[screener.id] for screener in material.study.screeners}
 
 
 def _of_units(counts: Sequence[int], units: Sequence[int]) -> npt.NDArray[np.int64]:

@@ -47,6 +47,7 @@ def freeze(connection: Connection, material: StudyUnits, *, excluded: bool) -> S
     )
     changed = _asked_differently(connection, study)
     version = ["study_version", "question"]
+    # Answers to a question that has another meaning now are ledger rows: they cannot be pooled with later ones.
     different = recorded.join(changed, on=version, how="inner", maintain_order="left")
     recorded = recorded.join(changed, on=version, how="anti", maintain_order="left")
     retained = recorded.filter(in_study if excluded else in_study & ~pl.col("excluded"))

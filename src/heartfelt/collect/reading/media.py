@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 from sqlalchemy import Connection, text
 
@@ -16,7 +14,7 @@ def versions(connection: Connection) -> pl.DataFrame:
     return query(connection, columns, "FROM media_versions ORDER BY stimulus, version")
 
 
-def latest_version(connection: Connection, stimulus: str) -> dict[str, Any]:
+def latest_version(connection: Connection, stimulus: str) -> dict[str, object]:
     """The latest version of a stimulus's file."""
     query = text(
         "SELECT stimulus, version, hash, bytes, modified FROM media_versions WHERE stimulus = :stimulus"

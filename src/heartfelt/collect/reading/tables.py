@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
-from sqlalchemy import Connection
+from sqlalchemy import Connection, RowMapping
 
 from heartfelt.collect.assign.model import Rater
 from heartfelt.collect.session.conditions import pending_between, pending_page
@@ -70,16 +70,22 @@ def _step(rater: Rater, study: Study) -> str:
     if rater.ended or rater.excluded:
         return "end"
     earlier = page_before_trials(study, rater)
-    if not earlier and not rater.queue and not rater.plan and study.after and rater.answered:
-        over = rater.exhausted or rater.planned >= rater.target
-        if over and pending_page(study, rater, "after"):
-            return "after"
-    resting = not rater.queue and not rater.plan and not rater.rested
-    if not earlier and (rater.queue or resting) and pending_between(study, rater, resting=resting):
+    if earlier:
+        return earlier
+    idle = not rater.queue and not rater.plan
+    if idle and rater.answered and study.after and _is_over(rater) and pending_page(study, rater, "after"):
+        return "after"
+    resting = idle and not rater.rested
+    if (rater.queue or resting) and pending_between(study, rater, resting=resting):
         return "between"
-    if earlier or not rater.queue:
-        return earlier or ("break" if rater.sessions else "trial")
+    if not rater.queue:
+        return "break" if rater.sessions else "trial"
     return "practice" if rater.queue[0].kind == "practice" else "trial"
+
+
+def _is_over(rater: Rater) -> bool:
+    """Whether no further session can be planned."""
+    return rater.exhausted or rater.planned >= rater.target
 
 
 def progress_in(connection: Connection) -> dict[int, Progress]:
@@ -178,28 +184,36 @@ def raters(connection: Connection, progress: Mapping[int, Progress], study: Stud
     people = result.mappings().all()
     repeated = {block.id for block in study.between if block.repeated}
     excluded, questioned = exclusions(connection), _questioned(connection, repeated)
-    by_design = {"arm": arms(connection), "screener": screen_outs(connection)}
-    by_design = {name: column for name, column in by_design.items() if column}
-    rows: list[dict[str, Any]] = []
-    for row in map(dict, people):
-        number, answers = row.pop("number"), json.loads(row.pop("answers") or "{}")
-        current = standing(progress, excluded, number, row["arrived"])
-        for name in ("agreed", "headphones_passed"):
-            row[name] = None if row[name] is None else bool(row[name])
-        about = {f"about_{key}": _plain(value) for key, value in answers.items()}
-        about |= questioned.get(number, {}) | _consented(row.pop("ticked"), row.pop("document"))
+    assigned = {"arm": arms(connection), "screener": screen_outs(connection)}
+    by_design = {name: column for name, column in assigned.items() if column}
+    rows = []
+    for row in people:
+        number = row["number"]
+        about = {f"about_{key}": _plain(value) for key, value in json.loads(row["answers"] or "{}").items()}
+        about |= questioned.get(number, {}) | _consented(row["ticked"], row["document"])
         exclusion = {"excluded": number in excluded, "reason": excluded.get(number)}
-        assigned = {name: column.get(number) for name, column in by_design.items()}
-        rows.append(row | current._asdict() | about | exclusion | assigned)
+        current = standing(progress, excluded, number, row["arrived"])._asdict()
+        design = {name: column.get(number) for name, column in by_design.items()}
+        rows.append(_person(row) | current | about | exclusion | design)
     fixed_columns = columns_of(_RATERS) | dict.fromkeys(by_design, pl.String)
     extra = list(dict.fromkeys(key for row in rows for key in row if key not in fixed_columns))
     frame = pl.DataFrame(rows, schema={**fixed_columns, **dict.fromkeys(extra, pl.String)})
-    about_columns = [frame[name] for name in extra]
-    for index, column in enumerate(about_columns):
-        number = column.cast(pl.Float64, strict=False)
-        if number.null_count() == column.null_count():
-            about_columns[index] = number
-    return typed(frame, _RATERS).with_columns(*(frame[name] for name in by_design), *about_columns)
+    return typed(frame, _RATERS).with_columns(
+        *(frame[name] for name in by_design), *(_numbers_if_all(frame[name]) for name in extra)
+    )
+
+
+def _numbers_if_all(column: pl.Series) -> pl.Series:
+    """A column of texts as numbers, where every text is one."""
+    numbers = column.cast(pl.Float64, strict=False)
+    return numbers if numbers.null_count() == column.null_count() else column
+
+
+def _person(row: RowMapping) -> dict[str, object]:
+    """What is stored about a rater as it is shown; databases differ in what they return for yes and no."""
+    flags = {name: None if row[name] is None else bool(row[name]) for name in ("agreed", "headphones_passed")}
+    hidden = {"number", "answers", "ticked", "document"}
+    return {name: value for name, value in row.items() if name not in hidden} | flags
 
 
 def _questioned(connection: Connection, repeated: Collection[str]) -> dict[int, dict[str, str]]:
@@ -257,29 +271,46 @@ _TRIALS = (
 
 def trials(connection: Connection, number: int, stimuli: Mapping[int, str]) -> pl.DataFrame:
     """Every trial of a rater with everything that was logged about it."""
-    rows: dict[int, dict[str, Any]] = {}
-    for event in connection.exec_driver_sql(
-        "SELECT kind, at, trial, unit, number, words FROM journal"
-        f" WHERE rater = {int(number)} AND trial IS NOT NULL ORDER BY seq"
-    ):
-        row = rows.setdefault(event.trial, {"trial": str(event.trial), "status": "held"})
-        if event.kind == "leased":
-            about = json.loads(event.words or "{}")
-            row |= {name: about.get(name, default) for name, default in _LEASE_DEFAULTS.items()}
-            row |= {"stimulus": stimuli.get(event.unit), "leased_at": event.at}
-        elif event.kind == "shown":
-            row |= {"shown_at": event.at, "position": max(0, int(event.number or 0)), "status": "shown"}
-        elif event.kind == "answered":
-            row["status"] = "late" if event.number else "answered"
-        elif event.kind == "returned":
-            row["status"] = f"given back: {event.words}"
+    rows = _presentations(connection, number, stimuli)
     for answer in connection.exec_driver_sql(
         "SELECT trial, at AS answered_at, session, late, seconds, first_play, plays, focus_losses, intervals, changes,"
         f" heard, heard_flag, away, device, began, comment FROM answers WHERE rater = {int(number)}"
     ).mappings():
         logged = {name: value for name, value in answer.items() if name != "trial"}
         rows[answer["trial"]] |= logged | {"late": bool(answer["late"])}
-    presented: dict[int, list[dict[str, Any]]] = {}
+    presented = _presented(connection, number)
+    for trial, members in presented.items():
+        rows[trial]["members"] = json.dumps(members, ensure_ascii=False)
+    for trial, by_question in _answered(connection, number, presented.keys()).items():
+        rows[trial]["answers"] = json.dumps(by_question, ensure_ascii=False)
+    return typed(pl.DataFrame(list(rows.values()), schema=columns_of(_TRIALS)), _TRIALS)
+
+
+def _presentations(connection: Connection, number: int, stimuli: Mapping[int, str]) -> dict[int, dict[str, object]]:
+    """What the journal says of a rater's trials: what was reserved, whether it was shown, and what became of it."""
+    rows: dict[int, dict[str, object]] = {}
+    for event in connection.exec_driver_sql(
+        "SELECT kind, at, trial, unit, number, words FROM journal"
+        f" WHERE rater = {int(number)} AND trial IS NOT NULL ORDER BY seq"
+    ):
+        row = rows.setdefault(event.trial, {"trial": str(event.trial), "status": "held"})
+        match event.kind:
+            case "leased":
+                about = json.loads(event.words or "{}")
+                row |= {name: about.get(name, default) for name, default in _LEASE_DEFAULTS.items()}
+                row |= {"stimulus": stimuli.get(event.unit), "leased_at": event.at}
+            case "shown":
+                row |= {"shown_at": event.at, "position": max(0, int(event.number or 0)), "status": "shown"}
+            case "answered":
+                row["status"] = "late" if event.number else "answered"
+            case "returned":
+                row["status"] = f"given back: {event.words}"
+    return rows
+
+
+def _presented(connection: Connection, number: int) -> dict[int, list[dict[str, object]]]:
+    """The members of the sets that were presented to a rater, by trial."""
+    presented: dict[int, list[dict[str, object]]] = {}
     for member in connection.exec_driver_sql(
         "SELECT trial, place, stimulus, role, kind, heard, intervals FROM members"
         f" WHERE rater = {int(number)} ORDER BY trial, place"
@@ -287,23 +318,24 @@ def trials(connection: Connection, number: int, stimuli: Mapping[int, str]) -> p
         shown = {name: value for name, value in member.items() if name != "trial"}
         shown["intervals"] = json.loads(shown["intervals"] or "[]")
         presented.setdefault(member["trial"], []).append(shown)
-    for trial, members in presented.items():
-        rows[trial]["members"] = json.dumps(members, ensure_ascii=False)
-    answers: dict[int, dict[str, Any]] = {}
+    return presented
+
+
+def _answered(connection: Connection, number: int, sets: Collection[int]) -> dict[int, dict[str, object]]:
+    """A rater's answers by trial and question, with the verdict on a draft; ``sets`` are the trials with sets."""
+    answers: dict[int, dict[str, object]] = {}
     for rating in connection.exec_driver_sql(
         f"SELECT trial, question, value, answer, verdict FROM ratings WHERE rater = {int(number)} ORDER BY trial"
     ):
-        raw_answer: Any = rating.answer if rating.answer is not None else rating.value
-        if rating.trial in presented and rating.value is not None:
-            raw_answer = rating.value  # a place from 1, or a grade
+        # Of a set the number says more than the text: a place from 1, or a grade.
+        in_words = rating.answer is not None and not (rating.trial in sets and rating.value is not None)
+        answer = rating.answer if in_words else rating.value
         by_question = answers.setdefault(rating.trial, {})
-        by_question[rating.question] = raw_answer if rating.verdict is None else [raw_answer, rating.verdict]
-    for trial, by_question in answers.items():
-        rows[trial]["answers"] = json.dumps(by_question, ensure_ascii=False)
-    return typed(pl.DataFrame(list(rows.values()), schema=columns_of(_TRIALS)), _TRIALS)
+        by_question[rating.question] = answer if rating.verdict is None else [answer, rating.verdict]
+    return answers
 
 
-_LEASE_DEFAULTS: Mapping[str, Any] = {"kind": "rating", "probe": None, "repeat": 0}
+_LEASE_DEFAULTS: Mapping[str, object] = {"kind": "rating", "probe": None, "repeat": 0}
 
 
 _WAITING = "rater text, participant text, recruiter text, session integer, opens moment, closes moment, due boolean"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
 from heartfelt.collect import commands
@@ -26,6 +26,7 @@ from heartfelt.collect.session.steps import (
 from heartfelt.collect.session.transaction import Transaction, clean, count, plain_json, seconds
 from heartfelt.collect.store.tables import packed
 from heartfelt.errors import InputError, suggestion
+from heartfelt.study import Question
 from heartfelt.study.answer import REJECTED, Coded, read_number
 from heartfelt.study.conditions import Source
 from heartfelt.study.set_scale import Choice, Ranking, SetScale, Trace
@@ -57,7 +58,7 @@ class Checked(NamedTuple):
 
     answers: list[CheckedAnswer]
     traces: list[GivenTrace]
-    outcome: Mapping[str, float]
+    outcome: dict[str, float]
     """For a pair: how its first member fared against the second in the study's first question: 1, 0.5 or 0."""
 
 
@@ -68,6 +69,7 @@ def answer(work: Transaction, command: commands.Answer) -> commands.Receipt:
         return commands.Receipt(command.trial, "already", next_step(work, rater) if command.wants_next else None)
     if trial.closed:
         raise TrialClosed("This trial was given back and accepts no answer.", "Continue with the next trial.")
+    # Trials are answered in their order; one sent ahead must not be answered before the one on the screen.
     if not trial.shown and trial in rater.queue[1:]:
         raise _not_found()
     checked_trial = _check(work, trial, command)
@@ -90,24 +92,32 @@ def answer(work: Transaction, command: commands.Answer) -> commands.Receipt:
         )
     if stimulus is not None:
         _store_members(work, rater, trial, command.log, listening)
-        _store_traces(work, rater, trial, command.log, checked_trial.traces)
-    steering: dict[str, float] = {}
-    demand = work.state.demand(rater)
-    if demand.errors is not None and trial.kind == "rating":
-        values = checked_trial.answers
-        steering = {checked.question: checked.value for checked in values if checked.value is not None}
-    elif demand.pairs is not None and trial.kind == "rating":
-        steering = dict(checked_trial.outcome)
-    if listening.seconds:
-        steering[LISTENED] = listening.seconds
-    if listening.flag == "impossible":
-        steering[IMPOSSIBLE] = 1.0
+        for trace in checked_trial.traces:
+            _store_trace(work, rater, trial, command.log, trace)
+    steering = _steering(work, rater, trial, checked_trial, listening)
     words = json.dumps(steering) if steering else None
     work.record("answered", rater.number, trial.id, trial.unit, number=float(late), words=words)
     if trial.kind == "attention":
         judge_attention(work, rater, trial.probe, checked_trial.answers)
     following = next_step(work, rater) if command.wants_next else None
     return commands.Receipt(command.trial, "late" if late else "stored", following)
+
+
+def _steering(
+    work: Transaction, rater: Rater, trial: ReservedTrial, checked: Checked, listening: Listened
+) -> dict[str, float]:
+    """What the journal needs of an answer: numbers that later assignments depend on, and how credible the listening was."""
+    steering: dict[str, float] = {}
+    demand = work.state.demand(rater)
+    if demand.errors is not None and trial.kind == "rating":
+        steering = {answer.question: answer.value for answer in checked.answers if answer.value is not None}
+    elif demand.pairs is not None and trial.kind == "rating":
+        steering = dict(checked.outcome)
+    if listening.seconds:
+        steering[LISTENED] = listening.seconds
+    if listening.flag == "impossible":
+        steering[IMPOSSIBLE] = 1.0
+    return steering
 
 
 def _not_found() -> TrialNotFound:
@@ -128,64 +138,81 @@ def _trial(work: Transaction, command: commands.TrialCommand[Any]) -> tuple[Rate
 
 def _check(work: Transaction, trial: ReservedTrial, command: commands.Answer) -> Checked:
     """Validate every answer against its question; the error names the first invalid one."""
+    _check_unchanged(work, trial)
+    names = questions_of(work, trial)
+    for name in (*command.values, *command.verdicts):
+        if name not in names:
+            raise _not_asked(name, names)
+    checked = Checked([], [], {})
+    missing: list[str] = []
+    coded_answers: dict[Source, Coded] = {}
+    for question in names:
+        given, verdict = command.values.get(question), command.verdicts.get(question)
+        asks = work.study.question(question)
+        if asks.show_if and not is_asked(work.study, asks, coded_answers, "questions"):
+            if verdict is not None or not without_answer(given):
+                raise not_shown(question)
+            continue
+        if verdict is not None:
+            _check_verdict(question, verdict)
+        machine, kind = trial.machine.get(question, (None, None))
+        if verdict == "accepted" and without_answer(given):
+            given = machine
+        if not without_answer(given):
+            try:
+                value, text = _read(work, trial, asks, given, checked)
+            except InputError as error:
+                raise refused(question, error) from None
+            coded_answers["question", question] = (value, text)
+            checked.answers.append(CheckedAnswer(question, value, clean(text), machine, kind, verdict))
+        elif verdict == "rejected" and kind is not None:
+            checked.answers.append(CheckedAnswer(question, None, None, machine, kind, verdict))
+        elif asks.required:
+            missing.append(question)
+    if missing:
+        raise MissingAnswer(f"Not answered: {', '.join(missing)}.", "Answer every required question.", tuple(missing))
+    if trial.kind != "attention":
+        return checked
+    probe = attention_probe(work, trial.probe)
+    tested = [answer for answer in checked.answers if probe is not None and answer.question == probe.question]
+    return checked._replace(answers=tested)
+
+
+def _not_asked(name: object, names: Sequence[str]) -> InvalidAnswer:
+    problem = f"The question '{clean(str(name), 100)}' is not asked in this trial."
+    return InvalidAnswer(problem, suggestion(str(name), names, "Asked"))
+
+
+def _check_unchanged(work: Transaction, trial: ReservedTrial) -> None:
+    """Refuse an answer about what an edit of the study has taken away since the trial was shown."""
     unit = displayed_unit(work, trial)
     if trial.kind != "attention" and unit is None:
         raise TrialClosed("The stimulus of this trial has left the study.", "Continue with the next trial.")
     if unit is not None and unit.signature != trial.members:
         raise TrialClosed("The set of this trial has changed.", "Continue with the next trial.")
-    names = questions_of(work, trial)
-    for name in (*command.values, *command.verdicts):
-        if name not in names:
-            raise InvalidAnswer(
-                f"The question '{clean(str(name), 100)}' is not asked in this trial.",
-                suggestion(str(name), names, "Asked"),
-            )
-    out: list[CheckedAnswer] = []
-    traces: list[GivenTrace] = []
-    outcome: dict[str, float] = {}
-    missing: list[str] = []
-    coded_answers: dict[Source, Coded] = {}
-    for question in names:
-        answer, verdict = command.values.get(question), command.verdicts.get(question)
-        asks = work.study.question(question)
-        if asks.show_if and not is_asked(work.study, asks, coded_answers, "questions"):
-            if verdict is not None or not without_answer(answer):
-                raise not_shown(question)
-            continue
-        if verdict is not None and verdict not in get_args(commands.Verdict):
-            raise InvalidAnswer(
-                f"Question '{question}': '{clean(str(verdict), 100)}' is not a verdict.",
-                "Allowed: accepted, fixed, rejected.",
-                (question,),
-            )
-        machine, kind = trial.machine.get(question, (None, None))
-        if verdict == "accepted" and without_answer(answer):
-            answer = machine
-        if not without_answer(answer):
-            scale = work.study.scale_of(question)
-            try:
-                if isinstance(scale, SetScale):
-                    value, text, values = _read_set(work, trial, scale, answer)
-                    if len(values) == 2 and question == work.study.asked[0].id:
-                        outcome[question] = _outcome(scale, values, trial)
-                else:
-                    value, text = work.study.read(asks, _plain(answer, isinstance(scale, Trace)))
-                if isinstance(scale, Trace):
-                    traces.append(GivenTrace(question, scale.rate, scale.read_samples(answer)))
-            except InputError as error:
-                raise refused(question, error) from None
-            coded_answers["question", question] = (value, text)
-            out.append(CheckedAnswer(question, value, clean(text), machine, kind, verdict))
-        elif verdict == "rejected" and kind is not None:
-            out.append(CheckedAnswer(question, None, None, machine, kind, verdict))
-        elif asks.required:
-            missing.append(question)
-    if missing:
-        raise MissingAnswer(f"Not answered: {', '.join(missing)}.", "Answer every required question.", tuple(missing))
-    if trial.kind == "attention":
-        probe = attention_probe(work, trial.probe)
-        out = [checked for checked in out if probe is not None and checked.question == probe.question]
-    return Checked(out, traces, outcome)
+
+
+def _check_verdict(question: str, verdict: str) -> None:
+    if verdict not in get_args(commands.Verdict):
+        raise InvalidAnswer(
+            f"Question '{question}': '{clean(str(verdict), 100)}' is not a verdict.",
+            "Allowed: accepted, fixed, rejected.",
+            (question,),
+        )
+
+
+def _read(work: Transaction, trial: ReservedTrial, asks: Question, answer: Any, checked: Checked) -> Coded:
+    """An answer as it is stored. A trace, and how the first member of a pair fared, are added to ``checked``."""
+    scale = work.study.scale_of(asks.id)
+    if isinstance(scale, SetScale):
+        value, text, values = _read_set(work, trial, scale, answer)
+        if len(values) == 2 and asks.id == work.study.asked[0].id:
+            checked.outcome[asks.id] = _outcome(scale, values, trial)
+        return value, text
+    coded = work.study.read(asks, _plain(answer, isinstance(scale, Trace)))
+    if isinstance(scale, Trace):
+        checked.traces.append(GivenTrace(asks.id, scale.rate, scale.read_samples(answer)))
+    return coded
 
 
 def _plain(answer: Any, trace: bool) -> Any:
@@ -258,7 +285,7 @@ def _store(
 
 def _logged(
     work: Transaction, trial: ReservedTrial, checked: CheckedAnswer, log: commands.FieldLog | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The columns of one answer, with how it was given, and which machine drafted it if one did.
 
     A draft that was withheld is stored with the answer that was given without it.
@@ -271,7 +298,7 @@ def _logged(
     matches_log = checked.shown is not None and (checked.shown != "true" or checked.machine == draft)
     log = log or commands.FieldLog()
     return columns | {
-        "first": _first(work, checked, log.first),
+        "first": None if log.first is None else _first(work, checked, log.first),
         "seconds": seconds(log.seconds),
         "keystrokes": None if log.keystrokes is None else count(log.keystrokes),
         "source": clean(source) if matches_log else None,
@@ -316,20 +343,19 @@ def _store_members(
         )
 
 
-def _store_traces(
-    work: Transaction, rater: Rater, trial: ReservedTrial, log: commands.TrialLog, traces: list[GivenTrace]
+def _store_trace(
+    work: Transaction, rater: Rater, trial: ReservedTrial, log: commands.TrialLog, trace: GivenTrace
 ) -> None:
-    for trace in traces:
-        work.insert(
-            "traces",
-            trial=trial.id,
-            question=trace.question,
-            rater=rater.number,
-            rate=trace.rate,
-            start=0.0,
-            away=seconds(log.away),
-            samples=packed(trace.samples),
-        )
+    work.insert(
+        "traces",
+        trial=trial.id,
+        question=trace.question,
+        rater=rater.number,
+        rate=trace.rate,
+        start=0.0,
+        away=seconds(log.away),
+        samples=packed(trace.samples),
+    )
 
 
 # --- other messages about a trial -------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from random import Random
 
+from heartfelt.collect.assign.demand import Demand
 from heartfelt.collect.assign.model import Rater
 from heartfelt.collect.session.endings import FINISHED
 from heartfelt.collect.session.transaction import Transaction
@@ -38,6 +39,17 @@ def _is_there(work: Transaction, rater: Rater) -> bool:
     return rater.ended is None and work.now - rater.last < patience
 
 
+def _wanting(arms: Mapping[str, Demand]) -> list[str]:
+    """The arms that want ratings now, else those that will when a lease expires, else all."""
+    open_arms = [name for name, demand in arms.items() if demand.open]
+    return open_arms or [name for name, demand in arms.items() if demand.unfilled] or list(arms)
+
+
+def _fills_arm(work: Transaction, rater: Rater) -> bool:
+    """Whether a rater counts in their arm: complete, between two sessions, or at work."""
+    return rater.counts and (rater.ended in {*FINISHED, "later"} or _is_there(work, rater))
+
+
 def assign_arm(work: Transaction, rater: Rater) -> None:
     """Assign the rater to an arm, once; nothing changes in a study without arms."""
     arms = work.state.arms
@@ -46,16 +58,11 @@ def assign_arm(work: Transaction, rater: Rater) -> None:
     in_all: Counter[str] = Counter()
     in_stratum: Counter[str] = Counter()
     own_stratum = _stratum(work.study, rater)
-    for other_rater in work.state.raters.values():
-        if (
-            other_rater.arm in arms
-            and other_rater.counts
-            and (other_rater.ended in {*FINISHED, "later"} or _is_there(work, other_rater))
-        ):
-            in_all[other_rater.arm] += 1
-            in_stratum[other_rater.arm] += _stratum(work.study, other_rater) == own_stratum
-    wanting = [name for name, demand in arms.items() if demand.open]
-    wanting = wanting or [name for name, demand in arms.items() if demand.unfilled] or list(arms)
+    for member in work.state.raters.values():
+        if member.arm in arms and _fills_arm(work, member):
+            in_all[member.arm] += 1
+            in_stratum[member.arm] += _stratum(work.study, member) == own_stratum
+    wanting = _wanting(arms)
     weights = {arm.id: arm.weight for arm in work.study.design.arms if arm.id in wanting}
     _record(work, rater, least_filled(weights, in_stratum, in_all, work.context.rng))
 

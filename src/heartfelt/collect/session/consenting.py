@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from heartfelt.collect import commands, errors
 from heartfelt.collect.assign.model import Rater
 from heartfelt.collect.session.transaction import Transaction, clean, plain_json
@@ -18,7 +16,7 @@ def required_boxes(study: Study) -> tuple[str, ...]:
     return () if study.consent is None else tuple(box.id for box in study.consent.boxes if box.required)
 
 
-def consent_details(work: Transaction, rater: Rater, command: commands.GiveConsent) -> dict[str, Any]:
+def consent_details(work: Transaction, rater: Rater, command: commands.GiveConsent) -> dict[str, object]:
     """The boxes that were ticked and the hash of the document, as they are stored; a required box must be ticked."""
     form = work.study.consent
     assert form is not None, "nobody consents where no consent is asked for"

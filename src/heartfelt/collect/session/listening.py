@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from heartfelt.collect import commands
 from heartfelt.collect.assign.model import Rater, ReservedTrial
@@ -16,6 +16,10 @@ _SLACK_SECONDS = 0.5
 _SLACK_SHARE = 0.05
 _START_SECONDS = 0.1
 """The least time in which a clip can be started and answered."""
+
+
+Clip: TypeAlias = tuple[float, Sequence[tuple[float, float]]]
+"""The length of a clip and the parts of it that were played, in seconds."""
 
 
 class Listened(NamedTuple):
@@ -53,22 +57,29 @@ def listened(work: Transaction, rater: Rater, trial: ReservedTrial, log: command
     passed = _passed(work, rater, trial)
     claims = _claims(clips, passed, log)
     total = sum(seconds for _, seconds in claims)
+    # Players report a little more than was played, and clocks differ: a small excess proves nothing.
     possible = passed + _SLACK_SECONDS + _SLACK_SHARE * total
     rule = work.study.design.listening
     needed = _needed(rule, [duration for duration, _ in clips])
-    started = [bool(intervals) for _, intervals in clips]
-    unstarted = rule != "free" and not all(started) and (any(started) or log.plays == 0)
     by_clip = iter(
         min(1.0, min(distinct, possible) / duration) for (distinct, _), (duration, _) in zip(claims, clips, strict=True)
     )
     shares = [next(by_clip) if duration else None for duration in durations]
     share = min(share for share in shares if share is not None)
-    incomplete = (rule == "full" and share < HEARD_ENOUGH) or (rule == "started" and share <= 0.0)
-    impossible = total > possible or needed > passed or unstarted
-    flag = "impossible" if impossible else "incomplete" if incomplete else None
+    flag = None
+    if total > possible or needed > passed or _is_unstarted(rule, clips, log):
+        flag = "impossible"
+    elif (rule == "full" and share < HEARD_ENOUGH) or (rule == "started" and share <= 0.0):
+        flag = "incomplete"
     rounded = tuple(None if share is None else round(share, 4) for share in shares)
     spent = round(min(max(total, needed), passed), 3)
     return Listened(round(share, 4), flag, spent, rounded if members else ())
+
+
+def _is_unstarted(rule: str, clips: Sequence[Clip], log: commands.TrialLog) -> bool:
+    """Whether a clip that must be played never was; a page that counts plays without parts has started all of them."""
+    started = [bool(intervals) for _, intervals in clips]
+    return rule != "free" and not all(started) and (any(started) or log.plays == 0)
 
 
 def _passed(work: Transaction, rater: Rater, trial: ReservedTrial) -> float:
@@ -77,9 +88,7 @@ def _passed(work: Transaction, rater: Rater, trial: ReservedTrial) -> float:
     return work.now - begun if work.now >= begun else math.inf
 
 
-def _claims(
-    clips: Sequence[tuple[float, Sequence[tuple[float, float]]]], passed: float, log: commands.TrialLog
-) -> list[tuple[float, float]]:
+def _claims(clips: Sequence[Clip], passed: float, log: commands.TrialLog) -> list[tuple[float, float]]:
     """Of each clip, the seconds that were played at least once and the seconds of playing in all, as reported.
 
     A page that counts a play without saying of what has played as much as there was time for.

@@ -63,6 +63,7 @@ def arrive(work: Transaction, command: commands.Arrive) -> commands.Arrived:
         raise InputError(
             f"A rater from {command.recruiter} came without their id.", "Open the link the recruiter gave you."
         )
+    # After the check of who they are: a rater who returns needs no free place.
     _check_places(work)
     number = work.state.last_number + 1
     name = context.new_id()
@@ -178,17 +179,10 @@ def demographics(work: Transaction, command: commands.Demographics) -> commands.
     if not demographic_questions or not _consent_given(work, rater):
         return next_step(work, rater)
     if rater.demographics_done:
-        stored = {name: tuple(fact) for (time, name), fact in rater.facts.items() if time == "about"}
-        if (
-            rater.ended is None
-            and _facts(demographic_questions, _check_demographics(demographic_questions, command.answers)) != stored
-        ):
-            raise errors.page_answered()
+        _check_same(rater, demographic_questions, command.answers)
         return next_step(work, rater)
     answers = _check_demographics(demographic_questions, command.answers)
-    least = {fact.id: fact.at_least for fact in demographic_questions if fact.at_least is not None}
-    numbers = {name: answer for name, answer in answers.items() if isinstance(answer, float)}
-    too_low = any(numbers[name] < least[name] for name in numbers.keys() & least.keys())
+    too_low = any(_is_too_low(fact, answers.get(fact.id)) for fact in demographic_questions)
     facts = {} if too_low else _facts(demographic_questions, answers)
     words = json.dumps({"time": "about", "questions": [], "answers": facts}) if facts else None
     work.record("told", rater.number, number=float(not too_low), words=words)
@@ -197,19 +191,33 @@ def demographics(work: Transaction, command: commands.Demographics) -> commands.
     return end(work, rater, "screened-out") if too_low else next_step(work, rater)
 
 
+def _check_same(rater: Rater, demographic_questions: list[Demographic], raw_answers: Mapping[str, Any]) -> None:
+    """Refuse other answers than those that were stored; once the rater's session has ended, nobody minds."""
+    stored = {name: tuple(fact) for (time, name), fact in rater.facts.items() if time == "about"}
+    if (
+        rater.ended is None
+        and _facts(demographic_questions, _check_demographics(demographic_questions, raw_answers)) != stored
+    ):
+        raise errors.page_answered()
+
+
+def _is_too_low(fact: Demographic, answer: object) -> bool:
+    return fact.at_least is not None and isinstance(answer, float) and answer < fact.at_least
+
+
 def _facts(demographic_questions: list[Demographic], answers: Mapping[str, Any]) -> dict[str, Coded]:
     """The answers as conditions test them."""
     return {fact.id: read_fact(fact, answers[fact.id]) for fact in demographic_questions if fact.id in answers}
 
 
-def _check_demographics(demographic_questions: list[Demographic], raw_answers: Mapping[str, Any]) -> dict[str, Any]:
+def _check_demographics(demographic_questions: list[Demographic], raw_answers: Mapping[str, Any]) -> dict[str, object]:
     fact_ids = {fact.id for fact in demographic_questions}
     for name in raw_answers:
         if name not in fact_ids:
             raise errors.InvalidAnswer(
                 f"No demographic question is called '{clean(name, 100)}'.", suggestion(name, fact_ids, "Asked")
             )
-    out: dict[str, Any] = {}
+    out: dict[str, object] = {}
     for fact in demographic_questions:
         answer = raw_answers.get(fact.id)
         if answer is not None and answer != "" and answer != []:
@@ -313,6 +321,7 @@ def erase(work: Transaction, command: commands.Erase) -> commands.Erased:
             "No rater or participant of this study has that id.",
             "'heartfelt study participants DIR' and the dashboard list the ids; the person may have been erased already.",
         )
+    # A link that was used is as personal as an id; only its hash says whose it was.
     for invitation in list(context.invitations):
         if context.persons.get(person_hash(context.secret, "link", invitation)) == rater.id:
             context.invitations.discard(invitation)

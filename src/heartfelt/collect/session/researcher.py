@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,7 +85,7 @@ class Refresh(Command[StateSummary]):
     """Take in what other processes did, and summarise the state."""
 
 
-def first_settings() -> dict[str, Any]:
+def first_settings() -> dict[str, object]:
     """The settings of a new store: open to everyone, with codes of its own."""
     return {"open": True, "cap": None, **{name: _new_code() for name in _CODES}, "return_url": None}
 
@@ -98,7 +98,7 @@ def apply_study_settings(work: Transaction) -> None:
     """Bring the settings up to date after the study was opened."""
     current, recruiting = work.state.settings, work.study.recruiting
     of_study = recruiting.model_dump(mode="json", exclude_defaults=True)
-    changed: dict[str, Any] = {name: _new_code() for name in _CODES if not current.get(name)}
+    changed: dict[str, object] = {name: _new_code() for name in _CODES if not current.get(name)}
     by_screener = dict(current.get(_SCREENERS, {}))
     by_screener |= {screener.id: _new_code() for screener in work.study.screeners if screener.id not in by_screener}
     if of_study != current.get(_FROM_STUDY, {}):
@@ -192,23 +192,29 @@ def _screener_codes(work: Transaction, codes: dict[str, str]) -> dict[str, str]:
     return {**work.settings.code_screeners, **codes}
 
 
+def _is_whole(value: object, low: int, high: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value < high
+
+
+_IS_VALID: Mapping[str, Callable[[object], bool]] = {
+    "open": lambda value: isinstance(value, bool),
+    "cap": lambda value: value is None or _is_whole(value, 0, 2**31),
+    "ratings_per_item": lambda value: value is None or _is_whole(value, 1, 1_000_000),
+    "return_url": lambda value: value is None or (isinstance(value, str) and value.startswith(("https://", "http://"))),
+    _SCREENERS: lambda _: False,  # a mapping, whose codes are checked one by one
+}
+
+
+def _is_code(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value.strip()) <= 200
+
+
 def _check_setting(name: str, value: Any) -> Any:
     if name not in _ALLOWED:
         raise InputError(f"Unknown setting '{clean(name, 100)}'.", suggestion(name, _ALLOWED, "Settings"))
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
     if name == _SCREENERS and isinstance(value, Mapping):
         return {str(screener): _check_setting(_CODES[0], code) for screener, code in value.items()}
-    if name == "open":
-        valid = isinstance(value, bool)
-    elif name == "cap":
-        valid = value is None or (is_integer and 0 <= value < 2**31)
-    elif name == "ratings_per_item":
-        valid = value is None or (is_integer and 1 <= value < 1_000_000)
-    elif name == "return_url":
-        valid = value is None or (isinstance(value, str) and value.startswith(("https://", "http://")))
-    else:
-        valid = name != _SCREENERS and isinstance(value, str) and 0 < len(value.strip()) <= 200
-    if not valid:
+    if not _IS_VALID.get(name, _is_code)(value):
         raise InputError(
             f"'{clean(str(value), 100)}' is not a valid value for the setting '{name}'.", f"Give {_ALLOWED[name]}."
         )

@@ -61,13 +61,17 @@ def judge_attention(work: Transaction, rater: Rater, name: str | None, answers: 
     probe = next((p for p in work.study.probes if isinstance(p, AttentionProbe) and p.id == name), None)
     if probe is None or not any(probe.id in screener.probe for screener in work.study.screeners):
         return
-    value, text = work.study.scale_of(probe.question).instructed(probe.answer)
-    if any(response.value == value if value is not None else response.answer == text for response in answers):
+    if _has_answered_as_told(work.study, probe, answers):
         return
     work.record("failed", rater.number, words=probe.id)
     screener = probe_screener(work.study, rater.failures)
     if screener is not None and rater.ended is None:
         screen_out(work, rater, screener)
+
+
+def _has_answered_as_told(study: Study, probe: AttentionProbe, answers: Sequence[ScreenerAnswer]) -> bool:
+    value, text = study.scale_of(probe.question).instructed(probe.answer)
+    return any(response.value == value if value is not None else response.answer == text for response in answers)
 
 
 def screener_text(study: Study, name: str | None) -> Text | None:

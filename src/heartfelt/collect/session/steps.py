@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
@@ -39,7 +38,6 @@ _RENEW_BELOW = 2 / 3
 """Leases are renewed once less than this share of them is left."""
 RETRY_SECONDS = 20.0
 """How soon a rater who has to wait asks again."""
-_PAGES: Mapping[str, commands.Step] = {"demographics": commands.AskDemographics()}
 
 
 def next_step(work: Transaction, rater: Rater) -> commands.Step:
@@ -50,6 +48,7 @@ def next_step(work: Transaction, rater: Rater) -> commands.Step:
     resting = _wants_break(work, rater)
     if not resting:
         _fill_queue(work, rater)
+    # Only where the rater goes on: a questionnaire between trials is not for those who are through.
     if (resting or rater.queue) and (due := pending_between(work.study, rater, resting=resting)):
         return due
     if resting:
@@ -79,11 +78,8 @@ def _before_trials(work: Transaction, rater: Rater) -> commands.Step | None:
         return session_end(work, "screened-out", rater)
     if rater.ended == "later" and not begin_next_session(work, rater):
         return session_end(work, session_state(work, rater), rater)
-    waits = rater.exhausted and not rater.queue and not rater.answered_now and rater.ended is None
-    if (waits or (rater.ended == "full" and places(work) == "free")) and (
-        work.state.pick(rater, work.context.rng) is not None
-    ):
-        work.record("resumed", rater.number)
+    if rater.exhausted or rater.ended == "full":
+        _resume_if_possible(work, rater)
     if rater.ended is not None:
         return session_end(work, rater.ended, rater)
     screener = due_screener(work.study, rater)
@@ -91,16 +87,35 @@ def _before_trials(work: Transaction, rater: Rater) -> commands.Step | None:
         screen_out(work, rater, screener)
         return session_end(work, "screened-out", rater)
     page = page_before_trials(work.study, rater)
-    if page == "consent":
-        return commands.AskConsent(required_boxes(work.study))
-    if page == "before":
-        return commands.AskQuestionnaire("before", pending_page(work.study, rater, "before"))
+    # Not earlier: only those who pass every screener count in an arm, and the instructions may be the arm's own.
     if page in {"instructions", ""}:
         assign_arm(work, rater)
-    if page == "instructions":
-        return commands.ShowInstructions(arm_instructions(work.study, rater))
-    probe = headphone_probe(work.study) if page == "headphones" else None
-    return _PAGES.get(page) if probe is None else commands.AskHeadphones(probe.id, probe.trials)
+    return _step_of(work.study, rater, page) if page else None
+
+
+def _resume_if_possible(work: Transaction, rater: Rater) -> None:
+    """Give trials again to a rater for whom nothing was left: one who waits, or one who came to a full study."""
+    waits = rater.exhausted and not rater.queue and not rater.answered_now and rater.ended is None
+    comes_back = rater.ended == "full" and places(work) == "free"
+    if (waits or comes_back) and work.state.pick(rater, work.context.rng) is not None:
+        work.record("resumed", rater.number)
+
+
+def _step_of(study: Study, rater: Rater, page: str) -> commands.Step | None:
+    """The step that shows a page before the trials; None if there is none."""
+    match page:
+        case "consent":
+            return commands.AskConsent(required_boxes(study))
+        case "demographics":
+            return commands.AskDemographics()
+        case "before":
+            return commands.AskQuestionnaire("before", pending_page(study, rater, "before"))
+        case "instructions":
+            return commands.ShowInstructions(arm_instructions(study, rater))
+        case "headphones":
+            probe = headphone_probe(study)
+            return None if probe is None else commands.AskHeadphones(probe.id, probe.trials)
+    return None
 
 
 def page_before_trials(study: Study, rater: Rater) -> str:
@@ -217,6 +232,7 @@ def _fill_queue(work: Transaction, rater: Rater) -> None:
 
 def give_back(work: Transaction, rater: Rater, trial: ReservedTrial, reason: str) -> int:
     """Take a trial from the rater, with its repeat if that is reserved already; returns the event's number."""
+    # Without the first presentation its repeat would be none.
     for reserved in list(rater.queue):
         if reserved.kind == "repeat" and reserved.unit == trial.unit and reserved is not trial:
             work.record("returned", rater.number, reserved.id, words=reason)
@@ -331,7 +347,7 @@ def _lease(work: Transaction, rater: Rater, number: int | None, **about: Any) ->
     work.record("leased", rater.number, work.state.next_trial, number, words=words)
 
 
-def _compact(content: dict[str, Any]) -> str:
+def _compact(content: dict[str, object]) -> str:
     return json.dumps(content, separators=(",", ":"))
 
 
@@ -344,11 +360,6 @@ def _present(work: Transaction, rater: Rater, trial: ReservedTrial) -> commands.
     done = rater.practised - len(alike) if practice else rater.answered_now
     number = done + 1 + alike.index(trial)
     unit = displayed_unit(work, trial)
-    words = None
-    if trial.kind == "attention":
-        probe = attention_probe(work, trial.probe)
-        language = work.context.languages.get(rater.id, "en")
-        words = None if probe is None else say(probe.text, language)
     return commands.ShowTrial(
         trial=str(trial.id),
         kind="practice" if practice else "attention" if trial.kind == "attention" else "rating",
@@ -358,7 +369,7 @@ def _present(work: Transaction, rater: Rater, trial: ReservedTrial) -> commands.
         of=work.study.design.practice if practice else max(rater.of, number),
         lease_seconds=max(0.0, rater.until - work.now),
         prompt=None if unit is None else unit.prompt,
-        words=words,
+        words=_instruction(work, rater, trial) if trial.kind == "attention" else None,
         machine={question: value for question, (value, _) in trial.machine.items()},
         boxes=shown_boxes(work, unit, trial.machine),
         limits={q: text for q, text in work.material.draft_facts.limits.items() if q in trial.machine},
@@ -367,6 +378,12 @@ def _present(work: Transaction, rater: Rater, trial: ReservedTrial) -> commands.
         ),
         unit=unit.number if unit is not None and unit.members else None,
     )
+
+
+def _instruction(work: Transaction, rater: Rater, trial: ReservedTrial) -> str | None:
+    """What an attention trial tells the rater to answer, in their language."""
+    probe = attention_probe(work, trial.probe)
+    return None if probe is None else say(probe.text, work.context.languages.get(rater.id, "en"))
 
 
 Kind: TypeAlias = Literal["judged", "reference", "x"]

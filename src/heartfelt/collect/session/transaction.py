@@ -67,7 +67,7 @@ class Transaction:
     state: State
     now: float
     events: list[Event] = field(default_factory=list)
-    rows: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    rows: list[tuple[str, dict[str, object]]] = field(default_factory=list)
     """Rows to be inserted, each with its table's name."""
     before_rows: list[Statement] = field(default_factory=list)
     after_rows: list[Statement] = field(default_factory=list)
@@ -111,7 +111,16 @@ class Transaction:
         words: str | None = None,
     ) -> int:
         """Add an event and apply it; returns its number in the journal."""
-        event = Event(self.state.seq + 1, self.now, kind, rater, trial, unit, number, words)
+        event = Event(
+            seq=self.state.seq + 1,
+            at=self.now,
+            kind=kind,
+            rater=rater,
+            trial=trial,
+            unit=unit,
+            number=number,
+            words=words,
+        )
         self.state.apply(event)
         self.events.append(event)
         return event.seq
@@ -154,6 +163,7 @@ def settings_of(state: State) -> AdmissionSettings:
 
 def clean(text: str | None, longest: int = _LONGEST) -> str | None:
     """Text that every database accepts: no null bytes, no lone surrogates, not too long."""
+    # The usual case first: this is called for every text of every answer.
     if text is None or (type(text) is str and len(text) <= longest and text.isalnum() and text.isascii()):
         return text
     return str(text)[:longest].encode("utf-8", "replace").decode().replace("\x00", "")
@@ -165,6 +175,7 @@ def plain_json(content: Any, longest: int = _LONGEST) -> str:
         text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError):
         return json.dumps({"dropped": "not plain data"})
+    # An escaped null byte would become a real one when the JSON is read.
     return text.replace("\\u0000", "") if len(text) <= longest else json.dumps({"dropped": "too long"})
 
 

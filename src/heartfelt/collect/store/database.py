@@ -72,7 +72,7 @@ class Database:
             event.listen(engine, "begin", _begin)
             return engine
         wait = int(1000 * _WAIT_SECONDS)
-        server: dict[str, Any] = {
+        server: dict[str, object] = {
             "connect_timeout": 5,
             "tcp_user_timeout": wait,
             "options": f"-csearch_path={self.schema} -cclient_min_messages=warning -clock_timeout={wait}",

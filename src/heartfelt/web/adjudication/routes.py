@@ -33,7 +33,7 @@ from heartfelt.web.security.signing import ADJUDICATOR_COOKIE, RATER_SECONDS, ad
 from heartfelt.web.state import state_of
 from heartfelt.web.templates import page_environment
 
-Endpoint: TypeAlias = Callable[[Request, str], Awaitable[dict[str, Any]]]
+Endpoint: TypeAlias = Callable[[Request, str], Awaitable[dict[str, object]]]
 SCRIPT = "adjudicate.js"
 _MOST_SKIPPED = 2_000
 _LATEST = 2**62
@@ -130,13 +130,13 @@ def _admitted(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
     return respond
 
 
-async def next_item(request: Request, adjudicator: str) -> dict[str, Any]:
+async def next_item(request: Request, adjudicator: str) -> dict[str, object]:
     """The next item that waits, or none."""
     body = await NextRequest.of(request)
     return {"item": await _next(request, adjudicator, body.skipped)}
 
 
-async def back(request: Request, adjudicator: str) -> dict[str, Any]:
+async def back(request: Request, adjudicator: str) -> dict[str, object]:
     """The item of this senior rater's own decision before that number, with the decision; none if it is the first."""
     body = await BackRequest.of(request)
     state = state_of(request)
@@ -148,7 +148,7 @@ async def back(request: Request, adjudicator: str) -> dict[str, Any]:
     return {"item": None if shown is None else _item(request, shown, decision)}
 
 
-async def decide(request: Request, adjudicator: str) -> dict[str, Any]:
+async def decide(request: Request, adjudicator: str) -> dict[str, object]:
     """Store a decision durably, and give the next item."""
     body = await DecideRequest.of(request)
     state = state_of(request)
@@ -180,15 +180,15 @@ async def decide(request: Request, adjudicator: str) -> dict[str, Any]:
     return {"status": decided.status, "item": await _next(request, adjudicator, body.skipped)}
 
 
-async def _next(request: Request, adjudicator: str, skipped: list[str]) -> dict[str, Any] | None:
+async def _next(request: Request, adjudicator: str, skipped: list[str]) -> dict[str, object] | None:
     shown = await run_in_threadpool(desk_of(request).next, adjudicator, frozenset(skipped))
     return None if shown is None else _item(request, shown)
 
 
-def _item(request: Request, shown: ShownItem, decision: AdjudicationDecision | None = None) -> dict[str, Any]:
+def _item(request: Request, shown: ShownItem, decision: AdjudicationDecision | None = None) -> dict[str, object]:
     """An item as the page takes it: nothing of who answered, when, or in which order."""
     state, item = state_of(request), shown.item
-    out: dict[str, Any] = {
+    out: dict[str, object] = {
         "id": shown.id,
         "sight": shown.sight,
         "seen": max(shown.seen, 0 if decision is None else decision.seq),

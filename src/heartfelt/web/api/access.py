@@ -81,7 +81,7 @@ _REASONS = {
     429: "too many requests",
     503: "the store is unavailable; try again",
 }
-PROBLEMS: Mapping[int | str, dict[str, Any]] = {
+PROBLEMS: Mapping[int | str, dict[str, object]] = {
     status: {"model": ProblemModel, "description": reason} for status, reason in _REASONS.items()
 }
 """The error responses of every route."""

@@ -31,7 +31,7 @@ router = APIRouter(tags=["data"])
 _FOLDER = "snapshots"
 _NAME = "%Y-%m-%dT%H-%M-%SZ"
 _CHUNK = 20_000
-_ZIP: dict[int | str, dict[str, Any]] = {
+_ZIP: dict[int | str, dict[str, object]] = {
     200: {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}
 }
 

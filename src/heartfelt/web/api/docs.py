@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -49,15 +50,17 @@ async def page(request: Request) -> Response:
     return HTMLResponse(text)
 
 
-def _parts(schema: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    out: dict[str, list[dict[str, Any]]] = {}
+def _parts(schema: Mapping[str, Any]) -> dict[str, list[dict[str, object]]]:
+    out: dict[str, list[dict[str, object]]] = {}
     for path, methods in schema["paths"].items():
         for method in _METHODS:
             if method not in methods:
                 continue
             route = methods[method]
             body = route.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
-            good: dict[str, Any] = next((r for status, r in route["responses"].items() if status.startswith("2")), {})
+            good: Mapping[str, Any] = next(
+                (r for status, r in route["responses"].items() if status.startswith("2")), {}
+            )
             out.setdefault(route["tags"][0], []).append(
                 {
                     "method": method.upper(),
@@ -71,7 +74,7 @@ def _parts(schema: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     return out
 
 
-def type_of(schema: dict[str, Any]) -> str:
+def type_of(schema: Mapping[str, Any]) -> str:
     """A schema in a few words."""
     if "$ref" in schema:
         return str(schema["$ref"].rsplit("/", 1)[-1])

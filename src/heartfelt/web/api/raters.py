@@ -42,11 +42,11 @@ def raters(reader: ReaderDep, board: BoardDep) -> Any:
     return {"change": board.change, "raters": reader.call(_ranked, board), "notes": board.notes}
 
 
-def _ranked(collection: Collection, board: DashboardState) -> list[dict[str, Any]]:
+def _ranked(collection: Collection, board: DashboardState) -> list[dict[str, object]]:
     """Everybody who came, most evidence of carelessness first; those who rated nothing come last."""
     ranking = board.ranking.select("rater", "rank", "score", "flagged_by")
     scores = {row["rater"]: row for row in ranking.iter_rows(named=True)}
-    unranked: dict[str, Any] = {"rank": None, "score": None, "flagged_by": []}
+    unranked: dict[str, object] = {"rank": None, "score": None, "flagged_by": []}
     people = [
         row | scores.get(row["rater"], unranked) | {"reasons": board.flagged.get(row["rater"], [])}
         for row in collection.raters().rename({"last_seen": "seen"}).iter_rows(named=True)
@@ -81,13 +81,13 @@ def trials(rater: Rater, collection: CollectionDep) -> Any:
     return {"rater": rater, "about": about, "trials": rows}
 
 
-def _members(text: str | None, media: Mapping[str, str]) -> list[dict[str, Any]]:
+def _members(text: str | None, media: Mapping[str, str]) -> list[dict[str, object]]:
     """The members of a set as they were presented, each with the id its media are served under."""
     members: list[dict[str, Any]] = json.loads(text) if text else []
     return [member | {"media": media.get(member["stimulus"])} for member in members]
 
 
-def _answers(text: str | None) -> dict[str, Any]:
+def _answers(text: str | None) -> dict[str, object]:
     """Answers by question; an answer to a machine's value comes with the rater's verdict."""
     values = json.loads(text) if text else {}
     return {name: f"{v[0]} ({v[1]})" if isinstance(v, list) else v for name, v in values.items()}

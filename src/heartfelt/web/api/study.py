@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, cast
 
@@ -79,7 +80,7 @@ def _session_codes(collection: Collection) -> list[str]:
     return [session_code(collection.study, settings, visit) for visit in range(1, sessions.count)]
 
 
-def _question(study: Study, question: Question) -> dict[str, Any]:
+def _question(study: Study, question: Question) -> dict[str, object]:
     scale = study.scale_of(question.id)
     return {
         "id": question.id,
@@ -125,7 +126,7 @@ def systems(
 ) -> Any:
     """The mean of every system with its interval, and the ratings still needed for the wanted precision."""
     rows = [
-        cast(dict[str, Any], to_json(row)) | {"needed": to_json(ratings_needed(row, precision))}
+        cast(dict[str, object], to_json(row)) | {"needed": to_json(ratings_needed(row, precision))}
         for row in board.systems
     ]
     return {"change": board.change, "precision": precision, "systems": rows}
@@ -145,7 +146,7 @@ def stimuli(
     return reader.call(_stimuli, offset, limit, search)
 
 
-def _stimuli(collection: Collection, offset: int, limit: int, search: str) -> dict[str, Any]:
+def _stimuli(collection: Collection, offset: int, limit: int, search: str) -> dict[str, object]:
     table = collection.opened.stimuli
     facts = [name for name in ("system", "intent", "prompt", "media_problem") if name in table.columns]
     table = table.select("stimulus", pl.col(facts).cast(pl.String))
@@ -170,14 +171,14 @@ def _stimuli(collection: Collection, offset: int, limit: int, search: str) -> di
     return {"total": table.height, "stimuli": rows}
 
 
-def _means(collection: Collection, names: list[str]) -> dict[str, list[dict[str, Any]]]:
+def _means(collection: Collection, names: list[str]) -> dict[str, list[dict[str, object]]]:
     """The mean ratings of stimuli under every question whose answers have a mean."""
     ratings = collection.ratings().filter(
         (pl.col("kind") == "rating") & ~pl.col("excluded") & pl.col("stimulus").is_in(names)
     )
     means = ratings.group_by("stimulus", "question").agg(pl.mean("value").alias("mean"), pl.count("value").alias("n"))
     by_question = {name: rows for (name,), rows in means.partition_by("question", as_dict=True).items()}
-    out: dict[str, list[dict[str, Any]]] = {}
+    out: dict[str, list[dict[str, object]]] = {}
     for question in collection.study.asked:
         scale = collection.study.scale_of(question.id)
         if question.id in by_question and (scale.level in {"interval", "ordinal"} or len(scale.labels()) == 2):
@@ -198,7 +199,7 @@ def problems(collection: CollectionDep) -> Any:
     return {"problems": _latest_first(collection, collection.problems())}
 
 
-def _latest_first(collection: Collection, table: pl.DataFrame) -> list[dict[str, Any]]:
+def _latest_first(collection: Collection, table: pl.DataFrame) -> list[dict[str, object]]:
     return with_media(collection, table.sort("at", descending=True, nulls_last=False))
 
 
@@ -231,10 +232,10 @@ def invite(body: InvitationsRequest, request: Request, collection: CollectionDep
     return _signed_links(request, url, rows)
 
 
-def _signed_links(request: Request, url: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _signed_links(request: Request, url: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, object]:
     signer = signer_of(request)
     links = (f"{url}/i/{signer.sign('invite', row['invitation'], INVITE_SECONDS)}" for row in rows)
-    return {"invitations": [row | {"link": link} for row, link in zip(rows, links, strict=True)]}
+    return {"invitations": [{**row, "link": link} for row, link in zip(rows, links, strict=True)]}
 
 
 # --- tokens -----------------------------------------------------------------------------------------------------------

@@ -1,81 +1,43 @@
-"""Around every request to a challenge: limited bodies, no requests from other sites, security headers, and no tracebacks."""
+"""Around every request to a challenge: limited bodies, no requests from other sites, and security headers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from starlette.requests import ClientDisconnect, Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope
 
 from heartfelt.web.challenge.options import HostOptions
-from heartfelt.web.errors import RequestRefused, internal_error, problem_response
-from heartfelt.web.security.guard import SAFE_METHODS
+from heartfelt.web.errors import RequestRefused
+from heartfelt.web.security.guard import SAFE_METHODS, RequestGuard, TooLarge, encoded, limited_body
 
-_HEADERS = {
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-}
-
-
-class TooLarge(Exception):
-    """A body beyond the limit."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.size = size
+_HEADERS = encoded(
+    {
+        "x-content-type-options": "nosniff",
+        "x-frame-options": "DENY",
+        "referrer-policy": "no-referrer",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "cache-control": "no-store",
+        "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    }
+)
 
 
-class ChallengeGuard:
+class ChallengeGuard(RequestGuard):
     """Around every request: limited bodies, no requests from other sites, security headers, and no tracebacks."""
 
     def __init__(self, app: ASGIApp, options: HostOptions, most_bytes: int) -> None:
-        self._app, self._most = app, most_bytes
+        super().__init__(app)
+        self._most = most_bytes
         self._origin = "{0.scheme}://{0.netloc}".format(urlsplit(options.address))
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        begun, size = False, 0
+    def headers_of(self, route: str) -> Sequence[tuple[bytes, bytes]]:  # noqa: ARG002 - as of every guard
+        """The same at every address."""
+        return _HEADERS
 
-        async def send_with_headers(message: Message) -> None:
-            nonlocal begun
-            if message["type"] == "http.response.start":
-                begun = True
-                present = {name for name, _ in message["headers"]}
-                added = [(k.encode(), v.encode()) for k, v in _HEADERS.items() if k.encode() not in present]
-                message = {**message, "headers": [*message["headers"], *added]}
-            await send(message)
-
-        async def limited() -> Message:
-            nonlocal size
-            message = await receive()
-            size += len(message.get("body", b""))
-            if size > self._most:
-                raise TooLarge(size)
-            return message
-
-        try:
-            self._check(scope)
-            await self._app(scope, limited, send_with_headers)
-        except (ClientDisconnect, TooLarge):
-            return
-        except RequestRefused as refused:
-            response = problem_response(Request(scope), refused.status_code, *refused.words, refused.headers)
-            if not begun:
-                await response(scope, receive, send_with_headers)
-        except Exception as error:  # noqa: BLE001  # the outermost edge: every fault becomes a message
-            response = internal_error(Request(scope), error)
-            if not begun:
-                await response(scope, receive, send_with_headers)
-
-    def _check(self, scope: Scope) -> None:
+    def admit(self, scope: Scope, route: str, receive: Receive) -> Receive:  # noqa: ARG002 - as of every guard
+        """Check the announced size and where a change comes from; a body that is too large drops the connection."""
         headers: dict[bytes, bytes] = dict(scope["headers"])
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or len(length) > 12:
@@ -85,3 +47,4 @@ class ChallengeGuard:
         origin = headers.get(b"origin", b"").decode("latin-1")
         if scope["method"] not in SAFE_METHODS and origin and origin != self._origin:
             raise RequestRefused(403, "The request comes from another site.", "Submit with a program such as curl.")
+        return limited_body(receive, self._most, TooLarge)

@@ -27,12 +27,12 @@ from heartfelt.publishing.submissions.ledger import Closed, Member, OverLimit, S
 from heartfelt.serialization import to_json
 from heartfelt.web.challenge.challenge import Challenge
 from heartfelt.web.challenge.final import final_of, final_table
-from heartfelt.web.challenge.guard import ChallengeGuard, TooLarge
+from heartfelt.web.challenge.guard import ChallengeGuard
 from heartfelt.web.challenge.options import HostOptions
 from heartfelt.web.challenge.pages import content_policy, how_to_submit, leaderboard_page, own_page
 from heartfelt.web.challenge.reading import too_large
 from heartfelt.web.errors import RequestRefused, http_problem, problem_response
-from heartfelt.web.security.guard import RateLimit
+from heartfelt.web.security.guard import RateLimit, TooLarge
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

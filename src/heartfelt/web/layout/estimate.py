@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from heartfelt.study.model import Text, say
@@ -51,26 +51,27 @@ def estimated_problems(study: Study) -> list[LayoutProblem]:
 
 def _rooms(scale: Scale, language: str) -> Iterator[tuple[str, float]]:
     """Every text under a scale, with the pixels it has."""
-    if isinstance(scale, Points) and scale.points <= MOST_BUTTONS:
-        if len(scale.anchors) == scale.points:
-            return  # listed one below the other where they do not fit
-        positions = [(point - scale.first + 0.5) / scale.points for point in sorted(scale.anchors)]
-        yield from _shared(positions, [scale.anchors[point] for point in sorted(scale.anchors)], language)
-    elif isinstance(scale, Points | Numeric):
-        low, high = (scale.first, scale.last) if isinstance(scale, Points) else (scale.low, scale.high)
-        if low is None or high is None or not scale.anchors:
-            return
-        texts: dict[float, Text] = {
-            float(low): "",
-            float(high): "",
-            **{float(at): text for at, text in scale.anchors.items()},
-        }
-        positions = [(at - low) / (high - low) for at in sorted(texts)]
-        yield from _shared(positions, [texts[at] for at in sorted(texts)], language)
-    elif isinstance(scale, Grade):
+    if isinstance(scale, Grade):
         lines = 2 if len(scale.bands) < 7 else 3
         for band in scale.bands:
             yield say(band, language), lines * _BANDS_WIDTH / len(scale.bands)
+    elif isinstance(scale, Points) and scale.points <= MOST_BUTTONS:
+        # With a text for every point, they are listed one below the other where they do not fit.
+        if len(scale.anchors) < scale.points:
+            positions = [(point - scale.first + 0.5) / scale.points for point in sorted(scale.anchors)]
+            yield from _shared(positions, [scale.anchors[point] for point in sorted(scale.anchors)], language)
+    elif isinstance(scale, Points | Numeric) and scale.anchors:
+        low, high = (scale.first, scale.last) if isinstance(scale, Points) else (scale.low, scale.high)
+        if low is not None and high is not None:
+            yield from _slider_rooms(low, high, scale.anchors, language)
+
+
+def _slider_rooms(
+    low: float, high: float, anchors: Mapping[int, Text] | Mapping[float, Text], language: str
+) -> Iterator[tuple[str, float]]:
+    texts: dict[float, Text] = {float(low): "", float(high): "", **{float(at): text for at, text in anchors.items()}}
+    positions = [(at - low) / (high - low) for at in sorted(texts)]
+    return _shared(positions, [texts[at] for at in sorted(texts)], language)
 
 
 def _shared(positions: Sequence[float], texts: Sequence[Text], language: str) -> Iterator[tuple[str, float]]:

@@ -60,7 +60,7 @@ def drawn_pages(opened: OpenStudy) -> list[DrawnPage]:
     ]
 
 
-def _unconditional(step: dict[str, Any]) -> dict[str, Any]:
+def _unconditional(step: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in step.items() if name not in {"show_if", "url"}}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import singledispatch
 from typing import Any
 
 from heartfelt.study import Question, Scale, Study
@@ -38,7 +39,7 @@ def present(study: Study, language: str, texts: Texts | None = None) -> dict[str
     }
 
 
-def demographic(fact: Demographic, language: str, texts: Texts) -> dict[str, Any]:
+def demographic(fact: Demographic, language: str, texts: Texts) -> dict[str, object]:
     """One question about the rater, for the template."""
     return {
         "id": fact.id,
@@ -64,13 +65,13 @@ def _reads(question: Question) -> str:
     return repr((*reading, "prompt" in question.shows, question.machine_first, layout))
 
 
-def _forms(study: Study, language: str) -> list[dict[str, Any]]:
+def _forms(study: Study, language: str) -> list[dict[str, object]]:
     by_number = {number: study.question(name) for name, number in form_numbers(study).items()}
     pages, grids = _groups(study.asked)
     return [_form(study, question, pages, grids, language) for question in by_number.values()]
 
 
-def questionnaire_forms(study: Study, questions: Sequence[Question], language: str) -> list[dict[str, Any]]:
+def questionnaire_forms(study: Study, questions: Sequence[Question], language: str) -> list[dict[str, object]]:
     """The forms of a questionnaire's page."""
     _, grids = _groups(questions)
     return [_form(study, question, {}, grids, language) for question in questions]
@@ -90,7 +91,7 @@ def _groups(questions: Sequence[Question]) -> tuple[dict[str | None, int], dict[
 
 def _form(
     study: Study, question: Question, pages: Mapping[str | None, int], grids: Mapping[str | None, int], language: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     shown = {
         "text": say(question.text, language),
         "scale": list(study.scales).index(question.scale),
@@ -123,7 +124,7 @@ _DEFAULT_WORDS: Mapping[tuple[str, str], tuple[str, ...]] = {
 
 def _worded(scale: Scale, words: Mapping[str, str]) -> Scale:
     """The scale with the pages' words in place of those it has where the study gives none."""
-    translated: dict[str, Any] = {}
+    translated: dict[str, object] = {}
     for (kind, name), keys in _DEFAULT_WORDS.items():
         if kind != getattr(scale, "type", None) or getattr(scale, name) != type(scale).model_fields[name].default:
             continue
@@ -135,56 +136,100 @@ def _worded(scale: Scale, words: Mapping[str, str]) -> Scale:
     return scale.model_copy(update=translated) if translated else scale
 
 
-def _scale(number: int, scale: Scale, language: str, page_words: Mapping[str, str]) -> dict[str, Any]:
-    scale = _worded(scale, page_words)
-    if isinstance(scale, Points | Numeric):
-        anchors = [[point, say(text, language)] for point, text in scale.anchors.items()]
-        if isinstance(scale, Numeric):
-            limits = {"low": scale.low, "high": scale.high, "step": scale.step, "unit": scale.unit}
-            return {"type": "numeric", **limits, "anchors": anchors}
-        if scale.points > MOST_BUTTONS:
-            limits = {"low": scale.first, "high": scale.last, "step": 1, "unit": None}
-            return {"type": "numeric", **limits, "whole": True, "anchors": anchors}
-        out: dict[str, Any] = {
-            "type": "points",
-            "options": [[point, str(point)] for point in range(scale.first, scale.last + 1)],
-            "anchors": {str(point): text for point, text in anchors},
-        }
-        if isinstance(scale.pictures, str):
-            out["figures"] = scale.pictures
-        elif scale.pictures:
-            out["pictures"] = {str(point): f"/rate/picture/{number}/{point}" for point in scale.pictures}
-        return out
-    if isinstance(scale, Ordered | Categories):
-        return {"type": scale.type, "options": [_option(category, language) for category in scale.categories]}
-    if isinstance(scale, YesNo):
-        options = [["yes", say(scale.yes, language)], ["no", say(scale.no, language)]]
-        return {"type": "yes-no", "options": options}
-    if isinstance(scale, FreeText):
-        words = {"least": scale.min_words, "most": scale.max_words}
-        signs = {"least_characters": scale.min_characters, "most_characters": scale.max_characters}
-        rules = {**signs, "rows": scale.rows}
-        return {"type": "text", **words, **{name: value for name, value in rules.items() if value}}
-    if isinstance(scale, Choice):
-        return {"type": scale.type, "ties": scale.ties, "tie": say(scale.tie_text, language)}
-    if isinstance(scale, Preference):
-        # The words that come with heartfelt are for three steps; shorter scales have fewer.
-        anchors = [
-            [grade, say(text, language)] for grade, text in sorted(scale.anchors.items()) if grade <= scale.steps
-        ]
-        return {"type": scale.type, "steps": scale.steps, "anchors": anchors}
-    if isinstance(scale, Grade):
-        limits = {"low": scale.low, "high": scale.high, "step": scale.step}
-        return {"type": scale.type, **limits, "bands": [say(band, language) for band in scale.bands]}
-    if isinstance(scale, Ranking | BestWorst):
-        return {"type": scale.type, "best": say(scale.best, language), "worst": say(scale.worst, language)}
-    if isinstance(scale, Trace):
-        ends = {"low_text": say(scale.low_text, language), "high_text": say(scale.high_text, language)}
-        return {"type": scale.type, "low": scale.low, "high": scale.high, "rate": scale.rate, **ends}
-    assert isinstance(scale, Tags), f"the pages know no scale '{type(scale).__name__}'"
+def _scale(number: int, scale: Scale, language: str, page_words: Mapping[str, str]) -> dict[str, object]:
+    """A scale as the page shows it; ``number`` is where it is among those of the study."""
+    form = _scale_form(_worded(scale, page_words), language)
+    if isinstance(scale, Points) and "pictures" in form:
+        form["pictures"] = {str(point): f"/rate/picture/{number}/{point}" for point in scale.pictures or ()}
+    return form
+
+
+@singledispatch
+def _scale_form(scale: Scale, language: str) -> dict[str, object]:  # noqa: ARG001 - of those registered below
+    raise AssertionError(f"the pages know no scale '{type(scale).__name__}'")
+
+
+@_scale_form.register
+def _points_form(scale: Points, language: str) -> dict[str, object]:
+    anchors = _anchors(scale, language)
+    if scale.points > MOST_BUTTONS:
+        limits = {"low": scale.first, "high": scale.last, "step": 1, "unit": None}
+        return {"type": "numeric", **limits, "whole": True, "anchors": anchors}
+    out: dict[str, object] = {
+        "type": "points",
+        "options": [[point, str(point)] for point in range(scale.first, scale.last + 1)],
+        "anchors": {str(point): text for point, text in anchors},
+    }
+    if scale.pictures:
+        out["figures" if isinstance(scale.pictures, str) else "pictures"] = scale.pictures
+    return out
+
+
+@_scale_form.register
+def _numeric_form(scale: Numeric, language: str) -> dict[str, object]:
+    limits = {"low": scale.low, "high": scale.high, "step": scale.step, "unit": scale.unit}
+    return {"type": "numeric", **limits, "anchors": _anchors(scale, language)}
+
+
+def _anchors(scale: Points | Numeric, language: str) -> list[list[float | str]]:
+    return [[point, say(text, language)] for point, text in scale.anchors.items()]
+
+
+@_scale_form.register(Ordered)
+@_scale_form.register(Categories)
+def _categories_form(scale: Ordered | Categories, language: str) -> dict[str, object]:
+    return {"type": scale.type, "options": [_option(category, language) for category in scale.categories]}
+
+
+@_scale_form.register
+def _yes_no_form(scale: YesNo, language: str) -> dict[str, object]:
+    options = [["yes", say(scale.yes, language)], ["no", say(scale.no, language)]]
+    return {"type": "yes-no", "options": options}
+
+
+@_scale_form.register
+def _text_form(scale: FreeText, language: str) -> dict[str, object]:  # noqa: ARG001 - as of every scale
+    words = {"least": scale.min_words, "most": scale.max_words}
+    signs = {"least_characters": scale.min_characters, "most_characters": scale.max_characters}
+    rules = {**signs, "rows": scale.rows}
+    return {"type": "text", **words, **{name: value for name, value in rules.items() if value}}
+
+
+@_scale_form.register
+def _choice_form(scale: Choice, language: str) -> dict[str, object]:
+    return {"type": scale.type, "ties": scale.ties, "tie": say(scale.tie_text, language)}
+
+
+@_scale_form.register
+def _preference_form(scale: Preference, language: str) -> dict[str, object]:
+    # The words that come with heartfelt are for three steps; shorter scales have fewer.
+    anchors = [[grade, say(text, language)] for grade, text in sorted(scale.anchors.items()) if grade <= scale.steps]
+    return {"type": scale.type, "steps": scale.steps, "anchors": anchors}
+
+
+@_scale_form.register
+def _grade_form(scale: Grade, language: str) -> dict[str, object]:
+    limits = {"low": scale.low, "high": scale.high, "step": scale.step}
+    return {"type": scale.type, **limits, "bands": [say(band, language) for band in scale.bands]}
+
+
+@_scale_form.register(Ranking)
+@_scale_form.register(BestWorst)
+def _ranking_form(scale: Ranking | BestWorst, language: str) -> dict[str, object]:
+    return {"type": scale.type, "best": say(scale.best, language), "worst": say(scale.worst, language)}
+
+
+@_scale_form.register
+def _trace_form(scale: Trace, language: str) -> dict[str, object]:
+    ends = {"low_text": say(scale.low_text, language), "high_text": say(scale.high_text, language)}
+    return {"type": scale.type, "low": scale.low, "high": scale.high, "rate": scale.rate, **ends}
+
+
+@_scale_form.register
+def _tags_form(scale: Tags, language: str) -> dict[str, object]:
     tags = [_option(tag, language) for tag in scale.tags]
     further = [_option(tag, language) for tag in scale.suggestions]
-    out = {"type": "tags", "tags": tags, "open": scale.open, "separator": scale.separator}
+    out: dict[str, object] = {"type": "tags", "tags": tags, "open": scale.open, "separator": scale.separator}
     return {**out, "suggestions": further} if further else out
 
 
@@ -200,12 +245,12 @@ def _option(option: Tag | str, language: str) -> list[str]:
 
 def page_conditions(
     study: Study, questions: Sequence[Question], where: str, names: Mapping[str, str]
-) -> dict[str, list[dict[str, Any]]]:
+) -> dict[str, list[dict[str, object]]]:
     """By the name of each question, its conditions on the answers to others on the page, as the page tests them.
 
     What else a question depends on was settled before it was sent.
     """
-    out: dict[str, list[dict[str, Any]]] = {}
+    out: dict[str, list[dict[str, object]]] = {}
     for question in questions:
         conditions = [
             {"of": names[condition.question], **page_condition(condition, scale_of(study, condition.about, where))}
@@ -217,9 +262,9 @@ def page_conditions(
     return out
 
 
-def page_condition(condition: Condition, scale: Scale) -> dict[str, Any]:
+def page_condition(condition: Condition, scale: Scale) -> dict[str, object]:
     """A condition in the page's terms: the values it sends, in place of codes and texts that a scale reads."""
-    out: dict[str, Any] = {"not": condition.negated, "answered": condition.answered, "none": condition.none}
+    out: dict[str, object] = {"not": condition.negated, "answered": condition.answered, "none": condition.none}
     bare = condition.model_copy(update={"negated": False, "answered": None, "none": None})
     tests_value = condition.equals is not None or condition.above is not None or condition.below is not None
     codes = scale.codes()

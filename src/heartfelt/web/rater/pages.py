@@ -81,7 +81,7 @@ class Pages:
         end = asdict(ending) if isinstance(ending, SessionEnd) else {"ending": ending, "code": None, "url": None}
         return self.page(request, {"kind": "end", **end}, status=notice.status)
 
-    def page(self, request: Request, step: dict[str, Any], rater: str = "", status: int = 200) -> Response:
+    def page(self, request: Request, step: dict[str, object], rater: str = "", status: int = 200) -> Response:
         """The page at a step; ``rater`` tells raters who share a browser apart."""
         language = request_language(request)
         base = request.scope.get("root_path", "")
@@ -106,7 +106,7 @@ class Pages:
     def html(
         self,
         language: str,
-        step: dict[str, Any],
+        step: dict[str, object],
         base: str = "",
         rater: str = "",
         *,
@@ -154,7 +154,7 @@ class Pages:
         return html
 
 
-def _consent(study: Study, language: str) -> dict[str, Any]:
+def _consent(study: Study, language: str) -> dict[str, object]:
     """The consent text and its boxes, for the template."""
     if study.consent is None:
         return {"text": "", "boxes": []}

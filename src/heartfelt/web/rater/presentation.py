@@ -105,6 +105,7 @@ class Blinding:
         unmasked = _unhex(media, _MEDIA_BYTES)
         assert unmasked is not None, "a medium's own id is twelve bytes in hexadecimal"
         where = trial if position is None else f"{trial}.{position}"
+        # Under the mask too: the length alone says that it is a set, not which.
         if unit is not None:
             unmasked += unit.to_bytes(_UNIT_BYTES, "big")
         return f"{where}-{_xor(unmasked, self._digest(_mask(unit is not None), where)).hex()}"
@@ -167,7 +168,7 @@ class Blinding:
             return InvalidAnswer(f"{texts[0]}: {error.detail or error.problem}", error.fix, tuple(texts[:1]))
         return error
 
-    def conditions(self, trial: str, questions: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
+    def conditions(self, trial: str, questions: tuple[str, ...]) -> dict[str, list[dict[str, object]]]:
         """The conditions of a trial's questions on one another, under the names they have in the trial."""
         if not self._study.conditional:
             return {}
@@ -181,7 +182,7 @@ class Blinding:
             return {}
         return {"debriefing": True, "withdraw": debriefing.withdraw}
 
-    def questionnaire(self, step: AskQuestionnaire, language: str) -> dict[str, Any]:
+    def questionnaire(self, step: AskQuestionnaire, language: str) -> dict[str, object]:
         """A page of a questionnaire: its questions with their forms, and the conditions among them."""
         by_id = {question.id: question for question in self._study.asked_in(step.time)}
         page_questions = [by_id[name] for name in step.questions]
@@ -210,7 +211,7 @@ def _unhex(text: str, size: int) -> bytes | None:
 # --- steps ------------------------------------------------------------------------------------------------------------
 
 
-def step_json(step: Step, blinding: Blinding, language: str) -> dict[str, Any]:
+def step_json(step: Step, blinding: Blinding, language: str) -> dict[str, object]:
     """The step as plain data, in the language the rater reads now: ``{"kind": ..., fields}``.
 
     A trial is of the kind ``trial``; ``sort`` says whether it is for practice. No trial says whether it is a probe.
@@ -230,7 +231,7 @@ def step_json(step: Step, blinding: Blinding, language: str) -> dict[str, Any]:
     return {"kind": _KINDS[type(step)], **fields}
 
 
-def _trial_json(step: ShowTrial, blinding: Blinding, language: str) -> dict[str, Any]:
+def _trial_json(step: ShowTrial, blinding: Blinding, language: str) -> dict[str, object]:
     names = blinding.names(step.trial, step.questions)
     members = [_member_json(step, position, blinding) for position in range(len(step.members))]
     conditions = blinding.conditions(step.trial, step.questions)
@@ -256,9 +257,9 @@ def _trial_json(step: ShowTrial, blinding: Blinding, language: str) -> dict[str,
     }
 
 
-def _member_json(step: ShowTrial, position: int, blinding: Blinding) -> dict[str, Any]:
+def _member_json(step: ShowTrial, position: int, blinding: Blinding) -> dict[str, object]:
     member = step.members[position]
-    out: dict[str, Any] = {
+    out: dict[str, object] = {
         "media": None if member.media is None else blinding.media(step.trial, member.media, position, step.unit),
         "kind": member.kind,
     }

@@ -268,6 +268,7 @@ async def answer(request: Request) -> Response:
     except InvalidAnswer as error:
         raise blinding.readable(error, request_language(request)) from error
     following, status = receipt.next_step, str(receipt.status)
+    # The page may drop its own copy of an answer only if the stored one is the same.
     if status == "already" and not await run_in_threadpool(state.collection.has_answer, receipt.trial, body.key):
         status = "elsewhere"
     then = None if following is None else step_json(following, blinding, request_language(request))

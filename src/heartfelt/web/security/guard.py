@@ -1,6 +1,7 @@
-"""Middleware around every request: path prefix, rate limits, origin check, body limits, and security headers.
+"""Middleware around every request: security headers, limited bodies, and a message for every refusal and every fault.
 
-Plain ASGI, because everything goes through it.
+:class:`RequestGuard` is what all servers share; the study's :class:`Guard` adds path prefix, rate limits and the check of where
+a request comes from. Plain ASGI, because everything goes through it.
 """
 
 from __future__ import annotations
@@ -8,10 +9,11 @@ from __future__ import annotations
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from heartfelt.web.errors import RequestRefused, internal_error, problem_response
@@ -53,9 +55,12 @@ class RateLimit:
 
     def take(self, key: str) -> float:
         """Take one from the key's bucket: 0.0 if there was one, else the seconds until there will be."""
-        wait = self.wait(key)
-        if self.per_minute:
-            self._add(key, 0.0 if wait else -1.0)
+        if not self.per_minute:
+            return 0.0
+        now = self._clock()
+        tokens = self._tokens_left(key, now)
+        wait = max(0.0, (1.0 - tokens) * 60.0 / self.per_minute)
+        self._fill(key, tokens if wait else tokens - 1.0, now)
         return wait
 
     def wait(self, key: str) -> float:
@@ -67,40 +72,56 @@ class RateLimit:
     def give_back(self, key: str) -> None:
         """Put back what was taken for something that turned out not to count."""
         if self.per_minute:
-            self._add(key, 1.0)
+            now = self._clock()
+            self._fill(key, self._tokens_left(key, now) + 1.0, now)
 
     def _tokens_left(self, key: str, now: float) -> float:
         tokens, since = self._buckets.get(key, (float(self.per_minute), now))
         return min(float(self.per_minute), tokens + (now - since) * self.per_minute / 60.0)
 
-    def _add(self, key: str, change: float) -> None:
-        now = self._clock()
-        self._buckets[key] = (min(float(self.per_minute), self._tokens_left(key, now) + change), now)
+    def _fill(self, key: str, tokens: float, now: float) -> None:
+        self._buckets[key] = (min(float(self.per_minute), tokens), now)
+        # The keys that have been idle longest are forgotten first: their buckets are full again anyway.
         self._buckets.move_to_end(key)
         while len(self._buckets) > MOST_KEYS:
             self._buckets.popitem(last=False)
 
 
-class Guard:
-    """Middleware around the whole application."""
+class TooLarge(Exception):
+    """A body beyond the limit."""
 
-    def __init__(self, app: ASGIApp, options: WebOptions) -> None:
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+
+class RequestGuard:
+    """Middleware around a whole application; what a server refuses before it looks at a request is up to ``admit``."""
+
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._options = options
-        headers = dict(_HEADERS)
-        if options.secure_cookies:
-            headers["strict-transport-security"] = "max-age=31536000"
-        self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
-        self._addresses = RateLimit(options.address_per_minute)
-        self._raters = RateLimit(options.rater_per_minute)
-        self._signer = Signer(options.secret)
+
+    def route_of(self, scope: Scope) -> str:
+        """The path of a request within the application."""
+        return str(scope["path"])
+
+    def headers_of(self, route: str) -> Sequence[tuple[bytes, bytes]]:
+        """The headers of every response that does not set them itself."""
+        raise NotImplementedError
+
+    def admit(self, scope: Scope, route: str, receive: Receive) -> Receive:
+        """How the body of a request is received; raises :class:`RequestRefused` where it is refused."""
+        raise NotImplementedError
+
+    def log(self, method: str, route: str, status: int, milliseconds: float) -> None:
+        """Log a request that was answered with a status; 0 if its connection was dropped."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        route = self._apply_prefix(scope)
+        route = self.route_of(scope)
         began, status = time.perf_counter(), 0
 
         async def send_with_headers(message: Message) -> None:
@@ -108,31 +129,72 @@ class Guard:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 present = {name for name, _ in message["headers"]}
-                added = [pair for pair in self._headers if pair[0] not in present]
-                if b"cache-control" not in present:
-                    value = b"no-cache" if route.startswith("/static/") else b"no-store"
-                    added.append((b"cache-control", value))
+                added = [pair for pair in self.headers_of(route) if pair[0] not in present]
                 message = {**message, "headers": [*message["headers"], *added]}
             await send(message)
 
+        async def respond(response: Response) -> None:
+            # Where a response has begun, nothing can be said any more.
+            if not status:
+                await response(scope, receive, send_with_headers)
+
         try:
-            await self._app(scope, self._admit(scope, route, receive), send_with_headers)
+            await self._app(scope, self.admit(scope, route, receive), send_with_headers)
         except ClientDisconnect:
             status = status or 499
+        except TooLarge:
+            pass
         except RequestRefused as refused:
-            response = problem_response(Request(scope), refused.status_code, *refused.words, refused.headers)
-            if not status:
-                await response(scope, receive, send_with_headers)
+            await respond(problem_response(Request(scope), refused.status_code, *refused.words, refused.headers))
         except Exception as error:  # noqa: BLE001 - the outermost edge: every fault becomes a message
-            response = internal_error(Request(scope), error)
-            if not status:
-                await response(scope, receive, send_with_headers)
+            await respond(internal_error(Request(scope), error))
         finally:
-            if self._options.access_log:
-                took = 1000 * (time.perf_counter() - began)
-                _log.info("%s %s %d %.1f ms", scope["method"], _loggable(route), status, took)
+            self.log(scope["method"], route, status, 1000 * (time.perf_counter() - began))
 
-    def _apply_prefix(self, scope: Scope) -> str:
+
+def encoded(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    """Headers as ASGI sends them."""
+    return [(name.encode(), value.encode()) for name, value in headers.items()]
+
+
+def limited_body(receive: Receive, limit: int, refusal: Callable[[int], Exception]) -> Receive:
+    """Stop reading a body where it exceeds the limit; ``refusal`` is raised with the size so far."""
+    size = 0
+
+    async def counting() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > limit:
+            raise refusal(size)
+        return message
+
+    return counting
+
+
+class Guard(RequestGuard):
+    """Middleware around the application of a study."""
+
+    def __init__(self, app: ASGIApp, options: WebOptions) -> None:
+        super().__init__(app)
+        self._options = options
+        hsts = {"strict-transport-security": "max-age=31536000"} if options.secure_cookies else {}
+        self._headers = encoded(_HEADERS | hsts | {"cache-control": "no-store"})
+        self._static_headers = encoded(_HEADERS | hsts | {"cache-control": "no-cache"})
+        self._addresses = RateLimit(options.address_per_minute)
+        self._raters = RateLimit(options.rater_per_minute)
+        self._signer = Signer(options.secret)
+
+    def headers_of(self, route: str) -> Sequence[tuple[bytes, bytes]]:
+        """Static files may be stored if they are asked for again each time; nothing else may."""
+        return self._static_headers if route.startswith("/static/") else self._headers
+
+    def log(self, method: str, route: str, status: int, milliseconds: float) -> None:
+        """A line of the access log, if there is one."""
+        if self._options.access_log:
+            _log.info("%s %s %d %.1f ms", method, _loggable(route), status, milliseconds)
+
+    def route_of(self, scope: Scope) -> str:
         """Put the prefix into the path whether or not the proxy removed it; returns the path without it."""
         prefix, path = self._options.prefix, str(scope["path"])
         if not prefix:
@@ -144,24 +206,29 @@ class Guard:
         scope["raw_path"] = prefix.encode() + (scope.get("raw_path") or path.encode())
         return path
 
-    def _admit(self, scope: Scope, route: str, receive: Receive) -> Receive:
+    def admit(self, scope: Scope, route: str, receive: Receive) -> Receive:
+        """Check how often somebody asks, where a change comes from, and what its body is said to be."""
         headers: dict[bytes, bytes] = dict(scope["headers"])
         self._check_rate(scope, headers, route)
         if scope["method"] in SAFE_METHODS:
             return receive
+        # A browser never adds a bearer token by itself, so such a request cannot be forged by another site.
         if not headers.get(b"authorization", b"").lower().startswith(b"bearer "):
             self._check_origin(headers)
         length = headers.get(b"content-length")
         if length is not None:
-            if not length.isdigit():
-                raise RequestRefused(400)
-            if len(length) > 18 or int(length) > self._options.body_limit:
-                raise RequestRefused(413)
-        if (length not in {None, b"0"}) or b"transfer-encoding" in headers:
-            kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
-            if kind != _JSON and not (kind == _FORM and route in _FORM_PATHS):
-                raise RequestRefused(415)
-        return receive if length is not None else self._limited(receive)
+            self._check_length(length)
+        if length not in {None, b"0"} or b"transfer-encoding" in headers:
+            _check_type(headers, route)
+        if length is not None:
+            return receive
+        return limited_body(receive, self._options.body_limit, lambda _: RequestRefused(413))
+
+    def _check_length(self, length: bytes) -> None:
+        if not length.isdigit():
+            raise RequestRefused(400)
+        if len(length) > 18 or int(length) > self._options.body_limit:
+            raise RequestRefused(413)
 
     def _check_rate(self, scope: Scope, headers: dict[bytes, bytes], route: str) -> None:
         if route.startswith(("/media/", "/static/")):
@@ -190,27 +257,22 @@ class Guard:
         site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin", b"").decode("latin-1")
         if site is not None:
             same = site in {b"same-origin", b"none"}
+        elif not origin:
+            same = True
         else:
             # At the public address the whole origin must match below, its scheme included.
             host = headers.get(b"host", b"").decode("latin-1")
             local = host not in {"", _network_location(self._options.origin or "")}
-            same = not origin or (local and _network_location(origin) == host)
+            same = local and _network_location(origin) == host
         if not same and origin != self._options.origin:
             raise RequestRefused(403, "The request comes from another site.", "Reload the page and try again.")
 
-    def _limited(self, receive: Receive) -> Receive:
-        """Stop reading a body of unknown length where it exceeds the limit."""
-        size = 0
 
-        async def counting() -> Message:
-            nonlocal size
-            message = await receive()
-            size += len(message.get("body", b""))
-            if size > self._options.body_limit:
-                raise RequestRefused(413)
-            return message
-
-        return counting
+def _check_type(headers: Mapping[bytes, bytes], route: str) -> None:
+    """Refuse bodies other than JSON; browsers send forms across sites without asking."""
+    kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
+    if kind != _JSON and not (kind == _FORM and route in _FORM_PATHS):
+        raise RequestRefused(415)
 
 
 def _network_location(origin: str) -> str | None:

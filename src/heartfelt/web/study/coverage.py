@@ -86,6 +86,7 @@ class CoverageView:
             began = self._clock()
             if self._last is None or began >= self._until:
                 self._last = coverage_info(self._collection)
+                # In a large study counting rests in proportion to the time it took, and never takes all of a processor.
                 now = self._clock()
                 self._until = now + (IDLE_SHARE * (now - began) if self._last.units >= LARGE else 0.0)
             return self._last

@@ -106,6 +106,7 @@ class DashboardCache:
         last = self._last
         if last is not None and not self._due(last):
             return last
+        # Whoever finds others computing gets the previous figures, and waits only if there are none.
         if not self._lock.acquire(blocking=last is None):
             assert last is not None
             return last

@@ -1,18 +1,19 @@
-"""What simulated raters answer: about themselves, to questionnaires, to any scale, and in attention trials.
+"""Random answers that a study accepts: about oneself, to questionnaires, on any scale, and in attention trials.
 
 Simulated raters qualify: their answers pass the study's screeners, and vary where screeners or strata look at them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from heartfelt.collect import commands
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.simulate import judge
+from heartfelt.simulate.judgements import judge
+from heartfelt.simulate.participants import Departure, PageAnswers, Participant, QuestionPage, Trial, TrialAnswers
+from heartfelt.streams import stream
 from heartfelt.study import Scale, Study
 from heartfelt.study.answer import Coded
 from heartfelt.study.conditions import Source, read_fact, shown_questions
@@ -22,10 +23,11 @@ from heartfelt.study.scale import FreeText, Tags
 from heartfelt.study.screeners import screened_by
 from heartfelt.study.set_scale import TIE, Choice, SetScale, Trace
 
-PageAnswers: TypeAlias = Callable[[commands.AskQuestionnaire], Mapping[str, Any]]
 _SAMPLES = 100
 _ATTEMPTS = 500
 _AGES = (18, 80)
+_SPREAD = 0.35
+"""Standard deviation of the logarithm of the time for a trial."""
 
 
 def simulated_demographics(study: Study, rng: np.random.Generator | None = None) -> dict[str, float | str]:
@@ -38,6 +40,7 @@ def simulated_demographics(study: Study, rng: np.random.Generator | None = None)
         about = {fact.id: _drawn(fact, rng) for fact in study.demographics}
         if screened_by(study, _facts(study, about), names.__contains__) is None:
             return about
+    # Screeners that pass hardly anybody would otherwise be drawn for without end.
     raise _all_screened()
 
 
@@ -69,7 +72,7 @@ def simulated_pages(study: Study, rng: np.random.Generator, about: Mapping[str, 
     facts = _facts(study, about or {})
     settled = {fact.id for fact in study.demographics}
 
-    def answers(page: commands.AskQuestionnaire) -> dict[str, Any]:
+    def answers(page: QuestionPage) -> dict[str, object]:
         for _ in range(_ATTEMPTS):
             page_answers = _page(study, page, rng)
             if page.time != "before" or not study.screeners:
@@ -89,7 +92,7 @@ def simulated_pages(study: Study, rng: np.random.Generator, about: Mapping[str, 
     return answers
 
 
-def _page(study: Study, page: commands.AskQuestionnaire, rng: np.random.Generator) -> dict[str, Any]:
+def _page(study: Study, page: QuestionPage, rng: np.random.Generator) -> dict[str, object]:
     scales = {question.id: study.scales[question.scale] for question in study.asked_in(page.time)}
     drawn_answers = {name: simulated_answer(scales[name], rng) for name in page.questions}
     shown = shown_questions(study, page.questions, drawn_answers, page.time)
@@ -126,3 +129,28 @@ def attention_answer(study: Study, words: str) -> dict[str, float | str]:
             is_position = isinstance(study.scale_of(probe.question), Choice) and probe.answer != TIE
             return {probe.question: int(float(probe.answer)) - 1 if is_position else probe.answer}
     raise HeartfeltError("An attention trial came that matches no probe of the study.", "Check the study's probes.")
+
+
+def random_rater(study: Study, number: int, hazard: float, seed: int) -> Participant[Trial]:
+    """A rater who gives random answers and leaves with a constant hazard; half of those who leave say so."""
+    rng = stream(seed, "collect", "person", number)
+
+    def answer(trial: Trial) -> TrialAnswers | Departure:
+        if rng.random() < hazard:
+            return "leave" if rng.random() < 0.5 else "vanish"
+        took = study.design.expected_seconds * float(np.exp(_SPREAD * rng.standard_normal()))
+        judged = sum(member.kind == "judged" for member in trial.members)
+        values = {name: simulated_answer(study.scale_of(name), rng, judged) for name in trial.questions}
+        if trial.words is not None:
+            values |= attention_answer(study, trial.words)
+        return TrialAnswers(values=shown_values(study, trial, values), seconds=took, duration=took)
+
+    about = simulated_demographics(study, stream(seed, "collect", "about", number))
+    pages = simulated_pages(study, rng, about)
+    return Participant(name=str(number), answer=answer, about=about, questionnaire=pages)
+
+
+def shown_values(study: Study, trial: Trial, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The answers to the questions that these answers leave shown, in the order asked."""
+    shown = shown_questions(study, trial.questions, values)
+    return {name: values[name] for name in trial.questions if name in shown}
