@@ -16,7 +16,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
 
-from heartfelt.stimuli.generators.torch_models import library, listening
+from heartfelt.stimuli.generators.models.torch_models import library, listening
 
 P = ParamSpec("P")
 LETTERS = [*string.ascii_lowercase, *string.ascii_uppercase, *string.digits, *" ,.'-"]

@@ -17,9 +17,9 @@ from typing import Any
 import orjson
 from tests.web.wire import Wire
 
-from heartfelt.collect.commands import ShowTrial
+from heartfelt.collect.messages.commands import ShowTrial
 from heartfelt.collect.simulation import page_reply
-from heartfelt.web.client import decode, encode
+from heartfelt.web.serving.client import decode, encode
 
 
 @dataclass(slots=True)

@@ -17,13 +17,13 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from heartfelt.scoring.label_raters import LabelRaters
-from heartfelt.scoring.part_errors import Gaps, ModelErrors, part_errors, system_biases
-from heartfelt.stats.calibration_line import calibration_line
-from heartfelt.stats.raters_worth import RatersWorth, raters_worth
+from heartfelt.scoring.comparison.label_raters import LabelRaters
+from heartfelt.scoring.comparison.part_errors import Gaps, ModelErrors, part_errors, system_biases
+from heartfelt.stats.ceilings.raters_worth import RatersWorth, raters_worth
+from heartfelt.stats.columns.triples import Floats
+from heartfelt.stats.prediction.calibration_line import calibration_line
+from heartfelt.stats.prediction.stacking import stacked
 from heartfelt.stats.ratings import Ratings, as_ratings
-from heartfelt.stats.stacking import stacked
-from heartfelt.stats.triples import Floats
 
 DESIGNS = ((24, 6, 6), (48, 8, 8), (48, 20, 5), (100, 10, 10), (100, 40, 5), (400, 60, 6))
 """Stimuli, raters and ratings per stimulus."""

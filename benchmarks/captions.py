@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from heartfelt.stats.diversity import diversity
-from heartfelt.stats.text import bleu_counts, bleu_value, cider, corpus, mtld
+from heartfelt.stats.texts.diversity import diversity
+from heartfelt.stats.texts.text import bleu_counts, bleu_value, cider, corpus, mtld
 from heartfelt.streams import stream
 
 ITEMS, WORDS = 10_000, 3000

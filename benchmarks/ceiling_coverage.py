@@ -14,18 +14,12 @@ import numpy.typing as npt
 
 from heartfelt.stats import aggregate
 from heartfelt.stats.aggregate import Aggregate
+from heartfelt.stats.ceilings.noise_ceiling import ceiling
+from heartfelt.stats.ceilings.vote_ceiling import critical_value, fixed_panel_gain, vote_ceiling
+from heartfelt.stats.ceilings.vote_family import smooth_ceiling
+from heartfelt.stats.ceilings.yardsticks import CategoryMetric, category_counts, category_score, confusion_of, winners
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.noise_ceiling import ceiling
 from heartfelt.stats.ratings import as_ratings
-from heartfelt.stats.reliability.vote_ceiling import critical_value, fixed_panel_gain, vote_ceiling
-from heartfelt.stats.reliability.vote_family import smooth_ceiling
-from heartfelt.stats.reliability.yardsticks import (
-    CategoryMetric,
-    category_counts,
-    category_score,
-    confusion_of,
-    winners,
-)
 from heartfelt.streams import stream
 
 Floats = npt.NDArray[np.float64]

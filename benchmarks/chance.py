@@ -18,16 +18,16 @@ import polars as pl
 
 from heartfelt.labels import labels
 from heartfelt.predictors import cases, predictor_from
-from heartfelt.predictors.predictor import PREDICTIONS
+from heartfelt.predictors.interface.predictor import PREDICTIONS
 from heartfelt.scoring import ScoreOptions, score
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.comparison.hits import hits, mean_hits
+from heartfelt.stats.comparison.predicted.hits import hits, mean_hits
 from heartfelt.stats.inference.no_association import Earnings, no_association, no_association_over_systems
-from heartfelt.stats.jackknife import spread_of
+from heartfelt.stats.prediction.jackknife import spread_of
 from heartfelt.streams import stream
 from heartfelt.study import Study
 from heartfelt.study.model import Question
-from heartfelt.study.scale import Points
+from heartfelt.study.scales.scale import Points
 from heartfelt.study.study import System
 
 Draw: TypeAlias = np.random.Generator

@@ -42,7 +42,7 @@ design: {ratings_per_item: 60, practice: 0}
 _SERVE = """
 import sys
 from pathlib import Path
-from heartfelt.web.serve import ServeOptions, serve
+from heartfelt.web.serving.serve import ServeOptions, serve
 options = ServeOptions(port=int(sys.argv[2]), database=sys.argv[3] or None, address_per_minute=0, rater_per_minute=0,
                        access_log=False, workers=int(sys.argv[4]))
 serve(Path(sys.argv[1]), options)

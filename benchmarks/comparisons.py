@@ -21,7 +21,7 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.stats import bootstrap_strengths, bradley_terry, davidson
-from heartfelt.stats.comparison.pairing import PairSchedule
+from heartfelt.stats.comparison.strengths.pairing import PairSchedule
 from heartfelt.stats.estimate import Estimate
 from heartfelt.streams import stream
 

@@ -13,7 +13,7 @@ from tests.screening.verifying import Panel, verified_panel
 
 from heartfelt.screening import RULES, RatingsView, RuleOptions
 from heartfelt.screening.rules.verification import detection_power
-from heartfelt.stats.clustered import Crossed, difference, share
+from heartfelt.stats.reliability.clustered import Crossed, difference, share
 
 FULL = os.environ.get("HEARTFELT_BENCH") == "full"
 STUDIES = 200 if FULL else 20

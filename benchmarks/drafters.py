@@ -22,10 +22,10 @@ from PIL import Image
 
 from heartfelt.predictors import Ask, Case, Media, predictor_from, run
 from heartfelt.predictors.answers.scales import normalised
-from heartfelt.predictors.networks.faces import detect_faces
-from heartfelt.predictors.networks.imagenet import broader_words, imagenet_classes
+from heartfelt.predictors.networks.images.faces import detect_faces
+from heartfelt.predictors.networks.images.imagenet import broader_words, imagenet_classes
 from heartfelt.stats._bounds import wilson
-from heartfelt.study.scale import Numeric, Tags
+from heartfelt.study.scales.scale import Numeric, Tags
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 FORMS = [{normalised(word) for word in (each.name, *each.synonyms, *each.broader)} for each in imagenet_classes()]

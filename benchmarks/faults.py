@@ -22,7 +22,7 @@ from tests.collect.people import Person
 from tests.collect.power import loses_power, synced_copies
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import ShowTrial
+from heartfelt.collect.messages.commands import ShowTrial
 
 KILLS, ANSWERS, RATERS, QUIET = 5, 25, 4, 4.0
 SPARE = 150

@@ -65,7 +65,7 @@ def clap_work(batch: int, stimuli: int, *, tiny: bool) -> Work:
     import torch
     from transformers import ClapConfig, ClapFeatureExtractor, ClapModel
 
-    from heartfelt.training.finetuning.sound.networks import ClapMosNetwork
+    from heartfelt.training.finetuning.recipes.sound.networks import ClapMosNetwork
 
     if tiny:
         text: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1}
@@ -111,9 +111,9 @@ def image_work(batch: int, stimuli: int, *, tiny: bool) -> Work:
     """``image-emotion`` with ViT-B/16: eight categories and two numbers, crops of 224 pixels."""
     import torch
 
-    from heartfelt.training.finetuning.images.architectures import NetworkSpec
-    from heartfelt.training.finetuning.images.networks.losses import soft_cross_entropy
-    from heartfelt.training.finetuning.images.networks.network import build_network
+    from heartfelt.training.finetuning.recipes.images.architectures import NetworkSpec
+    from heartfelt.training.finetuning.recipes.images.networks.losses import soft_cross_entropy
+    from heartfelt.training.finetuning.recipes.images.networks.network import build_network
 
     small = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     side = 32 if tiny else 224
@@ -180,7 +180,7 @@ class Clock:
 
 def run_engine(work: Work, steps: int, workers: int) -> Clock:
     """heartfelt's own loop."""
-    from heartfelt.training.finetuning.engine import TrainingLoop
+    from heartfelt.training.finetuning.loop.engine import TrainingLoop
     from heartfelt.training.finetuning.task import Batch, FineTuneTask
 
     class Synthetic(FineTuneTask):
@@ -346,7 +346,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     tiny = given.tiny or not torch.cuda.is_available()
     steps, batch = given.steps or (14 if tiny else 120), given.batch or (4 if tiny else 64)
     rounds = given.rounds or (1 if tiny else 3)
-    from heartfelt.training.finetuning.batches import worker_count
+    from heartfelt.training.finetuning.loop.batches import worker_count
 
     workers = worker_count(given.workers, 10**6, gpu=torch.cuda.is_available())
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"

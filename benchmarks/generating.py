@@ -22,8 +22,8 @@ from typing import Any
 
 from benchmarks import _pipelines
 from heartfelt.stimuli.generators.generator import GeneratorOutOfMemory
-from heartfelt.stimuli.generators.musicgen import MusicGen, MusicGenSettings
-from heartfelt.stimuli.generators.pipelines import (
+from heartfelt.stimuli.generators.models.musicgen import MusicGen, MusicGenSettings
+from heartfelt.stimuli.generators.models.pipelines import (
     AudioLdm2,
     AudioLdm2Settings,
     DiffusionSampling,
@@ -31,8 +31,8 @@ from heartfelt.stimuli.generators.pipelines import (
     StableAudioSampling,
     StableAudioSettings,
 )
-from heartfelt.stimuli.generators.text_to_image import ImageSampling, TextToImage, TextToImageSettings
-from heartfelt.stimuli.generators.torch_models import Unusable, library
+from heartfelt.stimuli.generators.models.text_to_image import ImageSampling, TextToImage, TextToImageSettings
+from heartfelt.stimuli.generators.models.torch_models import Unusable, library
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 from heartfelt_mustango.checkpoint import Mustango, MustangoSampling, MustangoSettings
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from heartfelt.stats.inference import anova, mixed_model, permutation_two_sample, tukey
-from heartfelt.stats.resample import bootstrap_metric
+from heartfelt.stats.prediction.resample import bootstrap_metric
 
 RESAMPLES = 10_000
 

@@ -31,7 +31,7 @@ from heartfelt.publishing.submissions.ladder import (
     step_for,
     variance_proxy,
 )
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.columns.triples import Floats
 
 FULL = os.environ.get("HEARTFELT_BENCH") == "full"
 SIZES = (40, 164, 1000) if FULL else (164,)

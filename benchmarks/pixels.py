@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from heartfelt.media.duplicates import duplicate_groups
-from heartfelt.media.pixels import MOST_COLOURS, measure_images
+from heartfelt.media.images.duplicates import duplicate_groups
+from heartfelt.media.images.pixels import MOST_COLOURS, measure_images
 from heartfelt.streams import stream
 
 IMAGES, FILES, SIDE, RUNS, SCRIPT_IMAGES = 1_000, 50, 512, 3, 4

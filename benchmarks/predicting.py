@@ -27,7 +27,7 @@ import numpy as np
 import soundfile
 
 from heartfelt.predictors import Ask, Case, Media, RunOptions, predictor_from, run
-from heartfelt.study.scale import YesNo
+from heartfelt.study.scales.scale import YesNo
 
 ITEMS, TEXTS, SLOW, AT_ONCE = 1_000, 5, 0.1, 32
 _SERVER = """

@@ -84,9 +84,9 @@ def main() -> None:
     from heartfelt.collect import Collection
     from heartfelt.stimuli.options import StarterOptions
     from heartfelt.stimuli.starter import start_study
-    from heartfelt.web.app import create_app
-    from heartfelt.web.options import WebOptions
-    from heartfelt.web.serve import serve_in_thread
+    from heartfelt.web.requests.options import WebOptions
+    from heartfelt.web.serving.app import create_app
+    from heartfelt.web.serving.serve import serve_in_thread
 
     with tempfile.TemporaryDirectory() as space:
         folder = Path(space) / "study"

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from heartfelt.media.recordings import same_recordings
 from heartfelt.media.sound import decode, resample
+from heartfelt.media.sounds.recordings import same_recordings
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 from heartfelt.stimuli.synthesis import SynthMusic, SynthVoice
 from heartfelt.stimuli.synthesis.music import MUSIC_SYSTEMS

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.stats.noise_ceiling import ceiling
+from heartfelt.stats.ceilings.noise_ceiling import ceiling
 from heartfelt.stats.reliability import icc, split_half, variance_components
 
 Columns = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.stats.association import metric_difference
-from heartfelt.stats.jackknife import full_value, jackknife_metric
-from heartfelt.stats.metrics import METRICS, rows
+from heartfelt.stats.prediction.association import metric_difference
+from heartfelt.stats.prediction.jackknife import full_value, jackknife_metric
+from heartfelt.stats.prediction.metrics import METRICS, rows
 from heartfelt.streams import stream
 
 NUMBERS = ("pearson", "spearman", "kendall", "ccc", "rmse", "mse", "mae")

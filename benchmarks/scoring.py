@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from heartfelt.predictors.predictor import PREDICTIONS
+from heartfelt.predictors.interface.predictor import PREDICTIONS
 from heartfelt.scoring import ScoreOptions, score, truth_of
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.resample import bootstrap_metric
-from heartfelt.stats.text import bleu_counts, bleu_value, cider, corpus, rouge_l
+from heartfelt.stats.prediction.resample import bootstrap_metric
+from heartfelt.stats.texts.text import bleu_counts, bleu_value, cider, corpus, rouge_l
 from heartfelt.study import Study
 from heartfelt.study.model import Question
-from heartfelt.study.scale import Points
+from heartfelt.study.scales.scale import Points
 
 RESAMPLES = 10_000
 

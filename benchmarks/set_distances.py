@@ -12,9 +12,9 @@ import sys
 
 import numpy as np
 
+from heartfelt.stats.columns.triples import Floats
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.set_distance import frechet_distance, kernel_distance
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.groups.set_distance import frechet_distance, kernel_distance
 from heartfelt.streams import stream
 
 RUNS = 100

@@ -40,7 +40,7 @@ questions:
 
 def prepared(folder: Path, stimuli: int = STIMULI, models: int = MODELS) -> tuple[Path, Path]:
     """A snapshot with media and a folder with a bench of it."""
-    from heartfelt.predictors.predictor import PREDICTIONS
+    from heartfelt.predictors.interface.predictor import PREDICTIONS
     from heartfelt.report.bench import write_bench
     from heartfelt.scoring import ScoreOptions, score
     from heartfelt.snapshot import Snapshot

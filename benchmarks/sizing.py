@@ -22,9 +22,9 @@ from tests.ports import free_port
 from tests.web.wire import Wire
 
 from benchmarks.collecting import _SERVE, postgres, server
-from heartfelt.collect.commands import Answer, SessionEnd, ShowTrial, TrialLog
+from heartfelt.collect.messages.commands import Answer, SessionEnd, ShowTrial, TrialLog
 from heartfelt.collect.simulation import page_reply
-from heartfelt.web.client import decode, encode
+from heartfelt.web.serving.client import decode, encode
 
 TRIALS = 30
 STIMULI = 300

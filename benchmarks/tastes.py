@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from scipy.special import stdtrit
 
-from heartfelt.analysis.two_way import Changes, difference, error_of, mean_changes, stimuli_of
+from heartfelt.analysis.systems.two_way import Changes, difference, error_of, mean_changes, stimuli_of
 from heartfelt.stats.inference import mixed_model
 
 FULL = os.environ.get("HEARTFELT_BENCH") == "full"

@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 
-from heartfelt.stats.diversity import MEASURES, diversity
+from heartfelt.stats.texts.diversity import MEASURES, diversity
 from heartfelt.streams import stream
 
 VOCABULARY, TOPICS, SHARE = 20_000, 40, 0.4

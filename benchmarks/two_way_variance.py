@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, ndtri, stdtrit
 
-from heartfelt.analysis.two_way import LEAST_RATERS, Changes, Stimuli, difference, mean_changes
-from heartfelt.stats.two_way_jackknife import jackknife_variance
+from heartfelt.analysis.systems.two_way import LEAST_RATERS, Changes, Stimuli, difference, mean_changes
+from heartfelt.stats.reliability.two_way_jackknife import jackknife_variance
 
 FULL = os.environ.get("HEARTFELT_BENCH") == "full"
 STUDIES = 4000 if FULL else 100

@@ -48,8 +48,8 @@ def _study(folder: Path) -> None:
     from PIL import Image
 
     from heartfelt.files import write_text
-    from heartfelt.formats.delimited import csv_text
-    from heartfelt.formats.drafts import write_drafts
+    from heartfelt.formats.study_folder.drafts import write_drafts
+    from heartfelt.formats.tables.delimited import csv_text
     from heartfelt.stimuli.options import StarterOptions
     from heartfelt.stimuli.starter import start_study
     from heartfelt.study import load_study, study_text
@@ -90,9 +90,9 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     from heartfelt.collect import Collection, CollectOptions
-    from heartfelt.web.app import create_app
-    from heartfelt.web.options import WebOptions
-    from heartfelt.web.serve import serve_in_thread
+    from heartfelt.web.requests.options import WebOptions
+    from heartfelt.web.serving.app import create_app
+    from heartfelt.web.serving.serve import serve_in_thread
 
     with tempfile.TemporaryDirectory() as space:
         folder = Path(space) / "study"

@@ -22,8 +22,8 @@ from pathlib import Path
 
 from tests.web.wire import Wire
 
-from heartfelt.collect.commands import Answer, ShowTrial, TrialLog
-from heartfelt.web.client import decode, encode
+from heartfelt.collect.messages.commands import Answer, ShowTrial, TrialLog
+from heartfelt.web.serving.client import decode, encode
 
 STUDY = """heartfelt: 1
 name: watching

@@ -95,32 +95,32 @@ EQUIVALENT: dict[str, str] = {
     " -> items.join(filled, on=['stimulus', 'question'], how='anti')": "cases are put in the order of the stimuli",
     "predictors/drafts/drafting.py: runs and all((each.problem is not None for each in runs))"
     " -> all((each.problem is not None for each in runs))": "without a drafter nothing is run: that is an error before",
-    "stats/comparison/ceilings.py: beyond(most) > 0 and most < 1000000000000.0"
+    "stats/comparison/predicted/ceilings.py: beyond(most) > 0 and most < 1000000000000.0"
     " -> beyond(most) > 0 or most < 1000000000000.0": "where a search ends at most; the root between is the same",
-    "stats/comparison/ceilings.py: most < 1000000000000.0 -> most <= 1000000000000.0": "how far a search looks, only",
-    "stats/comparison/choices.py: (None,) * len(names) if penalty else linked.why -> linked.why": (
+    "stats/comparison/predicted/ceilings.py: most < 1000000000000.0 -> most <= 1000000000000.0": "how far a search looks, only",
+    "stats/comparison/strengths/choices.py: (None,) * len(names) if penalty else linked.why -> linked.why": (
         "with a penalty everybody has a strength, and reasons are not read"
     ),
-    "stats/comparison/choices.py: best.size != 1 or worst.size != 1 or members.size < 2"
+    "stats/comparison/strengths/choices.py: best.size != 1 or worst.size != 1 or members.size < 2"
     " -> best.size != 1 or worst.size != 1": "a best and a worst are two members",
-    "stats/comparison/fit.py: matrix.shape[0] <= DIRECT_AT_MOST -> matrix.shape[0] > DIRECT_AT_MOST": (
+    "stats/comparison/strengths/fit.py: matrix.shape[0] <= DIRECT_AT_MOST -> matrix.shape[0] > DIRECT_AT_MOST": (
         "two ways to the same solution; one is quicker"
     ),
-    "stats/comparison/fit.py: matrix.shape[0] <= DIRECT_AT_MOST -> matrix.shape[0] < DIRECT_AT_MOST": (
+    "stats/comparison/strengths/fit.py: matrix.shape[0] <= DIRECT_AT_MOST -> matrix.shape[0] < DIRECT_AT_MOST": (
         "two ways to the same solution; one is quicker"
     ),
-    "stats/comparison/fit.py: 2.0 * tied -> 2.0 / tied": "where a search starts; it ends at the same value",
-    "stats/comparison/recalibration.py: step * min(1.0, 5.0 / max(float(np.abs(step * [1.0, spread]).max()), 1e-300))"
+    "stats/comparison/strengths/fit.py: 2.0 * tied -> 2.0 / tied": "where a search starts; it ends at the same value",
+    "stats/comparison/predicted/recalibration.py: step * min(1.0, 5.0 / max(float(np.abs(step * [1.0, spread]).max()), 1e-300))"
     " -> step / min(1.0, 5.0 / max(float(np.abs(step * [1.0, spread]).max()), 1e-300))": (
         "from even odds no step is longer than 5 where there is a maximum"
     ),
-    "stats/inference/_ordinal_fit.py: float(np.linalg.eigvalsh(hessian).min()) <= 0"
+    "stats/inference/ordinal/fit.py: float(np.linalg.eigvalsh(hessian).min()) <= 0"
     " -> float(np.linalg.eigvalsh(hessian).min()) < 0": "rounding never leaves an eigenvalue of exactly 0",
-    "stats/inference/_ordinal_fit.py: thresholds * spread -> thresholds / spread": "where a search starts",
-    "stats/inference/_ordinal_fit.py: np.abs(parameters) > 1000.0 -> np.abs(parameters) >= 1000.0": (
+    "stats/inference/ordinal/fit.py: thresholds * spread -> thresholds / spread": "where a search starts",
+    "stats/inference/ordinal/fit.py: np.abs(parameters) > 1000.0 -> np.abs(parameters) >= 1000.0": (
         "a parameter on its way to infinity is never exactly 1000"
     ),
-    "stats/inference/_ordinal_fit.py: 1e-09 * abs(value) -> 1e-09 / abs(value)": "what counts as rounding in a search",
+    "stats/inference/ordinal/fit.py: 1e-09 * abs(value) -> 1e-09 / abs(value)": "what counts as rounding in a search",
     "stats/inference/equivalence.py: self.p_above_low is None or self.p_below_high is None -> self.p_above_low is None": (
         "both are missing or neither"
     ),
@@ -138,7 +138,7 @@ EQUIVALENT: dict[str, str] = {
     "stats/reliability/crossed.py: 1.5 -> 1.6600000000000001": "how long a step of a search may be",
     "stats/reliability/halves.py: split_compiled if splits * d.size > COMPILED_FROM else split_at_once"
     " -> split_compiled": "two ways to the same numbers; one is quicker",
-    "stats/reliability/vote_mixture.py: 1.0 / likelihood.shape[1] -> 1.0 * likelihood.shape[1]": (
+    "stats/ceilings/vote_mixture.py: 1.0 / likelihood.shape[1] -> 1.0 * likelihood.shape[1]": (
         "the weights are divided by their sum"
     ),
     "stats/reliability/halves.py: of_x > 1e-12 * xx -> of_x >= 1e-12 * xx": "what counts as rounding",
@@ -148,14 +148,14 @@ EQUIVALENT: dict[str, str] = {
     "stats/reliability/halves.py: d.value[order] - float(d.value.mean()) -> d.value[order] + float(d.value.mean())": (
         "a correlation does not depend on where values begin"
     ),
-    "stats/reliability/vote_mixture.py: side * push * size -> side * push / size": "the unit of what a search looks for",
-    "stats/reliability/vote_mixture.py: solved / total if total > 0 else weights / weights.sum() -> solved / total": (
+    "stats/ceilings/vote_mixture.py: side * push * size -> side * push / size": "the unit of what a search looks for",
+    "stats/ceilings/vote_mixture.py: solved / total if total > 0 else weights / weights.sum() -> solved / total": (
         "the sum is held close to one"
     ),
     "stats/inference/variance_tables.py: 2 * df_residual * max(df * f, 1) -> 2 * df_residual / max(df * f, 1)": (
         "where a search starts"
     ),
-    "stats/inference/_ordinal_links.py: 0 -> 1": "between 0 and 1 both tails keep their digits",
+    "stats/inference/ordinal/links.py: 0 -> 1": "between 0 and 1 both tails keep their digits",
     "stats/inference/adjusted_means.py: 1e-07 * float(np.linalg.norm(scaled)) -> 1e-07 / float(np.linalg.norm(scaled))": (
         "what counts as rounding"
     ),
@@ -163,7 +163,7 @@ EQUIVALENT: dict[str, str] = {
     " -> fit.step.residual < 1e-12 * float(d.value.var())": "what counts as rounding",
     "stats/reliability/halves.py: split_compiled if splits * d.size > COMPILED_FROM else split_at_once"
     " -> split_at_once": "two ways to the same numbers; one is quicker",
-    "stats/reliability/vote_family.py: of == check -> of != check": "the smaller of two p-values, in either order",
+    "stats/ceilings/vote_family.py: of == check -> of != check": "the smaller of two p-values, in either order",
     "stats/inference/linear_model.py: 8 * code.size -> 8 / code.size": "two ways to the same codes; one is quicker",
     "stats/inference/mixed.py: 0.3 -> 0.34": "where a search starts",
     "stats/inference/variance_tables.py: 0.5 * step -> 0.5 / step": "where a search starts",
@@ -171,8 +171,8 @@ EQUIVALENT: dict[str, str] = {
         "the means of a single grouping are gone after one round"
     ),
     "stats/inference/prediction_powered.py: part - centre -> part + centre": "a slope does not depend on where x begins",
-    "stats/inference/_ordinal_fit.py: decrement < _INNER_PRECISION -> decrement <= _INNER_PRECISION": "when a search ends",
-    "stats/inference/_ordinal_fit.py: length < 1e-06 -> length <= 1e-06": "when a search ends",
+    "stats/inference/ordinal/fit.py: decrement < _INNER_PRECISION -> decrement <= _INNER_PRECISION": "when a search ends",
+    "stats/inference/ordinal/fit.py: length < 1e-06 -> length <= 1e-06": "when a search ends",
     "stats/inference/variance_tables.py: 0.95 -> 1.055": "the confidence of rows without an interval",
     "stats/inference/rating_counts.py: counts[items] if items.size else np.zeros(0) -> counts[items]": (
         "of no items both are empty"
@@ -196,9 +196,9 @@ EQUIVALENT: dict[str, str] = {
         "a limit of memory that no count of multiplications meets exactly"
     ),
     "collect/assign/state.py: event.trial or 0 -> event.trial": "for stores of earlier versions; today's rows have it",
-    "analysis/two_way.py: left < 0.5 -> left <= 0.5": "ratings are counted in whole numbers",
+    "analysis/systems/two_way.py: left < 0.5 -> left <= 0.5": "ratings are counted in whole numbers",
     (
-        "scoring/compare.py: adjusted is None or difference.p.value is None or pairs == 1"
+        "scoring/comparison/compare.py: adjusted is None or difference.p.value is None or pairs == 1"
         " -> difference.p.value is None or pairs == 1"
     ): "a corrected p-value is missing exactly where the p-value is",
     "collect/assign/state.py: trial.position > 0 -> trial.position >= 0": "a place is -1 or at least 1",
@@ -235,27 +235,31 @@ EQUIVALENT: dict[str, str] = {
     "snapshot/survey.py: self._pool.shutdown(cancel_futures=True) -> self._pool.shutdown()": "nothing is waiting then",
     "snapshot/survey.py: len(self._waiting) > 2 * WORKERS -> len(self._waiting) <= 2 * WORKERS": "how many wait, only",
     "snapshot/survey.py: len(self._waiting) > 2 * WORKERS -> len(self._waiting) >= 2 * WORKERS": "how many wait, only",
-    "stats/association.py: self.p.why_missing or 'no difference is known' -> self.p.why_missing": "always has a reason",
-    "screening/rules/informativeness.py: new_share - share -> new_share + share": (
+    "stats/prediction/association.py: self.p.why_missing or 'no difference is known' -> self.p.why_missing": "always has a reason",
+    "screening/rules/ratings/informativeness.py: new_share - share -> new_share + share": (
         "the loop runs to its last round, where nothing moves any more"
     ),
-    "stats/association.py: self.spread is None or self.metric is None or self.spread.why_none"
+    "stats/prediction/association.py: self.spread is None or self.metric is None or self.spread.why_none"
     " or self.estimate.is_missing -> self.spread is None or self.spread.why_none or self.estimate.is_missing": (
         "a spread always comes with its metric; the check is for mypy"
     ),
-    "stats/reml.py: lapack.dpotrf(matrix.T, lower=0, clean=0, overwrite_a=1)"
+    "stats/reliability/reml.py: lapack.dpotrf(matrix.T, lower=0, clean=0, overwrite_a=1)"
     " -> lapack.dpotrf(matrix.T, clean=0, overwrite_a=1)": "0 is what LAPACK's wrapper takes anyway",
     "labels/labelling.py: pl.Series('item', [int(name) for name in made.items], dtype=pl.Int64)"
     " -> pl.Series('item', [int(name) for name in made.items])": "there is at least one, and polars takes int for Int64",
-    "publishing/anonymity/personal_data.py: NUMBERS if numbered else () -> NUMBERS": "every such pattern needs a digit anyway",
-    "publishing/anonymity/personal_data.py: ADDRESSES if numbered else () -> ADDRESSES": "every such pattern needs a digit anyway",
-    "publishing/anonymity/personal_data.py: EASTERN_ADDRESSES if unspaced or numbered else () -> EASTERN_ADDRESSES": (
+    "publishing/anonymity/recognise/personal_data.py: NUMBERS if numbered else () -> NUMBERS": (
+        "every such pattern needs a digit anyway"
+    ),
+    "publishing/anonymity/recognise/personal_data.py: ADDRESSES if numbered else () -> ADDRESSES": (
+        "every such pattern needs a digit anyway"
+    ),
+    "publishing/anonymity/recognise/personal_data.py: EASTERN_ADDRESSES if unspaced or numbered else () -> EASTERN_ADDRESSES": (
         "every such pattern needs such a letter or a digit anyway"
     ),
-    "publishing/anonymity/personal_data.py: EASTERN_NAMES if unspaced else () -> EASTERN_NAMES": (
+    "publishing/anonymity/recognise/personal_data.py: EASTERN_NAMES if unspaced else () -> EASTERN_NAMES": (
         "every such pattern needs such a letter anyway"
     ),
-    "publishing/anonymity/quarantine.py: pl.Int64 if name == 'times' else pl.String -> pl.String": "the file holds text only",
+    "publishing/anonymity/texts/quarantine.py: pl.Int64 if name == 'times' else pl.String -> pl.String": "the file holds text only",
     "stats/inference/posthoc.py: 0.02 -> 0.032": "where a search starts; it ends at the same value",
     "publishing/digests.py: column.replace(new) if new else column -> column.replace(new)": "nothing to replace leaves all",
     "publishing/hiding/spelled.py: order is not None and abs(order) > 0.99 -> abs(order) > 0.99": (
@@ -268,25 +272,32 @@ EQUIVALENT: dict[str, str] = {
     "publishing/anonymity/check.py: 2000000 -> 2000001": "how many texts are searched at once, only",
     "publishing/anonymity/earlier.py: 0.0 -> 0.01": "no share below .9 makes two raters one",
     "publishing/anonymity/earlier.py: 500 -> 501": "how many rows are compared at once, only",
-    "publishing/anonymity/generalise.py: 8 -> 9": "how many combinations are worked out, only",
-    "publishing/anonymity/generalise.py: least[place] >= -worst[0] -> least[place] > -worst[0]": "tries ties once more",
-    "publishing/anonymity/columns.py: 'stimulus' not in keys or not frame.height -> 'stimulus' not in keys": (
+    "publishing/anonymity/generalisation/generalise.py: 8 -> 9": "how many combinations are worked out, only",
+    "publishing/anonymity/generalisation/generalise.py: least[place] >= -worst[0] -> least[place] > -worst[0]": (
+        "tries ties once more"
+    ),
+    "publishing/anonymity/columns/unpublished.py: 'stimulus' not in keys or not frame.height -> 'stimulus' not in keys": (
         "of a table without rows no item has several"
     ),
-    "publishing/anonymity/information.py: 1.0 -> 1.11": "a share is never above 1 but for rounding",
-    "publishing/anonymity/people.py: len(whens.levels) > 1 -> len(whens.levels) >= 1": (
+    "publishing/anonymity/generalisation/information.py: 1.0 -> 1.11": "a share is never above 1 but for rounding",
+    "publishing/anonymity/generalisation/people.py: len(whens.levels) > 1 -> len(whens.levels) >= 1": (
         "without columns and dates nothing is chosen"
     ),
-    "publishing/anonymity/information.py: float(size) if total else 0.0 -> 0.0": "where nothing is shown the share is 0",
-    "publishing/anonymity/people.py: raters.select('rater').join(earlier, on='rater', how='left', maintain_order='left')"
+    "publishing/anonymity/generalisation/information.py: float(size) if total else 0.0 -> 0.0": (
+        "where nothing is shown the share is 0"
+    ),
+    "publishing/anonymity/generalisation/people.py: raters.select('rater').join(earlier, on='rater', how='left',"
+    " maintain_order='left')"
     " -> raters.select('rater').join(earlier, on='rater', how='left')": "polars keeps this order unasked",
     "publishing/anonymity/pseudonyms.py: ratings['set'].null_count() < ratings.height"
     " -> ratings['set'].null_count() <= ratings.height": "of no set the most that have seen it is nobody",
-    "publishing/anonymity/suppress.py: wanted < rows.size -> wanted <= rows.size": "nobody left is no group",
-    "publishing/anonymity/suppress.py: weights + 0.01 -> weights - 0.01": "both order groups by what joining them costs",
-    "planning/power.py: 8.0 -> 8.81": "where a search starts; no share has a bar below 0",
-    "planning/power.py: 60 -> 61": "how often a search halves",
-    "planning/power.py: float(chances(ratio, middle).mean()) > share -> float(chances(ratio, middle).mean()) >= share": (
+    "publishing/anonymity/generalisation/suppress.py: wanted < rows.size -> wanted <= rows.size": "nobody left is no group",
+    "publishing/anonymity/generalisation/suppress.py: weights + 0.01 -> weights - 0.01": (
+        "both order groups by what joining them costs"
+    ),
+    "planning/simulated/power.py: 8.0 -> 8.81": "where a search starts; no share has a bar below 0",
+    "planning/simulated/power.py: 60 -> 61": "how often a search halves",
+    "planning/simulated/power.py: float(chances(ratio, middle).mean()) > share -> float(chances(ratio, middle).mean()) >= share": (
         "which way a search goes that has arrived"
     ),
     "planning/search.py: taken is not None and taken <= limit -> taken <= limit": "a budget comes with prices",

@@ -40,7 +40,7 @@ INSTALLED = re.compile(r"^\| `(?P<install>[^`]+)` \|[^|]*\| (?P<packages>\d+) \|
 PATIENCE = 240
 """Seconds that a server on a busy machine may take to answer."""
 MAY_DIFFER = ("collected.sqlite", ".media-probes.parquet", "journal.jsonl")
-"""The files that heartfelt.cli.demo says two demos need not share."""
+"""The files that heartfelt.cli.collecting.demo says two demos need not share."""
 TOLERANCE = 0.1
 """Sizes differ a little between platforms and versions of packages."""
 

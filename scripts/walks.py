@@ -154,8 +154,8 @@ def answer_to_database(recorder: Recorder, folder: Path) -> None:
     from starlette.testclient import TestClient
 
     from heartfelt.collect import Collection, CollectOptions
-    from heartfelt.web.app import create_app
-    from heartfelt.web.options import WebOptions
+    from heartfelt.web.requests.options import WebOptions
+    from heartfelt.web.serving.app import create_app
 
     options = WebOptions(secret=b"the secret of this walk", access_log=False)
     with (

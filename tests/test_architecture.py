@@ -75,17 +75,17 @@ EDGES = {
     "failures.py",
     "cli/__init__.py",
     "web/challenge/challenge.py",
-    "web/direct.py",
+    "web/security/direct.py",
     "web/security/guard.py",
     "web/study/background.py",
-    "collect/writer.py",
+    "collect/writing/writer.py",
     "predictors/execution/work.py",
     "predictors/execution/engines.py",
     "predictors/execution/ray.py",
     "web/predictor_server.py",
     "stimuli/generation/work.py",
     "registry.py",
-    "training/finetuning/chat/model.py",
+    "training/finetuning/recipes/chat/model.py",
     "training/finetuning/folder.py",
     "predictors/weights/network.py",
 }
@@ -111,9 +111,9 @@ HOOKS = {"to_json", "from_json"}
 # Data whose keys are somebody else's: a rater's answers as sent, a line of a JSON file, options of a format, a policy
 # as plain data, a stored reference, the facts a trained model's folder holds.
 OPEN = {
-    "collect/commands.py",
+    "collect/messages/commands.py",
     "collect/simulation.py",
-    "formats/json_files.py",
+    "formats/tables/json_files.py",
     "formats/format.py",
     "predictors/weights/store.py",
     "predictors/trained/domain.py",

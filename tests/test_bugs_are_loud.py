@@ -40,12 +40,12 @@ _ANALYSIS = (
 )
 PARTS = (
     *(f"heartfelt.analysis.run.{name}" for name in _ANALYSIS),
-    "heartfelt.analysis.effects._effects",
-    "heartfelt.analysis.effects._one_way",
-    "heartfelt.analysis.rating_models._fitted",
-    "heartfelt.analysis.counts._tested",
-    "heartfelt.analysis.reliability.question_reliability",
-    "heartfelt.analysis.verdict_systems.sentences",
+    "heartfelt.analysis.systems.effects._effects",
+    "heartfelt.analysis.systems.effects._one_way",
+    "heartfelt.analysis.systems.rating_models._fitted",
+    "heartfelt.analysis.data.counts._tested",
+    "heartfelt.analysis.consistency.reliability.question_reliability",
+    "heartfelt.analysis.text.verdict_systems.sentences",
     "heartfelt.screening.rules.collusion.COLLUSION.judge",
     "heartfelt.report.sections.opening.opening",
     "heartfelt.report.sections.outcome.conclusions",

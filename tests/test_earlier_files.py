@@ -14,11 +14,11 @@ import pytest
 from heartfelt.analysis.summary import Summary
 from heartfelt.predictors.trained.facts import TrainingFacts
 from heartfelt.predictors.trained.folder import read_manifest
-from heartfelt.predictors.trained.head import QuestionHead
-from heartfelt.report.site.runs import read_scores
-from heartfelt.scoring.manifest import ScoringManifest
+from heartfelt.predictors.trained.heads.head import QuestionHead
+from heartfelt.report.site.sources.runs import read_scores
+from heartfelt.scoring.bench.manifest import ScoringManifest
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.scores import LAYOUT
+from heartfelt.scoring.results.scores import LAYOUT
 from heartfelt.screening.panel import PanelCounts
 from heartfelt.serialization import from_json, read_json, to_json
 

@@ -29,10 +29,10 @@ def pages() -> dict[str, str]:
 
 
 def _study() -> str:
-    from heartfelt.study.adjudication_rules import Adjudication
-    from heartfelt.study.design import Design, Recruiting
     from heartfelt.study.model import Question
-    from heartfelt.study.sets import Sets
+    from heartfelt.study.parts.adjudication_rules import Adjudication
+    from heartfelt.study.parts.design import Design, Recruiting
+    from heartfelt.study.parts.sets import Sets
     from heartfelt.study.study import StimuliSource
 
     parts = [
@@ -177,10 +177,10 @@ def contracts() -> list[Any]:
         "heartfelt.labels.labelling",
         "heartfelt.labels.vote_buckets",
         "heartfelt.labels.strengths",
-        "heartfelt.labels.courses",
+        "heartfelt.labels.traces",
         "heartfelt.labels.benchmark",
         "heartfelt.screening.rule",
-        "heartfelt.predictors.execution.calls",
+        "heartfelt.predictors.interface.calls",
         "heartfelt.predictors.files.media_files",
     )
     found = {
@@ -235,7 +235,7 @@ def _training() -> str:
     ]
     for name, recipe in sorted(FINE_TUNE_RECIPES.items()):
         parts.append(f"## {name}\n\n{recipe.about[0].upper()}{recipe.about[1:]}.\n\n{_table(recipe.settings)}")
-    from heartfelt.training.finetuning.images.architectures import ARCHITECTURES
+    from heartfelt.training.finetuning.recipes.images.architectures import ARCHITECTURES
 
     parts.append("## Architectures of image-emotion and attributes\n")
     parts.append(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from scripts.weights.layers import batch_norm
 from scripts.weights.traced import Skeleton, Tensors
 
-from heartfelt.predictors.networks.expressions import EXPRESSIONS, SIDE
+from heartfelt.predictors.networks.images.expressions import EXPRESSIONS, SIDE
 
 _EPSILON = 1e-3
 _BLOCKS = 4

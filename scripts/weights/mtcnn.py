@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from scripts.weights.layers import linear, weight_and_bias
 from scripts.weights.traced import Skeleton, Tensors
 
-from heartfelt.predictors.networks.faces import REFINED, SETTLED
+from heartfelt.predictors.networks.images.faces import REFINED, SETTLED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

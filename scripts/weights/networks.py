@@ -20,7 +20,7 @@ from scripts.weights.readers import (
 )
 from scripts.weights.traced import Skeleton, Tensors, located
 
-from heartfelt.predictors.networks.faces import NETWORKS
+from heartfelt.predictors.networks.images.faces import NETWORKS
 from heartfelt.predictors.weights import Pretrained
 
 Arrays = Mapping[str, npt.NDArray[Any]]

@@ -9,8 +9,8 @@ import polars as pl
 
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
-from heartfelt.study.answer import NONE
 from heartfelt.study.recipes import recipe_study
+from heartfelt.study.scales.answer import NONE
 
 EMOTIONS = ("amusement", "awe", "contentment", "excitement", "anger", "disgust", "fear", "sadness")
 PLACE = {

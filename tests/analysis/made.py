@@ -14,7 +14,7 @@ from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Intent, Study
 from heartfelt.study.model import Question
-from heartfelt.study.scale import AnyScale, Categories, Ordered, Points, YesNo
+from heartfelt.study.scales.scale import AnyScale, Categories, Ordered, Points, YesNo
 from heartfelt.study.study import System
 
 Row = tuple[str | None, str, str, float]

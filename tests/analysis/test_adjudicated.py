@@ -9,14 +9,14 @@ import pytest
 from scipy import stats as scipy_stats
 
 from heartfelt.analysis import analyze
-from heartfelt.analysis.adjudicated import adjudicated_items
+from heartfelt.analysis.consistency.adjudicated import adjudicated_items
 from heartfelt.analysis.summary import Summary
 from heartfelt.report.analysis import write_analysis
 from heartfelt.serialization import dumps, read_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.adjudications import AdjudicationHistory, ShownAnswer
 from heartfelt.study import Question, Study
-from heartfelt.study.scale import Categories, Points, Tags
+from heartfelt.study.scales.scale import Categories, Points, Tags
 from tests.facts import mentions
 
 SOURCE = "hand counts; statsmodels.stats.proportion.proportion_confint (Wilson); scipy.stats.t.interval"

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
-from heartfelt.analysis.effects import model_pairs
+from heartfelt.analysis.systems.effects import model_pairs
 from heartfelt.snapshot import Snapshot
 from tests.analysis.made import summary_of
 from tests.facts import mentions

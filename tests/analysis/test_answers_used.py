@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import AnalyzeOptions, analyze
-from heartfelt.analysis.answers_used import BLANK, POST_SCREENED, PROBES, REPEATED, AnswersUsed, answers_used
-from heartfelt.analysis.material import prepare
-from heartfelt.analysis.verdict import bottom_line, next_step
+from heartfelt.analysis.data.answers_used import BLANK, POST_SCREENED, PROBES, REPEATED, AnswersUsed, answers_used
+from heartfelt.analysis.data.material import prepare
+from heartfelt.analysis.text.verdict import bottom_line, next_step
 from heartfelt.screening import screen
 from heartfelt.screening.policy import parse_policy
 from heartfelt.serialization import from_json, to_json

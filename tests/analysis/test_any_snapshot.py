@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
 from heartfelt.report.analysis import analysis_page, charts_of
-from heartfelt.report.page import render
+from heartfelt.report.layout.page import render
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Intent, Study
 from heartfelt.study.model import Question
-from heartfelt.study.scale import AnyScale, Categories, Numeric, Ordered, Points, YesNo
+from heartfelt.study.scales.scale import AnyScale, Categories, Numeric, Ordered, Points, YesNo
 from tests.analysis.made import summary_of
 from tests.analysis.test_bad_input import check_parts, check_reasons
 

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import analyze
-from heartfelt.analysis.arms import arm_sizes, arms_text
-from heartfelt.analysis.methods_section import methods_section
+from heartfelt.analysis.data.arms import arm_sizes, arms_text
 from heartfelt.analysis.options import AnalyzeOptions
+from heartfelt.analysis.text.methods_section import methods_section
 from heartfelt.errors import InputError
+from heartfelt.publishing.anonymity.columns.roles import rater_roles
 from heartfelt.publishing.anonymity.draft import Draft
-from heartfelt.publishing.anonymity.roles import rater_roles
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.report.analysis import charts_of
 from heartfelt.report.sections.raters import rater_groups

@@ -10,15 +10,16 @@ import polars as pl
 import pytest
 from scipy import stats as scipy_stats
 
-from heartfelt.analysis import rater_groups, sensitivity
-from heartfelt.analysis.counts import checks
-from heartfelt.analysis.effects import loudness_of, model_pairs, pairwise, variance_tables
-from heartfelt.analysis.material import AnalysisData, prepare
-from heartfelt.analysis.means import Scores, slopes, stimulus_scores
-from heartfelt.analysis.quadrants import quadrants
-from heartfelt.analysis.reliability import reliability
-from heartfelt.analysis.sensitivity import crossfit
+from heartfelt.analysis.consistency.reliability import reliability
+from heartfelt.analysis.data.counts import checks
+from heartfelt.analysis.data.material import AnalysisData, prepare
+from heartfelt.analysis.panel import groups as rater_groups
+from heartfelt.analysis.panel import sensitivity
+from heartfelt.analysis.panel.sensitivity import crossfit
 from heartfelt.analysis.summary import HalfAlpha, HeldOutAlpha
+from heartfelt.analysis.systems.effects import loudness_of, model_pairs, pairwise, variance_tables
+from heartfelt.analysis.systems.means import Scores, slopes, stimulus_scores
+from heartfelt.analysis.systems.quadrants import quadrants
 from heartfelt.failures import Failures
 from heartfelt.screening.panel import Panel
 from heartfelt.snapshot import Snapshot

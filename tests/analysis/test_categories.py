@@ -10,15 +10,15 @@ import pytest
 from scipy import stats as scipy_stats
 
 from heartfelt.analysis import Analysis, analyze
-from heartfelt.analysis.category_results import CategoryQuestion
-from heartfelt.analysis.category_text import sentences
-from heartfelt.analysis.live import field_agreements
-from heartfelt.analysis.material import prepare
+from heartfelt.analysis.consistency.live import field_agreements
+from heartfelt.analysis.data.material import prepare
+from heartfelt.analysis.findings.categories import CategoryQuestion
 from heartfelt.analysis.summary import Summary
+from heartfelt.analysis.text.categories import sentences
 from heartfelt.serialization import from_json, to_json
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.geometry import ellipse
-from heartfelt.study.answer import NONE
+from heartfelt.stats.groups.geometry import ellipse
+from heartfelt.study.scales.answer import NONE
 from tests.analysis.emotions import EMOTIONS, emotion_snapshot
 from tests.facts import mentions
 

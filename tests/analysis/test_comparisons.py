@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 from heartfelt import stats
-from heartfelt.analysis.comparison_results import ComparisonQuestion
-from heartfelt.analysis.comparisons import comparison_results, majorities
+from heartfelt.analysis.compared_sets.strengths import comparison_results, majorities
+from heartfelt.analysis.compared_sets.traces import trace_results
+from heartfelt.analysis.findings.comparisons import ComparisonQuestion
 from heartfelt.analysis.options import AnalyzeOptions
 from heartfelt.analysis.run import analyze
 from heartfelt.analysis.summary import Analysis, Summary
-from heartfelt.analysis.trace_analysis import trace_results
 from heartfelt.serialization import from_json, to_json
 from heartfelt.snapshot import Snapshot
 from tests.compared import SYSTEMS, abx, arena, mushra, referenced, sets_of_four, traced

@@ -14,14 +14,15 @@ from typing import Any
 
 import pytest
 
-from heartfelt.analysis import AnalyzeOptions, analyze, verdict_systems
+from heartfelt.analysis import AnalyzeOptions, analyze
+from heartfelt.analysis.text import verdict_systems
 from heartfelt.errors import InputError
 from heartfelt.failures import Bug, collect_bugs
 from heartfelt.report import write_analysis
 from heartfelt.report.analysis import analysis_page, charts_of
 from heartfelt.report.charts import Absent
 from heartfelt.report.figures import FIGURES
-from heartfelt.report.page import render
+from heartfelt.report.layout.page import render
 from tests.analysis.made import answers, snapshot, stimuli, summary_of
 from tests.analysis.test_bad_input import check_parts, check_reasons
 
@@ -102,7 +103,7 @@ def test_failing_screening_judges_nobody(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.slow
 def test_a_failing_mixed_model_costs_its_question_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    from heartfelt.analysis import rating_models
+    from heartfelt.analysis.systems import rating_models
     from heartfelt.stats.inference import mixed_model as real
 
     calls: list[int] = []
@@ -120,8 +121,8 @@ def test_a_failing_mixed_model_costs_its_question_only(monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 def test_a_failing_reliability_costs_its_question_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    import heartfelt.analysis.reliability
-    from heartfelt.stats.noise_ceiling import ceiling as real
+    import heartfelt.analysis.consistency.reliability
+    from heartfelt.stats.ceilings.noise_ceiling import ceiling as real
 
     calls: list[int] = []
 
@@ -129,7 +130,7 @@ def test_a_failing_reliability_costs_its_question_only(monkeypatch: pytest.Monke
         calls.append(1)
         return broken() if len(calls) == 1 else real(*args, **options)
 
-    monkeypatch.setattr(heartfelt.analysis.reliability, "ceiling", sometimes)
+    monkeypatch.setattr(heartfelt.analysis.consistency.reliability, "ceiling", sometimes)
     result = analyze(made(), QUICK)
     trust = summary_of(result)["reliability"]
     assert "ZeroDivisionError" in trust["valence"]["icc2"]["why_missing"]

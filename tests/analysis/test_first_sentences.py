@@ -11,14 +11,14 @@ import pytest
 
 import heartfelt
 from heartfelt.analysis import AnalyzeOptions, Summary, analyze
-from heartfelt.analysis.comparison_results import ChoiceAgreement, ComparisonQuestion, TraceQuestion
-from heartfelt.analysis.comparisons import comparison_results
-from heartfelt.analysis.methods_text import collected
+from heartfelt.analysis.compared_sets.strengths import comparison_results
+from heartfelt.analysis.compared_sets.traces import trace_results
+from heartfelt.analysis.findings.comparisons import ChoiceAgreement, ComparisonQuestion, TraceQuestion
 from heartfelt.analysis.summary import Crossfit, HalfAlpha, HeldOutAlpha, SensitivityFigure
-from heartfelt.analysis.trace_analysis import trace_results
-from heartfelt.analysis.verdict import bottom_line, next_step
-from heartfelt.analysis.verdict_comparisons import sentences as comparison_sentences
-from heartfelt.analysis.verdict_raters import sentences as rater_sentences
+from heartfelt.analysis.text.methods_text import collected
+from heartfelt.analysis.text.verdict import bottom_line, next_step
+from heartfelt.analysis.text.verdict_comparisons import sentences as comparison_sentences
+from heartfelt.analysis.text.verdict_raters import sentences as rater_sentences
 from heartfelt.report.sections.opening import raters_fact
 from heartfelt.screening import screen
 from heartfelt.snapshot import Snapshot

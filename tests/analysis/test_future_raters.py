@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from heartfelt.analysis import AnalyzeOptions, analyze
-from heartfelt.analysis.highlights import if_careless
+from heartfelt.analysis.text.highlights import if_careless
 from heartfelt.errors import InputError
 from heartfelt.stats.estimate import Estimate
 from tests.report import studies

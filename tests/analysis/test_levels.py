@@ -8,16 +8,17 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from heartfelt.analysis import effects, rater_groups
-from heartfelt.analysis.highlights import fitness
-from heartfelt.analysis.material import prepare
-from heartfelt.analysis.means import JACKKNIFE, stimulus_scores
-from heartfelt.analysis.prose import template_text
-from heartfelt.analysis.reliability import reliability
-from heartfelt.analysis.results import AnovaEffect, Ceilings, Outcome, PairDifference, Reliability
-from heartfelt.analysis.sensitivity import PolicySide, sensitivity, sensitivity_pairs
+from heartfelt.analysis.consistency.reliability import reliability
+from heartfelt.analysis.data.material import prepare
+from heartfelt.analysis.findings.parts import AnovaEffect, Ceilings, Outcome, PairDifference, Reliability
+from heartfelt.analysis.panel import groups as rater_groups
+from heartfelt.analysis.panel.sensitivity import PolicySide, sensitivity, sensitivity_pairs
 from heartfelt.analysis.summary import SideCounts
-from heartfelt.analysis.verdict import _ceiling
+from heartfelt.analysis.systems import effects
+from heartfelt.analysis.systems.means import JACKKNIFE, stimulus_scores
+from heartfelt.analysis.text.highlights import fitness
+from heartfelt.analysis.text.sentences import template_text
+from heartfelt.analysis.text.verdict import _ceiling
 from heartfelt.failures import Failures
 from heartfelt.stats.estimate import Estimate
 from tests.analysis.made import answers, snapshot, stimuli

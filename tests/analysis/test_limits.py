@@ -13,18 +13,17 @@ import pytest
 from scipy import stats as scipy_stats
 
 from heartfelt.analysis import AnalyzeOptions, analyze
-from heartfelt.analysis import quadrants as chance_module
-from heartfelt.analysis.agreement import share_of
-from heartfelt.analysis.counts import CONFIDENCE, checks
-from heartfelt.analysis.highlights import fitness
-from heartfelt.analysis.live import LiveSystemMean, MeanVarianceParts, ratings_needed
-from heartfelt.analysis.material import prepare
-from heartfelt.analysis.means import stimulus_scores
-from heartfelt.analysis.quadrants import chance_of_hits
-from heartfelt.analysis.rater_groups import rater_grouping
-from heartfelt.analysis.reliability import one_way_from_means, with_more_raters
-from heartfelt.analysis.results import Ceilings, Reliability
-from heartfelt.analysis.two_way import (
+from heartfelt.analysis.consistency.coefficients import share_of
+from heartfelt.analysis.consistency.live import LiveSystemMean, MeanVarianceParts, ratings_needed
+from heartfelt.analysis.consistency.reliability import one_way_from_means, with_more_raters
+from heartfelt.analysis.data.counts import CONFIDENCE, checks
+from heartfelt.analysis.data.material import prepare
+from heartfelt.analysis.findings.parts import Ceilings, Reliability
+from heartfelt.analysis.panel.groups import rater_grouping
+from heartfelt.analysis.systems import quadrants as chance_module
+from heartfelt.analysis.systems.means import stimulus_scores
+from heartfelt.analysis.systems.quadrants import chance_of_hits
+from heartfelt.analysis.systems.two_way import (
     NO_WIDTH,
     Changes,
     Error,
@@ -37,13 +36,14 @@ from heartfelt.analysis.two_way import (
     p_value,
     slope_changes,
 )
+from heartfelt.analysis.text.highlights import fitness
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.geometry import ellipse, overlap, overlap_batch, overlap_of
+from heartfelt.stats.groups.geometry import ellipse, overlap, overlap_batch, overlap_of
 from heartfelt.streams import stream
 from heartfelt.study import Question, Study
-from heartfelt.study.scale import Numeric
+from heartfelt.study.scales.scale import Numeric
 from tests.analysis.made import Row, answers, snapshot, stimuli, study, summary_of
 from tests.facts import mentions
 
@@ -425,7 +425,7 @@ def test_long_scales_are_shown_in_twenty_bins(values: int, binned: bool) -> None
 
 @pytest.mark.parametrize(("stimuli_rated", "crossed"), [(8, True), (7, False)])
 def test_eight_stimuli_are_the_fewest_to_split_in_halves(stimuli_rated: int, crossed: bool) -> None:
-    from heartfelt.analysis.sensitivity import _halves
+    from heartfelt.analysis.panel.sensitivity import _halves
 
     table = stimuli(stimuli_rated)
     rows = answers("opinion", table, chance=1)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from heartfelt.analysis.live import (
+from heartfelt.analysis.consistency.live import (
     POINTS,
     LiveSystemMean,
     exclusion_effect,
@@ -16,7 +16,7 @@ from heartfelt.analysis.live import (
     reliability_so_far,
     system_means,
 )
-from heartfelt.analysis.material import prepare
+from heartfelt.analysis.data.material import prepare
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import stream
 from heartfelt.study import Study, parse_study

@@ -10,9 +10,9 @@ import pytest
 
 import heartfelt
 from heartfelt.analysis import AnalyzeOptions, analyze
-from heartfelt.analysis.reliability import one_way_from_means
+from heartfelt.analysis.consistency.reliability import one_way_from_means
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.noise_ceiling import ceiling
+from heartfelt.stats.ceilings.noise_ceiling import ceiling
 from heartfelt.stats.reliability import icc
 from tests.analysis.made import answers, snapshot, stimuli, study, summary_of
 from tests.analysis.test_bad_input import check_reasons

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from heartfelt.analysis.methods_section import REFERENCES, Paragraph, procedure, references, scale_words
+from heartfelt.analysis.text.methods_section import REFERENCES, Paragraph, procedure, references, scale_words
 from heartfelt.study import parse_study
-from heartfelt.study.scale import SCALES
+from heartfelt.study.scales.scale import SCALES
 from tests.cases import check_all
 
 SCALE_TEXTS = {

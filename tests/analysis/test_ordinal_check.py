@@ -7,10 +7,10 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from heartfelt.analysis import ordinal_check as module
-from heartfelt.analysis.material import AnalysisData, prepare
-from heartfelt.analysis.ordinal_check import ordinal_checks, sentence
-from heartfelt.analysis.ordinal_results import OrdinalCheck
+from heartfelt.analysis.data.material import AnalysisData, prepare
+from heartfelt.analysis.findings.ordinal import OrdinalCheck
+from heartfelt.analysis.systems import ordinal_check as module
+from heartfelt.analysis.systems.ordinal_check import ordinal_checks, sentence
 from heartfelt.serialization import from_json, to_json
 from heartfelt.stats.inference import cumulative_link_model
 from tests.analysis.made import answers, snapshot

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from heartfelt.analysis.parallel_answers import MOST_RATERS, parallel_answers
+from heartfelt.analysis.panel.parallel_answers import MOST_RATERS, parallel_answers
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study
 from heartfelt.study.model import Question
-from heartfelt.study.scale import Points
+from heartfelt.study.scales.scale import Points
 
 ANSWERS = [3, 7, 1, 9, 4, 8, 2, 6, 5, 9, 1, 7]
 

@@ -10,17 +10,17 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import AnalyzeOptions, analyze
-from heartfelt.analysis.highlights import f_test
-from heartfelt.analysis.material import QuestionPlane, find_plane, kind_of, prepare
-from heartfelt.analysis.results import AnovaEffect
+from heartfelt.analysis.data.material import QuestionPlane, find_plane, kind_of, prepare
+from heartfelt.analysis.findings.parts import AnovaEffect
+from heartfelt.analysis.text.highlights import f_test
 from heartfelt.errors import InputError
 from heartfelt.screening.panel import screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.geometry import ellipse, overlap, overlap_batch, overlap_of
+from heartfelt.stats.groups.geometry import ellipse, overlap, overlap_batch, overlap_of
 from heartfelt.study import Intent, Question, Study
 from heartfelt.study.recipes import recipe_study
-from heartfelt.study.scale import Numeric, Ordered, Points, YesNo
+from heartfelt.study.scales.scale import Numeric, Ordered, Points, YesNo
 from heartfelt.wording import interval, listed, number, p_value, share
 from tests.analysis.made import Row, answers, snapshot, stimuli, study, summary_of
 from tests.cases import check_all
@@ -240,7 +240,7 @@ def test_covariates() -> None:
 
 @pytest.mark.slow
 def test_loudness_is_measured_from_the_media(tmp_path: Path) -> None:
-    from heartfelt.analysis.effects import covariate_columns
+    from heartfelt.analysis.systems.effects import covariate_columns
     from heartfelt.media.audio import write_audio
     from heartfelt.snapshot.snapshot import Source
 
@@ -290,7 +290,7 @@ def test_raters_by_hand() -> None:
 
 @pytest.mark.slow
 def test_questions_of_text_take_no_part() -> None:
-    from heartfelt.study.scale import FreeText
+    from heartfelt.study.scales.scale import FreeText
 
     base = Study(
         name="words",

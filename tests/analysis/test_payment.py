@@ -10,10 +10,10 @@ from typing import get_args
 import pytest
 from rich.console import Console
 
-from heartfelt.analysis.payment import Suggestion, payment_list, suggested
-from heartfelt.cli.collect import participants_table
+from heartfelt.analysis.data.payment import Suggestion, payment_list, suggested
+from heartfelt.cli.collecting.collect import participants_table
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.collect.commands import Exclude, Leave, TrialLog
+from heartfelt.collect.messages.commands import Exclude, Leave, TrialLog
 from tests.cases import check_all
 from tests.collect.people import Clock, Person
 from tests.collect.test_endings import CLIP, SILENT, WHOLE, clips

@@ -13,7 +13,7 @@ from heartfelt.errors import InputError
 from heartfelt.formats.format import read_with
 from heartfelt.labels import first_answers, freeze, labels
 from heartfelt.predictors.task import cases
-from heartfelt.scoring.truth import truth_of
+from heartfelt.scoring.ground_truth.truth import truth_of
 from heartfelt.screening import RULES, RuleOptions, screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Study, parse_study

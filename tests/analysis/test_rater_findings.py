@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
-from heartfelt.analysis.raters import parallel_words
+from heartfelt.analysis.panel.screening import parallel_words
 from heartfelt.report.sections.raters import raters as section
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import AnalyzeOptions, analyze
-from heartfelt.analysis.rater_groups import rater_grouping
+from heartfelt.analysis.panel.groups import rater_grouping
 from heartfelt.errors import InputError
 from heartfelt.report.analysis import charts_of
 from heartfelt.report.sections.raters import rater_groups as section_of
@@ -108,8 +108,8 @@ def test_the_difference_by_hand() -> None:
 
 @pytest.mark.slow
 def test_alike_groups_are_seldom_told_apart() -> None:
-    from heartfelt.analysis.material import prepare
-    from heartfelt.analysis.rater_groups import _differences
+    from heartfelt.analysis.data.material import prepare
+    from heartfelt.analysis.panel.groups import _differences
 
     alarms = 0
     for seed in range(30):

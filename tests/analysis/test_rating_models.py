@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import heartfelt
-from heartfelt.analysis import rating_models as module
-from heartfelt.analysis.effects import pairwise
-from heartfelt.analysis.material import AnalysisData, prepare
-from heartfelt.analysis.means import JACKKNIFE, stimulus_scores
-from heartfelt.analysis.rating_models import ONE_STIMULUS, ONE_SYSTEM, RatingModels, rating_models
+from heartfelt.analysis.data.material import AnalysisData, prepare
+from heartfelt.analysis.systems import rating_models as module
+from heartfelt.analysis.systems.effects import pairwise
+from heartfelt.analysis.systems.means import JACKKNIFE, stimulus_scores
+from heartfelt.analysis.systems.rating_models import ONE_STIMULUS, ONE_SYSTEM, RatingModels, rating_models
 from heartfelt.errors import InputError
 from heartfelt.failures import Failures
 from tests.analysis.made import Row, answers, snapshot, stimuli

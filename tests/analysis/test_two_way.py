@@ -9,7 +9,7 @@ import numpy.typing as npt
 import polars as pl
 import pytest
 
-from heartfelt.analysis.two_way import (
+from heartfelt.analysis.systems.two_way import (
     Changes,
     Stimuli,
     difference,

@@ -9,19 +9,19 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
-from heartfelt.analysis.highlights import covered, main_questions
-from heartfelt.analysis.material import prepare
-from heartfelt.analysis.means import stimulus_scores, without_noise
-from heartfelt.analysis.quadrants import chance_of_hits
+from heartfelt.analysis.data.material import prepare
 from heartfelt.analysis.summary import ParallelPair
-from heartfelt.analysis.verdict import reliability_sentences, verdict
-from heartfelt.analysis.verdict_raters import sentences as rater_sentences
+from heartfelt.analysis.systems.means import stimulus_scores, without_noise
+from heartfelt.analysis.systems.quadrants import chance_of_hits
+from heartfelt.analysis.text.highlights import covered, main_questions
+from heartfelt.analysis.text.verdict import reliability_sentences, verdict
+from heartfelt.analysis.text.verdict_raters import sentences as rater_sentences
 from heartfelt.report.analysis import charts_of
 from heartfelt.report.sections import reliability as sections
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Question, Study
-from heartfelt.study.scale import AnyScale, Categories, Ordered, Points, YesNo
+from heartfelt.study.scales.scale import AnyScale, Categories, Ordered, Points, YesNo
 from tests.analysis.made import Row, answers, snapshot, stimuli, study, summary_of
 from tests.facts import mentions
 
@@ -196,7 +196,7 @@ def test_chance_by_hand() -> None:
 
 
 def test_chance_of_many_agrees_with_deals() -> None:
-    from heartfelt.analysis import quadrants
+    from heartfelt.analysis.systems import quadrants
 
     rng = np.random.default_rng(1)
     intended = [str(k) for k in rng.integers(0, 4, 400)]

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from heartfelt.analysis import AnalyzeOptions, Summary, analyze
-from heartfelt.analysis.highlights import covered, covers_pools, f_test, highest, information, main_effects
-from heartfelt.analysis.results import Agreement, ChanceTest, CorrectedCountTest, CountTests, Reliability
+from heartfelt.analysis.findings.parts import Agreement, ChanceTest, CorrectedCountTest, CountTests, Reliability
 from heartfelt.analysis.summary import Crossfit, HalfAlpha, HeldOutAlpha, SensitivityFigure
-from heartfelt.analysis.verdict import bottom_line, reliability_sentences
-from heartfelt.analysis.verdict_raters import sentences as rater_sentences
-from heartfelt.analysis.verdict_systems import sentences as system_sentences
+from heartfelt.analysis.text.highlights import covered, covers_pools, f_test, highest, information, main_effects
+from heartfelt.analysis.text.verdict import bottom_line, reliability_sentences
+from heartfelt.analysis.text.verdict_raters import sentences as rater_sentences
+from heartfelt.analysis.text.verdict_systems import sentences as system_sentences
 from heartfelt.stats.estimate import Estimate
 from tests.analysis.made import answers, snapshot, stimuli
 from tests.facts import mentions

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import AnalyzeOptions, analyze
-from heartfelt.analysis.live import machine_fields
-from heartfelt.analysis.verification import verification
-from heartfelt.analysis.verification_results import DraftedField, DraftVerification
+from heartfelt.analysis.consistency.live import machine_fields
+from heartfelt.analysis.consistency.verification import verification
+from heartfelt.analysis.findings.verification import DraftedField, DraftVerification
 from heartfelt.serialization import from_json, to_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.verified import verified_rows

@@ -18,7 +18,7 @@ PACKAGE = Path(heartfelt.__file__).parent
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 OTHER_PROGRAMS = {
     "extras.py": {"--force"},
-    "study/branding.py": {"--accent", "--accent-ink", "--card", "--paper", "--ring", "--tint"},
+    "study/parts/branding.py": {"--accent", "--accent-ink", "--card", "--paper", "--ring", "--tint"},
     "web/challenge/pages.py": {"--data-binary"},
     "report/site/pages.py": {"--data-binary"},
     "predictors/weights/hub.py": {"--local-dir"},

@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 import heartfelt.analysis
-from heartfelt.analysis import duration
-from heartfelt.analysis.duration import LEAST_ANSWERS, expected_seconds, time_estimate
+from heartfelt.analysis.data import duration
+from heartfelt.analysis.data.duration import LEAST_ANSWERS, expected_seconds, time_estimate
 from heartfelt.cli import command, main
 from heartfelt.errors import InputError
 from heartfelt.formats.format import read_with

@@ -21,7 +21,7 @@ from typer.main import get_command
 
 from heartfelt.cli.app import app
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.web.serve import bind_port, run_server
+from heartfelt.web.serving.serve import bind_port, run_server
 from tests.docs.reference import command_pages
 from tests.facts import mentions
 from tests.ports import free_port

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from heartfelt.cli.app import app
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.collect.commands import Invite
+from heartfelt.collect.messages.commands import Invite
 from tests.collect.people import Person, add_media, write_study
 from tests.facts import mentions
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from heartfelt.cli import main
-from heartfelt.formats.texts import file_texts, snapshot_texts
+from heartfelt.formats.tables.texts import file_texts, snapshot_texts
 from heartfelt.report.pages.words import WordStatistics
 from heartfelt.serialization import read_json
 from heartfelt.snapshot import Snapshot

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.collect.commands import ShowTrial
+from heartfelt.collect.messages.commands import ShowTrial
 from heartfelt.collect.store.tables import unpacked
 from tests.collect.people import Person, write_study
 

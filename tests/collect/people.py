@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import (
+from heartfelt.collect.messages.commands import (
     Answer,
     Arrive,
     AskConsent,

@@ -16,16 +16,16 @@ import polars as pl
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.adjudicators import AddAdjudicator, Adjudicate, CheckAdjudicator, RevokeAdjudicator
-from heartfelt.collect.commands import Exclude, Flag, Restore
-from heartfelt.collect.errors import DecidedElsewhere, InvalidAnswer, UnknownAdjudicator
+from heartfelt.collect.messages.adjudicators import AddAdjudicator, Adjudicate, CheckAdjudicator, RevokeAdjudicator
+from heartfelt.collect.messages.commands import Exclude, Flag, Restore
+from heartfelt.collect.messages.errors import DecidedElsewhere, InvalidAnswer, UnknownAdjudicator
 from heartfelt.collect.reading.adjudication import AnonymousAnswer, disagree, select
 from heartfelt.collect.stored import STORE_FILE
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.snapshot import load
 from heartfelt.snapshot.adjudications import AdjudicationHistory
-from heartfelt.study.adjudication_rules import DisagreementRule
-from heartfelt.study.answer import NONE
+from heartfelt.study.parts.adjudication_rules import DisagreementRule
+from heartfelt.study.scales.answer import NONE
 from tests.cases import check_all
 from tests.collect.people import Person
 from tests.study.test_adjudication import study
@@ -360,7 +360,7 @@ def test_killed_right_after_a_decision(make_study: Make) -> None:
         """
         import os, signal, sys
         from heartfelt.collect import Collection
-        from heartfelt.collect.adjudicators import AddAdjudicator
+        from heartfelt.collect.messages.adjudicators import AddAdjudicator
         from tests.collect.test_adjudication import collected, decide
         collection, _ = collected(Collection.open, sys.argv[1])
         senior = collection.do(AddAdjudicator())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import Answer, Next, ShowTrial
+from heartfelt.collect.messages.commands import Answer, Next, ShowTrial
 from tests.collect.people import Clock, Person
 from tests.collect.test_answers import TWO
 

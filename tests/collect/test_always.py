@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.errors import StudyFull
+from heartfelt.collect.messages.errors import StudyFull
 from heartfelt.collect.options import SimulationOptions
 from heartfelt.collect.simulation import simulate_collection
 from heartfelt.collect.versions import edits
 from heartfelt.errors import HeartfeltError, StudyError
-from heartfelt.formats.manifest import open_study
-from heartfelt.formats.set_plan import plan_sets
+from heartfelt.formats.study_folder.manifest import open_study
+from heartfelt.formats.study_folder.set_plan import plan_sets
 from heartfelt.study import parse_study
 from tests.collect.people import Person
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import (
+from heartfelt.collect.messages.commands import (
     Answer,
     Exclude,
     Flag,
@@ -21,7 +21,7 @@ from heartfelt.collect.commands import (
     ShowTrial,
     TrialLog,
 )
-from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, TrialClosed, TrialNotFound
+from heartfelt.collect.messages.errors import InvalidAnswer, MissingAnswer, TrialClosed, TrialNotFound
 from tests.collect.people import Clock, Person, loads
 
 Make = Callable[..., Path]

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.collect.commands import (
+from heartfelt.collect.messages.commands import (
     Arrive,
     AskDemographics,
     Demographics,
@@ -31,9 +31,9 @@ from heartfelt.collect.commands import (
     ShowInstructions,
     ShowTrial,
 )
-from heartfelt.collect.errors import StudyClosed
+from heartfelt.collect.messages.errors import StudyClosed
 from heartfelt.collect.options import SimulationOptions
-from heartfelt.collect.session.arms import least_filled
+from heartfelt.collect.session.progress.arms import least_filled
 from heartfelt.collect.simulation import simulate_collection
 from heartfelt.errors import HeartfeltError, InputError, StudyError
 from tests.collect.faults import start, told

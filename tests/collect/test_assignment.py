@@ -13,7 +13,7 @@ import pytest
 
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.assign.pool import williams
-from heartfelt.collect.commands import Answer, Exclude, Flag, Leave, Next, SessionEnd, ShowTrial
+from heartfelt.collect.messages.commands import Answer, Exclude, Flag, Leave, Next, SessionEnd, ShowTrial
 from tests.collect.people import Clock, Person, loads
 
 Make = Callable[..., Path]

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.collect.backup import back_up, restore
 from heartfelt.collect.collection import collected_snapshot
+from heartfelt.collect.store.backup import back_up, restore
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.serialization import dumps
 from tests.collect.people import Person

@@ -10,13 +10,21 @@ import pytest
 import yaml
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import Answer, AskQuestionnaire, Erase, Next, Questionnaire, SessionEnd, ShowTrial
-from heartfelt.collect.errors import MissingAnswer, PageAnswered
+from heartfelt.collect.messages.commands import (
+    Answer,
+    AskQuestionnaire,
+    Erase,
+    Next,
+    Questionnaire,
+    SessionEnd,
+    ShowTrial,
+)
+from heartfelt.collect.messages.errors import MissingAnswer, PageAnswered
 from heartfelt.collect.options import SimulationOptions
 from heartfelt.collect.simulation import simulate_collection
 from heartfelt.collect.versions import edits
 from heartfelt.errors import StudyError
-from heartfelt.publishing.anonymity.columns import leave_out_columns
+from heartfelt.publishing.anonymity.columns.unpublished import leave_out_columns
 from heartfelt.publishing.anonymity.draft import Draft
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.snapshot.folder import load

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import AskConsent, GiveConsent, Next, SessionEnd, ShowTrial, Withdraw
-from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, UnknownRater
+from heartfelt.collect.messages.commands import AskConsent, GiveConsent, Next, SessionEnd, ShowTrial, Withdraw
+from heartfelt.collect.messages.errors import InvalidAnswer, MissingAnswer, UnknownRater
 from heartfelt.errors import InputError, StudyError
-from heartfelt.publishing.columns import about_column
+from heartfelt.publishing.statements.columns import about_column
 from heartfelt.study import parse_study
 from heartfelt.study.load import check_documents
 from tests.collect.people import Person

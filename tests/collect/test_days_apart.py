@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import Arrive, Leave, Next, SessionEnd, ShowInstructions, ShowTrial, Step
-from heartfelt.collect.errors import StartedElsewhere, StudyFull
+from heartfelt.collect.messages.commands import Arrive, Leave, Next, SessionEnd, ShowInstructions, ShowTrial, Step
+from heartfelt.collect.messages.errors import StartedElsewhere, StudyFull
 from heartfelt.collect.options import SimulationOptions
 from heartfelt.collect.simulation import simulate_collection
 from heartfelt.errors import StudyError

@@ -12,7 +12,7 @@ import soundfile
 import yaml
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import ChangeSettings, SessionEnd, TrialLog
+from heartfelt.collect.messages.commands import ChangeSettings, SessionEnd, TrialLog
 from tests.collect.people import Clock, Person, write_study
 
 Open = Callable[..., Collection]

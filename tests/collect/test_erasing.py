@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import Arrive, Flag, GiveConsent, Invite, Next, SessionEnd
-from heartfelt.collect.errors import UnknownRater
+from heartfelt.collect.messages.commands import Arrive, Flag, GiveConsent, Invite, Next, SessionEnd
+from heartfelt.collect.messages.errors import UnknownRater
 from heartfelt.collect.store.tables import metadata
 from heartfelt.collect.stored import STORE_FILE
 from tests.collect.people import Person, loads

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import Arrive, Headphones, SessionEnd, ShowInstructions
+from heartfelt.collect.messages.commands import Arrive, Headphones, SessionEnd, ShowInstructions
 from heartfelt.collect.options import SimulationOptions
 from heartfelt.collect.session.headphones import ORDERS, quietest_tones, three_tones, tone_order
 from heartfelt.collect.simulation import simulate_collection

@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import AnalyzeOptions, analyze
-from heartfelt.analysis.instruments import instrument_scores
-from heartfelt.analysis.methods_section import methods_section, references
-from heartfelt.analysis.rater_groups import rater_grouping
+from heartfelt.analysis.panel.groups import rater_grouping
+from heartfelt.analysis.panel.instruments import instrument_scores
+from heartfelt.analysis.text.methods_section import methods_section, references
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import AskQuestionnaire, Questionnaire, SessionEnd, ShowTrial
+from heartfelt.collect.messages.commands import AskQuestionnaire, Questionnaire, SessionEnd, ShowTrial
 from heartfelt.collect.versions import edits
-from heartfelt.publishing.columns import about_column
+from heartfelt.publishing.statements.columns import about_column
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
 from tests.collect.people import Person

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import Answer, Flag, Heartbeat, MediaProblem, ShowTrial
-from heartfelt.collect.errors import TrialClosed
+from heartfelt.collect.messages.commands import Answer, Flag, Heartbeat, MediaProblem, ShowTrial
+from heartfelt.collect.messages.errors import TrialClosed
 from tests.cases import check_all
 from tests.collect.journal import Journal, layout
 from tests.collect.people import Clock, Person, loads

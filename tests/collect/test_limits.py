@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.collect.commands import (
+from heartfelt.collect.messages.commands import (
     Answer,
     Arrive,
     ChangeSettings,
@@ -26,8 +26,8 @@ from heartfelt.collect.commands import (
     ShowInstructions,
     ShowTrial,
 )
-from heartfelt.collect.errors import MissingAnswer
-from heartfelt.collect.session.transaction import clean, count, plain_json, seconds, session_keys
+from heartfelt.collect.messages.errors import MissingAnswer
+from heartfelt.collect.session.progress.transaction import clean, count, plain_json, seconds, session_keys
 from heartfelt.errors import InputError
 
 Make = Callable[..., Path]

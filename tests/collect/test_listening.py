@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import TrialLog
+from heartfelt.collect.messages.commands import TrialLog
 from heartfelt.collect.session.listening import played
 from heartfelt.screening import RULES
 from tests.collect.people import Clock, Person

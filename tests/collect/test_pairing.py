@@ -15,7 +15,7 @@ from heartfelt.collect import Collection
 from heartfelt.collect.assign.model import AssignmentUnits, Event
 from heartfelt.collect.assign.pairs import AdaptivePairs
 from heartfelt.collect.assign.state import State
-from heartfelt.collect.commands import Exclude, ShowTrial
+from heartfelt.collect.messages.commands import Exclude, ShowTrial
 from tests.collect.people import Person
 
 Open = Callable[..., Collection]

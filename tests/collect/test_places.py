@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from heartfelt.collect import Collection, CollectOptions, writer
+from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.assign.model import Rater
-from heartfelt.collect.commands import (
+from heartfelt.collect.messages.commands import (
     Answer,
     Arrive,
     ChangeSettings,
@@ -25,10 +25,12 @@ from heartfelt.collect.commands import (
     ShowInstructions,
     ShowTrial,
 )
-from heartfelt.collect.errors import StudyBusy, StudyFull, TrialNotFound
-from heartfelt.collect.session import arms, listening, participants, steps, transaction
+from heartfelt.collect.messages.errors import StudyBusy, StudyFull, TrialNotFound
+from heartfelt.collect.session import listening, participants, steps
+from heartfelt.collect.session.progress import arms, transaction
+from heartfelt.collect.writing import writer
 from heartfelt.errors import InputError
-from heartfelt.study.design import HEARD_ENOUGH
+from heartfelt.study.parts.design import HEARD_ENOUGH
 from tests.collect.people import Clock, Person, loads
 
 Make = Callable[..., Path]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import (
+from heartfelt.collect.messages.commands import (
     Answer,
     AskQuestionnaire,
     Demographics,
@@ -19,10 +19,10 @@ from heartfelt.collect.commands import (
     ShowTrial,
     Step,
 )
-from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, PageAnswered
+from heartfelt.collect.messages.errors import InvalidAnswer, MissingAnswer, PageAnswered
 from heartfelt.collect.options import SimulationOptions
 from heartfelt.collect.simulation import simulate_collection
-from heartfelt.study.answer import NONE
+from heartfelt.study.scales.answer import NONE
 from tests.collect.people import Person
 from tests.collect.test_erasing import rows_of
 

@@ -16,7 +16,7 @@ import soundfile
 import yaml
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import (
+from heartfelt.collect.messages.commands import (
     Answer,
     Arrive,
     Exclude,
@@ -29,11 +29,11 @@ from heartfelt.collect.commands import (
     TrialLog,
     Verdict,
 )
-from heartfelt.collect.errors import InvalidAnswer, UnknownRater
+from heartfelt.collect.messages.errors import InvalidAnswer, UnknownRater
 from heartfelt.errors import InputError
-from heartfelt.formats.drafts import write_drafts
-from heartfelt.formats.machine_values import invalid_machine_values
-from heartfelt.formats.manifest import open_study
+from heartfelt.formats.study_folder.drafts import write_drafts
+from heartfelt.formats.study_folder.machine_values import invalid_machine_values
+from heartfelt.formats.study_folder.manifest import open_study
 from heartfelt.snapshot import load
 from tests.collect.people import Clock, Person
 
@@ -128,7 +128,7 @@ def test_a_snapshot_is_what_was_collected(make_study: Make, opened: Open, clock:
             clock.now += 5
             person.answer(awake if person.step.kind == "attention" else 4, comment="hm")
     collection.do(Exclude(bad.id, "did not read"))
-    never.collection.do(__import__("heartfelt.collect.commands", fromlist=["x"]).GiveConsent(never.id, False))
+    never.collection.do(__import__("heartfelt.collect.messages.commands", fromlist=["x"]).GiveConsent(never.id, False))
     frozen = collection.snapshot()
     ratings = frozen.ratings
     assert ratings.height == 10, "practice and attention are no ratings"

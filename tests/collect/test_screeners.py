@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import (
+from heartfelt.collect.messages.commands import (
     Arrive,
     AskQuestionnaire,
     ChangeSettings,
@@ -25,7 +25,7 @@ from heartfelt.collect.commands import (
     ShowInstructions,
     ShowTrial,
 )
-from heartfelt.collect.errors import StudyFull
+from heartfelt.collect.messages.errors import StudyFull
 from heartfelt.errors import HeartfeltError, InputError
 from tests.collect.people import Clock, Person
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import (
+from heartfelt.collect.messages.commands import (
     Arrive,
     AskConsent,
     AskDemographics,
@@ -27,7 +27,7 @@ from heartfelt.collect.commands import (
     ShowTrial,
     TakeBreak,
 )
-from heartfelt.collect.errors import (
+from heartfelt.collect.messages.errors import (
     InvalidAnswer,
     MissingAnswer,
     StartedElsewhere,

@@ -14,8 +14,8 @@ import pytest
 
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.assign.balance import PositionBalance
-from heartfelt.collect.commands import Answer, Erase, Exclude, Flag, MediaProblem, Next, ShowTrial, TrialLog
-from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, TrialClosed
+from heartfelt.collect.messages.commands import Answer, Erase, Exclude, Flag, MediaProblem, Next, ShowTrial, TrialLog
+from heartfelt.collect.messages.errors import InvalidAnswer, MissingAnswer, TrialClosed
 from heartfelt.errors import StudyError
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import pairs

@@ -12,10 +12,10 @@ import pytest
 from heartfelt.collect.options import SimulationOptions
 from heartfelt.collect.simulation import simulate_collection
 from heartfelt.errors import InputError
-from heartfelt.simulate.random_answers import simulated_answer
+from heartfelt.simulate.sessions.random_answers import simulated_answer
 from heartfelt.study import load_study, parse_study
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text
-from heartfelt.study.set_scale import SetScale
+from heartfelt.study.scales.set_scale import SetScale
 from tests.cases import check_all
 
 Make = Callable[..., Path]

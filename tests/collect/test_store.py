@@ -17,14 +17,14 @@ import pytest
 import yaml
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.collect.commands import Answer, Arrive, Command, Next, Ready, ShowTrial
-from heartfelt.collect.errors import StoreDamaged, StoreUnavailable, TrialNotFound
-from heartfelt.collect.session.transaction import Transaction
+from heartfelt.collect.messages.commands import Answer, Arrive, Command, Next, Ready, ShowTrial
+from heartfelt.collect.messages.errors import StoreDamaged, StoreUnavailable, TrialNotFound
+from heartfelt.collect.session.progress.transaction import Transaction
 from heartfelt.collect.store import Database
 from heartfelt.collect.store.database import HEAD, revision, schema_name
 from heartfelt.collect.store.tables import metadata
 from heartfelt.collect.stored import STORE_FILE
-from heartfelt.collect.writer import HANDLERS
+from heartfelt.collect.writing.writer import HANDLERS
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.study import load_study
 from tests.collect.people import Clock, Person
@@ -285,8 +285,8 @@ def test_a_full_disk(make_study: Make) -> None:
         """
         import resource, signal, sys
         from heartfelt.collect import Collection
-        from heartfelt.collect.commands import Answer
-        from heartfelt.collect.errors import StoreUnavailable
+        from heartfelt.collect.messages.commands import Answer
+        from heartfelt.collect.messages.errors import StoreUnavailable
         from tests.collect.people import Person
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         with Collection.open(sys.argv[1]) as collection:

@@ -13,8 +13,8 @@ import soundfile
 import yaml
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.collect.commands import Erase, TrialLog
-from heartfelt.collect.errors import InvalidAnswer, MissingAnswer
+from heartfelt.collect.messages.commands import Erase, TrialLog
+from heartfelt.collect.messages.errors import InvalidAnswer, MissingAnswer
 from heartfelt.collect.store.tables import packed, unpacked
 from heartfelt.errors import StudyError
 from heartfelt.snapshot.folder import load

@@ -15,7 +15,7 @@ import yaml
 from sqlalchemy import Connection
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import Next
+from heartfelt.collect.messages.commands import Next
 from heartfelt.collect.store import Database
 from heartfelt.collect.store.database import HEAD, revision
 from heartfelt.collect.store.tables import LAYOUTS, metadata

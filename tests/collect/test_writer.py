@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from heartfelt.collect import Collection, writer
-from heartfelt.collect.commands import Arrive, Command, Erase
-from heartfelt.collect.errors import StudyFull
+from heartfelt.collect import Collection
+from heartfelt.collect.messages.commands import Arrive, Command, Erase
+from heartfelt.collect.messages.errors import StudyFull
+from heartfelt.collect.writing import writer
 from heartfelt.errors import InputError
 from tests.collect.people import Person, loads
 

@@ -11,7 +11,7 @@ import sys
 from typing import TypeVar
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import (
+from heartfelt.collect.messages.commands import (
     Answer,
     Arrive,
     Command,
@@ -23,7 +23,7 @@ from heartfelt.collect.commands import (
     ShowInstructions,
     ShowTrial,
 )
-from heartfelt.collect.errors import StoreUnavailable, StudyClosed
+from heartfelt.collect.messages.errors import StoreUnavailable, StudyClosed
 
 R = TypeVar("R")
 

@@ -19,7 +19,7 @@ from heartfelt.datasets.aigiemo.records import EMOTIONS, FIELDS, TAGS, VERDICTS
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.study.recipes import recipe_study
-from heartfelt.study.scale import Tags
+from heartfelt.study.scales.scale import Tags
 from tests.cases import check_all
 
 FORMAT = AigiemoFormat()

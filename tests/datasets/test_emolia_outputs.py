@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from heartfelt.datasets.emolia.bench.material import EmoliaOptions
 from heartfelt.datasets.emolia.layout import write_emolia
-from heartfelt.datasets.emolia.material import EmoliaOptions
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.study import parse_study

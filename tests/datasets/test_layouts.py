@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from heartfelt.datasets.emolia.benchmark_files import band, write_emolia_bench
+from heartfelt.datasets.emolia.bench.benchmark_files import band, write_emolia_bench
 from heartfelt.datasets.musiceval.layout import COLUMNS, eight_figures, table, write_musiceval
 from heartfelt.datasets.musiceval.reader import MusicEvalFormat
 from heartfelt.errors import InputError

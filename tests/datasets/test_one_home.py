@@ -23,7 +23,7 @@ from heartfelt.study.recipes import RECIPES, drafted_recipe, recipe_study, refer
 ROOT = Path(heartfelt.__file__).parent
 NAMES = ("aigiemo", "aimoclips", "emolia", "musav", "musiceval", "vgmidi")
 MAY_NAME = {  # a trained model, and a pilot that is built in, say which data their numbers come from
-    "planning/builtin.py",
+    "planning/pilots/builtin.py",
     "predictors/trained/valence_arousal/shipped/README.md",
     "predictors/trained/valence_arousal/shipped/model.json",
 }

@@ -16,10 +16,10 @@ from heartfelt.scoring import METRICS
 from heartfelt.screening import RULES
 from heartfelt.stimuli import GENERATORS
 from heartfelt.study import SCALES, parse_study
-from heartfelt.study.design import Design
 from heartfelt.study.model import Question
+from heartfelt.study.parts.design import Design
+from heartfelt.study.parts.sets import Sets
 from heartfelt.study.recipes import RECIPES
-from heartfelt.study.sets import Sets
 from heartfelt.tables import ADJUDICATIONS, FIELDS, LEDGER, RATINGS, STIMULI
 from heartfelt.training.finetuning import FINE_TUNE_RECIPES
 from tests.cases import check_all

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from heartfelt.predictors import PREDICTORS
-from heartfelt.predictors.measures.speech_mos import EchoMos, SpeechMos
+from heartfelt.predictors.measures.audio.speech_mos import EchoMos, SpeechMos
 from tests.cases import check_all
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "which-metric.md").read_text(encoding="utf-8")

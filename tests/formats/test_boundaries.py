@@ -12,12 +12,12 @@ import pytest
 
 import heartfelt
 from heartfelt.errors import InputError
-from heartfelt.formats.columns import NamedTable, id_notes, ids, moment_expr, need, number_expr
-from heartfelt.formats.delimited import line_ends, read_delimited, with_line_ends
-from heartfelt.formats.described import parse_scale
-from heartfelt.formats.source_table import compile_pattern, locate, open_table, pick, pick_optional
+from heartfelt.formats.ratings.described import parse_scale
+from heartfelt.formats.tables.columns import NamedTable, id_notes, ids, moment_expr, need, number_expr
+from heartfelt.formats.tables.delimited import line_ends, read_delimited, with_line_ends
+from heartfelt.formats.tables.source_table import compile_pattern, locate, open_table, pick, pick_optional
 from heartfelt.study.model import AnchorProbe
-from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags
+from heartfelt.study.scales.scale import Categories, FreeText, Numeric, Ordered, Points, Tags
 from tests.cases import check_all
 
 
@@ -348,7 +348,7 @@ class TestFiltering:
 
 
 def test_a_json_file_is_parsed_once_and_again_when_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from heartfelt.formats import json_files
+    from heartfelt.formats.tables import json_files
 
     parsed: list[Path] = []
     records = json_files._records

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heartfelt.errors import InputError
-from heartfelt.formats import delimited
-from heartfelt.formats.delimited import csv_text, line_ends, open_delimited, read_delimited, with_line_ends
+from heartfelt.formats.tables import delimited
+from heartfelt.formats.tables.delimited import csv_text, line_ends, open_delimited, read_delimited, with_line_ends
 from tests.cases import check_all
 
 

@@ -6,7 +6,7 @@ import json
 
 import polars as pl
 
-from heartfelt.formats.drafts import draft_facts
+from heartfelt.formats.study_folder.drafts import draft_facts
 from tests.cases import check_all
 
 BOX = {"tag": "dog", "confidence": 0.9, "box": [0, 0.25, 0.5, 1]}

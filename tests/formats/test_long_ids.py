@@ -14,7 +14,7 @@ from heartfelt.formats.format import export
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.publish import publish
 from heartfelt.report.analysis import analysis_page, charts_of
-from heartfelt.report.page import render
+from heartfelt.report.layout.page import render
 from heartfelt.snapshot import Snapshot
 
 CAPTION = "A woman speaks while a dog barks in the distance, and rain falls on a metal roof / followed by a car. " * 4

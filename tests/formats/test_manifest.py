@@ -11,7 +11,7 @@ import soundfile
 
 import heartfelt
 from heartfelt.errors import InputError, StudyError
-from heartfelt.formats.manifest import open_study
+from heartfelt.formats.study_folder.manifest import open_study
 
 STUDY = """\
 name: small

@@ -17,7 +17,7 @@ from heartfelt.formats import FORMATS
 from heartfelt.formats.format import candidates, system_scores
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
-from heartfelt.study.scale import Points
+from heartfelt.study.scales.scale import Points
 from tests.cases import check_all
 from tests.facts import mentions
 from tests.predictors.studies import snapshot

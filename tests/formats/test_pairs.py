@@ -13,7 +13,7 @@ import heartfelt
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import pairs
-from heartfelt.study.set_scale import Choice, Preference
+from heartfelt.study.scales.set_scale import Choice, Preference
 from tests.facts import mentions
 
 

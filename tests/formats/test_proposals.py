@@ -12,8 +12,8 @@ import pytest
 import heartfelt
 from heartfelt.cli import main
 from heartfelt.errors import InputError
-from heartfelt.formats.guided import UnclearTableError, propose
-from heartfelt.formats.roles import Proposal
+from heartfelt.formats.proposals.guided import UnclearTableError, propose
+from heartfelt.formats.proposals.roles import Proposal
 from tests.cases import check_all
 
 RATERS, CLIPS, SYSTEMS = 6, 5, ("tango", "suno")

@@ -10,7 +10,7 @@ import pytest
 
 import heartfelt
 from heartfelt.errors import InputError
-from heartfelt.formats.guided import UnclearTableError
+from heartfelt.formats.proposals.guided import UnclearTableError
 from tests.facts import mentions
 
 CATEGORIES = ("A", "D", "F")

@@ -11,7 +11,7 @@ import pytest
 import heartfelt
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot
-from heartfelt.study.set_scale import BestWorst, Grade, Ranking, Trace
+from heartfelt.study.scales.set_scale import BestWorst, Grade, Ranking, Trace
 from tests.cases import check_all
 
 QUADS = pl.DataFrame(

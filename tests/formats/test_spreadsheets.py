@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import heartfelt
-from heartfelt.formats.delimited import csv_text, read_delimited, spreadsheet_safe
 from heartfelt.formats.format import export
+from heartfelt.formats.tables.delimited import csv_text, read_delimited, spreadsheet_safe
 
 HOSTILE = [
     "=1+1",

@@ -13,11 +13,11 @@ import pytest
 import heartfelt
 from heartfelt.cli import main
 from heartfelt.errors import InputError, MissingPartError
-from heartfelt.formats.headers import find_header
-from heartfelt.formats.participant_files import open_source
-from heartfelt.formats.source_table import open_table
-from heartfelt.formats.spss import read_spss
-from heartfelt.formats.workbooks import read_workbook
+from heartfelt.formats.tables.headers import find_header
+from heartfelt.formats.tables.participant_files import open_source
+from heartfelt.formats.tables.source_table import open_table
+from heartfelt.formats.tables.spss import read_spss
+from heartfelt.formats.tables.workbooks import read_workbook
 from tests.facts import mentions
 from tests.formats.workbook_files import Cell, Formula, Moment, write_xlsx
 

@@ -43,7 +43,7 @@ from heartfelt.formats import FORMATS
 from heartfelt.formats.format import candidates
 from heartfelt.formats.tools.export import ToolExport
 from heartfelt.snapshot import Snapshot
-from heartfelt.study.scale import Tags
+from heartfelt.study.scales.scale import Tags
 from tests.cases import check_all
 from tests.facts import mentions
 from tests.formats.workbook_files import write_xlsx

@@ -9,7 +9,7 @@ import pytest
 
 import heartfelt
 from heartfelt.cli import main
-from heartfelt.formats.wide_names import read_names
+from heartfelt.formats.proposals.wide_names import read_names
 from heartfelt.snapshot import Snapshot
 from tests.facts import mentions
 

@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 
 from heartfelt import stats
-from heartfelt.analysis.comparisons import comparison_results
+from heartfelt.analysis.compared_sets.strengths import comparison_results
 from heartfelt.errors import DamagedError
 from heartfelt.labels import first_answers, freeze, labels, load_benchmark
-from heartfelt.labels.courses import aligned
 from heartfelt.labels.splits import SplitOptions
 from heartfelt.labels.strengths import contest
+from heartfelt.labels.traces import aligned
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import choices, pairs
 from heartfelt.study import Design

@@ -18,7 +18,7 @@ from heartfelt.labels.splits import SHARES, assigned, groups_of
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats import aggregate
 from heartfelt.study import Question, Study
-from heartfelt.study.scale import Ordered
+from heartfelt.study.scales.scale import Ordered
 from heartfelt.tables import LEDGER
 from tests.facts import mentions
 from tests.labels.test_labels import SCALES, made, row

@@ -16,7 +16,7 @@ from heartfelt.labels import LABELS, LabelOptions, first_answers, labels
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Question, Study
 from heartfelt.study.model import Probe, RepeatProbe
-from heartfelt.study.scale import AnyScale, Categories, Numeric, Ordered, Points, YesNo
+from heartfelt.study.scales.scale import AnyScale, Categories, Numeric, Ordered, Points, YesNo
 from heartfelt.tables import LEDGER
 
 SOURCE = "hand calculation; scipy.stats.t.interval for the bounds of means, statsmodels' formula for Wilson's"

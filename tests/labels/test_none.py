@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 import heartfelt
-from heartfelt.formats.texts import snapshot_texts
+from heartfelt.formats.tables.texts import snapshot_texts
 from heartfelt.labels import labels
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
-from heartfelt.study.answer import NONE
+from heartfelt.study.scales.answer import NONE
 
 STUDY = """\
 name: faces

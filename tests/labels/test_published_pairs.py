@@ -11,12 +11,12 @@ import pytest
 
 import heartfelt
 from heartfelt import stats
-from heartfelt.analysis.comparisons import comparison_results
+from heartfelt.analysis.compared_sets.strengths import comparison_results
 from heartfelt.labels import first_answers
 from heartfelt.labels.strengths import Contest, contest
-from heartfelt.screening.rules.comparisons import compared
-from heartfelt.screening.view import RatingsView
-from heartfelt.stats.comparison.consistency import count_triads
+from heartfelt.screening.rules.sets.comparisons import compared
+from heartfelt.screening.view.ratings import RatingsView
+from heartfelt.stats.comparison.judges.consistency import count_triads
 
 pytestmark = pytest.mark.data
 SOURCE = (

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tests.facts import mentions
 
-from heartfelt.media.checks import check_sound, energetic_starts, sound_hash
-from heartfelt.media.duplicates import HASH_BITS
+from heartfelt.media.images.duplicates import HASH_BITS
 from heartfelt.media.sound import Samples, resample
+from heartfelt.media.sounds.checks import check_sound, energetic_starts, sound_hash
 
 RATE = 16_000
 

@@ -7,9 +7,17 @@ import pytest
 from PIL import Image
 from tests.cases import check_all
 
-from heartfelt.media.colour_names import TERMS, ciede2000, common_name, name_table, name_within, term_of, terms_of
-from heartfelt.media.lab import lab_of
-from heartfelt.media.pixels import measure_image
+from heartfelt.media.images.colour_names import (
+    TERMS,
+    ciede2000,
+    common_name,
+    name_table,
+    name_within,
+    term_of,
+    terms_of,
+)
+from heartfelt.media.images.lab import lab_of
+from heartfelt.media.images.pixels import measure_image
 from heartfelt.streams import stream
 
 # SOURCE: Sharma, Wu and Dalal (2005), table 1: two colours and their difference, four digits.

@@ -14,7 +14,7 @@ from PIL import Image
 from tests.cases import check_all
 
 from heartfelt.errors import InputError
-from heartfelt.media.image import decode_image
+from heartfelt.media.images.image import decode_image
 from heartfelt.media.sound import decode
 from heartfelt.streams import stream
 

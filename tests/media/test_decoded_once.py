@@ -17,7 +17,7 @@ from tests.predictors.studies import snapshot
 import heartfelt
 from heartfelt.errors import InputError
 from heartfelt.media.decoded import DecodedStore, keep_decoded
-from heartfelt.media.image import decode_image
+from heartfelt.media.images.image import decode_image
 from heartfelt.media.sound import SoundFile, decode, read_samples
 
 FORMS = [

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from heartfelt.media.duplicates import (
+from heartfelt.media.images.duplicates import (
     HASH_BITS,
     Bits,
     duplicate_groups,
@@ -17,7 +17,7 @@ from heartfelt.media.duplicates import (
     image_hash,
     measure_and_compare,
 )
-from heartfelt.media.pixels import measure_images
+from heartfelt.media.images.pixels import measure_images
 from heartfelt.streams import stream
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from heartfelt.media.image import image_doubts
+from heartfelt.media.images.image import image_doubts
 from heartfelt.predictors.trained.domain import DomainDistance
 from heartfelt.predictors.trained.embeddings import Features
 from heartfelt.predictors.trained.model import TrainedModel

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.media.intelligibility import RATE, stoi
+from heartfelt.media.sounds.intelligibility import RATE, stoi
 from heartfelt.streams import stream
 
 Floats = npt.NDArray[np.float64]

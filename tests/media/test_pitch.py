@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heartfelt.media.pitch import HIGHEST, LOWEST, pitch_track
+from heartfelt.media.sounds.pitch import HIGHEST, LOWEST, pitch_track
 from heartfelt.stimuli.synthesis.speech import render_voice
 from heartfelt.streams import stream
 

@@ -12,8 +12,15 @@ import pytest
 from PIL import Image
 
 from heartfelt.errors import InputError
-from heartfelt.media.lab import lab_of
-from heartfelt.media.pixels import LEAST_SHARE, MOST_COLOURS, PixelMeasures, measure_image, measure_images, warmth_of
+from heartfelt.media.images.lab import lab_of
+from heartfelt.media.images.pixels import (
+    LEAST_SHARE,
+    MOST_COLOURS,
+    PixelMeasures,
+    measure_image,
+    measure_images,
+    warmth_of,
+)
 from heartfelt.streams import stream
 
 
@@ -106,7 +113,7 @@ def test_every_measure_is_its_definition(name: str) -> None:
 
 def test_strips_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = measure_image(picture("a"))
-    monkeypatch.setattr("heartfelt.media.pixels._STRIP_PIXELS", 96 * 7 + 1)
+    monkeypatch.setattr("heartfelt.media.images.pixels._STRIP_PIXELS", 96 * 7 + 1)
     assert measure_image(picture("a")) == whole
 
 
@@ -267,7 +274,7 @@ def test_many_images_keep_their_order_and_their_problems(tmp_path: Path) -> None
         measure_images(paths, workers=0)
 
 
-# SOURCE: scikit-image 0.26.0: rgb2lab and rgb2hsv of io.imread, the definitions of heartfelt.media.pixels in NumPy.
+# SOURCE: scikit-image 0.26.0: rgb2lab and rgb2hsv of io.imread, the definitions of heartfelt.media.images.pixels in NumPy.
 SKIMAGE_IMAGES = {
     "avt_ai_images/images/craiyon/p01.jpg": (37.134427, 32.259255, 0.613240, 105.862838, 0.020406),
     "avt_ai_images/images/dall-e/p04.jpg": (41.611170, 19.416180, 0.705229, 97.267706, 0.553557),

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from heartfelt.media.audio import Audio, write_audio
-from heartfelt.media.recordings import (
+from heartfelt.media.sound import Samples, resample, to_one_channel
+from heartfelt.media.sounds.recordings import (
     MIN_OVERLAP,
     NO_LANDMARKS,
     RATE,
@@ -21,7 +22,6 @@ from heartfelt.media.recordings import (
     recording_groups,
     same_recordings,
 )
-from heartfelt.media.sound import Samples, resample, to_one_channel
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 from heartfelt.stimuli.synthesis import SynthMusic, SynthVoice
 

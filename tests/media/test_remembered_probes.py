@@ -12,7 +12,7 @@ import pytest
 from tests.web.studies import write_study
 
 from heartfelt.errors import InputError
-from heartfelt.formats.manifest import open_study
+from heartfelt.formats.study_folder.manifest import open_study
 from heartfelt.media import probe as media
 from heartfelt.media.probe import CACHE_FILE
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from heartfelt.media.sound import Samples, resample
-from heartfelt.media.speech import speech_rate
+from heartfelt.media.sounds.speech import speech_rate
 from heartfelt.stimuli.synthesis.speech import VOICE_SYSTEMS, render_voice, utterance
 
 RATE = 22_050

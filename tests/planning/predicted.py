@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from heartfelt.planning.design import PlannedDesign, StudyContents, layout_of
-from heartfelt.planning.incidence import Incidence
-from heartfelt.planning.latent import Floats
 from heartfelt.planning.options import PlanOptions
-from heartfelt.planning.pilot import Pilot, estimate_pilot, rating_table
-from heartfelt.planning.simulation import (
+from heartfelt.planning.pilots.latent import Floats
+from heartfelt.planning.pilots.pilot import Pilot, estimate_pilot, rating_table
+from heartfelt.planning.pilots.statistics import statistics
+from heartfelt.planning.simulated.design import PlannedDesign, StudyContents, layout_of
+from heartfelt.planning.simulated.incidence import Incidence
+from heartfelt.planning.simulated.simulation import (
     FIGURES,
     Studies,
     draw_people,
@@ -22,11 +23,10 @@ from heartfelt.planning.simulation import (
     simulate_question,
     system_pairs,
 )
-from heartfelt.planning.statistics import statistics
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.triples import code
+from heartfelt.stats.columns.triples import code
 from heartfelt.study import Question, Study
-from heartfelt.study.scale import Points
+from heartfelt.study.scales.scale import Points
 
 KEYS = ("alpha", "icc1k", "label_error", "difference_width", "mean_width", "pairs")
 

@@ -13,21 +13,13 @@ from scipy.special import expit
 from scipy.stats import beta, chi2, norm
 
 from heartfelt.errors import InputError
-from heartfelt.planning.builtin import BUILT_IN
-from heartfelt.planning.comparison import drawn_choices, pairs_freedom, strength_variance, tie_share, tie_widths
-from heartfelt.planning.design import PlannedDesign, StimulusTable, StudyContents
 from heartfelt.planning.forecasts import PILOT, mean_share, open_share, share_estimate
-from heartfelt.planning.incidence import AssignedUnits, Incidence, assign
-from heartfelt.planning.latent import Components
 from heartfelt.planning.options import PlanOptions
-from heartfelt.planning.pilot import Pilot
-from heartfelt.planning.plan import with_taste
-from heartfelt.planning.power import bar_for, chances, difference_weights, expected_errors, power_draws
-from heartfelt.planning.reliability import carried_over, enough
-from heartfelt.planning.search import affordable, first_reaching, price, with_ratings
-from heartfelt.planning.simulation import attentive_share, draw_people, mean_where, model_errors, settles, wanted_pairs
-from heartfelt.planning.statistics import taste_variance
-from heartfelt.planning.uncertainty import (
+from heartfelt.planning.pilots.builtin import BUILT_IN
+from heartfelt.planning.pilots.latent import Components
+from heartfelt.planning.pilots.pilot import Pilot
+from heartfelt.planning.pilots.statistics import taste_variance
+from heartfelt.planning.pilots.uncertainty import (
     Freedom,
     effect_draws,
     effect_error,
@@ -36,6 +28,27 @@ from heartfelt.planning.uncertainty import (
     harmonic_mean,
     level_draws,
     variance_draws,
+)
+from heartfelt.planning.plan import with_taste
+from heartfelt.planning.search import affordable, first_reaching, price, with_ratings
+from heartfelt.planning.simulated.comparison import (
+    drawn_choices,
+    pairs_freedom,
+    strength_variance,
+    tie_share,
+    tie_widths,
+)
+from heartfelt.planning.simulated.design import PlannedDesign, StimulusTable, StudyContents
+from heartfelt.planning.simulated.incidence import AssignedUnits, Incidence, assign
+from heartfelt.planning.simulated.power import bar_for, chances, difference_weights, expected_errors, power_draws
+from heartfelt.planning.simulated.reliability import carried_over, enough
+from heartfelt.planning.simulated.simulation import (
+    attentive_share,
+    draw_people,
+    mean_where,
+    model_errors,
+    settles,
+    wanted_pairs,
 )
 
 MANY = 20_000

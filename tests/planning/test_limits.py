@@ -11,15 +11,15 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from heartfelt.errors import InputError
-from heartfelt.planning.design import PlannedDesign
-from heartfelt.planning.incidence import Incidence
 from heartfelt.planning.options import PlanOptions
-from heartfelt.planning.power import bar_for, chances, difference_weights, expected_errors, power_draws
-from heartfelt.planning.reliability import carried_over, enough, real_figures
 from heartfelt.planning.search import affordable, first_reaching, price, with_ratings
+from heartfelt.planning.simulated.design import PlannedDesign
+from heartfelt.planning.simulated.incidence import Incidence
+from heartfelt.planning.simulated.power import bar_for, chances, difference_weights, expected_errors, power_draws
+from heartfelt.planning.simulated.reliability import carried_over, enough, real_figures
 from heartfelt.stats.agreement import alpha
+from heartfelt.stats.ceilings.number_ceiling import number_ceiling
 from heartfelt.stats.reliability import icc
-from heartfelt.stats.reliability.number_ceiling import number_ceiling
 from tests.planning.test_by_hand import MATERIAL, PAID, Forecasted
 
 NOBODY = np.zeros(0, np.int64)

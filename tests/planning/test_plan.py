@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 
 from heartfelt.analysis import AnalyzeOptions, analyze
-from heartfelt.analysis.preregistration import FILE, find_preregistration, read_preregistration
+from heartfelt.analysis.data.preregistration import FILE, find_preregistration, read_preregistration
 from heartfelt.cli import main
 from heartfelt.errors import InputError
-from heartfelt.formats.manifest import open_study
+from heartfelt.formats.study_folder.manifest import open_study
 from heartfelt.planning import PlanOptions, StudyPlan, plan_study
-from heartfelt.planning import workers as workers
-from heartfelt.planning.builtin import BUILT_IN, built_in_pilot
-from heartfelt.planning.comparison import comparison_pilot
-from heartfelt.planning.design import grid, layout_of, material_of
-from heartfelt.planning.incidence import assign
-from heartfelt.planning.pilot import estimate_pilot
+from heartfelt.planning.pilots.builtin import BUILT_IN, built_in_pilot
+from heartfelt.planning.pilots.pilot import estimate_pilot
 from heartfelt.planning.preregister import preregister
-from heartfelt.planning.rehearsed import rehearse
 from heartfelt.planning.search import price
+from heartfelt.planning.simulated import workers
+from heartfelt.planning.simulated.comparison import comparison_pilot
+from heartfelt.planning.simulated.design import grid, layout_of, material_of
+from heartfelt.planning.simulated.incidence import assign
+from heartfelt.planning.simulated.rehearsed import rehearse
 from heartfelt.report import write_plan
 from heartfelt.serialization import dumps, read_json
 from heartfelt.snapshot import Snapshot

@@ -13,11 +13,11 @@ import pytest
 
 from heartfelt.cli import main
 from heartfelt.errors import InputError
-from heartfelt.formats.manifest import open_study
+from heartfelt.formats.study_folder.manifest import open_study
 from heartfelt.planning import DesignForecast, PlanOptions, QuestionForecast, StudyPlan, plan_study
-from heartfelt.planning.design import PlannedDesign
 from heartfelt.planning.preregister import markdown, preregistration_of, registered_design
 from heartfelt.planning.results import PilotSummary, PlainAnswers, StudyForecast
+from heartfelt.planning.simulated.design import PlannedDesign
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stimuli.options import StarterOptions
 from heartfelt.stimuli.starter import start_study

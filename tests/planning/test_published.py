@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from heartfelt.formats import read
-from heartfelt.planning.builtin import BUILT_IN
-from heartfelt.planning.pilot import estimate_pilot
+from heartfelt.planning.pilots.builtin import BUILT_IN
+from heartfelt.planning.pilots.pilot import estimate_pilot
 from tests.planning.predicted import KEYS, Published, covered, predicted, published, shown, vcc2018
 
 pytestmark = pytest.mark.slow

@@ -12,16 +12,17 @@ import pytest
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.collect.options import SimulationOptions
 from heartfelt.collect.simulation import simulate_collection
-from heartfelt.planning.builtin import BUILT_IN
-from heartfelt.planning.design import PlannedDesign, StudyContents, layout_of, standardised
 from heartfelt.planning.forecasts import question_forecast
-from heartfelt.planning.incidence import AssignedUnits, assign
-from heartfelt.planning.latent import Components, ScaleUse, latent_parts, latent_total
 from heartfelt.planning.options import PlanOptions
-from heartfelt.planning.pilot import estimate_pilot, fit_components, rating_table
+from heartfelt.planning.pilots.builtin import BUILT_IN
+from heartfelt.planning.pilots.latent import Components, ScaleUse, latent_parts, latent_total
+from heartfelt.planning.pilots.pilot import estimate_pilot, fit_components, rating_table
+from heartfelt.planning.pilots.statistics import statistics
 from heartfelt.planning.plan import with_taste
-from heartfelt.planning.rehearsed import rehearse
-from heartfelt.planning.simulation import (
+from heartfelt.planning.simulated.design import PlannedDesign, StudyContents, layout_of, standardised
+from heartfelt.planning.simulated.incidence import AssignedUnits, assign
+from heartfelt.planning.simulated.rehearsed import rehearse
+from heartfelt.planning.simulated.simulation import (
     FIGURES,
     interval_width,
     model_errors,
@@ -29,7 +30,6 @@ from heartfelt.planning.simulation import (
     system_pairs,
     tukey_pairs,
 )
-from heartfelt.planning.statistics import statistics
 from heartfelt.stats.inference import mixed_model
 from heartfelt.stimuli.options import StarterOptions
 from heartfelt.stimuli.starter import start_study

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from heartfelt.predictors.trained.embeddings import MusicnnEmbedding
-from heartfelt.predictors.trained.head import Head, QuestionHead
+from heartfelt.predictors.trained.heads.head import Head, QuestionHead
 from heartfelt.predictors.trained.model import TrainedModel
 from tests.predictors.tiny import write_tiny_clap, write_tiny_clip
 from tests.predictors.tiny_scores import write_tiny

@@ -21,8 +21,8 @@ from heartfelt.errors import InputError
 from heartfelt.predictors import Ask, Case, Media, Prediction, Retry, RunOptions, TransientError, predictor_from, run
 from heartfelt.predictors.hosted.chat import Chat
 from heartfelt.predictors.hosted.chat_form import read_form
-from heartfelt.study.answer import Scale
-from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
+from heartfelt.study.scales.answer import Scale
+from heartfelt.study.scales.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
 from tests.facts import mentions
 from tests.predictors.servers import Reply, Served, serving
 

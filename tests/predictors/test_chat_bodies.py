@@ -17,11 +17,11 @@ import soundfile
 from heartfelt.errors import Interrupted
 from heartfelt.predictors import Ask, Case, Media, Retry, Run, RunOptions, predictor_from, run
 from heartfelt.predictors.execution.budgets import calls_in
-from heartfelt.predictors.execution.calls import Budget
 from heartfelt.predictors.execution.work import next_from
+from heartfelt.predictors.interface.calls import Budget
 from heartfelt.report.site.viewer.read import read_run_folder
-from heartfelt.study.scale import YesNo
-from heartfelt.study.set_scale import Choice
+from heartfelt.study.scales.scale import YesNo
+from heartfelt.study.scales.set_scale import Choice
 from tests.facts import mentions
 from tests.predictors.hostile import answer, hostile
 from tests.predictors.servers import Behaviour, Reply, Served, serving

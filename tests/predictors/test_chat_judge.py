@@ -14,11 +14,11 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.predictors import Case, Prediction, Retry, RunOptions, cases, predictor_from, run
-from heartfelt.predictors.execution.calls import CALLS
 from heartfelt.predictors.hosted import chat as chat_module
 from heartfelt.predictors.hosted import chat_form
 from heartfelt.predictors.hosted.chat import Chat
 from heartfelt.predictors.hosted.chat_form import read_form, without_thoughts
+from heartfelt.predictors.interface.calls import CALLS
 from tests.cases import check_all
 from tests.predictors.servers import Reply, Served, serving
 from tests.predictors.studies import snapshot
@@ -364,8 +364,8 @@ def test_a_paid_answer_is_kept_when_the_next_request_meets_an_error(tmp_path: Pa
 
 
 def test_a_prediction_travels_through_the_journal_unchanged() -> None:
-    from heartfelt.predictors.execution.calls import Call
     from heartfelt.predictors.execution.store import _plain, _prediction
+    from heartfelt.predictors.interface.calls import Call
 
     call = Call(
         id="a",

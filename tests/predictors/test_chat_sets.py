@@ -18,10 +18,10 @@ from heartfelt.predictors import Case, Retry, RunOptions, cases, predictor_from,
 from heartfelt.predictors.hosted.chat import Chat
 from heartfelt.predictors.hosted.chat_sets import LETTERS, orders_of, set_answer, set_values
 from heartfelt.scoring.bench import BenchOptions, bench
-from heartfelt.scoring.details import ChoiceDetails
+from heartfelt.scoring.results.details import ChoiceDetails
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
-from heartfelt.study.set_scale import BestWorst, Choice, Preference, Ranking, SetScale
+from heartfelt.study.scales.set_scale import BestWorst, Choice, Preference, Ranking, SetScale
 from tests.cases import check_all
 from tests.facts import mentions
 from tests.predictors.servers import Reply, serving

@@ -21,7 +21,7 @@ from heartfelt.predictors.answers.texts import general_text
 from heartfelt.predictors.measures.contrastive import ClapMatch, Vector, cut_windows
 from heartfelt.predictors.weights.network import PullError
 from heartfelt.streams import stream
-from heartfelt.study.scale import Categories, FreeText, Points, YesNo
+from heartfelt.study.scales.scale import Categories, FreeText, Points, YesNo
 from tests.facts import mentions
 from tests.predictors.tiny import write_tiny_clap
 

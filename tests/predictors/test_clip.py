@@ -15,7 +15,7 @@ from heartfelt.errors import InputError
 from heartfelt.predictors import Ask, Case, Media, RunOptions, predictor_from, run
 from heartfelt.predictors.measures.contrastive import ClipMatch
 from heartfelt.streams import stream
-from heartfelt.study.scale import Categories, YesNo
+from heartfelt.study.scales.scale import Categories, YesNo
 from tests.predictors.tiny import write_tiny_clip
 
 # They load libraries that take seconds.

@@ -11,11 +11,11 @@ import pytest
 from heartfelt.errors import InputError
 from heartfelt.predictors import Ask, Case, Media, Prediction, predictor_from, run
 from heartfelt.predictors.execution.work import checked
-from heartfelt.predictors.measures.faces import Expressions, Faces
-from heartfelt.predictors.networks.expressions import EXPRESSIONS
-from heartfelt.predictors.networks.faces import Face
-from heartfelt.study.answer import NONE, Scale
-from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tags, YesNo
+from heartfelt.predictors.measures.pictures.faces import Expressions, Faces
+from heartfelt.predictors.networks.images.expressions import EXPRESSIONS
+from heartfelt.predictors.networks.images.faces import Face
+from heartfelt.study.scales.answer import NONE, Scale
+from heartfelt.study.scales.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tags, YesNo
 from tests.facts import mentions
 from tests.predictors.hostile_images import HOSTILE, write_hostile
 from tests.predictors.weights.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures

@@ -20,7 +20,7 @@ import soundfile
 
 from heartfelt.predictors import Ask, Case, Media, Retry, RunOptions, predictor_from, run
 from heartfelt.predictors.hosted.http import LONGEST_ANSWER, is_transient, wait_of
-from heartfelt.study.scale import YesNo
+from heartfelt.study.scales.scale import YesNo
 from tests.cases import check_all
 from tests.predictors.hostile import OK, Script, answer, drip, endless, hostile
 from tests.predictors.servers import Reply, serving

@@ -29,7 +29,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.streams import stream
 from heartfelt.study import parse_study
-from heartfelt.study.scale import Categories, Points
+from heartfelt.study.scales.scale import Categories, Points
 from tests.facts import mentions
 from tests.predictors.studies import STUDY
 from tests.predictors.tiny import write_tiny_clip

@@ -16,9 +16,7 @@ import pytest
 
 from heartfelt.errors import InputError, Interrupted
 from heartfelt.predictors import Ask, Case, Media, Prediction, Retry, RunOptions, TransientError, run
-from heartfelt.predictors.execution.calls import Call, usage_of
 from heartfelt.predictors.execution.engines import BatchJob, Given, Local, Result
-from heartfelt.predictors.execution.running import NETWORK_TIMEOUT
 from heartfelt.predictors.execution.store import (
     JOURNAL,
     Cache,
@@ -29,8 +27,10 @@ from heartfelt.predictors.execution.store import (
     user_cache,
 )
 from heartfelt.predictors.execution.work import PredictorWork
+from heartfelt.predictors.interface.calls import Call, usage_of
+from heartfelt.predictors.running import NETWORK_TIMEOUT
 from heartfelt.streams import stream
-from heartfelt.study.scale import Points, YesNo
+from heartfelt.study.scales.scale import Points, YesNo
 from tests.facts import mentions
 from tests.predictors.runs import Scripted
 from tests.predictors.studies import texts_case
@@ -432,7 +432,7 @@ def test_a_network_has_ten_minutes_and_this_machine_all_the_time(
             given.append(self.timeout)
             return PredictorWork(self.predictor)(cases)
 
-    monkeypatch.setattr("heartfelt.predictors.execution.running.PredictorWork", Noting)
+    monkeypatch.setattr("heartfelt.predictors.running.PredictorWork", Noting)
     for reach, timeout in (("network", None), ("here", None), ("network", 5.0), ("here", 5.0)):
         predictor = Scripted(lambda *_: SURE)
         predictor.reach = reach  # type: ignore[assignment]  # one of the two words

@@ -17,7 +17,7 @@ from heartfelt.cli import main
 from heartfelt.errors import HeartfeltError
 from heartfelt.predictors import cases, predictor_from, run
 from heartfelt.predictors.files.metric_files import ColumnMetric, read_lines
-from heartfelt.predictors.predictor import Ask
+from heartfelt.predictors.interface.predictor import Ask
 from heartfelt.report.bench.write import run_bench
 from heartfelt.scoring import ScoreOptions, Scores
 from heartfelt.scoring.bench import Bench, BenchOptions, bench
@@ -25,7 +25,7 @@ from heartfelt.scoring.bench.pinned import ScoringRequest, answer_to
 from heartfelt.scoring.bench.prediction_file import FileScorer
 from heartfelt.serialization import read_json
 from heartfelt.snapshot import Snapshot
-from heartfelt.study.scale import Points
+from heartfelt.study.scales.scale import Points
 from tests.cases import check_all
 from tests.facts import mentions
 from tests.predictors.studies import snapshot

@@ -17,13 +17,13 @@ import heartfelt
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.media.sound import resample
 from heartfelt.predictors import PREDICTORS, Ask, Case, Media, Prediction, Predictor, predictor_from, run
-from heartfelt.predictors.measures.against_reference import aligned
+from heartfelt.predictors.measures.audio.against_reference import aligned
 from heartfelt.predictors.measures.metrics import MetricScore, on_scale
 from heartfelt.predictors.networks.speech import aecmos, plcmos
 from heartfelt.predictors.weights import Model
 from heartfelt.stimuli.synthesis.speech import render_voice
 from heartfelt.streams import stream
-from heartfelt.study.scale import Numeric, Points, Tags, YesNo
+from heartfelt.study.scales.scale import Numeric, Points, Tags, YesNo
 from tests.cases import check_all
 from tests.facts import mentions
 from tests.predictors.weights.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures

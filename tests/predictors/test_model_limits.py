@@ -20,7 +20,7 @@ from heartfelt.predictors.networks.speech import MOST_WINDOWS, checked_speech, d
 from heartfelt.predictors.trained.domain import COMPONENTS, NEIGHBOURS, QUANTILE, Domain, DomainDistance
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Features, windows
 from heartfelt.predictors.trained.facts import OutOfFold
-from heartfelt.predictors.trained.head import Head, QuestionHead, growth, softmax
+from heartfelt.predictors.trained.heads.head import Head, QuestionHead, growth, softmax
 from heartfelt.predictors.trained.model import TrainedModel
 from heartfelt.predictors.trained.predictor import WINDOWS, Doubt, answer_of, doubt_of, interval
 from heartfelt.predictors.weights import MODELS
@@ -29,7 +29,7 @@ from heartfelt.predictors.weights.store import difference_from_reference, refere
 from heartfelt.scoring.conveyance import Evidence, KnownError, predicted_conveyance
 from heartfelt.serialization import to_json
 from heartfelt.streams import stream
-from heartfelt.study.scale import Points
+from heartfelt.study.scales.scale import Points
 from tests.cases import check_all
 
 NINE = Points(type="points", points=9)

@@ -13,10 +13,10 @@ from PIL import Image
 from heartfelt.errors import InputError
 from heartfelt.predictors import Ask, Case, Media, predictor_from, run
 from heartfelt.predictors.measures.images import Networks
-from heartfelt.predictors.measures.objects import LEAST, Objects, calibrated, plain_labels
+from heartfelt.predictors.measures.pictures.objects import LEAST, Objects, calibrated, plain_labels
 from heartfelt.predictors.networks.fixed_inputs import picture
-from heartfelt.predictors.networks.imagenet import broader_words, classify, imagenet_classes
-from heartfelt.study.scale import Categories, FreeText, Tags, YesNo
+from heartfelt.predictors.networks.images.imagenet import broader_words, classify, imagenet_classes
+from heartfelt.study.scales.scale import Categories, FreeText, Tags, YesNo
 from tests.facts import mentions
 from tests.predictors.hostile_images import HOSTILE, write_hostile
 from tests.predictors.weights.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
@@ -111,7 +111,7 @@ def test_three_views_are_averaged(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.extend((view, each.getpixel((0, 0)) == (255, 0, 0)) for each in pictures)
         return np.full((len(pictures), 1000), 0.0 if view == "whole" else 0.003)
 
-    monkeypatch.setattr("heartfelt.predictors.measures.objects.classify", classified)
+    monkeypatch.setattr("heartfelt.predictors.measures.pictures.objects.classify", classified)
     monkeypatch.setattr(Networks, "__getitem__", lambda _, name: name)
     image = Image.new("RGB", (4, 4))
     image.putpixel((0, 0), (255, 0, 0))

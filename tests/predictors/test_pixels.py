@@ -10,10 +10,10 @@ import pytest
 from PIL import Image
 
 from heartfelt.errors import InputError
-from heartfelt.media.pixels import PixelMeasures, measure_image
+from heartfelt.media.images.pixels import PixelMeasures, measure_image
 from heartfelt.predictors import Ask, Case, Media, Prediction, predictor_from, run
-from heartfelt.predictors.measures.pixels import ENDS, MEASURES, Pixels, measure_named
-from heartfelt.study.scale import Categories, Numeric, Points, Tags
+from heartfelt.predictors.measures.pictures.pixels import ENDS, MEASURES, Pixels, measure_named
+from heartfelt.study.scales.scale import Categories, Numeric, Points, Tags
 from tests.facts import mentions
 from tests.predictors.hostile_images import HOSTILE, write_hostile
 

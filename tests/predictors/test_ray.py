@@ -19,7 +19,7 @@ from heartfelt.errors import HeartfeltError, InputError, MissingPartError
 from heartfelt.predictors import ENGINES, Ask, Case, Media, Run, RunOptions, predictor_from, run
 from heartfelt.predictors.execution.ray import Ray, SentMedia
 from heartfelt.serialization import dumps
-from heartfelt.study.scale import Points, YesNo
+from heartfelt.study.scales.scale import Points, YesNo
 from heartfelt.training.experiments import plan_learning_curve, run_plan
 from tests.facts import mentions
 from tests.training.experiments.studies import setup_of, study

@@ -24,11 +24,11 @@ from heartfelt.predictors.hosted.chat import Chat
 from heartfelt.predictors.hosted.chat_form import allowed, completion_of, groups, read_form, schema
 from heartfelt.predictors.hosted.endpoint import Endpoint
 from heartfelt.predictors.hosted.http import LONGEST_ANSWER, is_transient, refusal, wait_of
+from heartfelt.predictors.interface.spec import number_option
 from heartfelt.predictors.measures.contrastive import temperature_of
 from heartfelt.predictors.measures.metrics import MetricScore, on_scale
 from heartfelt.predictors.options import ServerOptions
-from heartfelt.predictors.spec import number_option
-from heartfelt.study.scale import Categories, Numeric, Points, YesNo
+from heartfelt.study.scales.scale import Categories, Numeric, Points, YesNo
 from heartfelt.web.predictor_server import RefusedRequest, read_request
 from tests.cases import check_all
 from tests.facts import mentions

@@ -18,11 +18,11 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.predictors import Ask, Case, Prediction, RunOptions, cases, predictor_from, run
-from heartfelt.predictors.execution.calls import Budget
 from heartfelt.predictors.execution.repeats import combined, self_consistency
 from heartfelt.predictors.execution.store import JOURNAL
-from heartfelt.study.answer import NONE
-from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags
+from heartfelt.predictors.interface.calls import Budget
+from heartfelt.study.scales.answer import NONE
+from heartfelt.study.scales.scale import Categories, FreeText, Numeric, Ordered, Points, Tags
 from tests.facts import mentions
 from tests.predictors.runs import QUICK, Scripted, ran, wait_for_lines
 from tests.predictors.servers import Reply, Served, good, serving

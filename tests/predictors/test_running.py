@@ -33,7 +33,7 @@ from heartfelt.predictors import (
 from heartfelt.predictors.baselines import similarity
 from heartfelt.predictors.execution.store import JOURNAL
 from heartfelt.predictors.execution.work import PredictorWork
-from heartfelt.study.set_scale import Preference
+from heartfelt.study.scales.set_scale import Preference
 from tests.cases import check_all
 from tests.facts import mentions
 from tests.predictors.runs import QUICK, Scripted, ran, wait_for_lines

@@ -7,8 +7,8 @@ import pytest
 from heartfelt.predictors import Ask, Prediction
 from heartfelt.predictors.answers.scales import Label, Measurement, answer_labels, answer_number, normalised
 from heartfelt.predictors.execution.work import checked
-from heartfelt.study.answer import Scale
-from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
+from heartfelt.study.scales.answer import Scale
+from heartfelt.study.scales.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
 from tests.cases import check_all
 from tests.facts import mentions
 

@@ -15,15 +15,15 @@ from heartfelt.predictors import Ask, Case, Prediction, RunOptions, cases, predi
 from heartfelt.predictors.answers.sets import answers_of, sets_of, win_shares
 from heartfelt.predictors.execution.store import StoredPrediction, predictions_table
 from heartfelt.predictors.trained.embeddings import Features, MusicnnEmbedding
-from heartfelt.predictors.trained.head import Head, QuestionHead
+from heartfelt.predictors.trained.heads.head import Head, QuestionHead
 from heartfelt.predictors.trained.model import TrainedModel
 from heartfelt.predictors.trained.predictor import TrainedPredictor, answer_of, doubt_of
 from heartfelt.scoring import ScoreOptions, score
 from heartfelt.scoring.bench import bench
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
-from heartfelt.study.scale import Numeric
-from heartfelt.study.set_scale import Choice, Trace
+from heartfelt.study.scales.scale import Numeric
+from heartfelt.study.scales.set_scale import Choice, Trace
 from tests.facts import mentions
 from tests.predictors.runs import Scripted
 from tests.scoring.compared import arena, rankings

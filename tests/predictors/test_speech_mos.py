@@ -11,14 +11,14 @@ import soundfile
 from heartfelt.errors import InputError
 from heartfelt.media.sound import decode
 from heartfelt.predictors import Ask, Case, Media, predictor_from, run
+from heartfelt.predictors.measures.audio.speech_mos import JUDGES, SpeechMos
 from heartfelt.predictors.measures.metrics import MetricScore, on_scale
-from heartfelt.predictors.measures.speech_mos import JUDGES, SpeechMos
 from heartfelt.predictors.networks.speech import distillmos, dnsmos
 from heartfelt.predictors.weights import Model
 from heartfelt.stimuli.synthesis.speech import render_voice
 from heartfelt.streams import stream
-from heartfelt.study.answer import Scale
-from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, YesNo
+from heartfelt.study.scales.answer import Scale
+from heartfelt.study.scales.scale import Categories, FreeText, Numeric, Ordered, Points, YesNo
 from tests.facts import mentions
 from tests.predictors.weights.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
 

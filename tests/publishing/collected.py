@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from heartfelt.collect import commands
 from heartfelt.collect.collection import Collection
+from heartfelt.collect.messages import commands
 from heartfelt.collect.simulation import Clock, page_reply
 from tests.media.metadata.tagged import SOUNDS
 

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from heartfelt.publishing.anonymity.personal_data import personal_data, redacted
+from heartfelt.publishing.anonymity.recognise.personal_data import personal_data, redacted
 
 TEXTS = Path(__file__).parent / "texts"
 

@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.publishing.details import Details
-from heartfelt.publishing.release import PublishedMedium, Release, ReleaseRecord
-from heartfelt.publishing.splits import freeze_release
+from heartfelt.publishing.release.release import PublishedMedium, Release, ReleaseRecord
+from heartfelt.publishing.release.splits import freeze_release
+from heartfelt.publishing.statements.details import Details
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study.load import parse_study

@@ -17,8 +17,8 @@ from scipy import stats
 
 import heartfelt
 from heartfelt.cli import main
+from heartfelt.publishing.anonymity.columns.durations import LEFT_OUT, WITHOUT_FIGURES, answer_times, session_lengths
 from heartfelt.publishing.anonymity.draft import Draft
-from heartfelt.publishing.anonymity.durations import LEFT_OUT, WITHOUT_FIGURES, answer_times, session_lengths
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.publish import publish
 from heartfelt.snapshot import Snapshot

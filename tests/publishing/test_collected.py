@@ -14,13 +14,13 @@ import pytest
 
 import heartfelt
 from heartfelt.cli import main
-from heartfelt.collect import commands
 from heartfelt.collect.collection import Collection, collected_snapshot
+from heartfelt.collect.messages import commands
 from heartfelt.errors import InputError
 from heartfelt.labels import load_benchmark
 from heartfelt.publishing.anonymity.check import PrivateDataError
+from heartfelt.publishing.anonymity.generalisation.regions import continent_of, region_of
 from heartfelt.publishing.anonymity.key import keyed_hash, secret_key
-from heartfelt.publishing.anonymity.regions import continent_of, region_of
 from heartfelt.publishing.digests import SOURCE
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.publish import PublishedStudy, publish

@@ -19,8 +19,8 @@ from heartfelt.publishing.deposits.citation import cited_details
 from heartfelt.publishing.deposits.files import release_files
 from heartfelt.publishing.deposits.problems import DepositError
 from heartfelt.publishing.deposits.zenodo import metadata
-from heartfelt.publishing.details import Author, Details
-from heartfelt.publishing.papers.checksums import published_files, write_checksums
+from heartfelt.publishing.release.checksums import published_files, write_checksums
+from heartfelt.publishing.statements.details import Author, Details
 from tests.facts import mentions
 from tests.publishing.releases import small_snapshot
 from tests.publishing.services import Fault, HubHandler, Service, ZenodoHandler, serving

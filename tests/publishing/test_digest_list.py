@@ -10,9 +10,9 @@ import pytest
 
 from heartfelt.files import sha256_of
 from heartfelt.publishing.anonymity.check import PrivateDataError
-from heartfelt.publishing.details import Details
 from heartfelt.publishing.digests import DIGESTS, SOURCE_COLUMN, write_digests
-from heartfelt.publishing.release import PublishedMedium, Release, ReleaseRecord, ReleaseStep
+from heartfelt.publishing.release.release import PublishedMedium, Release, ReleaseRecord, ReleaseStep
+from heartfelt.publishing.statements.details import Details
 from tests.publishing.attacks import label_only, labels
 
 COMMIT, SPLIT, LINKED, SHOWN = "ef" * 20, "12ab" * 16, "34ab" * 16, "56cd" * 16

@@ -31,7 +31,7 @@ from heartfelt.publishing.digests import (
 )
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.publish import PublishedStudy, publish
-from heartfelt.publishing.release import PublishedMedium
+from heartfelt.publishing.release.release import PublishedMedium
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import load_study, study_text

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.publishing.anonymity.draft import PERSON_COLUMNS, STAGE, Draft
-from heartfelt.publishing.release import ReleaseStep
+from heartfelt.publishing.release.release import ReleaseStep
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.tables import CONTRACTS
 from tests.publishing.test_publish import small

@@ -9,7 +9,7 @@ import pytest
 from heartfelt.cli import main
 from heartfelt.errors import InputError, MissingPartError
 from heartfelt.extras import is_installed
-from heartfelt.publishing.anonymity.entities import load_entities
+from heartfelt.publishing.anonymity.recognise.entities import load_entities
 from heartfelt.publishing.anonymity.recognise.rule import Finding
 from tests.facts import mentions
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heartfelt.errors import InputError
-from heartfelt.publishing.anonymity import generalise as module
-from heartfelt.publishing.anonymity.generalise import Generalised, generalise
-from heartfelt.publishing.anonymity.hierarchies import Level, hierarchy
+from heartfelt.publishing.anonymity.generalisation import generalise as module
+from heartfelt.publishing.anonymity.generalisation.generalise import Generalised, generalise
+from heartfelt.publishing.anonymity.generalisation.hierarchies import Level, hierarchy
 
 WORDS = st.one_of(
     st.none(), st.sampled_from(["Germany", "FR", "other", "x", "en-GB;de", "2001-05-03", "ß"]), st.text(max_size=4)

@@ -12,7 +12,7 @@ import pytest
 from heartfelt.errors import InputError
 from heartfelt.labels import SplitOptions
 from heartfelt.publishing.hiding.columns import _wins
-from heartfelt.publishing.hold_out import hold_out
+from heartfelt.publishing.hiding.hold_out import hold_out
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import parse_study

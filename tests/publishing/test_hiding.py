@@ -25,9 +25,9 @@ from heartfelt.publishing.hiding.features import (
     encoded,
     words_of,
 )
+from heartfelt.publishing.hiding.hold_out import hold_out
 from heartfelt.publishing.hiding.leaks import LabelsToHide, design_agreement, label_leaks
 from heartfelt.publishing.hiding.spelled import spelled_out
-from heartfelt.publishing.hold_out import hold_out
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from tests.facts import mentions

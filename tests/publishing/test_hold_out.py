@@ -12,7 +12,7 @@ import pytest
 from heartfelt.errors import InputError
 from heartfelt.labels import LabelOptions, SplitOptions, freeze, load_benchmark
 from heartfelt.labels.splits import assigned, groups_of
-from heartfelt.publishing.hold_out import hold_out
+from heartfelt.publishing.hiding.hold_out import hold_out
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.publish import publish
 from heartfelt.snapshot import Snapshot

@@ -24,8 +24,8 @@ from heartfelt.publishing.anonymity.check import (
     private_texts,
 )
 from heartfelt.publishing.anonymity.draft import Draft
-from heartfelt.publishing.details import Details
 from heartfelt.publishing.options import PublishOptions
+from heartfelt.publishing.statements.details import Details
 from tests.facts import mentions
 from tests.media.metadata.tagged import PICTURES
 from tests.publishing.test_people_by_hand import NAMES, facts, small

@@ -21,8 +21,7 @@ from PIL import Image
 
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats import FORMATS, read
-from heartfelt.formats.delimited import read_delimited
-from heartfelt.publishing.details import Details
+from heartfelt.formats.tables.delimited import read_delimited
 from heartfelt.publishing.layouts import LAYOUTS, huggingface, shards
 from heartfelt.publishing.layouts.huggingface import hub_configs, hub_front_matter, hub_split_names
 from heartfelt.publishing.layouts.published import systems
@@ -31,8 +30,9 @@ from heartfelt.publishing.layouts.shards import tar_key
 from heartfelt.publishing.layouts.tables import BETWEEN, release_tables
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.publish import publish
-from heartfelt.publishing.release import PublishedFile, PublishedMedium, Release
-from heartfelt.publishing.splits import UNASSIGNED, assignment_hash, placement
+from heartfelt.publishing.release.release import PublishedFile, PublishedMedium, Release
+from heartfelt.publishing.release.splits import UNASSIGNED, assignment_hash, placement
+from heartfelt.publishing.statements.details import Details
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.study.load import parse_study
 from tests.publishing.releases import HARD_TEXT, release_of, small_snapshot, sound, with_stimuli

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from heartfelt.publishing.anonymity.columns import leave_out_columns
+from heartfelt.publishing.anonymity.columns.machine import machine_fact
+from heartfelt.publishing.anonymity.columns.roles import rater_roles
+from heartfelt.publishing.anonymity.columns.unpublished import leave_out_columns
 from heartfelt.publishing.anonymity.draft import Draft
-from heartfelt.publishing.anonymity.machine import machine_fact
-from heartfelt.publishing.anonymity.roles import rater_roles
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study

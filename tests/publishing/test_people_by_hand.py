@@ -19,17 +19,17 @@ from heartfelt.publishing.anonymity.check import (
     groups_of_raters,
     private_texts,
 )
-from heartfelt.publishing.anonymity.columns import leave_out_columns
+from heartfelt.publishing.anonymity.columns.roles import check_named_columns, rater_roles
+from heartfelt.publishing.anonymity.columns.unpublished import leave_out_columns
 from heartfelt.publishing.anonymity.draft import Draft
 from heartfelt.publishing.anonymity.earlier import EARLIER, with_earlier
+from heartfelt.publishing.anonymity.generalisation.people import coarsen, facts_of
+from heartfelt.publishing.anonymity.generalisation.regions import continent_of, region_of
 from heartfelt.publishing.anonymity.key import pseudonyms
-from heartfelt.publishing.anonymity.people import coarsen, facts_of
 from heartfelt.publishing.anonymity.pseudonyms import people_of, pseudonymise
-from heartfelt.publishing.anonymity.regions import continent_of, region_of
-from heartfelt.publishing.anonymity.roles import check_named_columns, rater_roles
-from heartfelt.publishing.anonymity.wishes import gone_since, honour_wishes
-from heartfelt.publishing.details import Details
+from heartfelt.publishing.anonymity.texts.wishes import gone_since, honour_wishes
 from heartfelt.publishing.options import PublishOptions
+from heartfelt.publishing.statements.details import Details
 from heartfelt.serialization import dumps
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.adjudications import AdjudicationHistory, EarlierDecision, ShownAnswer

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from heartfelt.publishing.anonymity.personal_data import (
+from heartfelt.publishing.anonymity.recognise.personal_data import (
     folded,
     is_telling,
     is_too_short,

@@ -16,10 +16,10 @@ import heartfelt
 from heartfelt.errors import InputError, StudyError
 from heartfelt.publishing.anonymity.check import PrivateDataError, PrivateTexts, check_files
 from heartfelt.publishing.anonymity.media import content_digest
-from heartfelt.publishing.details import Details
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.publish import publish
 from heartfelt.publishing.read_back import read_back
+from heartfelt.publishing.statements.details import Details
 from heartfelt.serialization import dumps
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.adjudications import AdjudicationHistory, EarlierDecision, ShownAnswer

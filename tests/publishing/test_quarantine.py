@@ -13,16 +13,16 @@ from heartfelt.cli import main
 from heartfelt.errors import InputError
 from heartfelt.publishing.anonymity.check import Hit, PrivateDataError, PrivateTexts, check_files
 from heartfelt.publishing.anonymity.draft import Draft
-from heartfelt.publishing.anonymity.in_release import check_release, decided_in_release, take_out, with_allowed
-from heartfelt.publishing.anonymity.quarantine import (
+from heartfelt.publishing.anonymity.recognise.rule import Finding
+from heartfelt.publishing.anonymity.texts.in_release import check_release, decided_in_release, take_out, with_allowed
+from heartfelt.publishing.anonymity.texts.quarantine import (
     QUARANTINE,
     QuarantinedText,
     TextInRelease,
     read_decisions,
     write_quarantine,
 )
-from heartfelt.publishing.anonymity.recognise.rule import Finding
-from heartfelt.publishing.anonymity.texts import REVIEWED, quarantine_texts
+from heartfelt.publishing.anonymity.texts.texts import REVIEWED, quarantine_texts
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.publish import PublishedStudy, publish
 from heartfelt.snapshot import Snapshot

@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from heartfelt.publishing.anonymity.generalise import Generalised, generalise
-from heartfelt.publishing.anonymity.hierarchies import hierarchy
-from heartfelt.publishing.anonymity.information import OriginalColumn, codes_of, lost, shared_weights
-from heartfelt.publishing.anonymity.regions import continent_of, region_of
+from heartfelt.publishing.anonymity.generalisation.generalise import Generalised, generalise
+from heartfelt.publishing.anonymity.generalisation.hierarchies import hierarchy
+from heartfelt.publishing.anonymity.generalisation.information import OriginalColumn, codes_of, lost, shared_weights
+from heartfelt.publishing.anonymity.generalisation.regions import continent_of, region_of
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.publish import publish
 from heartfelt.snapshot import Snapshot

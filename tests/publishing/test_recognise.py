@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from heartfelt.publishing.anonymity.personal_data import personal_data, redacted
 from heartfelt.publishing.anonymity.recognise.checksums import (
     has_luhn_digit,
     is_card,
@@ -13,6 +12,7 @@ from heartfelt.publishing.anonymity.recognise.checksums import (
     is_korean_id,
 )
 from heartfelt.publishing.anonymity.recognise.normalised import normalise
+from heartfelt.publishing.anonymity.recognise.personal_data import personal_data, redacted
 from tests.cases import check_all
 
 

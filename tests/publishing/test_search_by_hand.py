@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.publishing.anonymity import generalise as module
-from heartfelt.publishing.anonymity.generalise import generalise
-from heartfelt.publishing.anonymity.hierarchies import hierarchy
-from heartfelt.publishing.anonymity.information import (
+from heartfelt.publishing.anonymity.generalisation import generalise as module
+from heartfelt.publishing.anonymity.generalisation.generalise import generalise
+from heartfelt.publishing.anonymity.generalisation.hierarchies import hierarchy
+from heartfelt.publishing.anonymity.generalisation.information import (
     OriginalColumn,
     codes_of,
     losses,
@@ -21,7 +21,7 @@ from heartfelt.publishing.anonymity.information import (
     retained_through,
     shared_weights,
 )
-from heartfelt.publishing.anonymity.suppress import Needs, groups_of, suppressed, suppressions
+from heartfelt.publishing.anonymity.generalisation.suppress import Needs, groups_of, suppressed, suppressions
 
 
 def column(values: list[object], name: str = "c") -> pl.Series:

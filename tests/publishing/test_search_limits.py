@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from heartfelt.publishing.anonymity import generalise as module
-from heartfelt.publishing.anonymity.generalise import generalise
-from heartfelt.publishing.anonymity.hierarchies import hierarchy
-from heartfelt.publishing.anonymity.information import OriginalColumn, codes_of, retained_through
-from heartfelt.publishing.anonymity.suppress import groups_of, suppressed, suppressions
+from heartfelt.publishing.anonymity.generalisation import generalise as module
+from heartfelt.publishing.anonymity.generalisation.generalise import generalise
+from heartfelt.publishing.anonymity.generalisation.hierarchies import hierarchy
+from heartfelt.publishing.anonymity.generalisation.information import OriginalColumn, codes_of, retained_through
+from heartfelt.publishing.anonymity.generalisation.suppress import groups_of, suppressed, suppressions
 from tests.publishing.test_search_by_hand import column, levels, matrix, needs
 
 # --- levels -----------------------------------------------------------------------------------------------------------

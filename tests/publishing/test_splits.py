@@ -13,10 +13,10 @@ from PIL import Image
 from heartfelt.errors import InputError
 from heartfelt.labels.benchmark import load_benchmark
 from heartfelt.media.audio import write_audio
-from heartfelt.media.recordings import RATE
-from heartfelt.publishing.hold_out import hold_out
-from heartfelt.publishing.release import PublishedMedium
-from heartfelt.publishing.splits import (
+from heartfelt.media.sounds.recordings import RATE
+from heartfelt.publishing.hiding.hold_out import hold_out
+from heartfelt.publishing.release.release import PublishedMedium
+from heartfelt.publishing.release.splits import (
     UNASSIGNED,
     assignment_hash,
     check_split,

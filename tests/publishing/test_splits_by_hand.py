@@ -14,9 +14,8 @@ import pytest
 from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark
 from heartfelt.labels.splits import SHARES, SplitOptions
-from heartfelt.publishing.details import Details
-from heartfelt.publishing.release import PublishedMedium, Release, ReleaseRecord
-from heartfelt.publishing.splits import (
+from heartfelt.publishing.release.release import PublishedMedium, Release, ReleaseRecord
+from heartfelt.publishing.release.splits import (
     UNASSIGNED,
     Crossing,
     SplitCheck,
@@ -28,6 +27,7 @@ from heartfelt.publishing.splits import (
     split_of,
     split_options,
 )
+from heartfelt.publishing.statements.details import Details
 from heartfelt.snapshot import Snapshot
 from tests.facts import mentions
 

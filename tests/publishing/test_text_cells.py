@@ -9,14 +9,14 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.publishing.anonymity.draft import Draft
-from heartfelt.publishing.anonymity.quarantine import QUARANTINE, QuarantinedText
-from heartfelt.publishing.anonymity.texts import quarantine_texts
+from heartfelt.publishing.anonymity.texts.quarantine import QUARANTINE, QuarantinedText
+from heartfelt.publishing.anonymity.texts.texts import quarantine_texts
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.serialization import dumps
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.adjudications import AdjudicationHistory, EarlierDecision, ShownAnswer
 from heartfelt.study import parse_study
-from heartfelt.study.answer import NONE
+from heartfelt.study.scales.answer import NONE
 from tests.publishing.test_publish import small
 
 MAIL = "write to a.b@example.org"

@@ -16,7 +16,7 @@ from heartfelt.snapshot.snapshot import Source
 from heartfelt.streams import stream
 from heartfelt.study import Study
 from heartfelt.study.model import Question
-from heartfelt.study.scale import AnyScale, Ordered, Points
+from heartfelt.study.scales.scale import AnyScale, Ordered, Points
 from heartfelt.study.study import Intent, System
 from tests import compared
 

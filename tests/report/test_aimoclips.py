@@ -10,7 +10,7 @@ import heartfelt
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
 from heartfelt.report.analysis import analysis_page, charts_of
 from heartfelt.report.charts import Absent, Chart, Intervals, Map, TableRow
-from heartfelt.report.page import render
+from heartfelt.report.layout.page import render
 
 pytestmark = pytest.mark.data
 SOURCE = "Go et al. (2025), AImoclips: text and figures 2 to 6"

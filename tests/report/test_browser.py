@@ -12,7 +12,7 @@ import pytest
 from heartfelt.analysis import Analysis
 from heartfelt.report import write_overview
 from heartfelt.report.analysis import analysis_page, charts_of
-from heartfelt.report.page import render
+from heartfelt.report.layout.page import render
 from tests.analysis.made import summary_of
 from tests.conftest import PATIENCE
 

@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.category_results import CategoryQuestion
+from heartfelt.analysis.findings.categories import CategoryQuestion
 from heartfelt.report import plot
 from heartfelt.report.analysis import analysis_page, charts_of
 from heartfelt.report.charts import Absent, Chart, Heatmap, Intervals, Map
 from heartfelt.report.figures import FIGURES
-from heartfelt.report.media import thumbnails
-from heartfelt.report.page import Section, render
+from heartfelt.report.layout.media import thumbnails
+from heartfelt.report.layout.page import Section, render
 from heartfelt.report.palette import BASE_COLOUR, FLAGGED
 from tests.analysis.emotions import EMOTIONS
 
@@ -158,7 +158,7 @@ def test_pictures_are_bounded(emotional: Analysis, monkeypatch: pytest.MonkeyPat
     names = emotional.snapshot.stimuli["stimulus"].to_list()
     everything = thumbnails(emotional.snapshot, names)
     assert len(everything) == len(names) - 1
-    monkeypatch.setattr("heartfelt.report.media.THUMBNAILS_AT_MOST", 3000)
+    monkeypatch.setattr("heartfelt.report.layout.media.THUMBNAILS_AT_MOST", 3000)
     few = thumbnails(emotional.snapshot, names)
     assert 0 < len(few) < len(everything)
 

@@ -12,7 +12,7 @@ from heartfelt.analysis import Analysis
 from heartfelt.report.analysis import analysis_page, charts_of, write_analysis
 from heartfelt.report.charts import Chart, Heatmap
 from heartfelt.report.figures import FIGURES
-from heartfelt.report.page import render
+from heartfelt.report.layout.page import render
 
 
 def chart(name: str, analysis: Analysis) -> Chart:

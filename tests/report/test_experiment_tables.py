@@ -13,7 +13,7 @@ import pytest
 from heartfelt.report.pages.experiment_tables import experiment_grids, matrix_table, score_table
 from heartfelt.report.pages.experiments import write_experiment
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.repeated import Repeats
+from heartfelt.stats.prediction.repeated import Repeats
 from heartfelt.training.experiments import KINDS
 from heartfelt.training.experiments.design import _over_seeds
 from heartfelt.training.experiments.results import MEAN, SHUFFLED, Experiment, ScoreRow, SourceFacts

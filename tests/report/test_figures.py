@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.effects import ADJUSTED, ONE_WAY
-from heartfelt.analysis.results import PairDifference
+from heartfelt.analysis.findings.parts import PairDifference
+from heartfelt.analysis.systems.effects import ADJUSTED, ONE_WAY
 from heartfelt.report.charts import Absent, Chart, Map, TableRow
 from heartfelt.report.figures import FIGURES, Figure
 from heartfelt.report.figures.answers import tied_runs

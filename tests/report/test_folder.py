@@ -19,7 +19,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study
 from heartfelt.study.model import Question
-from heartfelt.study.scale import AnyScale, Categories, Points
+from heartfelt.study.scales.scale import AnyScale, Categories, Points
 from heartfelt.study.study import Intent
 
 pytestmark = pytest.mark.slow  # what they look at takes seconds to make

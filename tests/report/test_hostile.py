@@ -17,7 +17,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study
 from heartfelt.study.model import Question
-from heartfelt.study.scale import Points
+from heartfelt.study.scales.scale import Points
 from heartfelt.study.study import Intent, System
 from tests.report.pages import PageContent
 
@@ -127,7 +127,7 @@ def test_media_outside_the_folder_are_linked_by_quoted_relative_paths(
 ) -> None:
     from tests.report import studies
 
-    monkeypatch.setattr("heartfelt.report.media.EMBED_AT_MOST", 10)
+    monkeypatch.setattr("heartfelt.report.layout.media.EMBED_AT_MOST", 10)
     snapshot = studies.conveyance(tmp_path / "my #1 tones")
     page = PageContent.read(write_overview(snapshot, tmp_path / "out" / "page.html"))
     name = snapshot.stimuli["stimulus"][0]
@@ -141,6 +141,6 @@ def test_media_just_small_enough_are_put_inside(tmp_path: Path, monkeypatch: pyt
     snapshot = studies.conveyance(tmp_path / "tones")
     size = sum(path.stat().st_size for path in (tmp_path / "tones").iterdir())
     for limit, start in ((size, "data:audio/wav;base64,"), (size - 1, "tones/")):
-        monkeypatch.setattr("heartfelt.report.media.EMBED_AT_MOST", limit)
+        monkeypatch.setattr("heartfelt.report.layout.media.EMBED_AT_MOST", limit)
         page = PageContent.read(write_overview(snapshot, tmp_path / "page.html"))
         assert all(source.startswith(start) for source in page.data["media"].values())

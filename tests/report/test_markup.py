@@ -9,7 +9,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from heartfelt.report.markup import (
+from heartfelt.report.layout.markup import (
     Grid,
     code,
     grid_latex,

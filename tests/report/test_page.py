@@ -16,7 +16,7 @@ from heartfelt.report import write_overview
 from heartfelt.report.analysis import analysis_page, charts_of
 from heartfelt.report.charts import Chart
 from heartfelt.report.figures import FIGURES
-from heartfelt.report.page import ReportPage, Section, render, script_json
+from heartfelt.report.layout.page import ReportPage, Section, render, script_json
 from tests.analysis.made import summary_of
 from tests.docs.reference import meanings, settings_pages
 from tests.report import studies
@@ -157,7 +157,7 @@ def test_small_media_are_inside(page_data: dict[str, Any], conveyance: Analysis)
 def test_large_media_are_linked_from_where_the_page_will_lie(
     conveyance: Analysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("heartfelt.report.media.EMBED_AT_MOST", 10)
+    monkeypatch.setattr("heartfelt.report.layout.media.EMBED_AT_MOST", 10)
     page = analysis_page(conveyance, {}, tmp_path / "deep" / "out" / "report.html")
     for name, source in page.media.items():
         assert (tmp_path / "deep" / "out" / source).resolve() == conveyance.snapshot.source.media_root / f"{name}.wav"  # type: ignore[operator]  # there is one

@@ -5,7 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from heartfelt.report.tables import PValue, YesNoCell, pairs_table, table
+from heartfelt.report.layout.tables import PValue, YesNoCell, pairs_table, table
 from heartfelt.stats.estimate import Estimate
 from tests.facts import mentions
 

@@ -15,16 +15,16 @@ import pytest
 import heartfelt
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.labels.courses import aligned
+from heartfelt.labels.traces import aligned
 from heartfelt.report import write_analysis
 from heartfelt.report.analysis import analysis_page, charts_of
 from heartfelt.report.charts import Absent, Chart, TracePanel
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.figures.traces import MOST_LINES, MOST_MOMENTS, MOST_STIMULI, shown_stimuli
-from heartfelt.report.page import render
+from heartfelt.report.layout.page import render
 from heartfelt.report.sections.traces import traces as section
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.traces import agreement_over_time, consensus
+from heartfelt.stats.traces.traces import agreement_over_time, consensus
 from tests.compared import traced as some_traces
 from tests.report.test_browser import Watched, until
 from tests.web.studies import rate, write_study

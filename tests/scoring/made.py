@@ -9,14 +9,14 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from heartfelt.predictors.predictor import PREDICTIONS
+from heartfelt.predictors.interface.predictor import PREDICTIONS
 from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.streams import stream
 from heartfelt.study import Study
 from heartfelt.study.model import Question
-from heartfelt.study.scale import Categories, FreeText, Ordered, Points, YesNo
+from heartfelt.study.scales.scale import Categories, FreeText, Ordered, Points, YesNo
 from heartfelt.study.study import Intent, System
 
 SYSTEMS = tuple(f"S{place}" for place in range(8))

@@ -15,7 +15,7 @@ import heartfelt
 from heartfelt.cli import main
 from heartfelt.errors import InputError
 from heartfelt.predictors.execution.budgets import read_budget
-from heartfelt.predictors.execution.calls import Budget
+from heartfelt.predictors.interface.calls import Budget
 from heartfelt.report.site.viewer.read import read_run_folder
 from heartfelt.scoring.bench import Bench
 from heartfelt.snapshot import Snapshot

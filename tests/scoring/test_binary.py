@@ -8,10 +8,10 @@ import pytest
 
 from heartfelt.labels import buckets
 from heartfelt.scoring import ScoreOptions, Scores, score
-from heartfelt.scoring.details import BinaryDetails, NoCalibration
+from heartfelt.scoring.results.details import BinaryDetails, NoCalibration
 from heartfelt.scoring.tasks.binary import best_threshold
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.probability import Calibration
+from heartfelt.stats.prediction.probability import Calibration
 from tests.lazily import Lazily
 from tests.scoring import made
 

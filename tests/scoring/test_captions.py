@@ -15,7 +15,7 @@ from heartfelt.errors import InputError, MissingPartError
 from heartfelt.scoring.tasks.bert_score import transformers_bert_score
 from heartfelt.scoring.tasks.captions import NAMES, caption_scores
 from heartfelt.scoring.tasks.java_captions import PARSER, meteor, spice
-from heartfelt.stats.text import cider, rouge_l
+from heartfelt.stats.texts.text import cider, rouge_l
 
 SOURCE = "Zhang et al. 2020, equations 1 to 3 (BERTScore); METEOR 1.5 as the pycocoevalcap package runs it"
 TEXTS = ["a man rides a brown horse", "two dogs play in the park", ""]

@@ -12,9 +12,9 @@ from scipy.stats import spearmanr
 
 from heartfelt.labels import labels
 from heartfelt.scoring import ScoreOptions, Scores, score
-from heartfelt.scoring.details import CategoryDetails, TextDetails
+from heartfelt.scoring.results.details import CategoryDetails, TextDetails
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.text import bleu, cider, rouge_l
+from heartfelt.stats.texts.text import bleu, cider, rouge_l
 from tests.facts import mentions
 from tests.lazily import Lazily
 from tests.scoring import made

@@ -7,9 +7,9 @@ import pytest
 
 from heartfelt.labels import LabelOptions, freeze
 from heartfelt.scoring import ScoreOptions, Scores, score
-from heartfelt.scoring.metrics import METRICS
+from heartfelt.scoring.results.metrics import METRICS
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.noise_ceiling import ceiling
+from heartfelt.stats.ceilings.noise_ceiling import ceiling
 from tests.facts import mentions
 from tests.scoring import made
 

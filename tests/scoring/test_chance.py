@@ -9,7 +9,7 @@ import pytest
 from heartfelt.labels import buckets, labels
 from heartfelt.report.bench.page import sentences
 from heartfelt.scoring import METRICS, ScoreOptions, Scores, score
-from heartfelt.scoring.metrics import chance_of
+from heartfelt.scoring.results.metrics import chance_of
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import stream
 from tests.cases import check_all

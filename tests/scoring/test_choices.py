@@ -15,10 +15,10 @@ import heartfelt
 from heartfelt.labels import SplitOptions, freeze
 from heartfelt.predictors.answers.sets import answers_of, set_name, win_shares
 from heartfelt.scoring import ItemSelection, ScoreOptions, Scores, score, truth_of
-from heartfelt.scoring.details import ChoiceDetails
+from heartfelt.scoring.results.details import ChoiceDetails
 from heartfelt.serialization import from_json
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.comparison.recalibration import ChoiceCalibration
+from heartfelt.stats.comparison.predicted.recalibration import ChoiceCalibration
 from tests.facts import mentions
 from tests.scoring.compared import arena, rankings
 from tests.scoring.made import as_json, predictions

@@ -9,8 +9,8 @@ import pytest
 
 from heartfelt.labels import labels
 from heartfelt.scoring import ScoreOptions, Scores, score
-from heartfelt.scoring.compare import Entrant, compare, ranks
-from heartfelt.scoring.scores import ScoringTask
+from heartfelt.scoring.comparison.compare import Entrant, compare, ranks
+from heartfelt.scoring.results.scores import ScoringTask
 from heartfelt.streams import stream
 from tests.facts import mentions
 from tests.scoring import made

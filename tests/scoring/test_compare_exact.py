@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from scipy import stats as scipy_stats
 
-from heartfelt.scoring.compare import Entrant, compare, ranks
-from heartfelt.scoring.scores import ScoringTask
-from heartfelt.stats.association import metric_difference
+from heartfelt.scoring.comparison.compare import Entrant, compare, ranks
+from heartfelt.scoring.results.scores import ScoringTask
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.prediction.association import metric_difference
 from tests.facts import mentions
 
 SOURCE = "the paired t test over stimuli by hand (differences of means have one); Holm's rule by hand"

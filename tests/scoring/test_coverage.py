@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from heartfelt.scoring import Truth, truth_of
-from heartfelt.scoring.measure import MetricMeasurer
+from heartfelt.scoring.measurement.measure import MetricMeasurer
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.streams import stream
 from tests.scoring import made

@@ -21,7 +21,7 @@ from heartfelt.scoring.set_distances.systems import SystemDistances
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.set_distance import frechet_distance, kernel_distance
+from heartfelt.stats.groups.set_distance import frechet_distance, kernel_distance
 from heartfelt.study import parse_study
 from tests.facts import mentions
 from tests.training.studies import Digits

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer.main
 
 from heartfelt.cli.app import app
-from heartfelt.datasets.emolia.benchmark_files import BANDS
+from heartfelt.datasets.emolia.bench.benchmark_files import BANDS
 from heartfelt.datasets.musiceval.layout import COLUMNS
 from heartfelt.scoring import METRICS
 from tests.cases import check_all

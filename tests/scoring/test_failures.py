@@ -11,7 +11,7 @@ import pytest
 from heartfelt.labels import buckets, labels
 from heartfelt.report.bench import bench_page, write_bench
 from heartfelt.report.bench.page import sentences
-from heartfelt.report.page import render
+from heartfelt.report.layout.page import render
 from heartfelt.report.site import write_leaderboard
 from heartfelt.scoring import ScoreOptions, Scores, score
 from heartfelt.streams import stream

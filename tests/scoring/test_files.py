@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from heartfelt.scoring import ScoreOptions, Scores, score
-from heartfelt.scoring.details import BinaryDetails, NumberDetails
+from heartfelt.scoring.results.details import BinaryDetails, NumberDetails
 from heartfelt.serialization import from_json, read_json, write_json
 from tests.scoring import made
 

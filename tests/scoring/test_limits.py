@@ -13,10 +13,11 @@ from scipy import stats as scipy_stats
 
 from heartfelt.errors import InputError
 from heartfelt.scoring import ItemSelection, ScoreOptions, score
-from heartfelt.scoring import ceilings as ceilings_module
-from heartfelt.scoring.ceilings import ceiling_of
-from heartfelt.scoring.compare import Entrant, compare
-from heartfelt.scoring.measure import (
+from heartfelt.scoring.comparison.compare import Entrant, compare
+from heartfelt.scoring.ground_truth.truth import NO_RATINGS, Truth, tasks_of, truth_of
+from heartfelt.scoring.measurement import ceilings as ceilings_module
+from heartfelt.scoring.measurement.ceilings import ceiling_of
+from heartfelt.scoring.measurement.measure import (
     WITHIN,
     Forms,
     LabelsAndPredictions,
@@ -25,15 +26,14 @@ from heartfelt.scoring.measure import (
     of_ceiling,
     plainly,
 )
-from heartfelt.scoring.metrics import chance_of, converted
+from heartfelt.scoring.measurement.sheet import PredictionSheet
+from heartfelt.scoring.results.metrics import chance_of, converted
+from heartfelt.scoring.results.scores import ScoringTask
 from heartfelt.scoring.scorer import columns_of
-from heartfelt.scoring.scores import ScoringTask
-from heartfelt.scoring.sheet import PredictionSheet
 from heartfelt.scoring.tasks.binary import _worst, best_threshold, held_out
 from heartfelt.scoring.tasks.numbers import crps_normal, interval_score
-from heartfelt.scoring.truth import NO_RATINGS, Truth, tasks_of, truth_of
+from heartfelt.stats.ceilings.noise_ceiling import Ceiling
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.noise_ceiling import Ceiling
 from tests.facts import mentions
 from tests.scoring import made
 

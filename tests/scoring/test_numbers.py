@@ -10,7 +10,7 @@ from scipy import stats
 
 from heartfelt.labels import labels
 from heartfelt.scoring import ScoreOptions, Scores, score
-from heartfelt.scoring.scores import ModelScore
+from heartfelt.scoring.results.scores import ModelScore
 from heartfelt.snapshot import Snapshot
 from tests.facts import mentions
 from tests.lazily import Lazily

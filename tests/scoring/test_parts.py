@@ -13,21 +13,21 @@ import polars as pl
 import pytest
 
 from heartfelt.media.probe import probe_stimuli
-from heartfelt.report.site.boards import _without_oracles
+from heartfelt.report.site.sources.boards import _without_oracles
 from heartfelt.scoring import ScoreOptions, Scores, score, truth_of
 from heartfelt.scoring.bench import bench
 from heartfelt.scoring.bench.stacking import stacks_of, with_stacks
-from heartfelt.scoring.by_part import stimulus_groups, thirds
-from heartfelt.scoring.calibration.parts import PartAgreement, PartError
-from heartfelt.scoring.label_raters import LabelRaters
-from heartfelt.scoring.leaderboard import ScoredRun, boards_of
-from heartfelt.scoring.part_errors import Gaps, ModelErrors, part_errors, system_biases
+from heartfelt.scoring.comparison.by_part import stimulus_groups, thirds
+from heartfelt.scoring.comparison.label_raters import LabelRaters
+from heartfelt.scoring.comparison.leaderboard import ScoredRun, boards_of
+from heartfelt.scoring.comparison.part_errors import Gaps, ModelErrors, part_errors, system_biases
+from heartfelt.scoring.results.parts import PartAgreement, PartError
 from heartfelt.serialization import from_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
-from heartfelt.stats.calibration_line import calibration_line
+from heartfelt.stats.columns.triples import Ints
 from heartfelt.stats.inference.posthoc import holm
-from heartfelt.stats.triples import Ints
+from heartfelt.stats.prediction.calibration_line import calibration_line
 from tests.facts import mentions
 from tests.scoring import made
 
@@ -189,7 +189,7 @@ def test_errors_by_loudness_and_length_are_measured(
     tmp_path: Path, numbers: tuple[Snapshot, dict[str, float]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = tmp_path / "cache" / "loudness.json"
-    monkeypatch.setattr("heartfelt.scoring.sound.loudness_cache", lambda: cache)
+    monkeypatch.setattr("heartfelt.scoring.ground_truth.sound.loudness_cache", lambda: cache)
     snapshot = sounds(tmp_path, numbers, loudest=30.0)
     truth = truth_of(snapshot, loudness=True)
     # Files that have not changed are read from the cache, whatever it says.

@@ -12,7 +12,7 @@ from scipy import integrate, stats
 from heartfelt.errors import InputError
 from heartfelt.labels import labels
 from heartfelt.scoring import ModelInfo, ScoreOptions, Scores, score
-from heartfelt.scoring.details import IntervalFacts, NumberDetails
+from heartfelt.scoring.results.details import IntervalFacts, NumberDetails
 from heartfelt.scoring.tasks.numbers import crps_normal, interval_score
 from heartfelt.streams import stream
 from tests.scoring import made

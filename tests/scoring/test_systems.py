@@ -11,9 +11,9 @@ import pytest
 from heartfelt.report.bench.page import sentences
 from heartfelt.report.bench.sections import comparisons
 from heartfelt.scoring import ScoreOptions, score
-from heartfelt.scoring.compare import Entrant, compare, ranks
-from heartfelt.scoring.scores import ScoringTask
-from heartfelt.stats.association import metric_difference
+from heartfelt.scoring.comparison.compare import Entrant, compare, ranks
+from heartfelt.scoring.results.scores import ScoringTask
+from heartfelt.stats.prediction.association import metric_difference
 from heartfelt.streams import stream
 from tests.scoring import made
 

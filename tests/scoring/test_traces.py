@@ -13,10 +13,10 @@ import pytest
 
 from heartfelt.labels import freeze, labels
 from heartfelt.scoring import ScoreOptions, Scores, score
-from heartfelt.scoring.details import TraceDetails
+from heartfelt.scoring.results.details import TraceDetails
 from heartfelt.serialization import from_json
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.traces import concordance
+from heartfelt.stats.traces.traces import concordance
 from tests.facts import mentions
 from tests.scoring.compared import courses
 from tests.scoring.made import as_json, predictions

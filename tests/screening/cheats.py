@@ -30,14 +30,14 @@ import numpy as np
 import yaml
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import CollectOptions, ShowTrial, TrialLog
+from heartfelt.collect.messages.commands import CollectOptions, ShowTrial, TrialLog
 from heartfelt.collect.simulation import Clock, CollectionClient, SimulatedRater, TrialReply, run_visits, visit
 from heartfelt.simulate import Habits, judge
-from heartfelt.simulate.random_answers import simulated_answer, simulated_demographics
+from heartfelt.simulate.sessions.random_answers import simulated_answer, simulated_demographics
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
 from heartfelt.study.recipes import recipe_study, recipe_text
-from heartfelt.study.set_scale import Choice, Grade
+from heartfelt.study.scales.set_scale import Choice, Grade
 
 CHEATS = (
     "instant",

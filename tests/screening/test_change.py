@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from heartfelt.screening import RULES, RatingsView, RuleOptions
-from heartfelt.screening.rules.change import fisher_combined, session_of
+from heartfelt.screening.rules.ratings.change import fisher_combined, session_of
 from heartfelt.snapshot import Snapshot
 from tests.screening.styles import Design, changing_study, honest_study, seven_kinds_study
 

@@ -6,13 +6,13 @@ import pytest
 
 from heartfelt import simulate
 from heartfelt.screening import RULES, RatingsView, RuleOptions
-from heartfelt.screening import sequences as sequences_module
-from heartfelt.screening._kernels_alignment import align, path, surrogate_scores
 from heartfelt.screening.rules.collusion import ParallelPairs, _Comparison, equal_by_chance, parallel_pairs
-from heartfelt.screening.sequences import Sequences, comparable_sequences
+from heartfelt.screening.sequences import comparable as sequences_module
+from heartfelt.screening.sequences.alignment_kernels import align, path, surrogate_scores
+from heartfelt.screening.sequences.comparable import Sequences, comparable_sequences
 from heartfelt.simulate import DesignOptions
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.columns.triples import Floats
 from tests.screening.planted import long, noise, planted, snapshot, study
 from tests.screening.styles import Design, honest_study
 

@@ -5,8 +5,8 @@ import importlib
 import numpy as np
 import pytest
 
-from heartfelt.screening.consensus import AnswerVarianceParts, consensus, variance_parts
-from heartfelt.stats.triples import Floats, Ints
+from heartfelt.screening.view.consensus import AnswerVarianceParts, consensus, variance_parts
+from heartfelt.stats.columns.triples import Floats, Ints
 from tests.screening.planted import noise
 
 SOURCE = (
@@ -62,7 +62,7 @@ def test_means_of_the_others_leave_the_rater_out() -> None:
 
 
 def test_a_prediction_does_not_see_the_rater_it_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = importlib.import_module("heartfelt.screening.consensus")
+    module = importlib.import_module("heartfelt.screening.view.consensus")
     # The variance parts are the panel's; with these held, no answer of the rater may reach their predictions.
     monkeypatch.setattr(module, "variance_parts", lambda *_: AnswerVarianceParts(1.0, 0.5, 2.0))
     rater, stimulus, cell_of, value = ratings(2)

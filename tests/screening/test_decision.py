@@ -11,8 +11,8 @@ from heartfelt.screening.decision import ScreeningDecision, decide, ledger_rows
 from heartfelt.screening.policy import actions_of
 from heartfelt.screening.rule import FLAGS
 from heartfelt.screening.rules.collusion import ParallelPairs, _Comparison, parallel_pairs
-from heartfelt.screening.rules.repetition import _answers_differ
-from heartfelt.screening.sequences import Sequences, comparable_sequences
+from heartfelt.screening.rules.ratings.repetition import _answers_differ
+from heartfelt.screening.sequences.comparable import Sequences, comparable_sequences
 from tests.facts import mentions
 from tests.screening.pinned import PANELS
 from tests.screening.planted import long, snapshot
@@ -106,7 +106,7 @@ def test_a_sequence_that_matches_elsewhere_by_three_fifths_is_a_pattern(
 
     own = pl.col("rater") == "pattern1"
     score = pairs().filter(own)["score"].item()
-    monkeypatch.setattr("heartfelt.screening._alignment.best_elsewhere", lambda *_: share * score)
+    monkeypatch.setattr("heartfelt.screening.sequences.alignment.best_elsewhere", lambda *_: share * score)
     again = pairs().filter(own)
     assert again["elsewhere"].item() == pytest.approx(share)
     assert again["copies"].item() == joined
@@ -126,7 +126,7 @@ def test_a_dropped_batch_has_the_words_and_figures_of_its_own_flag() -> None:
 
 def test_offsets_are_those_of_the_first_and_the_last_aligned_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = np.array([(9, 12), (8, 9), (7, 8), (6, 6), (5, 4)])  # from the last trial to the first
-    monkeypatch.setattr("heartfelt.screening._alignment.path", lambda *_: steps)
+    monkeypatch.setattr("heartfelt.screening.sequences.alignment.path", lambda *_: steps)
     options = RULES["collusion"].complete(RuleOptions(seed=3, settings={"draws": 40}))
     result = parallel_pairs(RatingsView.of(PANELS["parallel"]()), options)
     assert isinstance(result, ParallelPairs)
@@ -154,5 +154,5 @@ def test_a_pair_at_the_level_of_either_test_is_not_joined(
     comparison = _Comparison(view, sequences, 1, options)
     tails = iter([share * comparison.level, residual])
     monkeypatch.setattr("heartfelt.screening.rules.collusion._tail", lambda *_: next(tails))
-    monkeypatch.setattr("heartfelt.screening._alignment.best_elsewhere", lambda *_: 0.0)
+    monkeypatch.setattr("heartfelt.screening.sequences.alignment.best_elsewhere", lambda *_: 0.0)
     assert comparison.examine(0, 1)["copies"] == joined

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from heartfelt.screening import POLICIES, RULES, RuleOptions
-from heartfelt.screening.rules.given_answers import LEAST_TRIALS
+from heartfelt.screening.rules.sets.given_answers import LEAST_TRIALS
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
 from tests.screening.planted import long, planted, snapshot

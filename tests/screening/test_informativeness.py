@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 
 from heartfelt.screening import RULES, RatingsView, RuleOptions
-from heartfelt.screening._kernels_dependence import strength
-from heartfelt.screening.dependence import dependence, moments, standardise
-from heartfelt.screening.rules.informativeness import _posterior, effects, two_kinds
+from heartfelt.screening.permutations.dependence import dependence, moments, standardise
+from heartfelt.screening.permutations.dependence_kernels import strength
+from heartfelt.screening.rules.ratings.informativeness import _posterior, effects, two_kinds
 from heartfelt.simulate import DesignOptions
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.columns.triples import Floats
 from tests.facts import mentions
 from tests.screening.planted import long, noise, of_kind, planted, snapshot
 from tests.screening.styles import Design, random_study

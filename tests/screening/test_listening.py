@@ -12,7 +12,7 @@ import pytest
 from heartfelt.screening import POLICIES, RULES, RatingsView, RuleOptions
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
-from heartfelt.study.design import HEARD_ENOUGH
+from heartfelt.study.parts.design import HEARD_ENOUGH
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SCALES = {

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heartfelt.screening.rules.informativeness import _posterior, two_kinds
+from heartfelt.screening.rules.ratings.informativeness import _posterior, two_kinds
 from tests.screening.planted import noise
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from heartfelt.screening.norm import Side, standing
 from heartfelt.screening.rule import evidence_of
-from heartfelt.screening.view import Bools
-from heartfelt.stats.triples import Floats
+from heartfelt.screening.view.ratings import Bools
+from heartfelt.stats.columns.triples import Floats
 from tests.screening.planted import noise
 
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from heartfelt.screening import RULES, Panel, RuleOptions, screen
-from heartfelt.screening.rules.informativeness import clearly_informative, no_information
+from heartfelt.screening.rules.ratings.informativeness import clearly_informative, no_information
 from tests.cases import check_all
 from tests.screening.pinned import PANELS, Maker, figures, golden
 
@@ -178,7 +178,7 @@ def test_a_source_at_the_posterior_limit_is_not_sure(monkeypatch: pytest.MonkeyP
     for posterior, sure in ((0.25, False), (0.2499, True)):
         chances = np.full(len(view.raters), posterior)
         monkeypatch.setattr(
-            "heartfelt.screening.rules.informativeness._mixture", lambda *_, chances=chances: (None, chances)
+            "heartfelt.screening.rules.ratings.informativeness._mixture", lambda *_, chances=chances: (None, chances)
         )
         assert ("copied" in clearly_informative(view, options)) == sure
 

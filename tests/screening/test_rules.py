@@ -10,8 +10,8 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.screening import RULES, RatingsView, RuleOptions, screen
-from heartfelt.screening.rules.against_norm import net_seconds
-from heartfelt.screening.rules.repetition import PRIOR, longest_runs, modal_answers, run_chances, runs_of
+from heartfelt.screening.rules.ratings.against_norm import net_seconds
+from heartfelt.screening.rules.ratings.repetition import PRIOR, longest_runs, modal_answers, run_chances, runs_of
 from heartfelt.simulate import DesignOptions
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.aggregate import Aggregate, bt500, p913

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from heartfelt.screening.view import RatingsView, remembered
+from heartfelt.screening.view.ratings import RatingsView, remembered
 from tests.screening.planted import long, planted, snapshot, study
 from tests.screening.test_degenerate import categories
 

@@ -13,8 +13,8 @@ import pytest
 from heartfelt.errors import InputError
 from heartfelt.simulate import Habits, StrengthOptions, judge, match, strengths, trace
 from heartfelt.simulate.judgements import course
-from heartfelt.study.scale import Numeric, Points
-from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Ranking, SetScale, Trace
+from heartfelt.study.scales.scale import Numeric, Points
+from heartfelt.study.scales.set_scale import BestWorst, Choice, Grade, Preference, Ranking, SetScale, Trace
 
 SETS: list[SetScale] = [
     Choice(type="choice"),

@@ -8,7 +8,7 @@ import pytest
 from heartfelt.errors import InputError
 from heartfelt.simulate import Verifier, VerifierMix, field_truth, verifiers, verify
 from heartfelt.study import Scale
-from heartfelt.study.scale import Categories, Numeric, Tags
+from heartfelt.study.scales.scale import Categories, Numeric, Tags
 
 STYLE = Categories(type="categories", categories=["oil", "ink", "photo"])
 BRIGHT = Numeric(type="numeric", low=0, high=1)

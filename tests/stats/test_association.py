@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from heartfelt.errors import InputError
-from heartfelt.stats import association
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.prediction import association
 from tests.cases import check_all
 from tests.facts import mentions
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.linalg  # noqa: F401  so that its library is loaded and counted
 from threadpoolctl import threadpool_info
 
-from heartfelt.stats.blas_threads import one_blas_thread
+from heartfelt.stats.compiled.blas_threads import one_blas_thread
 
 
 def threads() -> list[int]:

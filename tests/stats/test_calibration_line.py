@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heartfelt.stats.calibration_line import calibration_line
-from heartfelt.stats.regression import shrinkage_slope
+from heartfelt.stats.prediction.calibration_line import calibration_line
+from heartfelt.stats.prediction.regression import shrinkage_slope
 from tests.facts import mentions
 
 

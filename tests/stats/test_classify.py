@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from heartfelt.errors import InputError
-from heartfelt.stats import association
 from heartfelt.stats._bounds import wilson
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.probability import brier
+from heartfelt.stats.prediction import association
+from heartfelt.stats.prediction.probability import brier
 from tests.cases import check_all
 from tests.facts import mentions
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from heartfelt.stats._bounds import clopper_pearson
-from heartfelt.stats.clustered import Crossed, difference, mean, share
+from heartfelt.stats.reliability.clustered import Crossed, difference, mean, share
 from tests.facts import mentions
 
 SOURCE = (

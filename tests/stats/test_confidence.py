@@ -15,9 +15,9 @@ import pytest
 
 from heartfelt import stats
 from heartfelt.stats.agreement import Interval
-from heartfelt.stats.association import metric_difference
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.text import bleu
+from heartfelt.stats.prediction.association import metric_difference
+from heartfelt.stats.texts.text import bleu
 from tests.cases import check_all
 
 X = np.array([1.0, 2.0, 2.5, 4.0, 4.5, 5.0, 6.5, 7.0, 8.0, 9.0, 3.0, 6.0])

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats as scipy_stats
 
 from heartfelt.errors import InputError
-from heartfelt.stats.contingency import association, evenness, marginal_homogeneity
-from heartfelt.stats.discriminant import discriminant_leave_one_out
+from heartfelt.stats.groups.contingency import association, evenness, marginal_homogeneity
+from heartfelt.stats.groups.discriminant import discriminant_leave_one_out
 from tests.facts import mentions
 
 SOURCE = (

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 
 from heartfelt.errors import InputError
-from heartfelt.stats.probability import jensen_shannon, top_k
+from heartfelt.stats.prediction.probability import jensen_shannon, top_k
 from heartfelt.streams import stream
 
 SOURCE = "scipy.spatial.distance.jensenshannon squared, base 2; sklearn.metrics.top_k_accuracy_score"

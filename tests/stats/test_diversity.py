@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.stats.diversity import MEASURES, Diversity, compared, diversity, expected_types
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.texts.diversity import MEASURES, Diversity, compared, diversity, expected_types
 from heartfelt.streams import stream
 from tests.facts import mentions
 

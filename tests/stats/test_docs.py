@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from heartfelt.stats import inference, resample
+from heartfelt.stats import inference
+from heartfelt.stats.prediction import resample
 from tests.cases import check_all
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "stats"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from heartfelt.stats.geometry import Ellipse, ellipse, intersection_area, overlap, overlap_of
+from heartfelt.stats.groups.geometry import Ellipse, ellipse, intersection_area, overlap, overlap_of
 from tests.facts import mentions
 
 SOURCE = "NumPy eigenvalues for axes; circle-lens formula and point counting for areas"

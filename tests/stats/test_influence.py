@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from heartfelt.stats._bounds import influence_error
-from heartfelt.stats.metrics import METRICS, rows
+from heartfelt.stats.prediction.metrics import METRICS, rows
 from tests.cases import check_all
 
 SOURCE = "central differences of each statistic in one row's weight"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heartfelt.stats.internal_consistency import cronbach_alpha, mcdonald_omega, omega_of
+from heartfelt.stats.reliability.internal_consistency import cronbach_alpha, mcdonald_omega, omega_of
 from tests.facts import mentions
 
 SOURCE = "Shrout & Fleiss (1979), table 2 and table 4: ICC(3,4) = .91, which is alpha with judges as items"

@@ -11,12 +11,12 @@ from scipy import stats as scipy_stats
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds, bootstrap_metric, calibration, ellipse, jackknife_metric, overlap
 from heartfelt.stats._bounds import ratio
-from heartfelt.stats.association import metric_difference, metric_estimate
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.jackknife import cluster_df, spread_of
-from heartfelt.stats.metrics import METRICS, rows
-from heartfelt.stats.probability import brier
-from heartfelt.stats.resample import SamplingUnits, chosen_interval, condense
+from heartfelt.stats.prediction.association import metric_difference, metric_estimate
+from heartfelt.stats.prediction.jackknife import cluster_df, spread_of
+from heartfelt.stats.prediction.metrics import METRICS, rows
+from heartfelt.stats.prediction.probability import brier
+from heartfelt.stats.prediction.resample import SamplingUnits, chosen_interval, condense
 from tests.cases import check_all
 from tests.facts import mentions
 

@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from heartfelt.errors import InputError
-from heartfelt.stats import association
-from heartfelt.stats._paired import ResampledUnits
-from heartfelt.stats.association import metric_difference
-from heartfelt.stats.jackknife import (
+from heartfelt.stats.columns.paired import ResampledUnits
+from heartfelt.stats.prediction import association
+from heartfelt.stats.prediction.association import metric_difference
+from heartfelt.stats.prediction.jackknife import (
     Basis,
     JackknifeError,
     cluster_df,
@@ -21,7 +21,7 @@ from heartfelt.stats.jackknife import (
     metric_spread,
     spread_of,
 )
-from heartfelt.stats.metrics import METRICS, rows
+from heartfelt.stats.prediction.metrics import METRICS, rows
 from heartfelt.streams import stream
 from tests.cases import check_all
 from tests.facts import mentions
@@ -108,7 +108,7 @@ def test_many_units_take_influence_values_that_agree(monkeypatch: pytest.MonkeyP
     for metric in ("pearson", "spearman", "rmse", "auroc", "balanced_accuracy"):
         x, y, z = columns(metric, 1500, draw)
         exact, gap = jackknife_metric(metric, x, y), metric_difference(metric, x, y, z)
-        monkeypatch.setattr("heartfelt.stats.jackknife.EXACT_LIMIT", 100)
+        monkeypatch.setattr("heartfelt.stats.prediction.jackknife.EXACT_LIMIT", 100)
         quick, fast = jackknife_metric(metric, x, y), metric_difference(metric, x, y, z)
         monkeypatch.undo()
         assert exact.interval.startswith("jackknife")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.jackknife import jackknife_metric, spreads_over
+from heartfelt.stats.prediction.jackknife import jackknife_metric, spreads_over
 from heartfelt.streams import stream
 from tests.facts import mentions
 
@@ -26,7 +26,7 @@ def metric_over(metric: str, x: Any, y: Any, groups: list[Any]) -> list[Estimate
 @pytest.mark.parametrize("metric", ["pearson", "kendall", "mae", "auroc", "balanced_accuracy"])
 @pytest.mark.parametrize("limit", [10**9, 1000])
 def test_they_are_what_single_calls_give(metric: str, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heartfelt.stats.jackknife.EXACT_LIMIT", limit)
+    monkeypatch.setattr("heartfelt.stats.prediction.jackknife.EXACT_LIMIT", limit)
     draw = stream(1, "tests", "intervals")
     x = draw.normal(size=300)
     y = x + draw.normal(size=300)

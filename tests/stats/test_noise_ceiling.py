@@ -12,13 +12,13 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.serialization import dumps
-from heartfelt.stats import _kernels_votes as kernels
-from heartfelt.stats.noise_ceiling import METRICS, ceiling
-from heartfelt.stats.rater_differences import gain_variance
+from heartfelt.stats.ceilings import _kernels_votes as kernels
+from heartfelt.stats.ceilings.noise_ceiling import METRICS, ceiling
+from heartfelt.stats.ceilings.number_ceiling import ceiling_from_means, level_noise
+from heartfelt.stats.ceilings.yardsticks import category_score, one_rating, winners
 from heartfelt.stats.ratings import as_ratings
 from heartfelt.stats.reliability import icc, variance_components
-from heartfelt.stats.reliability.number_ceiling import ceiling_from_means, level_noise
-from heartfelt.stats.reliability.yardsticks import category_score, one_rating, winners
+from heartfelt.stats.reliability.rater_differences import gain_variance
 from tests.facts import mentions
 
 SOURCE = "what a predictor that knows the simulated truth scores; AImoclips with dense REML by Nelder-Mead; by hand"

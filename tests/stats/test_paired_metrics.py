@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from heartfelt.stats.association import metric_difference
-from heartfelt.stats.resample import bootstrap_metric
+from heartfelt.stats.prediction.association import metric_difference
+from heartfelt.stats.prediction.resample import bootstrap_metric
 from heartfelt.streams import stream
 from tests.facts import mentions
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heartfelt.stats.part_and_rest import Flags, part_and_rest, share_spread, squared_error_spread
-from heartfelt.stats.triples import Floats, Ints
+from heartfelt.stats.columns.triples import Floats, Ints
+from heartfelt.stats.prediction.part_and_rest import Flags, part_and_rest, share_spread, squared_error_spread
 from tests.cases import check_all
 
 STUDIES = 250

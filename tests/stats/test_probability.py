@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.stats.probability import calibration, expected_calibration_error
+from heartfelt.stats.prediction.probability import calibration, expected_calibration_error
 from tests.facts import mentions
 
 SOURCE = "hand calculation from the definition in Naeini et al. (2015)"
@@ -99,7 +99,7 @@ def test_empty_bins_say_so() -> None:
 @pytest.mark.slow
 def test_the_public_name_is_the_function_whatever_was_imported_before() -> None:
     code = (
-        "from heartfelt import stats; import heartfelt.stats.association; stats.accuracy; "
+        "from heartfelt import stats; import heartfelt.stats.prediction.association; stats.accuracy; "
         "assert callable(stats.calibration) and callable(stats.confusion)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

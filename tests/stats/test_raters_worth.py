@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.stats import raters_worth as module
-from heartfelt.stats.raters_worth import raters_worth, worth_from_means
+from heartfelt.stats.ceilings import raters_worth as module
+from heartfelt.stats.ceilings.raters_worth import raters_worth, worth_from_means
+from heartfelt.stats.columns.triples import Floats
 from heartfelt.stats.ratings import Ratings, as_ratings
-from heartfelt.stats.triples import Floats
-from heartfelt.stats.two_way_jackknife import moment_jackknife
+from heartfelt.stats.reliability.two_way_jackknife import moment_jackknife
 from tests.facts import mentions
 
 

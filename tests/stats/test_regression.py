@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import sqrtm
 
 from heartfelt.errors import InputError
-from heartfelt.stats.regression import shrinkage_slope
+from heartfelt.stats.prediction.regression import shrinkage_slope
 from tests.facts import mentions
 
 SOURCE = "statsmodels 0.15 OLS (HC3, two-way cluster); CR2 and its degrees of freedom by dense matrices"

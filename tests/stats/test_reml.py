@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from heartfelt.stats.reml import PROBES, CrossedSystem, ProbedSystem, RemlFit, RemlStep, maximise
-from heartfelt.stats.triples import Floats, Ints
+from heartfelt.stats.columns.triples import Floats, Ints
+from heartfelt.stats.reliability.reml import PROBES, CrossedSystem, ProbedSystem, RemlFit, RemlStep, maximise
 from heartfelt.streams import stream
 from tests.stats.reliability.ratings import crossed
 

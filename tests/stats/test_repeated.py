@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.stats.learning_curve import fit_power_law
-from heartfelt.stats.repeated import bootstrap_repeats, bootstrap_repeats_difference
-from heartfelt.stats.resample import bootstrap_difference, bootstrap_metric
+from heartfelt.stats.prediction.learning_curve import fit_power_law
+from heartfelt.stats.prediction.repeated import bootstrap_repeats, bootstrap_repeats_difference
+from heartfelt.stats.prediction.resample import bootstrap_difference, bootstrap_metric
 from heartfelt.streams import stream
 
 RNG = stream(5, "repeated")

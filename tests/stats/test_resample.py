@@ -10,11 +10,12 @@ from scipy import stats
 
 from heartfelt import stats as heartfelt_stats
 from heartfelt.errors import InputError, UnknownNameError
-from heartfelt.stats import association, resample
-from heartfelt.stats._paired import ResampledUnits
-from heartfelt.stats.jackknife import full_value
-from heartfelt.stats.metrics import METRICS, rows
-from heartfelt.stats.resample import (
+from heartfelt.stats.columns.paired import ResampledUnits
+from heartfelt.stats.columns.triples import Floats
+from heartfelt.stats.prediction import association, resample
+from heartfelt.stats.prediction.jackknife import full_value
+from heartfelt.stats.prediction.metrics import METRICS, rows
+from heartfelt.stats.prediction.resample import (
     Resample,
     SamplingUnits,
     bootstrap,
@@ -24,7 +25,6 @@ from heartfelt.stats.resample import (
     replicates,
     weight_batches,
 )
-from heartfelt.stats.triples import Floats
 from tests.cases import check_all
 from tests.facts import mentions
 

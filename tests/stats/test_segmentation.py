@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from heartfelt.stats.segmentation import character_share, words
+from heartfelt.stats.texts.segmentation import character_share, words
 from tests.cases import check_all
 
 SOURCE = "Unicode Standard Annex 29, revision 43, rules WB5 to WB13 and its table of word-break properties"

@@ -15,9 +15,9 @@ import pytest
 from scipy import linalg
 
 from heartfelt.errors import InputError
-from heartfelt.stats import set_distance
-from heartfelt.stats.jackknife import group_error
-from heartfelt.stats.set_distance import Correction, Kernel, frechet_distance, kernel_distance, median_distance
+from heartfelt.stats.groups import set_distance
+from heartfelt.stats.groups.set_distance import Correction, Kernel, frechet_distance, kernel_distance, median_distance
+from heartfelt.stats.prediction.jackknife import group_error
 from tests.facts import mentions
 
 Floats = npt.NDArray[np.float64]

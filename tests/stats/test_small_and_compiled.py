@@ -16,23 +16,23 @@ import pytest
 
 import heartfelt
 from heartfelt import stats
-from heartfelt.media.duplicates import duplicate_groups
-from heartfelt.screening import _alignment, _change, _kernels_alignment, _kernels_change, dependence
-from heartfelt.screening._kernels_dependence import count_as_strong
-from heartfelt.stats import (
-    _compiled,
-    _kernels_aggregate,
-    _kernels_agreement,
-    _kernels_leaving_out,
-    _kernels_reliability,
-)
-from heartfelt.stats._compiled import SMALL, Kernel, compiled
-from heartfelt.stats._kernels_resample import below
-from heartfelt.stats._shuffles import numbers_below, successive_shuffles
-from heartfelt.stats.agreement import _kernels_resampling
+from heartfelt.media.images.duplicates import duplicate_groups
+from heartfelt.screening.permutations import change as _change
+from heartfelt.screening.permutations import change_kernels as _kernels_change
+from heartfelt.screening.permutations import dependence
+from heartfelt.screening.permutations.dependence_kernels import count_as_strong
+from heartfelt.screening.sequences import alignment as _alignment
+from heartfelt.screening.sequences import alignment_kernels as _kernels_alignment
+from heartfelt.stats.aggregate import _kernels_aggregate
+from heartfelt.stats.agreement.kernels import _kernels_agreement, _kernels_resampling
+from heartfelt.stats.columns.triples import Floats, Ints
+from heartfelt.stats.compiled import _kernels_leaving_out, _kernels_reliability
+from heartfelt.stats.compiled import kernel as _compiled
+from heartfelt.stats.compiled._kernels_resample import below
+from heartfelt.stats.compiled.kernel import SMALL, Kernel, compiled
+from heartfelt.stats.compiled.shuffles import numbers_below, successive_shuffles
 from heartfelt.stats.reliability.halves import split_at_once, split_compiled
-from heartfelt.stats.reml import inverse_by_rows
-from heartfelt.stats.triples import Floats, Ints
+from heartfelt.stats.reliability.reml import inverse_by_rows
 
 SOURCE = "the compiled loop, called directly"
 HOW = (6, 3.0, 0.7)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heartfelt.stats import stacking
-from heartfelt.stats.stacking import stacked
+from heartfelt.stats.prediction import stacking
+from heartfelt.stats.prediction.stacking import stacked
 from tests.facts import mentions
 
 

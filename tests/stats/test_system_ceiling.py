@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pytest
 from scipy import stats as peer
 
-from heartfelt.stats.association import Correlation
-from heartfelt.stats.ceiling_over_systems import system_ceiling
+from heartfelt.stats.ceilings.ceiling_over_systems import system_ceiling
+from heartfelt.stats.prediction.association import Correlation
 
 Floats = npt.NDArray[np.float64]
 REACHED: dict[str, Callable[[Floats, Floats], tuple[float, float]]] = {

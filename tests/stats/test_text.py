@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.stats.segmentation import words
-from heartfelt.stats.text import bleu, bleu_counts, cider, corpus, distinct, lexical, mtld, rouge_l
+from heartfelt.stats.texts.segmentation import words
+from heartfelt.stats.texts.text import bleu, bleu_counts, cider, corpus, distinct, lexical, mtld, rouge_l
 from heartfelt.streams import stream
 
 SOURCE = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heartfelt.stats.trace_scores import PredictedCourse, course_lag, mean_concordance
-from heartfelt.stats.traces import concordance
+from heartfelt.stats.traces.scores import PredictedCourse, course_lag, mean_concordance
+from heartfelt.stats.traces.traces import concordance
 from tests.facts import mentions
 
 RNG = np.random.default_rng(3)

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.stats import association
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.traces import (
+from heartfelt.stats.prediction import association
+from heartfelt.stats.reliability.two_way_jackknife import half_width, jackknife_variance
+from heartfelt.stats.traces.traces import (
     agreement_over_time,
     best_lag,
     concordance,
@@ -20,7 +21,6 @@ from heartfelt.stats.traces import (
     trace_agreement,
     traces,
 )
-from heartfelt.stats.two_way_jackknife import half_width, jackknife_variance
 from tests.facts import mentions
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heartfelt.errors import InputError
+from heartfelt.stats.columns.triples import as_array, as_floats, code
 from heartfelt.stats.ratings import triples
-from heartfelt.stats.triples import as_array, as_floats, code
 
 
 def decoded(column: Any) -> list[Any]:

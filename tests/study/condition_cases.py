@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from heartfelt.study.answer import NONE, Scale
-from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
+from heartfelt.study.scales.answer import NONE, Scale
+from heartfelt.study.scales.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
 
 SCALES: dict[str, Scale] = {
     "points": Points(type="points", points=7),

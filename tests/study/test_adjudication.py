@@ -9,8 +9,8 @@ import yaml
 
 from heartfelt.errors import StudyError
 from heartfelt.study import Study, parse_study
-from heartfelt.study.adjudication import adjudicated
-from heartfelt.study.adjudication_rules import Adjudication, DisagreementRule
+from heartfelt.study.consistency.adjudication import adjudicated
+from heartfelt.study.parts.adjudication_rules import Adjudication, DisagreementRule
 from tests.cases import check_all
 
 SCALES = {

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from heartfelt.study.branding import AA, PAPER, Branding, contrast, least_contrast, stylesheet
+from heartfelt.study.parts.branding import AA, PAPER, Branding, contrast, least_contrast, stylesheet
 
 SOURCE = "WCAG 2.1, definition of contrast ratio; #767676 on white is the lightest grey that passes AA (4.54)"
 

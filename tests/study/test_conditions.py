@@ -8,9 +8,9 @@ import pytest
 
 from heartfelt.errors import InputError, StudyError
 from heartfelt.study import Study, parse_study, study_text
-from heartfelt.study.answer import NONE, Coded
-from heartfelt.study.conditions import holds, is_shown, scale_of
+from heartfelt.study.consistency.conditions import holds, is_shown, scale_of
 from heartfelt.study.model import Condition
+from heartfelt.study.scales.answer import NONE, Coded
 from tests.cases import check_all
 from tests.study.condition_cases import CASES, SCALES
 

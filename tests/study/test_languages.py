@@ -15,9 +15,9 @@ from heartfelt.stimuli.starter import start_study
 from heartfelt.study import Study, load_study, parse_study, study_text
 from heartfelt.study.load import STUDY_FILE, check_texts, missing_texts, texts_of
 from heartfelt.study.recipes import RECIPES, recipe_study
-from heartfelt.web.options import ServeOptions
 from heartfelt.web.rater.texts import check_languages
-from heartfelt.web.serve import prepare
+from heartfelt.web.requests.options import ServeOptions
+from heartfelt.web.serving.serve import prepare
 from tests.cases import check_all
 from tests.facts import mentions
 

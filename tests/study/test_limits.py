@@ -9,9 +9,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from heartfelt.errors import InputError, StudyError
 from heartfelt.study import Design, Study, parse_study
-from heartfelt.study.design import Codes, Recruiting
 from heartfelt.study.model import AnchorProbe, HeadphoneProbe, Probe, Question, RepeatProbe, say
-from heartfelt.study.scale import AnyScale, count_words
+from heartfelt.study.parts.design import Codes, Recruiting
+from heartfelt.study.scales.scale import AnyScale, count_words
 from heartfelt.study.study import System
 from heartfelt.study.yaml_lines import read_yaml
 from tests.cases import check_all

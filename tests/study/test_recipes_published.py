@@ -7,7 +7,7 @@ import pytest
 from heartfelt.study import parse_study, study_text
 from heartfelt.study.model import AnchorProbe, RepeatProbe, say
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text
-from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
+from heartfelt.study.scales.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
 from tests.cases import check_all
 
 MIKELS = ["amusement", "awe", "contentment", "excitement", "anger", "disgust", "fear", "sadness"]

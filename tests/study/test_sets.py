@@ -13,9 +13,9 @@ from pydantic import TypeAdapter
 
 from heartfelt.errors import InputError, StudyError
 from heartfelt.study import Study, parse_study, study_text
-from heartfelt.study.scale import AnyScale
-from heartfelt.study.set_scale import LONGEST_TRACE, SetScale, Trace
-from heartfelt.study.sets import MadeSets, Sets, StimulusSet, make_sets
+from heartfelt.study.parts.sets import MadeSets, Sets, StimulusSet, make_sets
+from heartfelt.study.scales.scale import AnyScale
+from heartfelt.study.scales.set_scale import LONGEST_TRACE, SetScale, Trace
 from tests.cases import check_all
 
 SCALE: TypeAdapter[AnyScale] = TypeAdapter(AnyScale)

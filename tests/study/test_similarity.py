@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from heartfelt.study import Scale
-from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
-from heartfelt.study.similarity import clearly_different, similarity
+from heartfelt.study.scales.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
+from heartfelt.study.scales.similarity import clearly_different, similarity
 from tests.cases import check_all
 
 NUMBER = Numeric(type="numeric", low=0, high=10)

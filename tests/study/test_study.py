@@ -10,8 +10,8 @@ from heartfelt.errors import InputError, StudyError, UnknownNameError
 from heartfelt.study import SCALES, json_schema, parse_study, study_text
 from heartfelt.study.model import say
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text
-from heartfelt.study.scale import Numeric, Tag, Tags
-from heartfelt.study.set_scale import SetScale, Trace
+from heartfelt.study.scales.scale import Numeric, Tag, Tags
+from heartfelt.study.scales.set_scale import SetScale, Trace
 from heartfelt.study.yaml_lines import read_yaml
 from tests.cases import check_all
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heartfelt.study.scale import FreeText, count_words
+from heartfelt.study.scales.scale import FreeText, count_words
 
 
 def test_words_are_counted_in_languages_without_spaces_too() -> None:

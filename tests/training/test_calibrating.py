@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 
 from heartfelt.predictors.trained.domain import COMPONENTS, Domain, DomainDistance
 from heartfelt.predictors.trained.folder import WEIGHTS
-from heartfelt.predictors.trained.head import QuestionHead, growth
+from heartfelt.predictors.trained.heads.head import QuestionHead, growth
 from heartfelt.predictors.trained.model import DOMAIN, load_trained
 from heartfelt.streams import stream
 from heartfelt.training import TrainOptions, train

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from heartfelt.predictors.trained.embeddings import EmbeddingBlock
-from heartfelt.predictors.trained.head import KINDS, Head
+from heartfelt.predictors.trained.heads.head import KINDS, Head
 from heartfelt.serialization import from_json, to_json
 from heartfelt.streams import stream
 from heartfelt.training.heads.fitting import SETTINGS, Rows, ScaledRows, choose, fit, folds, predictions

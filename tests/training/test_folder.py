@@ -29,7 +29,7 @@ from heartfelt.predictors.trained.folder import (
     DataSource,
     model_kind,
 )
-from heartfelt.predictors.trained.head import KINDS
+from heartfelt.predictors.trained.heads.head import KINDS
 from heartfelt.predictors.trained.model import load_trained
 from heartfelt.predictors.trained.valence_arousal import SHIPPED, shipped
 from heartfelt.study import parse_study

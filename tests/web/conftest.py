@@ -11,10 +11,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
+from heartfelt.web.requests.options import WebOptions
 from heartfelt.web.security import signing
 from heartfelt.web.security.signing import hash_password
+from heartfelt.web.serving.app import create_app
 from tests.web.studies import write_study
 
 SECRET = b"a secret for tests, long enough"

@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import Answer, Arrive, GiveConsent, Next, Ready, SessionEnd, ShowTrial, Step, TrialLog
+from heartfelt.collect.messages.commands import (
+    Answer,
+    Arrive,
+    GiveConsent,
+    Next,
+    Ready,
+    SessionEnd,
+    ShowTrial,
+    Step,
+    TrialLog,
+)
 from heartfelt.streams import stream
 
 SYSTEMS = ("Quillbox", "Marrowtone")

@@ -13,11 +13,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.collect.adjudicators import AddAdjudicator, RevokeAdjudicator
-from heartfelt.collect.commands import Exclude
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
+from heartfelt.collect.messages.adjudicators import AddAdjudicator, RevokeAdjudicator
+from heartfelt.collect.messages.commands import Exclude
+from heartfelt.web.requests.options import WebOptions
 from heartfelt.web.security.signing import Signer, adjudicator_link
+from heartfelt.web.serving.app import create_app
 from tests.web.conftest import SECRET, log_in
 from tests.web.studies import rate
 

@@ -17,7 +17,7 @@ SERVER = """
 import resource, sys
 FILES, SECONDS = int(sys.argv[1]), float(sys.argv[2])
 from heartfelt.web import connections
-from heartfelt.web.serve import bind_port, run_server
+from heartfelt.web.serving.serve import bind_port, run_server
 connections.HEADER_SECONDS = connections.BODY_SECONDS = SECONDS
 
 async def app(scope, receive, send):

@@ -8,10 +8,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection
-from heartfelt.web.app import create_app
-from heartfelt.web.direct import StudyApp
-from heartfelt.web.options import WebOptions
+from heartfelt.web.requests.options import WebOptions
+from heartfelt.web.security.direct import StudyApp
 from heartfelt.web.security.guard import CONTENT_POLICY
+from heartfelt.web.serving.app import create_app
 
 
 def application(client: TestClient) -> StudyApp:

@@ -9,9 +9,9 @@ from sqlalchemy.exc import OperationalError
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection
-from heartfelt.collect import writer as writing
-from heartfelt.collect.commands import Arrive
-from heartfelt.collect.errors import StoreUnavailable, store_unavailable
+from heartfelt.collect.messages.commands import Arrive
+from heartfelt.collect.messages.errors import StoreUnavailable, store_unavailable
+from heartfelt.collect.writing import writer as writing
 
 
 def test_health_says_whether_the_store_can_be_read(

@@ -9,10 +9,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
 from heartfelt.web.rater.presentation import Blinding
+from heartfelt.web.requests.options import WebOptions
 from heartfelt.web.security.signing import RATER_COOKIE, STUDY_COOKIE, Signer
+from heartfelt.web.serving.app import create_app
 from tests.facts import mentions
 from tests.web.rater.studies import small_study
 

@@ -17,9 +17,9 @@ from heartfelt.cli.app import app as command
 from heartfelt.collect import Collection
 from heartfelt.collect.collection import collected_snapshot
 from heartfelt.errors import InputError, StudyError
-from heartfelt.web.app import create_app
-from heartfelt.web.options import ServeOptions, WebOptions
-from heartfelt.web.serve import prepare
+from heartfelt.web.requests.options import ServeOptions, WebOptions
+from heartfelt.web.serving.app import create_app
+from heartfelt.web.serving.serve import prepare
 from tests.collect.conftest import postgres, postgres_server
 from tests.collect.people import write_study as write_bare_study
 from tests.facts import mentions

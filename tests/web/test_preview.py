@@ -13,9 +13,9 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
-from heartfelt.web.serve import preview
+from heartfelt.web.requests.options import WebOptions
+from heartfelt.web.serving.app import create_app
+from heartfelt.web.serving.serve import preview
 from tests.web.conftest import log_in
 from tests.web.rater.studies import small_study
 

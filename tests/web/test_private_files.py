@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from heartfelt.cli.app import app
 from heartfelt.collect import Collection
-from heartfelt.collect.backup import back_up, restore
 from heartfelt.collect.collection import collected_snapshot
+from heartfelt.collect.store.backup import back_up, restore
 from heartfelt.formats import export
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.publish import publish

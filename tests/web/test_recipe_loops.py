@@ -8,14 +8,14 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
-from heartfelt.analysis.comparison_results import ComparisonQuestion
+from heartfelt.analysis.findings.comparisons import ComparisonQuestion
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.simulation import Clock, CollectionClient, Visit, run_visits, visit
 from heartfelt.report import write_analysis
 from heartfelt.screening import screen
 from heartfelt.simulate import RaterMix, StrengthOptions
-from heartfelt.simulate.judges import JudgeOptions, judges
-from heartfelt.simulate.random_answers import simulated_demographics
+from heartfelt.simulate.sessions.judges import JudgeOptions, judges
+from heartfelt.simulate.sessions.random_answers import simulated_demographics
 from heartfelt.snapshot import Snapshot
 from tests.web.rater.studies import small_study
 

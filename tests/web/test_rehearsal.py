@@ -10,14 +10,14 @@ import pytest
 
 from heartfelt.collect import Collection
 from heartfelt.collect.simulation import Visit
-from heartfelt.formats.drafts import write_drafts
+from heartfelt.formats.study_folder.drafts import write_drafts
 from heartfelt.simulate import RaterMix, StrengthOptions, VerifierMix
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import pairs
 from heartfelt.stimuli.options import StarterOptions
 from heartfelt.stimuli.starter import start_study
-from heartfelt.web.rehearsal import RehearsalOptions, rehearse
 from heartfelt.web.security.signing import load_keys
+from heartfelt.web.serving.rehearsal import RehearsalOptions, rehearse
 from tests.web.rater.test_sets import write
 
 TRIALS, PEOPLE = 10, 6

@@ -8,7 +8,7 @@ import jinja2
 import pytest
 from jinja2 import nodes
 
-from heartfelt.web.templates import PageEnvironment, page_environment, printable
+from heartfelt.web.requests.templates import PageEnvironment, page_environment, printable
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "heartfelt"
 TEMPLATES = sorted({*SOURCE.glob("**/templates/*.html"), *SOURCE.glob("report/assets/*.html")})

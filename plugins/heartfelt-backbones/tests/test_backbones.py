@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from heartfelt.errors import InputError
-from heartfelt.training.finetuning.images.networks.backbones import BackboneKind
+from heartfelt.training.finetuning.recipes.images.networks.backbones import BackboneKind
 
 pytestmark = pytest.mark.slow  # PyTorch alone takes seconds to import
 

@@ -17,7 +17,7 @@ from tests.stimuli.generation.models.tiny_models import TEXTS, numbers, prompts
 from heartfelt.errors import HeartfeltError
 from heartfelt.media.audio import read_audio
 from heartfelt.stimuli import GENERATORS
-from heartfelt.stimuli.generators.torch_models import generator_of, library
+from heartfelt.stimuli.generators.models.torch_models import generator_of, library
 
 if not entry_points(group="heartfelt.generators", name="mustango"):
     pytest.skip("the plug-in is not installed: pip install plugins/heartfelt-mustango", allow_module_level=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from heartfelt.analysis.results import AnalysisCounts, AnovaEffect, PairDifference
+from heartfelt.analysis.findings.parts import AnalysisCounts, AnovaEffect, PairDifference
 from heartfelt.analysis.summary import PublishedFigure
 from heartfelt.registry import Registry
 from heartfelt.snapshot import Snapshot

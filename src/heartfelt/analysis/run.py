@@ -14,18 +14,34 @@ from typing import Any
 import polars as pl
 
 from heartfelt import __version__
-from heartfelt.analysis.adjudicated import adjudicated_items
-from heartfelt.analysis.agreement import agreement, breakdown, intent_confusion
-from heartfelt.analysis.answers_used import AnswersUsed, answers_used
-from heartfelt.analysis.arms import compared_arms
-from heartfelt.analysis.attributes import field_agreement, field_answers
-from heartfelt.analysis.categories import categories
-from heartfelt.analysis.comparisons import comparison_results, majorities
-from heartfelt.analysis.counts import checks, counts
-from heartfelt.analysis.effects import Covariates, covariate_columns, pairwise, variance_tables
-from heartfelt.analysis.instruments import instrument_scores
-from heartfelt.analysis.material import AnalysisData, prepare
-from heartfelt.analysis.means import (
+from heartfelt.analysis.compared_sets.strengths import comparison_results, majorities
+from heartfelt.analysis.compared_sets.traces import trace_results
+from heartfelt.analysis.consistency.adjudicated import adjudicated_items
+from heartfelt.analysis.consistency.attributes import field_agreement, field_answers
+from heartfelt.analysis.consistency.categories import categories
+from heartfelt.analysis.consistency.coefficients import agreement, breakdown, intent_confusion
+from heartfelt.analysis.consistency.reliability import pooled_reliability, reliability, reliability_for
+from heartfelt.analysis.consistency.verification import verification
+from heartfelt.analysis.data.answers_used import AnswersUsed, answers_used
+from heartfelt.analysis.data.arms import compared_arms
+from heartfelt.analysis.data.counts import checks, counts
+from heartfelt.analysis.data.material import AnalysisData, prepare
+from heartfelt.analysis.data.preregistration import (
+    Preregistration,
+    Registered,
+    check_registration,
+    read_preregistration,
+)
+from heartfelt.analysis.findings.parts import AnalysisCounts, Reliability
+from heartfelt.analysis.options import AnalyzeOptions
+from heartfelt.analysis.panel.groups import rater_grouping, rater_groups
+from heartfelt.analysis.panel.instruments import instrument_scores
+from heartfelt.analysis.panel.screening import raters_table, screening
+from heartfelt.analysis.panel.sensitivity import PolicySide, crossfit, sensitivity, sensitivity_pairs
+from heartfelt.analysis.published import published
+from heartfelt.analysis.summary import Analysis, SensitivityCounts, SideCounts, Summary
+from heartfelt.analysis.systems.effects import Covariates, covariate_columns, pairwise, variance_tables
+from heartfelt.analysis.systems.means import (
     Scores,
     distributions,
     intent_means,
@@ -34,28 +50,17 @@ from heartfelt.analysis.means import (
     stimulus_scores,
     system_means,
 )
-from heartfelt.analysis.methods_text import methods, results
-from heartfelt.analysis.options import AnalyzeOptions
-from heartfelt.analysis.ordinal_check import ordinal_checks
-from heartfelt.analysis.preregistration import Preregistration, Registered, check_registration, read_preregistration
-from heartfelt.analysis.published import published
-from heartfelt.analysis.quadrants import ellipses, quadrants
-from heartfelt.analysis.rater_groups import rater_grouping, rater_groups
-from heartfelt.analysis.raters import raters_table, screening
-from heartfelt.analysis.rating_models import RatingModels, rating_models
-from heartfelt.analysis.reliability import pooled_reliability, reliability, reliability_for
-from heartfelt.analysis.results import AnalysisCounts, Reliability
-from heartfelt.analysis.sensitivity import PolicySide, crossfit, sensitivity, sensitivity_pairs
-from heartfelt.analysis.summary import Analysis, SensitivityCounts, SideCounts, Summary
-from heartfelt.analysis.trace_analysis import trace_results
-from heartfelt.analysis.verdict import verdict
-from heartfelt.analysis.verification import verification
+from heartfelt.analysis.systems.ordinal_check import ordinal_checks
+from heartfelt.analysis.systems.quadrants import ellipses, quadrants
+from heartfelt.analysis.systems.rating_models import RatingModels, rating_models
+from heartfelt.analysis.text.methods_text import methods, results
+from heartfelt.analysis.text.verdict import verdict
 from heartfelt.failures import Failed, Failures, attempt
 from heartfelt.progress import Progress
 from heartfelt.screening.panel import Panel, screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import set_questions
-from heartfelt.stats.blas_threads import one_blas_thread
+from heartfelt.stats.compiled.blas_threads import one_blas_thread
 
 SCHEMA = 2
 FROM_MEANS = ("pairwise", "questions", "systems", "intents", "slopes", "quadrants")

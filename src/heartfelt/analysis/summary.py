@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from heartfelt.analysis.adjudicated import Adjudicated
-from heartfelt.analysis.answers_used import AnswersUsed
-from heartfelt.analysis.category_results import CategoryQuestion, FieldAgreement
-from heartfelt.analysis.comparison_results import ComparisonQuestion, TraceQuestion
-from heartfelt.analysis.ordinal_results import OrdinalCheck
-from heartfelt.analysis.preregistration import Registered
-from heartfelt.analysis.results import (
+from heartfelt.analysis.consistency.adjudicated import Adjudicated
+from heartfelt.analysis.data.answers_used import AnswersUsed
+from heartfelt.analysis.data.preregistration import Registered
+from heartfelt.analysis.findings.categories import CategoryQuestion, FieldAgreement
+from heartfelt.analysis.findings.comparisons import ComparisonQuestion, TraceQuestion
+from heartfelt.analysis.findings.ordinal import OrdinalCheck
+from heartfelt.analysis.findings.parts import (
     OMIT,
     Agreement,
     AnalysisCounts,
@@ -41,9 +41,9 @@ from heartfelt.analysis.results import (
     SystemEquivalence,
     SystemMeans,
 )
-from heartfelt.analysis.verification_results import DraftVerification
-from heartfelt.labels.courses import COURSES
+from heartfelt.analysis.findings.verification import DraftVerification
 from heartfelt.labels.strengths import STRENGTHS
+from heartfelt.labels.traces import COURSES
 from heartfelt.representation import ShortRepr
 from heartfelt.screening.panel import Panel, RuleSummary
 from heartfelt.screening.policy import Policy

@@ -30,7 +30,7 @@ FUNCTIONS = {
     "score_pinned": "heartfelt.scoring.bench.pinned",
     "screen": "heartfelt.api.ratings",
     "send": "heartfelt.publishing.deposits.deposit",
-    "serve": "heartfelt.web.serve",
+    "serve": "heartfelt.web.serving.serve",
     "serve_predictor": "heartfelt.web.predictor_server",
     "simulate_collection": "heartfelt.collect.simulation",
     "start_study": "heartfelt.stimuli.starter",

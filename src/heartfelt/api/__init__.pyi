@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from heartfelt.labels import Labels
     from heartfelt.planning import StudyPlan
     from heartfelt.predictors.drafts import Drafting
-    from heartfelt.predictors.execution.calls import Budget
     from heartfelt.predictors.execution.engines import Engine
-    from heartfelt.predictors.predictor import Predictor
-    from heartfelt.predictors.spec import PredictorLike
+    from heartfelt.predictors.interface.calls import Budget
+    from heartfelt.predictors.interface.predictor import Predictor
+    from heartfelt.predictors.interface.spec import PredictorLike
     from heartfelt.predictors.trained.model import TrainedModel
     from heartfelt.progress import Progress
     from heartfelt.publishing.deposits.deposit import Deposit
-    from heartfelt.publishing.details import Details
     from heartfelt.publishing.publish import PublishedStudy
+    from heartfelt.publishing.statements.details import Details
     from heartfelt.report.pages.words import WordStatistics
     from heartfelt.scoring.bench import Bench
     from heartfelt.scoring.bench.pinned import PinnedScores
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from heartfelt.training import Trained
     from heartfelt.training.experiments import Experiment
     from heartfelt.training.finetuning import FineTuned
-    from heartfelt.web.serve import PreparedServer
+    from heartfelt.web.serving.serve import PreparedServer
 
 def analyze(
     source: object,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from heartfelt.labels import Benchmark
-    from heartfelt.predictors.spec import PredictorLike
+    from heartfelt.predictors.interface.spec import PredictorLike
     from heartfelt.progress import Progress
     from heartfelt.scoring.bench import Bench
     from heartfelt.scoring.bench.run import Models

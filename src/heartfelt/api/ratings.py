@@ -125,7 +125,7 @@ def analyses(
     ``estimate`` is told the number of ratings before the work begins.
     """
     from heartfelt.analysis import analyze
-    from heartfelt.analysis.preregistration import find_preregistration
+    from heartfelt.analysis.data.preregistration import find_preregistration
     from heartfelt.report import write_analysis
     from heartfelt.report.drawing.processes import waiting_helper
     from heartfelt.scoring.layouts import LAYOUTS

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from heartfelt.planning import StudyPlan
     from heartfelt.progress import Progress
-    from heartfelt.publishing.details import Details
     from heartfelt.publishing.publish import PublishedStudy
+    from heartfelt.publishing.statements.details import Details
 
 
 def plan(
@@ -110,9 +110,9 @@ def publish(
     """
     from heartfelt.collect.stored import has_collected
     from heartfelt.publishing.anonymity.key import refuse_inside
-    from heartfelt.publishing.details import Details, read_details
     from heartfelt.publishing.publish import publish
     from heartfelt.publishing.read_back import read_back
+    from heartfelt.publishing.statements.details import Details, read_details
 
     out, path = Path(out), Path(source) if isinstance(source, str | Path) else None
     must_be_free(out)

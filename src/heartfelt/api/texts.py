@@ -13,7 +13,7 @@ from heartfelt.options import SourceOptions
 from heartfelt.scoring.options import WordOptions
 
 if TYPE_CHECKING:
-    from heartfelt.formats.texts import NamedTexts
+    from heartfelt.formats.tables.texts import NamedTexts
     from heartfelt.progress import Progress
     from heartfelt.report.pages.words import WordStatistics
 
@@ -45,7 +45,7 @@ def words(
     """
     from heartfelt.report.pages.words import WordStatistics, write_words
     from heartfelt.scoring.tasks.captions import caption_scores
-    from heartfelt.stats.diversity import compared
+    from heartfelt.stats.texts.diversity import compared
 
     if out is not None:
         must_be_free(Path(out))
@@ -71,7 +71,7 @@ def words(
 
 def _read(source: Path, fields: Sequence[str], format: str | None, options: Mapping[str, object]) -> list[NamedTexts]:
     """The texts of every field; those of a text file have its name."""
-    from heartfelt.formats.texts import LINES, file_texts, snapshot_texts
+    from heartfelt.formats.tables.texts import LINES, file_texts, snapshot_texts
 
     if format is None and not source.is_dir():
         if len(fields) > 1 and source.suffix.lower() in LINES:
@@ -84,7 +84,7 @@ def _read(source: Path, fields: Sequence[str], format: str | None, options: Mapp
 
 
 def _file(path: Path, fields: Sequence[str], name: str) -> NamedTexts:
-    from heartfelt.formats.texts import file_texts
+    from heartfelt.formats.tables.texts import file_texts
 
     return file_texts(path, fields[0] if fields else None, name)
 

@@ -1,6 +1,6 @@
 from .collection import Collection
-from .commands import CollectOptions
 from .material import MediaFile
+from .messages.commands import CollectOptions
 from .reading.coverage import CompletionForecast, StudyCoverage
 
 __all__ = ["CollectOptions", "Collection", "CompletionForecast", "MediaFile", "StudyCoverage"]

@@ -11,11 +11,18 @@ from typing import Concatenate, ParamSpec, TypeVar
 import polars as pl
 from sqlalchemy import Connection, text
 
-from heartfelt.collect.adjudicators import EraseAdjudicator
-from heartfelt.collect.commands import AdmissionSettings, CollectOptions, Command, Erase, Erased, SessionEnd, Withdraw
-from heartfelt.collect.errors import UnknownRater
 from heartfelt.collect.material import MediaFile, StudyUnits
-from heartfelt.collect.media_versions import MediaGuard
+from heartfelt.collect.messages.adjudicators import EraseAdjudicator
+from heartfelt.collect.messages.commands import (
+    AdmissionSettings,
+    CollectOptions,
+    Command,
+    Erase,
+    Erased,
+    SessionEnd,
+    Withdraw,
+)
+from heartfelt.collect.messages.errors import UnknownRater
 from heartfelt.collect.reading import tables
 from heartfelt.collect.reading.adjudication import (
     AdjudicationDecision,
@@ -30,6 +37,8 @@ from heartfelt.collect.reading.participants import participants
 from heartfelt.collect.reading.sets import ratings_by_stimulus
 from heartfelt.collect.session.headphones import quietest_tones, three_tones, tone_order
 from heartfelt.collect.session.participants import person_hash
+from heartfelt.collect.session.progress.sessions import opening
+from heartfelt.collect.session.progress.transaction import clean
 from heartfelt.collect.session.researcher import (
     AUTOMATED,
     ApplyStudySettings,
@@ -38,15 +47,14 @@ from heartfelt.collect.session.researcher import (
     StateSummary,
     summarize,
 )
-from heartfelt.collect.session.sessions import opening
 from heartfelt.collect.session.steps import headphone_probe
-from heartfelt.collect.session.transaction import clean
 from heartfelt.collect.store import Database
-from heartfelt.collect.store_state import StoreState, named_value
 from heartfelt.collect.stored import find_database, has_collected, secret_file
-from heartfelt.collect.writer import Writer
+from heartfelt.collect.writing.media_versions import MediaGuard
+from heartfelt.collect.writing.store_state import StoreState, named_value
+from heartfelt.collect.writing.writer import Writer
 from heartfelt.errors import InputError
-from heartfelt.formats.manifest import OpenStudy, is_study, open_study
+from heartfelt.formats.study_folder.manifest import OpenStudy, is_study, open_study
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Study

@@ -20,17 +20,17 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from heartfelt.collect.assign.model import AssignmentUnits
-from heartfelt.collect.commands import CollectOptions
+from heartfelt.collect.messages.commands import CollectOptions
 from heartfelt.errors import require
-from heartfelt.formats.arms import arm_stimuli
-from heartfelt.formats.drafts import DraftFacts, draft_facts
-from heartfelt.formats.machine_values import asked_with_drafts, machine_values
-from heartfelt.formats.manifest import OpenStudy
+from heartfelt.formats.study_folder.arms import arm_stimuli
+from heartfelt.formats.study_folder.drafts import DraftFacts, draft_facts
+from heartfelt.formats.study_folder.machine_values import asked_with_drafts, machine_values
+from heartfelt.formats.study_folder.manifest import OpenStudy
 from heartfelt.media.probe import PROBED
 from heartfelt.study import Study
-from heartfelt.study.arms import questions_in
+from heartfelt.study.consistency.arms import questions_in
 from heartfelt.study.model import AnchorProbe, fill
-from heartfelt.study.sets import Role
+from heartfelt.study.parts.sets import Role
 from heartfelt.tables import need_columns
 
 _PROBED_ONLY = frozenset(PROBED) - {"duration"}

@@ -24,15 +24,15 @@ from typing import Any, Protocol, TypeAlias, cast
 import numpy as np
 import polars as pl
 
-from heartfelt.collect import commands
 from heartfelt.collect.collection import Collection
-from heartfelt.collect.errors import StudyClosed
+from heartfelt.collect.messages import commands
+from heartfelt.collect.messages.errors import StudyClosed
 from heartfelt.collect.options import SimulationOptions
-from heartfelt.formats.manifest import open_study
+from heartfelt.formats.study_folder.manifest import open_study
 from heartfelt.media.probe import AT_HAND
 from heartfelt.progress import Progress
-from heartfelt.simulate.participants import Participant, TrialAnswers
-from heartfelt.simulate.random_answers import random_rater
+from heartfelt.simulate.sessions.participants import Participant, TrialAnswers
+from heartfelt.simulate.sessions.random_answers import random_rater
 from heartfelt.streams import stream
 
 _START = 1_767_225_600.0

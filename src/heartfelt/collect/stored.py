@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from heartfelt.formats.manifest import is_study
+from heartfelt.formats.study_folder.manifest import is_study
 from heartfelt.snapshot.folder import is_snapshot
 from heartfelt.study import load_study
 

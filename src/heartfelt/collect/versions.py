@@ -17,11 +17,11 @@ from pydantic import BaseModel
 
 from heartfelt.errors import StudyError
 from heartfelt.study import Question, Scale, Study
-from heartfelt.study.between import QuestionnaireSource
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.model import is_language
-from heartfelt.study.scale import FreeText, Tags
-from heartfelt.study.sets import Sets
+from heartfelt.study.parts.between import QuestionnaireSource
+from heartfelt.study.parts.sets import Sets
+from heartfelt.study.scales.scale import FreeText, Tags
 
 Place: TypeAlias = tuple[str | int, ...]
 

@@ -1,7 +1,8 @@
 """Other people's data: each format reads into a snapshot, and writes from one where that makes sense."""
 
-from heartfelt.formats import arena, long, means, opinion_lists, tools, voicemos, votes, webmushra, wide
+from heartfelt.formats import tools
 from heartfelt.formats.format import FORMATS, Format, export, read
+from heartfelt.formats.table_formats import arena, long, means, opinion_lists, voicemos, votes, webmushra, wide
 
 __all__ = [
     "FORMATS",

@@ -20,13 +20,13 @@ from pydantic import ValidationError
 from heartfelt.errors import HeartfeltError, InputError, RatingError, UnclearColumnError, is_on_command_line, suggestion
 from heartfelt.extras import missing_package
 from heartfelt.files import TemporaryFolder, whole_folder, write_text
-from heartfelt.formats.columns import ADJUDICATIONS_FILE
-from heartfelt.formats.delimited import csv_text
-from heartfelt.formats.guided import FRAME, UnclearTableError, proposal_for, read_guided
-from heartfelt.formats.locating import with_lines
-from heartfelt.formats.manifest import is_study, study_snapshot
-from heartfelt.formats.marked_columns import with_marked_columns
-from heartfelt.formats.roles import Proposal
+from heartfelt.formats.proposals.guided import FRAME, UnclearTableError, proposal_for, read_guided
+from heartfelt.formats.proposals.roles import Proposal
+from heartfelt.formats.ratings.locating import with_lines
+from heartfelt.formats.ratings.marked_columns import with_marked_columns
+from heartfelt.formats.study_folder.manifest import is_study, study_snapshot
+from heartfelt.formats.tables.columns import ADJUDICATIONS_FILE
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.progress import Progress
 from heartfelt.registry import Registry
 from heartfelt.snapshot import Snapshot, load

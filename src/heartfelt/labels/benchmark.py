@@ -23,11 +23,11 @@ import polars as pl
 from heartfelt.errors import DamagedError, InputError, StudyError, suggestion
 from heartfelt.files import whole_folder, write_text
 from heartfelt.labels.columns import ITEM, ITEM_COLUMNS, number, text
-from heartfelt.labels.courses import COURSES
 from heartfelt.labels.labelling import LABELS, LabelOptions, Labels, first_answers
 from heartfelt.labels.labelling import labels as make_labels
 from heartfelt.labels.splits import SplitOptions, assigned, groups_of
 from heartfelt.labels.strengths import STRENGTHS, first_presentations
+from heartfelt.labels.traces import COURSES
 from heartfelt.media.probe import AT_HAND, MADE_AT
 from heartfelt.representation import ShortRepr
 from heartfelt.serialization import from_json, write_json

@@ -14,7 +14,7 @@ interval. P.910 takes each question by itself, with inconsistencies shrunk towar
 items have few ratings.
 
 Questions answered by comparing get strengths (:mod:`heartfelt.labels.strengths`), and questions answered with traces the course
-their raters share as well (:mod:`heartfelt.labels.courses`). Items that a senior rater decided: see
+their raters share as well (:mod:`heartfelt.labels.traces`). Items that a senior rater decided: see
 :mod:`heartfelt.labels.adjudicated`. A stimulus that a rater judged in several sets counts with the
 mean of its values.
 """
@@ -35,9 +35,9 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.labels.adjudicated import Adjudicated, decision_notes, with_decisions
 from heartfelt.labels.columns import ITEM as ITEM
 from heartfelt.labels.columns import ITEM_COLUMNS, count, estimate_columns, number, text
-from heartfelt.labels.courses import COURSES, mean_traces
-from heartfelt.labels.none import mostly_none
+from heartfelt.labels.none_answers import mostly_none
 from heartfelt.labels.strengths import COMPARED, STRENGTHS, Contest, Of, contest, strengths_table
+from heartfelt.labels.traces import COURSES, mean_traces
 from heartfelt.options import Option, check
 from heartfelt.representation import ShortRepr
 from heartfelt.snapshot import Snapshot

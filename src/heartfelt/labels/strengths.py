@@ -24,10 +24,10 @@ from heartfelt.labels.columns import count, estimate_columns, number, text
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import TRIAL, choices, contests, in_both_orders, members
 from heartfelt.stats.comparison.pairs import code_together
-from heartfelt.stats.comparison.strengths import Strengths, no_strengths
+from heartfelt.stats.comparison.strengths.models import Strengths, no_strengths
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Scale
-from heartfelt.study.set_scale import BestWorst, Choice, Preference, Ranking
+from heartfelt.study.scales.set_scale import BestWorst, Choice, Preference, Ranking
 from heartfelt.tables import Contract
 
 Of: TypeAlias = Literal["system", "stimulus"]

@@ -26,7 +26,7 @@ from heartfelt.labels.columns import ITEM, ITEM_COLUMNS, count, flag, number, te
 from heartfelt.labels.labelling import first_answers
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Scale, Study
-from heartfelt.study.scale import Ordered, YesNo
+from heartfelt.study.scales.scale import Ordered, YesNo
 from heartfelt.tables import Contract
 
 TIED = "tied"

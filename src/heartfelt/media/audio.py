@@ -21,9 +21,9 @@ import numpy.typing as npt
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import sha256_of, write_bytes
 from heartfelt.media.containers import settle_ogg
-from heartfelt.media.levels import CHANNEL_GAINS, integrated_loudness
-from heartfelt.media.levels import RATE as LOUDNESS_RATE
 from heartfelt.media.sound import Samples, channel_mean, checked_samples, read_samples, resample
+from heartfelt.media.sounds.levels import CHANNEL_GAINS, integrated_loudness
+from heartfelt.media.sounds.levels import RATE as LOUDNESS_RATE
 from heartfelt.stats.estimate import Estimate
 from heartfelt.streams import stream
 

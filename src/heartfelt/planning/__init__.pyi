@@ -1,8 +1,8 @@
-from .design import PlannedDesign
 from .options import PlanOptions
-from .pilot import Pilot, estimate_pilot
+from .pilots.pilot import Pilot, estimate_pilot
 from .plan import plan_study
 from .results import DesignForecast, QuestionForecast, StudyForecast, StudyPlan
+from .simulated.design import PlannedDesign
 
 __all__ = [
     "DesignForecast",

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from heartfelt.planning.design import PlannedDesign
-from heartfelt.planning.latent import Floats
 from heartfelt.planning.options import PlanOptions
+from heartfelt.planning.pilots.latent import Floats
 from heartfelt.planning.results import ContrastPower, QuestionForecast, StudyForecast
-from heartfelt.planning.simulation import Studies, mean_where, wanted_pairs
+from heartfelt.planning.simulated.design import PlannedDesign
+from heartfelt.planning.simulated.simulation import Studies, mean_where, wanted_pairs
 from heartfelt.stats.estimate import Estimate
 
 RANGE = "range of 95% of the simulated studies"

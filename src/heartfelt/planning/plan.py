@@ -11,18 +11,18 @@ import numpy as np
 
 from heartfelt import __version__
 from heartfelt.errors import InputError, suggestion
-from heartfelt.formats.manifest import OpenStudy, open_study
-from heartfelt.planning.builtin import built_in_pilot
-from heartfelt.planning.comparison import comparison_pilot
-from heartfelt.planning.design import PlannedDesign, StudyContents, grid, material_of
+from heartfelt.formats.study_folder.manifest import OpenStudy, open_study
 from heartfelt.planning.forecasts import question_forecast, share_estimate
 from heartfelt.planning.options import PlanOptions
-from heartfelt.planning.pilot import Pilot, QuestionPilot, estimate_pilot
+from heartfelt.planning.pilots.builtin import built_in_pilot
+from heartfelt.planning.pilots.pilot import Pilot, QuestionPilot, estimate_pilot
 from heartfelt.planning.results import DesignForecast, PilotSummary, PlainAnswers, ScreeningForecast, StudyPlan
 from heartfelt.planning.search import affordable, first_reaching, price
-from heartfelt.planning.simulation import SimulatedDesign
+from heartfelt.planning.simulated.comparison import comparison_pilot
+from heartfelt.planning.simulated.design import PlannedDesign, StudyContents, grid, material_of
+from heartfelt.planning.simulated.simulation import SimulatedDesign
+from heartfelt.planning.simulated.workers import DesignWork, simulate_all
 from heartfelt.planning.words import answers, open_words
-from heartfelt.planning.workers import DesignWork, simulate_all
 from heartfelt.progress import Progress, no_progress
 from heartfelt.snapshot import Snapshot
 

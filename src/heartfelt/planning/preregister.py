@@ -17,10 +17,10 @@ from pathlib import Path
 from jinja2 import Template
 
 from heartfelt import __version__
-from heartfelt.analysis.preregistration import FILE, Preregistration, registered_questions
+from heartfelt.analysis.data.preregistration import FILE, Preregistration, registered_questions
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.manifest import open_study
+from heartfelt.formats.study_folder.manifest import open_study
 from heartfelt.planning.results import DesignForecast, StudyPlan
 from heartfelt.planning.words import design_lines, target
 from heartfelt.screening.policy import parse_policy

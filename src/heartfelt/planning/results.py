@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from heartfelt.planning.design import PlannedDesign
-from heartfelt.planning.latent import Components
 from heartfelt.planning.options import PlanOptions
+from heartfelt.planning.pilots.latent import Components
+from heartfelt.planning.simulated.design import PlannedDesign
 from heartfelt.stats.estimate import Estimate
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from heartfelt.errors import InputError
-from heartfelt.planning.design import PlannedDesign, StudyContents, design_of
 from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.results import DesignForecast
+from heartfelt.planning.simulated.design import PlannedDesign, StudyContents, design_of
 
 FURTHEST = 8
 """Times the study's ratings per clip that are looked at (or twice the grid's most, where that is more)."""

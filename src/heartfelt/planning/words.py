@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from heartfelt.planning.forecasts import PILOT
-from heartfelt.planning.pilot import Pilot
+from heartfelt.planning.pilots.pilot import Pilot
+from heartfelt.planning.pilots.uncertainty import variance_draws
 from heartfelt.planning.results import DesignForecast, PlainAnswers, StudyPlan
-from heartfelt.planning.uncertainty import variance_draws
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, listed, number, percent, plural, share
 

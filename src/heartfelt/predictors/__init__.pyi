@@ -1,12 +1,22 @@
 from .answers.texts import answer_names, answer_texts
 from .execution.engines import ENGINES, Engine
-from .execution.running import Run, run
 from .execution.store import user_cache
 from .execution.work import Retry
 from .files.media_files import FILE_PREDICTIONS, FileRun, predict_files
+from .interface.predictor import (
+    PREDICTIONS,
+    PREDICTORS,
+    Ask,
+    Case,
+    Media,
+    Prediction,
+    Predictor,
+    PredictorInfo,
+    TransientError,
+)
+from .interface.spec import parse_spec, predictor_from
 from .options import FileOptions, RunOptions
-from .predictor import PREDICTIONS, PREDICTORS, Ask, Case, Media, Prediction, Predictor, PredictorInfo, TransientError
-from .spec import parse_spec, predictor_from
+from .running import Run, run
 from .task import cases
 
 __all__ = [

@@ -21,7 +21,7 @@ from heartfelt.labels import Benchmark, LabelOptions, first_answers
 from heartfelt.labels import labels as make_labels
 from heartfelt.predictors.answers.sets import COMPARED, answers_of, win_shares
 from heartfelt.predictors.answers.texts import best_match, stem_of, texts_to_match
-from heartfelt.predictors.predictor import FROM_LABELS, PREDICTORS, Ask, Case, Prediction, Predictor
+from heartfelt.predictors.interface.predictor import FROM_LABELS, PREDICTORS, Ask, Case, Prediction, Predictor
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import derived_seed
 from heartfelt.study import Question, Scale

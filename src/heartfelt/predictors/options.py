@@ -13,9 +13,9 @@ from heartfelt.extras import require_extra
 from heartfelt.options import Option, options_of, written
 
 if TYPE_CHECKING:
-    from heartfelt.predictors.execution.calls import Budget
     from heartfelt.predictors.execution.engines import Engine
     from heartfelt.predictors.execution.work import Retry
+    from heartfelt.predictors.interface.calls import Budget
 
 _asking = partial(Option, panel="Asking")
 

@@ -27,17 +27,17 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import inside
-from heartfelt.formats.columns import need
+from heartfelt.formats.tables.columns import need
 from heartfelt.labels import Benchmark, labels
 from heartfelt.predictors.answers.sets import COMPARED, holding, sets_of
 from heartfelt.predictors.answers.texts import general_text, plain_text
+from heartfelt.predictors.interface.predictor import Ask, Case, Media
 from heartfelt.predictors.measures.references import references_of
-from heartfelt.predictors.predictor import Ask, Case, Media
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import stream
 from heartfelt.study import Question, Study
 from heartfelt.study.model import readable, say
-from heartfelt.study.scale import Numeric
+from heartfelt.study.scales.scale import Numeric
 
 EMOTION = "Speech audio in which the speaker expresses or conveys {label}."
 BALANCED_OVER = ("question", "system", "intent")

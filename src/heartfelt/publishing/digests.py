@@ -16,14 +16,14 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.files import sha256_of, write_text
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.publishing.anonymity.check import PrivateDataError, texts_in
 from heartfelt.publishing.anonymity.draft import Draft
 from heartfelt.publishing.anonymity.key import KEYED, PSEUDONYM, keyed_hash
 from heartfelt.publishing.anonymity.media import ORIGINAL
-from heartfelt.publishing.columns import RENAMED
-from heartfelt.publishing.papers.checksums import CHECKSUMS
-from heartfelt.publishing.release import PublishedMedium, Release
+from heartfelt.publishing.release.checksums import CHECKSUMS
+from heartfelt.publishing.release.release import PublishedMedium, Release
+from heartfelt.publishing.statements.columns import RENAMED
 from heartfelt.serialization import dumps
 from heartfelt.study import parse_study, study_text
 

@@ -12,7 +12,7 @@ from heartfelt.errors import require
 from heartfelt.options import Option, check, written
 
 if TYPE_CHECKING:
-    from heartfelt.publishing.details import Details
+    from heartfelt.publishing.statements.details import Details
 
 Times: TypeAlias = Literal["day", "week", "month", "none"]
 Texts: TypeAlias = Literal["search", "review", "drop"]

@@ -14,35 +14,35 @@ from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.clock import now
 from heartfelt.errors import InputError, StudyError
 from heartfelt.files import make_private, make_public, must_be_free, whole_folder, write_text
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.labels import Benchmark
 from heartfelt.progress import Progress, no_progress
 from heartfelt.publishing.anonymity.check import check_groups, check_media, check_step, private_texts
-from heartfelt.publishing.anonymity.columns import leave_out_columns
+from heartfelt.publishing.anonymity.columns.durations import answer_times
+from heartfelt.publishing.anonymity.columns.roles import check_named_columns
+from heartfelt.publishing.anonymity.columns.unpublished import leave_out_columns
 from heartfelt.publishing.anonymity.draft import Draft
-from heartfelt.publishing.anonymity.durations import answer_times
 from heartfelt.publishing.anonymity.earlier import with_earlier
-from heartfelt.publishing.anonymity.in_release import check_release, decided_in_release, take_out, with_allowed
+from heartfelt.publishing.anonymity.generalisation.people import coarsen, facts_of
 from heartfelt.publishing.anonymity.key import KEYED, keyed_hash, private_folder, refuse_inside, secret_key
 from heartfelt.publishing.anonymity.media import media_table, publish_media
-from heartfelt.publishing.anonymity.people import coarsen, facts_of
 from heartfelt.publishing.anonymity.pseudonyms import people_of, pseudonymise
-from heartfelt.publishing.anonymity.quarantine import QUARANTINE, QuarantinedText
-from heartfelt.publishing.anonymity.roles import check_named_columns
-from heartfelt.publishing.anonymity.texts import quarantine_texts
-from heartfelt.publishing.anonymity.wishes import PSEUDONYMS, gone_since, honour_wishes
-from heartfelt.publishing.details import Details
+from heartfelt.publishing.anonymity.texts.in_release import check_release, decided_in_release, take_out, with_allowed
+from heartfelt.publishing.anonymity.texts.quarantine import QUARANTINE, QuarantinedText
+from heartfelt.publishing.anonymity.texts.texts import quarantine_texts
+from heartfelt.publishing.anonymity.texts.wishes import PSEUDONYMS, gone_since, honour_wishes
 from heartfelt.publishing.digests import SOURCE, with_keyed_hashes, write_digests
-from heartfelt.publishing.hold_out import hold_out
+from heartfelt.publishing.hiding.hold_out import hold_out
 from heartfelt.publishing.layouts import LAYOUTS
 from heartfelt.publishing.layouts.layout import USUAL_LAYOUTS
 from heartfelt.publishing.options import PublishOptions
-from heartfelt.publishing.papers.checksums import write_checksums
 from heartfelt.publishing.papers.write import Papers, write_papers
 from heartfelt.publishing.read_back import ReadBack
-from heartfelt.publishing.record import record, write_record
-from heartfelt.publishing.release import Release, ReleaseLayout, ReleaseRecord
-from heartfelt.publishing.splits import check_split, freeze_release, release_split, split_options
+from heartfelt.publishing.release.checksums import write_checksums
+from heartfelt.publishing.release.record import record, write_record
+from heartfelt.publishing.release.release import Release, ReleaseLayout, ReleaseRecord
+from heartfelt.publishing.release.splits import check_split, freeze_release, release_split, split_options
+from heartfelt.publishing.statements.details import Details
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import parse_study, study_text

@@ -13,8 +13,8 @@ from heartfelt.publishing.anonymity.draft import Draft
 from heartfelt.publishing.anonymity.key import keyed_hash, secret_key
 from heartfelt.publishing.anonymity.pseudonyms import pseudonymise
 from heartfelt.publishing.digests import SOURCE
-from heartfelt.publishing.record import RECORD
-from heartfelt.publishing.release import ReleaseRecord, ReleaseStep
+from heartfelt.publishing.release.record import RECORD
+from heartfelt.publishing.release.release import ReleaseRecord, ReleaseStep
 from heartfelt.serialization import read_json
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.tables import CONTRACTS, rating_key

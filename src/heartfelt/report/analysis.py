@@ -10,16 +10,16 @@ import polars as pl
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.verdict_comparisons import noun
+from heartfelt.analysis.text.verdict_comparisons import noun
 from heartfelt.failures import Failed, attempt
 from heartfelt.files import whole_folder, write_text
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.progress import Progress
 from heartfelt.report.charts import Absent, Chart, Charts, chart_or_reason
 from heartfelt.report.drawing.processes import Helper, drawing
 from heartfelt.report.figures import FIGURES
-from heartfelt.report.media import media_sources
-from heartfelt.report.page import ReportPage, Section, absent, render, section_or_reason
+from heartfelt.report.layout.media import media_sources
+from heartfelt.report.layout.page import ReportPage, Section, absent, render, section_or_reason
 from heartfelt.report.sections import (
     categories,
     comparisons,

@@ -7,10 +7,11 @@ grouping that has ten groups or more, none with over a third of the stimuli, and
 which have readings of their own. Near-duplicates stay together whatever the grouping.
 
 *Near-duplicates*: the same file, the same picture saved again, the same sound cut or re-encoded. Three signs, any of which is
-enough: equal content; pictures whose difference hashes are close (:mod:`heartfelt.media.duplicates`); embeddings, each column
-standardised, with a cosine of at least what the embedding gives as its ``near_duplicate``. On OASIS the closest strangers have a
-cosine of .80; mirrored or cropped pictures have .85 or more. On AImoclips the closest strangers have a cosine of .966; the same
-clip at half the level or as MP3 mostly has .99, without its first 0.3 s .965 or more.
+enough: equal content; pictures whose difference hashes are close (:mod:`heartfelt.media.images.duplicates`);
+embeddings, each column standardised, with a cosine of at least what the embedding gives as its ``near_duplicate``. On
+OASIS the closest strangers have a cosine of .80; mirrored or cropped pictures have .85 or more. On AImoclips the
+closest strangers have a cosine of .966; the same clip at half the level or as MP3 mostly has .99, without its first
+0.3 s .965 or more.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import HeartfeltError, InputError, suggestion
-from heartfelt.media.duplicates import Bits, duplicate_groups, image_hash
+from heartfelt.media.images.duplicates import Bits, duplicate_groups, image_hash
 from heartfelt.predictors.trained.facts import GroupingFacts
 from heartfelt.snapshot.stimulus_groups import ALONE, detected_groups, group_names
-from heartfelt.stats.triples import Ints
+from heartfelt.stats.columns.triples import Ints
 from heartfelt.wording import plural
 
 AUTO, NONE = "auto", "none"

@@ -11,17 +11,26 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark, Labels
-from heartfelt.predictors.predictor import PREDICTIONS
+from heartfelt.predictors.interface.predictor import PREDICTIONS
 from heartfelt.progress import Progress, no_progress
-from heartfelt.scoring.by_part import ByPart, cells_of
-from heartfelt.scoring.calibration.parts import ModelCalibration, PartAgreement, PartError, Worth
-from heartfelt.scoring.compare import OTHER_LABELS, Entrant, compare, ranks
-from heartfelt.scoring.details import TaskDetails
-from heartfelt.scoring.measure import Marked, MetricMeasurer
-from heartfelt.scoring.metrics import METRICS, Kind
+from heartfelt.scoring.comparison.by_part import ByPart, cells_of
+from heartfelt.scoring.comparison.compare import OTHER_LABELS, Entrant, compare, ranks
+from heartfelt.scoring.ground_truth.truth import ITEM, Truth, tasks_of, truth_of
+from heartfelt.scoring.measurement.measure import Marked, MetricMeasurer
+from heartfelt.scoring.measurement.sheet import Flags, PredictionSheet, sheet_of
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.scores import ModelComparison, ModelCoverage, ModelInfo, ModelRank, Scores, ScoringTask, Slice
-from heartfelt.scoring.sheet import Flags, PredictionSheet, sheet_of
+from heartfelt.scoring.results.details import TaskDetails
+from heartfelt.scoring.results.metrics import METRICS, Kind
+from heartfelt.scoring.results.parts import ModelCalibration, PartAgreement, PartError, Worth
+from heartfelt.scoring.results.scores import (
+    ModelComparison,
+    ModelCoverage,
+    ModelInfo,
+    ModelRank,
+    Scores,
+    ScoringTask,
+    Slice,
+)
 from heartfelt.scoring.tasks.binary import binary
 from heartfelt.scoring.tasks.categories import categories, ordinal
 from heartfelt.scoring.tasks.choices import answers_to, choices
@@ -29,9 +38,8 @@ from heartfelt.scoring.tasks.numbers import numbers, strengths
 from heartfelt.scoring.tasks.pairs import pair_sheet, strength_sheet
 from heartfelt.scoring.tasks.texts import texts
 from heartfelt.scoring.tasks.traces import trace_sheet, traces
-from heartfelt.scoring.truth import ITEM, Truth, tasks_of, truth_of
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.triples import Ints
+from heartfelt.stats.columns.triples import Ints
 from heartfelt.study.model import say
 
 MOST_VALUES = 60
@@ -63,7 +71,7 @@ def score(
     progress: Progress | None = None,
     about: Mapping[str, ModelInfo] | None = None,
 ) -> Scores:
-    """Score a table of predictions (``heartfelt.predictors.predictor.PREDICTIONS``) of one or more models.
+    """Score a table of predictions (``heartfelt.predictors.interface.predictor.PREDICTIONS``) of one or more models.
 
     ``about`` says what is known about the models; it is written to ``scores.json``.
     """

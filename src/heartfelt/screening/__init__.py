@@ -5,7 +5,7 @@ from heartfelt.screening.panel import Panel, PanelCounts, RuleSummary, screen
 from heartfelt.screening.policy import POLICIES, Policy, parse_policy
 from heartfelt.screening.rule import FLAGS, RuleOptions, ScreeningRule, error_controlled_flags
 from heartfelt.screening.rules import RULES
-from heartfelt.screening.view import RatingsView
+from heartfelt.screening.view.ratings import RatingsView
 
 __all__ = [
     "FLAGS",

@@ -10,8 +10,8 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.screening.policy import Policy
 from heartfelt.screening.rules import RULES
-from heartfelt.screening.rules.informativeness import clearly_informative
-from heartfelt.screening.view import RatingsView
+from heartfelt.screening.rules.ratings.informativeness import clearly_informative
+from heartfelt.screening.view.ratings import RatingsView
 from heartfelt.tables import LEDGER
 
 STAGE = "panel"

@@ -17,8 +17,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, is_judged
-from heartfelt.screening.view import Bools, RatingsView
-from heartfelt.stats.triples import Floats, Ints
+from heartfelt.screening.view.ratings import Bools, RatingsView
+from heartfelt.stats.columns.triples import Floats, Ints
 from heartfelt.wording import number, p_value
 
 Side: TypeAlias = Literal["low", "high", "both"]

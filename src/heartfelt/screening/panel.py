@@ -16,7 +16,7 @@ from heartfelt.screening.policy import Action, Policy, parse_policy
 from heartfelt.screening.rule import FLAGS, error_controlled_flags
 from heartfelt.screening.rules import RULES
 from heartfelt.screening.rules.collusion import PAIR_COLUMNS, parallel_pairs
-from heartfelt.screening.view import RatingsView
+from heartfelt.screening.view.ratings import RatingsView
 from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.tables import TRACES, answered, row_sum

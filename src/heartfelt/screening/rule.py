@@ -18,9 +18,9 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.screening.view import RatingsView
+from heartfelt.screening.view.ratings import RatingsView
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.triples import Floats, Ints
+from heartfelt.stats.columns.triples import Floats, Ints
 from heartfelt.tables import Column, Contract
 
 Setting: TypeAlias = tuple[float | str, str]

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from heartfelt.screening.rule import RuleOptions, RuleVerdicts, too_few
-from heartfelt.screening.view import RatingsView
-from heartfelt.stats.triples import Floats, Ints
+from heartfelt.screening.view.ratings import RatingsView
+from heartfelt.stats.columns.triples import Floats, Ints
 from heartfelt.wording import p_value
 
 LEAST_TRIALS = 5

@@ -28,7 +28,7 @@ import polars as pl
 from heartfelt.errors import require
 from heartfelt.streams import stream
 from heartfelt.study import Scale
-from heartfelt.study.set_scale import TIE, BestWorst, Choice, Grade, Preference, Ranking, SetScale, Trace
+from heartfelt.study.scales.set_scale import TIE, BestWorst, Choice, Grade, Preference, Ranking, SetScale, Trace
 
 _WAVES = 3
 _CLIP_SECONDS = 30.0

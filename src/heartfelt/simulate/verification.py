@@ -18,8 +18,8 @@ from heartfelt.errors import require
 from heartfelt.simulate.people import check_shares, kinds_of
 from heartfelt.streams import stream
 from heartfelt.study import Scale
-from heartfelt.study.answer import read_number
-from heartfelt.study.scale import Tags
+from heartfelt.study.scales.answer import read_number
+from heartfelt.study.scales.scale import Tags
 
 VERIFIER_KINDS: Mapping[str, str] = MappingProxyType(
     {

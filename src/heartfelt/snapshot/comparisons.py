@@ -10,7 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from heartfelt.study import Scale, Study
-from heartfelt.study.set_scale import BestWorst, Choice, Preference, Ranking, SetScale
+from heartfelt.study.scales.set_scale import BestWorst, Choice, Preference, Ranking, SetScale
 
 TRIAL = ("rater", "trial")
 _ABOUT = ("set", "position", "seconds", "at", "repeat")

@@ -8,7 +8,7 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.study import Study
-from heartfelt.study.instrument import FORMS, Instrument, question_id, score_column
+from heartfelt.study.parts.instrument import FORMS, Instrument, question_id, score_column
 
 
 class Unscored(NamedTuple):

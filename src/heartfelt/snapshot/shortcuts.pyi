@@ -8,12 +8,12 @@ import polars as pl
 if TYPE_CHECKING:
     from heartfelt.analysis import Analysis
     from heartfelt.labels import Labels
-    from heartfelt.predictors.execution.calls import Budget
     from heartfelt.predictors.execution.engines import Engine
-    from heartfelt.predictors.spec import PredictorLike
+    from heartfelt.predictors.interface.calls import Budget
+    from heartfelt.predictors.interface.spec import PredictorLike
     from heartfelt.progress import Progress
-    from heartfelt.publishing.details import Details
     from heartfelt.publishing.publish import PublishedStudy
+    from heartfelt.publishing.statements.details import Details
     from heartfelt.scoring.bench import Bench
     from heartfelt.scoring.bench.run import Models
     from heartfelt.scoring.set_distances.systems import SystemDistances

@@ -21,7 +21,7 @@ from heartfelt.errors import EmptyIdError, InputError, RatingError, suggestion
 from heartfelt.progress import Progress
 from heartfelt.snapshot.fingerprint import U64, bits_of, cells_of, combine, plain_frame, row_hashes
 from heartfelt.study import Scale, Study
-from heartfelt.study.set_scale import Trace
+from heartfelt.study.scales.set_scale import Trace
 from heartfelt.tables import RATINGS, TRACES, is_answered, rating_key
 
 IDS = ("rater", "stimulus", "question")

@@ -6,7 +6,7 @@ import polars as pl
 
 from heartfelt.snapshot.snapshot import Snapshot
 from heartfelt.study import Study
-from heartfelt.study.similarity import clearly_different, similarity
+from heartfelt.study.scales.similarity import clearly_different, similarity
 from heartfelt.tables import MOMENT
 
 _TEXTS = ("source", "version", "verdict", "final", "verified_by", "shown", "machine")

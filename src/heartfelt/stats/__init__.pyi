@@ -15,7 +15,38 @@ from .agreement import (
     prior_against_majority,
 )
 from .agreement.krippendorff import alpha
-from .association import (
+from .ceilings.ceiling_over_systems import system_ceiling
+from .ceilings.noise_ceiling import ceiling
+from .comparison.abx import abx
+from .comparison.judges.concordance import rank_concordance
+from .comparison.judges.consistency import first_choices, rater_consistency, transitivity
+from .comparison.judges.position import position_bias
+from .comparison.mushra import mushra
+from .comparison.pairs import win_matrix
+from .comparison.predicted.ceilings import choice_ceilings, strength_ceiling
+from .comparison.predicted.prediction import choice_scores
+from .comparison.predicted.recalibration import choice_calibration
+from .comparison.strengths.bootstrap import bootstrap_strengths
+from .comparison.strengths.choices import best_worst, best_worst_counts, plackett_luce
+from .comparison.strengths.models import bradley_terry, cmos, davidson, rao_kupper, thurstone
+from .estimate import Estimate
+from .groups.geometry import ellipse, overlap
+from .groups.set_distance import frechet_distance, kernel_distance
+from .inference import (
+    equivalence_correlation,
+    equivalence_mean,
+    games_howell,
+    holm,
+    mixed_model,
+    permutation_correlation,
+    permutation_paired,
+    permutation_two_sample,
+    prediction_powered_mean,
+    prediction_powered_slope,
+    tukey,
+)
+from .inference.variance_tables import anova
+from .prediction.association import (
     accuracy,
     auroc,
     average_precision,
@@ -35,45 +66,14 @@ from .association import (
     rmse,
     spearman,
 )
-from .ceiling_over_systems import system_ceiling
-from .comparison.abx import abx
-from .comparison.bootstrap import bootstrap_strengths
-from .comparison.ceilings import choice_ceilings, strength_ceiling
-from .comparison.choices import best_worst, best_worst_counts, plackett_luce
-from .comparison.concordance import rank_concordance
-from .comparison.consistency import first_choices, rater_consistency, transitivity
-from .comparison.mushra import mushra
-from .comparison.pairs import win_matrix
-from .comparison.position import position_bias
-from .comparison.prediction import choice_scores
-from .comparison.recalibration import choice_calibration
-from .comparison.strengths import bradley_terry, cmos, davidson, rao_kupper, thurstone
-from .estimate import Estimate
-from .geometry import ellipse, overlap
-from .inference import (
-    equivalence_correlation,
-    equivalence_mean,
-    games_howell,
-    holm,
-    mixed_model,
-    permutation_correlation,
-    permutation_paired,
-    permutation_two_sample,
-    prediction_powered_mean,
-    prediction_powered_slope,
-    tukey,
-)
-from .inference.variance_tables import anova
-from .jackknife import jackknife_metric
-from .noise_ceiling import ceiling
-from .probability import brier, calibration, expected_calibration_error
-from .regression import shrinkage_slope
+from .prediction.jackknife import jackknife_metric
+from .prediction.probability import brier, calibration, expected_calibration_error
+from .prediction.regression import shrinkage_slope
+from .prediction.resample import bootstrap, bootstrap_difference, bootstrap_metric
 from .reliability.components import variance_components
 from .reliability.halves import split_half
 from .reliability.intraclass import icc
 from .reliability.spearman_brown import raters_needed, reliability_with
-from .resample import bootstrap, bootstrap_difference, bootstrap_metric
-from .set_distance import frechet_distance, kernel_distance
 
 __all__ = [
     "Estimate", "abx", "accuracy", "alpha", "anova", "auroc", "average_precision", "balanced_accuracy", "best_worst",

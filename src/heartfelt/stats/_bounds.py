@@ -16,8 +16,8 @@ from typing import Any, Literal
 import numpy as np
 
 from heartfelt.errors import InputError
+from heartfelt.stats.columns.triples import Floats
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats
 
 Bounds = tuple[float, float]
 Transform = Literal["identity", "fisher", "logit", "log"]

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array, as_floats, code
+from heartfelt.stats.columns.triples import Floats, Ids, Ints, Values, as_array, as_floats, code
 
 T = TypeVar("T")
 
@@ -115,7 +115,7 @@ def refuse_repeats(t: Ratings) -> None:
         repeats = int(t.value.size - np.count_nonzero(times))
         first = int(np.argmax(times[key] > 1)) if repeats else -1
     elif t.value.size:
-        from heartfelt.stats import _kernels_reliability as kernels
+        from heartfelt.stats.compiled import _kernels_reliability as kernels
 
         starts, order = kernels.group(t.item, len(t.items))
         repeats, first = kernels.repeated_pairs(starts, order, t.rater, len(t.raters))

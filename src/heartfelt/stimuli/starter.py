@@ -23,9 +23,9 @@ from jinja2 import Environment
 
 from heartfelt import __version__
 from heartfelt.files import whole_folder, write_bytes, write_text
-from heartfelt.formats.delimited import csv_text
-from heartfelt.formats.drafts import write_drafts
-from heartfelt.formats.manifest import open_study
+from heartfelt.formats.study_folder.drafts import write_drafts
+from heartfelt.formats.study_folder.manifest import open_study
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.media.audio import Audio
 from heartfelt.progress import Progress
 from heartfelt.registry import Registry

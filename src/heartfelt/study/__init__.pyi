@@ -1,8 +1,8 @@
-from .answer import Scale
-from .design import Design
 from .load import load_study, parse_study, study_text
 from .model import Question
-from .scale import SCALES
+from .parts.design import Design
+from .scales.answer import Scale
+from .scales.scale import SCALES
 from .study import Intent, Prompt, Study, System, json_schema
 
 __all__ = [

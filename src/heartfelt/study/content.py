@@ -1,6 +1,6 @@
 """Everything that a ``study.yaml`` says, and what follows from it.
 
-:mod:`heartfelt.study.references` checks it as a whole.
+:mod:`heartfelt.study.consistency.references` checks it as a whole.
 """
 
 from __future__ import annotations
@@ -13,13 +13,6 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from heartfelt.errors import UnknownNameError, suggestion
-from heartfelt.study.adjudication_rules import Adjudication
-from heartfelt.study.answer import NONE, Coded, Scale
-from heartfelt.study.between import Between, QuestionnaireSource
-from heartfelt.study.branding import Branding
-from heartfelt.study.consent import Consent, Debriefing
-from heartfelt.study.design import Demographic, Design, Recruiting, Screener
-from heartfelt.study.instrument import Instrument
 from heartfelt.study.model import (
     AnchorProbe,
     ExtendedPart,
@@ -34,8 +27,15 @@ from heartfelt.study.model import (
     Text,
     check_name,
 )
-from heartfelt.study.scale import AnyScale
-from heartfelt.study.sets import Sets
+from heartfelt.study.parts.adjudication_rules import Adjudication
+from heartfelt.study.parts.between import Between, QuestionnaireSource
+from heartfelt.study.parts.branding import Branding
+from heartfelt.study.parts.consent import Consent, Debriefing
+from heartfelt.study.parts.design import Demographic, Design, Recruiting, Screener
+from heartfelt.study.parts.instrument import Instrument
+from heartfelt.study.parts.sets import Sets
+from heartfelt.study.scales.answer import NONE, Coded, Scale
+from heartfelt.study.scales.scale import AnyScale
 
 
 class System(OpenPart):

@@ -12,9 +12,9 @@ from pydantic_core import ErrorDetails
 
 from heartfelt.errors import StudyError, suggestion
 from heartfelt.files import read_text
-from heartfelt.study.consent import document_file, file_names
 from heartfelt.study.instruments import expanded
 from heartfelt.study.model import Place, ReferenceProblem, Text, is_language
+from heartfelt.study.parts.consent import document_file, file_names
 from heartfelt.study.study import Study
 from heartfelt.study.yaml_lines import Document, read_yaml
 

@@ -1,6 +1,6 @@
 """The parts of a study: strict keys, ids, texts in several languages, questions, and probes.
 
-What a part says of other parts is checked on the study as a whole (:mod:`heartfelt.study.references`).
+What a part says of other parts is checked on the study as a whole (:mod:`heartfelt.study.consistency.references`).
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import model_validator
 
+from heartfelt.study.consistency.references import check_references
 from heartfelt.study.content import Intent, Prompt, StimuliSource, StudyContent, System
-from heartfelt.study.instrument import InstrumentUse
-from heartfelt.study.references import check_references
+from heartfelt.study.parts.instrument import InstrumentUse
 
 __all__ = ["Intent", "Prompt", "StimuliSource", "Study", "System", "json_schema"]
 

@@ -12,9 +12,9 @@ import polars as pl
 
 from heartfelt.errors import HeartfeltError
 from heartfelt.files import inside
-from heartfelt.media.checks import sound_hash
-from heartfelt.media.duplicates import Bits, image_hash
+from heartfelt.media.images.duplicates import Bits, image_hash
 from heartfelt.media.sound import read_samples
+from heartfelt.media.sounds.checks import sound_hash
 from heartfelt.progress import Progress
 from heartfelt.scoring.grouping import picture_hash
 from heartfelt.snapshot import Snapshot

@@ -68,7 +68,7 @@ class TrainOptions(TrainingOptions):
     def __post_init__(self) -> None:
         TrainingOptions.__post_init__(self)
         if self.heads:
-            from heartfelt.predictors.trained.head import KINDS
+            from heartfelt.predictors.trained.heads.head import KINDS
 
             for kind in self.heads:
                 if kind not in KINDS:

@@ -31,11 +31,11 @@ from heartfelt.media.probe import AUDIO, IMAGES
 from heartfelt.predictors.answers.sets import COMPARED, set_name
 from heartfelt.predictors.answers.texts import StimulusNames
 from heartfelt.predictors.execution.work import CaseOutcome, PredictorWork, Retry
+from heartfelt.predictors.interface.predictor import Ask, Case, Media, Prediction, Predictor
 from heartfelt.predictors.options import ServerOptions
-from heartfelt.predictors.predictor import Ask, Case, Media, Prediction, Predictor
-from heartfelt.study.answer import Scale
-from heartfelt.study.scale import AnyScale, YesNo
-from heartfelt.study.set_scale import TIE
+from heartfelt.study.scales.answer import Scale
+from heartfelt.study.scales.scale import AnyScale, YesNo
+from heartfelt.study.scales.set_scale import TIE
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.formats.arms import arm_stimuli
-from heartfelt.formats.machine_values import asked_with_drafts, invalid_machine_values, machine_values
-from heartfelt.formats.manifest import OpenStudy, open_study, require_media
-from heartfelt.formats.set_plan import plan_sets
+from heartfelt.formats.study_folder.arms import arm_stimuli
+from heartfelt.formats.study_folder.machine_values import asked_with_drafts, invalid_machine_values, machine_values
+from heartfelt.formats.study_folder.manifest import OpenStudy, open_study, require_media
+from heartfelt.formats.study_folder.set_plan import plan_sets
 from heartfelt.predictors import PREDICTORS, parse_spec
 from heartfelt.screening.rules.verification import advise_planting
 from heartfelt.stimuli import forecast_make, load_make
 from heartfelt.stimuli.generation.make_file import MAKE_FILE
-from heartfelt.study.adjudication import adjudicated
-from heartfelt.study.branding import contrast_notes
+from heartfelt.study.consistency.adjudication import adjudicated
 from heartfelt.study.load import check_documents
+from heartfelt.study.parts.branding import contrast_notes
 from heartfelt.web.rater.texts import check_languages
 from heartfelt.wording import plural
 

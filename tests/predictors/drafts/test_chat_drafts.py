@@ -12,12 +12,12 @@ import polars as pl
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.formats.drafts import read_drafts
+from heartfelt.formats.study_folder.drafts import read_drafts
 from heartfelt.predictors import predictor_from
 from heartfelt.predictors.drafts import draft
 from heartfelt.predictors.hosted.chat_drafts import DRAFT_SYSTEM
 from heartfelt.study import load_study
-from heartfelt.study.answer import NONE
+from heartfelt.study.scales.answer import NONE
 from tests.predictors.drafts.studies import (
     FIELDS,
     chat_server,

@@ -10,10 +10,10 @@ import pytest
 
 from heartfelt.cli import main
 from heartfelt.datasets.aigiemo import starter
-from heartfelt.formats.manifest import open_study
+from heartfelt.formats.study_folder.manifest import open_study
 from heartfelt.predictors.answers.draft_values import draft_value, plain_words
-from heartfelt.predictors.predictor import Ask, Prediction
-from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
+from heartfelt.predictors.interface.predictor import Ask, Prediction
+from heartfelt.study.scales.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
 from tests.cases import check_all
 from tests.facts import mentions
 from tests.predictors.drafts.studies import STUDY, chat_server, chat_spec, write_study

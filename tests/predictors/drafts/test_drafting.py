@@ -14,14 +14,14 @@ import polars as pl
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.formats.drafts import read_drafts
+from heartfelt.formats.study_folder.drafts import read_drafts
 from heartfelt.journal import lock
 from heartfelt.predictors import RunOptions
 from heartfelt.predictors.drafts import assign, draft, plan_drafts
 from heartfelt.predictors.drafts.drafting import RUNS
-from heartfelt.predictors.execution.calls import Budget
+from heartfelt.predictors.interface.calls import Budget
 from heartfelt.study import load_study, parse_study
-from heartfelt.study.answer import NONE
+from heartfelt.study.scales.answer import NONE
 from tests.facts import mentions
 from tests.predictors.drafts.studies import (
     FIELDS,

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from heartfelt.cli import main
-from heartfelt.formats.drafts import read_drafts
+from heartfelt.formats.study_folder.drafts import read_drafts
 from heartfelt.study import load_study
 from tests.facts import mentions
 from tests.predictors.drafts.studies import STUDY, chat_spec, completion, filled

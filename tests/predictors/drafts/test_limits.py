@@ -12,19 +12,19 @@ import polars as pl
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.formats.manifest import open_study
+from heartfelt.formats.study_folder.manifest import open_study
 from heartfelt.predictors import PREDICTORS, Ask, Case, Prediction, Predictor, Retry, RunOptions
 from heartfelt.predictors.drafts import DraftOptions, draft, plan_drafts
 from heartfelt.predictors.drafts.cases import draft_ask, draft_cases, pending_items
 from heartfelt.predictors.drafts.choosing import Assignment, assign, by_id
 from heartfelt.predictors.drafts.drafting import RUNS, _change, draft_from_pixels, drafter_of, language_of, provenance
 from heartfelt.predictors.drafts.planning import media_tokens
-from heartfelt.predictors.execution.calls import Budget, Call
 from heartfelt.predictors.hosted.chat import Chat
 from heartfelt.predictors.hosted.chat_drafts import DRAFT_SYSTEM, draft_questions, draft_schema
+from heartfelt.predictors.interface.calls import Budget, Call
 from heartfelt.serialization import dumps
 from heartfelt.study import parse_study
-from heartfelt.study.scale import Numeric
+from heartfelt.study.scales.scale import Numeric
 from tests.predictors.drafts.studies import STUDY, options, picture, write_study
 
 COST = 1.0

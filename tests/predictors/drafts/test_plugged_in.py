@@ -13,10 +13,10 @@ import pytest
 
 from heartfelt.cli import main
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.formats.drafts import read_drafts
+from heartfelt.formats.study_folder.drafts import read_drafts
 from heartfelt.predictors import predictor_from
 from heartfelt.predictors.drafts import draft
-from heartfelt.predictors.measures.tagger import tags_seen
+from heartfelt.predictors.measures.pictures.tagger import tags_seen
 from heartfelt.study import load_study
 from tests.predictors.drafts.studies import STUDY, options, write_study
 

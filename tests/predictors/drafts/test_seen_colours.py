@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from heartfelt.media.pixels import measure_image
+from heartfelt.media.images.pixels import measure_image
 
 HERE = Path(__file__).parent
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "data"

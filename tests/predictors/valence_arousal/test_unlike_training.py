@@ -18,7 +18,7 @@ from heartfelt.predictors.trained.valence_arousal import shipped
 from heartfelt.serialization import from_json
 from heartfelt.stimuli.synthesis.speech import VOICE_SYSTEMS, render_voice
 from heartfelt.streams import stream
-from heartfelt.study.scale import Points
+from heartfelt.study.scales.scale import Points
 from heartfelt.training.heads.evaluating import ProtocolScore
 from tests.predictors.file_answers import by_stem
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image, ImageFilter
 
 from heartfelt.errors import InputError
-from heartfelt.predictors.networks import brisque
+from heartfelt.predictors.networks.images import brisque
 from heartfelt.streams import stream
 from tests.predictors.weights.conftest import Pulled
 

@@ -48,7 +48,7 @@ def test_a_predictor_says_it_before_it_looks_for_weights(predictor: str, tmp_pat
 
 @without_gpu
 def test_fine_tuning_says_it() -> None:
-    from heartfelt.training.finetuning.engine import accelerator_of
+    from heartfelt.training.finetuning.loop.engine import accelerator_of
     from heartfelt.training.finetuning.settings import FineTuneSettings
 
     pytest.importorskip("accelerate")

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from heartfelt.errors import InputError
-from heartfelt.predictors.networks.efficientnet import embed, look, prepared
 from heartfelt.predictors.networks.fixed_inputs import picture
+from heartfelt.predictors.networks.images.efficientnet import embed, look, prepared
 from tests.predictors.weights.conftest import Pulled
 
 

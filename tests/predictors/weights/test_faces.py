@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from heartfelt.media.image import decode_image
-from heartfelt.predictors.networks.expressions import EXPRESSIONS, SIDE, recognise_expressions
-from heartfelt.predictors.networks.expressions import _square as square_of
-from heartfelt.predictors.networks.faces import LONGEST, Face, _order_apart, detect_faces
+from heartfelt.media.images.image import decode_image
 from heartfelt.predictors.networks.fixed_inputs import picture
+from heartfelt.predictors.networks.images.expressions import EXPRESSIONS, SIDE, recognise_expressions
+from heartfelt.predictors.networks.images.expressions import _square as square_of
+from heartfelt.predictors.networks.images.faces import LONGEST, Face, _order_apart, detect_faces
 from tests.predictors.weights.conftest import Pulled
 
 PACKAGE = {

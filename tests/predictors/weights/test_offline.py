@@ -81,19 +81,19 @@ def _recipe(name: str) -> object:
 
 
 def _language_model() -> object:
-    from heartfelt.training.finetuning.chat.model import language_model
+    from heartfelt.training.finetuning.recipes.chat.model import language_model
 
     return language_model(NAME, "main", "image")
 
 
 def _backbone() -> object:
-    from heartfelt.training.finetuning.images.networks.backbones import published_backbone
+    from heartfelt.training.finetuning.recipes.images.networks.backbones import published_backbone
 
     return published_backbone("resnet50", NAME)
 
 
 def _standardisation() -> object:
-    from heartfelt.training.finetuning.images.networks.backbones import standardisation
+    from heartfelt.training.finetuning.recipes.images.networks.backbones import standardisation
 
     return standardisation(NAME, "main")
 

@@ -296,7 +296,7 @@ def test_names_paths_and_hub_ids(tmp_path: Path, pulled: Pulled, monkeypatch: py
 
 
 def test_a_model_for_something_else_is_refused(pulled: Pulled) -> None:
-    from heartfelt.predictors.networks import efficientnet
+    from heartfelt.predictors.networks.images import efficientnet
 
     with pytest.raises(InputError, match="has no input 'pictures'"):
         efficientnet.embed([], model=pulled(NAME))

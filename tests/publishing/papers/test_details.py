@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heartfelt.errors import InputError, StudyError
-from heartfelt.publishing.details import (
+from heartfelt.publishing.statements.details import (
     DETAILS_FILE,
     QUESTIONS,
     Author,
@@ -19,7 +19,7 @@ from heartfelt.publishing.details import (
     read_details,
     write_details_template,
 )
-from heartfelt.publishing.licences import LICENCES, licence, licence_file
+from heartfelt.publishing.statements.licences import LICENCES, licence, licence_file
 from tests.cases import check_all
 from tests.publishing.papers.markup_checks import HOSTILE
 

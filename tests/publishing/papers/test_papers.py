@@ -23,11 +23,8 @@ from heartfelt.clock import fixed_clock
 from heartfelt.collect.reading import freeze, tables
 from heartfelt.errors import DamagedError
 from heartfelt.publishing.anonymity.media import media_table
-from heartfelt.publishing.columns import UNDESCRIBED, about_column
-from heartfelt.publishing.details import DETAILS_FILE, Author, Details
 from heartfelt.publishing.layouts import LAYOUTS
 from heartfelt.publishing.papers.card import card
-from heartfelt.publishing.papers.checksums import CHECKSUMS, check_checksums, write_checksums
 from heartfelt.publishing.papers.citation import citation_file
 from heartfelt.publishing.papers.croissant import croissant
 from heartfelt.publishing.papers.datasheet import datasheet_file
@@ -35,7 +32,10 @@ from heartfelt.publishing.papers.facts import NOT_STATED
 from heartfelt.publishing.papers.methods import methods_file
 from heartfelt.publishing.papers.tables import grids
 from heartfelt.publishing.papers.write import Papers, write_papers
-from heartfelt.publishing.release import Release, ReleaseRecord, ReleaseStep
+from heartfelt.publishing.release.checksums import CHECKSUMS, check_checksums, write_checksums
+from heartfelt.publishing.release.release import Release, ReleaseRecord, ReleaseStep
+from heartfelt.publishing.statements.columns import UNDESCRIBED, about_column
+from heartfelt.publishing.statements.details import DETAILS_FILE, Author, Details
 from heartfelt.report.analysis import charts_of
 from heartfelt.report.charts import Chart
 from heartfelt.serialization import dumps

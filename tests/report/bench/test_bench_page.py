@@ -14,11 +14,11 @@ import polars as pl
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.predictors.execution.calls import Usage
-from heartfelt.predictors.predictor import PREDICTIONS
+from heartfelt.predictors.interface.calls import Usage
+from heartfelt.predictors.interface.predictor import PREDICTIONS
 from heartfelt.report.bench import write_bench
 from heartfelt.report.bench.page import score_sections, sentences
-from heartfelt.report.site.runs import read_scores
+from heartfelt.report.site.sources.runs import read_scores
 from heartfelt.scoring import ModelInfo, Scores
 from heartfelt.snapshot import Snapshot
 from tests.facts import mentions
@@ -150,7 +150,7 @@ def test_media_are_files_next_to_the_page(
     for address in played.values():
         assert (folder / unquote(address)).read_bytes() == (root / unquote(address).removeprefix("media/")).read_bytes()
     assert "data:audio" not in (folder / "report.html").read_text()
-    monkeypatch.setattr("heartfelt.report.media.EMBED_AT_MOST", 1_000)
+    monkeypatch.setattr("heartfelt.report.layout.media.EMBED_AT_MOST", 1_000)
     linked = write_bench(numbered, told(sounding), tmp_path / "large", snapshot=sounding)
     assert not (linked / "media").exists()
     for address in data_of(linked)["media"].values():

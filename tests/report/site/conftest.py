@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from heartfelt.labels import Benchmark, SplitOptions
-from heartfelt.publishing.hold_out import hold_out
+from heartfelt.publishing.hiding.hold_out import hold_out
 from heartfelt.report.bench import write_bench
 from heartfelt.scoring import ModelInfo, ScoreOptions, score
 from heartfelt.snapshot import Snapshot

@@ -10,11 +10,11 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.predictors.answers.sets import SEPARATOR
-from heartfelt.report.site.boards import display_names, file_names, files_of, members, unique
 from heartfelt.report.site.frame import require_own_site
-from heartfelt.report.site.published import PublicFacts
-from heartfelt.report.site.runs import find_runs, folder_of, read_run
-from heartfelt.report.site.secrets import shown_spec, without_secrets
+from heartfelt.report.site.sources.boards import display_names, file_names, files_of, members, unique
+from heartfelt.report.site.sources.published import PublicFacts
+from heartfelt.report.site.sources.runs import find_runs, folder_of, read_run
+from heartfelt.report.site.sources.secrets import shown_spec, without_secrets
 from heartfelt.scoring import ModelInfo
 from heartfelt.study import parse_study
 from tests.report.site.conftest import Made

@@ -16,7 +16,7 @@ import pytest
 from heartfelt.errors import InputError
 from heartfelt.labels import first_answers, labels
 from heartfelt.report.site import SiteOptions, write_site
-from heartfelt.report.site.secrets import shown_spec, without_secrets
+from heartfelt.report.site.sources.secrets import shown_spec, without_secrets
 from tests.report.pages import PageContent
 from tests.report.site.conftest import SECRET, Made, predicted
 from tests.report.test_browser import Watched

@@ -256,9 +256,9 @@ def test_bootstrap(level: str) -> None:
 
 
 def test_a_resample_in_which_everything_counts_once_is_alpha() -> None:
-    from heartfelt.stats.agreement import _kernels_resampling as kernels
     from heartfelt.stats.agreement.distance import placed
     from heartfelt.stats.agreement.grouped import grouped
+    from heartfelt.stats.agreement.kernels import _kernels_resampling as kernels
 
     rater, item, value = Design(9, 30, 4).draw(np.random.default_rng(9))
     value = np.clip(np.round(5 + value), 1, 9)

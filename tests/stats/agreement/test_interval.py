@@ -25,7 +25,7 @@ from heartfelt.stats.agreement import (
 )
 from heartfelt.stats.agreement.interval import leave_out, with_bounds
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance
+from heartfelt.stats.reliability.two_way_jackknife import TwoWaySpread, effective, jackknife_variance
 from tests.facts import mentions
 from tests.stats.agreement.designs import Design, headline
 

@@ -244,7 +244,7 @@ def test_a_prior_counts_once_in_every_resample_of_raters(monkeypatch: pytest.Mon
         weights.append(given[6].tolist())
         return float(len(weights))
 
-    monkeypatch.setattr("heartfelt.stats.agreement._kernels_resampling.weighted_alpha", record)
+    monkeypatch.setattr("heartfelt.stats.agreement.kernels._kernels_resampling.weighted_alpha", record)
     rater, item = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
     prior = {name: name % 3 for name in range(6)}
     result = alpha(

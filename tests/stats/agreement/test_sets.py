@@ -115,8 +115,8 @@ def test_sets_with_one_member_are_categories() -> None:
 
 def test_the_jackknife_is_by_leaving_out() -> None:
     """Without each rater and each item in turn, as the compiled deletions have it."""
-    from heartfelt.stats.agreement import _kernels_resampling as kernels
     from heartfelt.stats.agreement.grouped import grouped
+    from heartfelt.stats.agreement.kernels import _kernels_resampling as kernels
     from heartfelt.stats.agreement.sets import as_sets, set_distances
 
     rater, item, value = drawn(3, 4, 15)

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from heartfelt.stats.comparison.bootstrap import bootstrap_strengths
-from heartfelt.stats.comparison.strengths import bradley_terry, davidson
+from heartfelt.stats.comparison.strengths.bootstrap import bootstrap_strengths
+from heartfelt.stats.comparison.strengths.models import bradley_terry, davidson
 from tests.facts import mentions
 
 pytestmark = pytest.mark.slow  # hundreds of fits each

@@ -13,18 +13,18 @@ from scipy import stats
 from scipy.optimize import minimize
 
 from heartfelt.errors import InputError
-from heartfelt.stats.comparison import pairing as pairing_module
-from heartfelt.stats.comparison.choices import best_worst, best_worst_counts, plackett_luce
-from heartfelt.stats.comparison.hits import mean_hits
+from heartfelt.stats.comparison.judges.position import position_bias
 from heartfelt.stats.comparison.mushra import crossed_mean, mushra
-from heartfelt.stats.comparison.pairing import PairSchedule
-from heartfelt.stats.comparison.position import position_bias
-from heartfelt.stats.comparison.prediction import choice_scores
-from heartfelt.stats.comparison.recalibration import choice_calibration
-from heartfelt.stats.comparison.strengths import bradley_terry, cmos, davidson
+from heartfelt.stats.comparison.predicted.hits import mean_hits
+from heartfelt.stats.comparison.predicted.prediction import choice_scores
+from heartfelt.stats.comparison.predicted.recalibration import choice_calibration
+from heartfelt.stats.comparison.strengths import pairing as pairing_module
+from heartfelt.stats.comparison.strengths.choices import best_worst, best_worst_counts, plackett_luce
+from heartfelt.stats.comparison.strengths.models import bradley_terry, cmos, davidson
+from heartfelt.stats.comparison.strengths.pairing import PairSchedule
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.jackknife import JackknifeError
-from heartfelt.stats.two_way_jackknife import TwoWaySpread
+from heartfelt.stats.prediction.jackknife import JackknifeError
+from heartfelt.stats.reliability.two_way_jackknife import TwoWaySpread
 from tests.facts import mentions
 
 # --- predicted choices ------------------------------------------------------------------------------------------------

@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.stats.comparison.ceilings import choice_ceilings, strength_ceiling
-from heartfelt.stats.comparison.prediction import ChoiceScores, choice_scores
-from heartfelt.stats.comparison.strengths import Strengths, bradley_terry
+from heartfelt.stats.comparison.predicted.ceilings import choice_ceilings, strength_ceiling
+from heartfelt.stats.comparison.predicted.prediction import ChoiceScores, choice_scores
+from heartfelt.stats.comparison.strengths.models import Strengths, bradley_terry
 from tests.facts import mentions
 
 Floats = npt.NDArray[np.float64]

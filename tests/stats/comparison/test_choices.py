@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.stats.comparison.choices import best_worst, best_worst_counts, plackett_luce
-from heartfelt.stats.comparison.strengths import bradley_terry
+from heartfelt.stats.comparison.strengths.choices import best_worst, best_worst_counts, plackett_luce
+from heartfelt.stats.comparison.strengths.models import bradley_terry
 
 SOURCE = "choix 0.4.1 opt_rankings (Plackett-Luce by maximum likelihood) on the rankings below, to its own tolerance"
 RANKINGS = ("acbd", "abcd", "bacd", "cab", "dab", "bdc", "cda", "abdc", "dcba", "cb")

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import chi2, friedmanchisquare, spearmanr
 
 from heartfelt.errors import InputError
-from heartfelt.stats.comparison.concordance import rank_concordance
+from heartfelt.stats.comparison.judges.concordance import rank_concordance
 from tests.facts import mentions
 
 SIEGEL = ([1, 6, 3, 2, 5, 4], [1, 5, 6, 4, 2, 3], [6, 3, 2, 5, 4, 1])

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from heartfelt.stats.comparison.consistency import first_choices, rater_consistency, transitivity
+from heartfelt.stats.comparison.judges.consistency import first_choices, rater_consistency, transitivity
 from tests.facts import mentions
 
 SOURCE = "Kendall and Babington Smith (1940): zeta by hand; scipy.stats.fisher_exact for the side"

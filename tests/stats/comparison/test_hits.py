@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heartfelt.stats.comparison.hits import hits, mean_hits
-from heartfelt.stats.comparison.prediction import choice_scores
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.columns.triples import Floats
+from heartfelt.stats.comparison.predicted.hits import hits, mean_hits
+from heartfelt.stats.comparison.predicted.prediction import choice_scores
 from tests.facts import mentions
 
 

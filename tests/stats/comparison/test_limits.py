@@ -14,17 +14,17 @@ from scipy.optimize import brentq
 from scipy.special import ncfdtr
 
 from heartfelt.errors import InputError
-from heartfelt.stats.comparison import bootstrap, ceilings, consistency, fit, pairs, spread
+from heartfelt.stats.comparison import pairs, spread
 from heartfelt.stats.comparison.abx import abx, d_prime_of_share, share_of_d_prime
-from heartfelt.stats.comparison.bootstrap import bootstrap_strengths
-from heartfelt.stats.comparison.consistency import (
+from heartfelt.stats.comparison.judges import consistency
+from heartfelt.stats.comparison.judges.consistency import (
     first_choices,
     rater_consistency,
     strengths_without_each,
     transitivity,
 )
-from heartfelt.stats.comparison.links import BRADLEY_TERRY, DAVIDSON, GRADED, RAO_KUPPER, THURSTONE, Link
 from heartfelt.stats.comparison.pairs import add_up, as_comparisons, connection
+from heartfelt.stats.comparison.predicted import ceilings
 from heartfelt.stats.comparison.spread import (
     Covariance,
     crossed_spread,
@@ -32,7 +32,10 @@ from heartfelt.stats.comparison.spread import (
     shared_members,
     without_units,
 )
-from heartfelt.stats.comparison.strengths import Strengths, bradley_terry, cmos, davidson, rao_kupper
+from heartfelt.stats.comparison.strengths import bootstrap, fit
+from heartfelt.stats.comparison.strengths.bootstrap import bootstrap_strengths
+from heartfelt.stats.comparison.strengths.links import BRADLEY_TERRY, DAVIDSON, GRADED, RAO_KUPPER, THURSTONE, Link
+from heartfelt.stats.comparison.strengths.models import Strengths, bradley_terry, cmos, davidson, rao_kupper
 from heartfelt.stats.estimate import Estimate
 from heartfelt.streams import stream
 from tests.facts import mentions

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.stats.comparison import pairing as module
-from heartfelt.stats.comparison.pairing import PairSchedule
+from heartfelt.stats.comparison.strengths import pairing as module
+from heartfelt.stats.comparison.strengths.pairing import PairSchedule
 
 
 def _answered(size: int, comparisons: int, seed: int = 0) -> PairSchedule:

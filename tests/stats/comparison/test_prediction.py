@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.stats.comparison.position import position_bias
-from heartfelt.stats.comparison.prediction import ChoiceScores, choice_scores
-from heartfelt.stats.comparison.recalibration import choice_calibration
+from heartfelt.stats.comparison.judges.position import position_bias
+from heartfelt.stats.comparison.predicted.prediction import ChoiceScores, choice_scores
+from heartfelt.stats.comparison.predicted.recalibration import choice_calibration
 from tests.facts import mentions
 
 SOURCE = "statsmodels 0.15.0: GLM(y, add_constant(z), family=Binomial()).fit().params"

@@ -10,7 +10,7 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.stats.comparison.pairs import win_matrix
-from heartfelt.stats.comparison.strengths import Strengths, bradley_terry, cmos, davidson, rao_kupper, thurstone
+from heartfelt.stats.comparison.strengths.models import Strengths, bradley_terry, cmos, davidson, rao_kupper, thurstone
 from tests.facts import mentions
 
 SOURCE = (

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heartfelt.stats.comparison.choices import best_worst, plackett_luce
-from heartfelt.stats.comparison.consistency import rater_consistency, transitivity
-from heartfelt.stats.comparison.strengths import Strengths, bradley_terry, cmos, davidson, rao_kupper, thurstone
+from heartfelt.stats.comparison.judges.consistency import rater_consistency, transitivity
+from heartfelt.stats.comparison.strengths.choices import best_worst, plackett_luce
+from heartfelt.stats.comparison.strengths.models import Strengths, bradley_terry, cmos, davidson, rao_kupper, thurstone
 
 NAMES = "abcde"
 OTHER_NAMES = dict(zip(NAMES, "mzkqb", strict=True))

@@ -12,12 +12,12 @@ from scipy import stats
 
 from heartfelt.errors import InputError
 from heartfelt.stats import inference
+from heartfelt.stats.columns.triples import Floats
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import mixed_model, posthoc, tukey
 from heartfelt.stats.inference.mixed import chi_square_interval
 from heartfelt.stats.inference.posthoc import Pairwise
-from heartfelt.stats.jackknife import JackknifeError, jackknife_metric
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.prediction.jackknife import JackknifeError, jackknife_metric
 from tests.cases import check_all
 from tests.facts import mentions
 from tests.stats.reliability.ratings import crossed
@@ -132,7 +132,7 @@ def test_tukey_guards() -> None:
 
 
 def test_a_likelihood_without_a_maximum_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heartfelt.stats.reml.MOST_STEPS", 1)
+    monkeypatch.setattr("heartfelt.stats.reliability.reml.MOST_STEPS", 1)
     d = crossed(1)
     result = mixed_model(d["y"], {"system": d["system"]}, {"rater": d["rater"], "item": d["item"]})
     assert mentions(result.why_missing, "maximum", "likelihood")

@@ -14,8 +14,8 @@ from scipy.special import expit, ndtr
 from heartfelt.errors import InputError
 from heartfelt.serialization import dumps
 from heartfelt.stats.inference import CumulativeLinkResult, cumulative_link_model
-from heartfelt.stats.inference._ordinal_fit import OrdinalLikelihood
-from heartfelt.stats.inference._ordinal_links import LINKS, Link
+from heartfelt.stats.inference.ordinal.fit import OrdinalLikelihood
+from heartfelt.stats.inference.ordinal.links import LINKS, Link
 from tests.facts import mentions
 
 SOURCE = (

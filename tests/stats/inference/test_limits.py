@@ -131,7 +131,7 @@ def test_variances_alone_say_why_there_are_none(monkeypatch: pytest.MonkeyPatch)
     exact = random_variances(level * 1.0, [np.zeros(12, np.int64)], {"rater": level})
     assert exact == "no maximum of the likelihood was found"
     d = crossed(1)
-    monkeypatch.setattr("heartfelt.stats.reml.MOST_STEPS", 1)
+    monkeypatch.setattr("heartfelt.stats.reliability.reml.MOST_STEPS", 1)
     given = [np.zeros(d["y"].size, np.int64)], {"rater": d["rater"], "item": d["item"]}
     assert random_variances(d["y"], *given) == "no maximum of the likelihood was found"
     monkeypatch.setattr("heartfelt.stats.inference.mixed.MOST_WORK", 1.0)
@@ -261,7 +261,7 @@ def test_tests_of_ordered_categories_are_those_of_their_chi_square(monkeypatch: 
         assert pairs["a", level].difference == pytest.approx(-float(row.estimate))
         assert pairs["a", level].standard_error == pytest.approx(row.standard_error)
     # Levels that hardly meet are kept as sparse matrices, which changes nothing.
-    monkeypatch.setattr("heartfelt.stats.inference._ordinal_effects._DENSE_SHARE", 10.0)
+    monkeypatch.setattr("heartfelt.stats.inference.ordinal.effects._DENSE_SHARE", 10.0)
     sparse = cumulative_link_model(category, {"system": d["system"]}, random, confidence=0.9)
     assert sparse.log_likelihood == pytest.approx(model.log_likelihood, abs=1e-8)
     assert sparse.effect("system").p == pytest.approx(effect.p, rel=1e-5)

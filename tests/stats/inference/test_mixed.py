@@ -14,9 +14,9 @@ from scipy import stats
 
 from heartfelt.errors import InputError
 from heartfelt.serialization import dumps
-from heartfelt.stats import reml
 from heartfelt.stats.inference import MixedResult, anova, mixed_model
-from heartfelt.stats.reml import CrossedSystem
+from heartfelt.stats.reliability import reml
+from heartfelt.stats.reliability.reml import CrossedSystem
 from tests.facts import mentions
 
 SOURCE = (

@@ -10,8 +10,8 @@ import pytest
 
 from heartfelt.stats.inference import permutation_correlation
 from heartfelt.stats.inference.no_association import Earnings, no_association, no_association_over_systems
-from heartfelt.stats.jackknife import spread_of
-from heartfelt.stats.trace_scores import PredictedCourse, mean_concordance, no_concordance
+from heartfelt.stats.prediction.jackknife import spread_of
+from heartfelt.stats.traces.scores import PredictedCourse, mean_concordance, no_concordance
 from heartfelt.streams import stream
 from tests.facts import mentions
 

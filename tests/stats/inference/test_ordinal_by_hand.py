@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from heartfelt.stats.inference import _ordinal_effects, cumulative_link_model
-from heartfelt.stats.inference._ordinal_effects import NoMaximumError, RandomEffects
-from heartfelt.stats.inference._ordinal_fit import LaplaceStep, OrdinalLikelihood
-from heartfelt.stats.inference._ordinal_links import LATENT_VARIANCE, LINKS, probit
+from heartfelt.stats.inference import cumulative_link_model
+from heartfelt.stats.inference.ordinal import effects as _ordinal_effects
+from heartfelt.stats.inference.ordinal.effects import NoMaximumError, RandomEffects
+from heartfelt.stats.inference.ordinal.fit import LaplaceStep, OrdinalLikelihood
+from heartfelt.stats.inference.ordinal.links import LATENT_VARIANCE, LINKS, probit
 from tests.cases import check_all
 from tests.stats.reliability.ratings import crossed
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heartfelt.stats.geometry import ellipse
+from heartfelt.stats.groups.geometry import ellipse
 from heartfelt.stats.inference import anova, mixed_model, tukey
-from heartfelt.stats.regression import shrinkage_slope
+from heartfelt.stats.prediction.regression import shrinkage_slope
 
 SOURCE = "AImoclips paper (2025): two-way tables, type II, eta squared of the table; counts of its data card"
 

@@ -10,8 +10,8 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.stats.inference import MixedResult, mixed_model
-from heartfelt.stats.reml import CrossedSystem
-from heartfelt.stats.reml_blocks import BlockedSystem
+from heartfelt.stats.reliability.reml import CrossedSystem
+from heartfelt.stats.reliability.reml_blocks import BlockedSystem
 
 SOURCE = (
     "R 4.2, lme4 and lmerTest: lmer(value ~ system + (1|rater) + (1|item) + (1|rater:system)), anova(), and emmeans() with"

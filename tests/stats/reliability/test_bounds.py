@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from heartfelt.stats.noise_ceiling import ceiling
-from heartfelt.stats.rater_differences import gain_variance_with_doubt
+from heartfelt.stats.ceilings.noise_ceiling import ceiling
+from heartfelt.stats.ceilings.number_ceiling import ceiling_from_means
+from heartfelt.stats.ceilings.vote_ceiling import HalfPanels, fixed_panel_gain
+from heartfelt.stats.ceilings.yardsticks import category_counts
 from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.stats.reliability import icc, split_half, variance_components
 from heartfelt.stats.reliability.intraclass import FORMS
-from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
-from heartfelt.stats.reliability.vote_ceiling import HalfPanels, fixed_panel_gain
-from heartfelt.stats.reliability.yardsticks import category_counts
+from heartfelt.stats.reliability.rater_differences import gain_variance_with_doubt
 from tests.cases import check_all
 from tests.facts import mentions
 from tests.stats.reliability.ratings import (
@@ -365,7 +365,7 @@ def test_forms_is_complete() -> None:
 
 
 def test_a_search_that_does_not_settle_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heartfelt.stats.reml.MOST_STEPS", 1)
+    monkeypatch.setattr("heartfelt.stats.reliability.reml.MOST_STEPS", 1)
     why = "the search for the maximum of the likelihood did not converge"
     for name in ("item", "rater", "residual", "item_share", "mean"):
         estimate = getattr(variance_components(*designs()["ragged"]), name)

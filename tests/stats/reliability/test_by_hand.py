@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from heartfelt.stats.noise_ceiling import ceiling
+from heartfelt.stats.ceilings.noise_ceiling import ceiling
 from heartfelt.stats.ratings import as_ratings
 from heartfelt.stats.reliability import components, variance_components
 from heartfelt.stats.reliability.crossed import Quantity, fit_crossed
-from heartfelt.stats.two_way_jackknife import TwoWaySpread
+from heartfelt.stats.reliability.two_way_jackknife import TwoWaySpread
 from tests.stats.reliability.ratings import complete, gain_to_count_on, gains_with_doubt, level_share, ragged
 
 

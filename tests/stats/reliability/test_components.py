@@ -14,7 +14,7 @@ from heartfelt.stats.ratings import as_ratings
 from heartfelt.stats.reliability import variance_components
 from heartfelt.stats.reliability.components import VarianceComponents
 from heartfelt.stats.reliability.crossed import CrossedFit, Quantity, fit_crossed
-from heartfelt.stats.reml import CrossedSystem, ProbedSystem, maximise
+from heartfelt.stats.reliability.reml import CrossedSystem, ProbedSystem, maximise
 from tests.facts import mentions
 from tests.stats.reliability.ratings import Crossed, Floats, Ints, complete, ragged
 

@@ -13,7 +13,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.reliability import halves, raters_needed, reliability_with, split_half
 from heartfelt.stats.reliability.halves import length_factor
 from heartfelt.stats.reliability.spearman_brown import reliability_curve, stepped, stepped_bound
-from heartfelt.stats.two_way_jackknife import TwoWaySpread
+from heartfelt.stats.reliability.two_way_jackknife import TwoWaySpread
 from heartfelt.streams import stream
 from tests.stats.reliability.ratings import ITEM, RATER, VALUE, level_share, of_rows
 

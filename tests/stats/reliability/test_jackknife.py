@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from heartfelt.stats.ratings import as_ratings
-from heartfelt.stats.two_way_jackknife import (
+from heartfelt.stats.reliability.two_way_jackknife import (
     MomentJackknife,
     TwoWaySpread,
     from_log_f,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heartfelt.scoring.calibration.parts import PartError
-from heartfelt.scoring.part_errors import ModelErrors, part_errors
-from heartfelt.stats.reliability.label_errors import LabelErrors
-from heartfelt.stats.triples import Floats, Ints
+from heartfelt.scoring.comparison.part_errors import ModelErrors, part_errors
+from heartfelt.scoring.results.parts import PartError
+from heartfelt.stats.ceilings.label_errors import LabelErrors
+from heartfelt.stats.columns.triples import Floats, Ints
 
 
 def voted(rng: np.random.Generator, clear: Floats, votes: Ints, categories: int) -> tuple[Floats, Ints, Ints, Ints]:

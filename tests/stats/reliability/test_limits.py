@@ -9,14 +9,14 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from heartfelt.stats.noise_ceiling import ceiling
-from heartfelt.stats.rater_differences import gain_variance
+from heartfelt.stats.ceilings.noise_ceiling import ceiling
+from heartfelt.stats.ceilings.number_ceiling import NumberMetric, ceiling_from_means, perfect_agreement
+from heartfelt.stats.columns.triples import Floats
 from heartfelt.stats.ratings import as_ratings
 from heartfelt.stats.reliability import crossed, icc, variance_components
 from heartfelt.stats.reliability.crossed import Quantity
 from heartfelt.stats.reliability.intraclass import NO_ERROR, NO_ITEMS, _clean, one_way
-from heartfelt.stats.reliability.number_ceiling import NumberMetric, ceiling_from_means, perfect_agreement
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.reliability.rater_differences import gain_variance
 from tests.facts import mentions
 from tests.stats.reliability.ratings import Triple, ragged
 

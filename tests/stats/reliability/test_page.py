@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heartfelt.stats import reliability
-from heartfelt.stats.noise_ceiling import METRICS
+from heartfelt.stats.ceilings.noise_ceiling import METRICS
 from tests.cases import check_all
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "stats" / "reliability.md"

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from heartfelt.stats import rater_differences
-from heartfelt.stats.noise_ceiling import ceiling
-from heartfelt.stats.rater_differences import gain_variance
+from heartfelt.stats.ceilings.noise_ceiling import ceiling
+from heartfelt.stats.ceilings.number_ceiling import level_noise
 from heartfelt.stats.ratings import as_ratings
-from heartfelt.stats.reliability import variance_components
-from heartfelt.stats.reliability.number_ceiling import level_noise
-from heartfelt.stats.two_way_jackknife import differences_of
+from heartfelt.stats.reliability import rater_differences, variance_components
+from heartfelt.stats.reliability.rater_differences import gain_variance
+from heartfelt.stats.reliability.two_way_jackknife import differences_of
 from tests.stats.reliability.ratings import (
     Triple,
     complete,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.stats._kernels_leaving_out import split_once
-from heartfelt.stats._kernels_reliability import group
+from heartfelt.stats.compiled._kernels_leaving_out import split_once
+from heartfelt.stats.compiled._kernels_reliability import group
 from heartfelt.stats.reliability import icc, split_half
 from heartfelt.stats.reliability.halves import length_factor
 from tests.facts import mentions

@@ -9,14 +9,14 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from heartfelt.analysis.results import Ceilings
-from heartfelt.analysis.verdict import _ceiling
+from heartfelt.analysis.findings.parts import Ceilings
+from heartfelt.analysis.text.verdict import _ceiling
+from heartfelt.stats.ceilings import vote_family
+from heartfelt.stats.ceilings.noise_ceiling import ceiling
+from heartfelt.stats.ceilings.vote_ceiling import with_chance
+from heartfelt.stats.ceilings.vote_family import LEANS, LOG_CONCENTRATIONS, UNDECIDED, smooth_ceiling
+from heartfelt.stats.ceilings.yardsticks import winners
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.noise_ceiling import ceiling
-from heartfelt.stats.reliability import vote_family
-from heartfelt.stats.reliability.vote_ceiling import with_chance
-from heartfelt.stats.reliability.vote_family import LEANS, LOG_CONCENTRATIONS, UNDECIDED, smooth_ceiling
-from heartfelt.stats.reliability.yardsticks import winners
 from tests.analysis.test_levels import missing_reliability
 
 SOURCE = "scipy.stats.dirichlet_multinomial; panels drawn from known shares"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from heartfelt.stats.ceilings import vote_ceiling, vote_family, vote_mixture, yardsticks
 from heartfelt.stats.ratings import as_ratings
-from heartfelt.stats.reliability import vote_ceiling, vote_family, vote_mixture, yardsticks
 from tests.stats.reliability.ratings import CATEGORY, ITEM, RATER, of_rows, winner_of
 
 

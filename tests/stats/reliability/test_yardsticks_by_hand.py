@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from heartfelt.stats.ceilings import yardsticks
 from heartfelt.stats.ratings import as_ratings
-from heartfelt.stats.reliability import yardsticks
 from tests.stats.reliability.ratings import CATEGORY, ITEM, RATER, VALUE, winner_of
 
 

@@ -20,7 +20,7 @@ from heartfelt.stimuli.generation.forecast import GenerationForecast, SystemFore
 from heartfelt.stimuli.generation.ledger import LEDGER_FILE, GenerationLedger, LedgerRow, read_ledger
 from heartfelt.stimuli.generation.licences import notices, unaccepted
 from heartfelt.stimuli.generation.result import Making, SystemResult
-from heartfelt.stimuli.generators.known_licences import LICENCES, licence_of
+from heartfelt.stimuli.generators.models.known_licences import LICENCES, licence_of
 from heartfelt.stimuli.generators.results import Expectation, FileMedia, encoded, examine, suffix_of
 from tests.stimuli.generation.tones import RATE, study_in, tone
 

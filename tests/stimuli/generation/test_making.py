@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.formats.manifest import open_study
+from heartfelt.formats.study_folder.manifest import open_study
 from heartfelt.media.audio import Audio
 from heartfelt.stimuli import MakeOptions, forecast_make, load_make, make_study
 from heartfelt.stimuli.generation.ledger import LEDGER_FILE, read_ledger

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from heartfelt.cli import main
 from heartfelt.errors import InputError, StudyError
-from heartfelt.formats.manifest import study_snapshot
+from heartfelt.formats.study_folder.manifest import study_snapshot
 from heartfelt.media.audio import Audio
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.publish import publish

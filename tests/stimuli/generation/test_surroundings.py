@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from heartfelt.cli import main
-from heartfelt.formats.manifest import open_study
+from heartfelt.formats.study_folder.manifest import open_study
 from heartfelt.media.audio import Audio
 from heartfelt.serialization import read_json
 from heartfelt.stimuli import MakeOptions, make_study

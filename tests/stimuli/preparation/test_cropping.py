@@ -11,8 +11,8 @@ import pytest
 from heartfelt.cli import main
 from heartfelt.errors import InputError
 from heartfelt.media.audio import Audio, crop_start, write_audio
-from heartfelt.media.checks import StepLevels
 from heartfelt.media.sound import Samples
+from heartfelt.media.sounds.checks import StepLevels
 from heartfelt.stimuli.options import PrepareOptions
 from heartfelt.stimuli.preparation.cropping import cropped
 from tests.facts import mentions

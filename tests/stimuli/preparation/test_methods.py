@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from heartfelt.cli import main
 from heartfelt.errors import UnknownNameError
-from heartfelt.formats.manifest import open_study
-from heartfelt.formats.set_plan import SetPlan, plan_sets
+from heartfelt.formats.study_folder.manifest import open_study
+from heartfelt.formats.study_folder.set_plan import SetPlan, plan_sets
 from heartfelt.stimuli import StimulusPrompt
 from heartfelt.stimuli.methods.clips import VERSIONS, Moving, Versions, low_passed
 from heartfelt.stimuli.options import StarterOptions

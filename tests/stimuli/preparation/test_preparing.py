@@ -13,9 +13,9 @@ from PIL import Image
 
 from heartfelt.cli import main
 from heartfelt.errors import InputError, UnknownNameError
-from heartfelt.formats.manifest import open_study
+from heartfelt.formats.study_folder.manifest import open_study
 from heartfelt.media.audio import content_hash, loudness, read_audio, true_peak, write_audio
-from heartfelt.media.image import decode_image
+from heartfelt.media.images.image import decode_image
 from heartfelt.stimuli.options import PrepareOptions
 from heartfelt.stimuli.preparation.prepared import VocalsHeard
 from heartfelt.stimuli.preparation.preparing import prepare

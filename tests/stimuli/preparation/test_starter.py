@@ -18,7 +18,7 @@ from heartfelt.datasets.emolia import starter as emolia
 from heartfelt.datasets.musiceval import starter as musiceval
 from heartfelt.datasets.musiceval.tunes import TUNES, TunePlayer
 from heartfelt.errors import InputError, UnknownNameError
-from heartfelt.formats.manifest import open_study
+from heartfelt.formats.study_folder.manifest import open_study
 from heartfelt.media.audio import Audio, read_audio
 from heartfelt.media.probe import CACHE_FILE
 from heartfelt.stimuli import StimulusPrompt

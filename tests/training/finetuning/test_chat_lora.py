@@ -16,13 +16,13 @@ from typer.testing import CliRunner
 from heartfelt.cli.app import app
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.files import whole_folder
-from heartfelt.media.image import decode_image
+from heartfelt.media.images.image import decode_image
 from heartfelt.predictors import cases, predictor_from
 from heartfelt.predictors.hosted.chat_form import SYSTEM, message, read_form
 from heartfelt.scoring.bench import bench
 from heartfelt.snapshot import Snapshot
 from heartfelt.training.finetuning import FineTuned, FineTuneOptions, fine_tune, gather_data, recipe_named, settings_of
-from heartfelt.training.finetuning.chat.conversations import chat_questions, labelled_answers
+from heartfelt.training.finetuning.recipes.chat.conversations import chat_questions, labelled_answers
 from heartfelt.training.finetuning.running import data_hash
 from tests.predictors.file_answers import answered_everywhere
 from tests.training.alone import code_without_heartfelt, run_alone
@@ -195,7 +195,7 @@ def test_probabilities_of_answers_are_those_of_drawing_among_them_token_by_token
     """SOURCE: every answer followed token by token through a table of random logits."""
     import torch
 
-    from heartfelt.training.finetuning.chat.decisions import Decisions
+    from heartfelt.training.finetuning.recipes.chat.decisions import Decisions
 
     answers = [tuple(map(ord, f"<{word}>")) for word in ("1", "10", "105", "2", "25", "3")]
     decisions = Decisions.of(answers)

@@ -23,8 +23,8 @@ from heartfelt.training.finetuning import (
     recipe_named,
     recipe_names,
 )
-from heartfelt.training.finetuning.parts import parts_of
 from heartfelt.training.finetuning.recipe import Level
+from heartfelt.training.finetuning.stimuli.parts import parts_of
 from tests.facts import mentions
 from tests.training.finetuning.studies import tones
 

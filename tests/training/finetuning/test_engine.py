@@ -26,10 +26,10 @@ from heartfelt.training.finetuning import (
     fine_tune,
     recipe_named,
 )
-from heartfelt.training.finetuning.batches import BatchSchedule
-from heartfelt.training.finetuning.checkpoints import CHECKPOINT, Checkpoints, RunIdentity
-from heartfelt.training.finetuning.engine import TrainingLoop
 from heartfelt.training.finetuning.gathering import gather_data, gather_folds
+from heartfelt.training.finetuning.loop.batches import BatchSchedule
+from heartfelt.training.finetuning.loop.checkpoints import CHECKPOINT, Checkpoints, RunIdentity
+from heartfelt.training.finetuning.loop.engine import TrainingLoop
 from tests.facts import mentions
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("my_package")]
@@ -230,7 +230,7 @@ from pathlib import Path
 from accelerate import debug_launcher
 from heartfelt.training.finetuning import recipe_named
 from heartfelt.training.finetuning.gathering import gather_data, gather_folds
-from heartfelt.training.finetuning.engine import TrainingLoop
+from heartfelt.training.finetuning.loop.engine import TrainingLoop
 from heartfelt.snapshot import load
 from dataclasses import replace
 folder, settings = Path(sys.argv[1]), eval(sys.argv[2])

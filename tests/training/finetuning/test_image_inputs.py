@@ -12,14 +12,14 @@ from PIL import Image
 from heartfelt.errors import InputError
 from heartfelt.streams import stream
 from heartfelt.study import parse_study
-from heartfelt.training.finetuning.images.attributes import (
+from heartfelt.training.finetuning.recipes.images.attributes import (
     Attribute,
     attribute_values,
     chosen_attributes,
     fitted_attribute,
 )
-from heartfelt.training.finetuning.images.pictures import ImagePreprocessing, random_box
-from heartfelt.training.finetuning.images.recipe import group_numbers, polarity_of
+from heartfelt.training.finetuning.recipes.images.pictures import ImagePreprocessing, random_box
+from heartfelt.training.finetuning.recipes.images.recipe import group_numbers, polarity_of
 from heartfelt.training.heads.targets import vote_weights
 from tests.training.finetuning.painted import STUDY, painted
 

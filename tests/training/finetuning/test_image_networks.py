@@ -12,16 +12,16 @@ import torch
 
 from heartfelt.errors import InputError, MissingPartError
 from heartfelt.predictors.weights.hub import quiet, transformers_library
-from heartfelt.training.finetuning.images.architectures import ARCHITECTURES, NetworkSpec
-from heartfelt.training.finetuning.images.networks.backbones import (
+from heartfelt.training.finetuning.recipes.images.architectures import ARCHITECTURES, NetworkSpec
+from heartfelt.training.finetuning.recipes.images.networks.backbones import (
     BACKBONES,
     BackboneOutput,
     check_config,
     published_backbone,
     random_backbone,
 )
-from heartfelt.training.finetuning.images.networks.emotion import CoupledTrunk, gram_matrix
-from heartfelt.training.finetuning.images.networks.losses import (
+from heartfelt.training.finetuning.recipes.images.networks.emotion import CoupledTrunk, gram_matrix
+from heartfelt.training.finetuning.recipes.images.networks.losses import (
     LossOptions,
     Targets,
     group_logits,
@@ -29,7 +29,7 @@ from heartfelt.training.finetuning.images.networks.losses import (
     polarity_factor,
     soft_cross_entropy,
 )
-from heartfelt.training.finetuning.images.networks.network import build_network
+from heartfelt.training.finetuning.recipes.images.networks.network import build_network
 from tests.training.finetuning.tiny_images import CONFIGS, batch_of
 
 pytestmark = pytest.mark.slow  # PyTorch alone takes seconds to import

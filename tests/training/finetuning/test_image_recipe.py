@@ -26,11 +26,11 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.training.finetuning import FineTuned, FineTuneOptions, fine_tune, recipe_named, settings_of
 from heartfelt.training.finetuning.folder import LoadedModel
 from heartfelt.training.finetuning.folder import load_model as load_fine_tuned
-from heartfelt.training.finetuning.images.architectures import ARCHITECTURES
-from heartfelt.training.finetuning.images.networks.backbones import published_backbone, random_backbone
-from heartfelt.training.finetuning.images.recipe import ImageRecipe
-from heartfelt.training.finetuning.images.stimuli import stimulus_inputs
-from heartfelt.training.finetuning.images.task import ImageConfig, ImageTask
+from heartfelt.training.finetuning.recipes.images.architectures import ARCHITECTURES
+from heartfelt.training.finetuning.recipes.images.networks.backbones import published_backbone, random_backbone
+from heartfelt.training.finetuning.recipes.images.recipe import ImageRecipe
+from heartfelt.training.finetuning.recipes.images.stimuli import stimulus_inputs
+from heartfelt.training.finetuning.recipes.images.task import ImageConfig, ImageTask
 from heartfelt.training.model_card import METRICS
 from tests.docs.reference import settings_pages
 from tests.predictors.file_answers import answered_everywhere

@@ -150,7 +150,7 @@ def test_clap_hears_the_spectrogram_of_its_own_extractor_and_onnx_answers_the_sa
 def test_soft_labels_give_back_the_number_they_were_made_of() -> None:
     import torch
 
-    from heartfelt.training.finetuning.sound.soft_mos import SoftLabels
+    from heartfelt.training.finetuning.recipes.sound.soft_mos import SoftLabels
 
     soft = SoftLabels(1.0, 5.0, 20, 0.05)
     values = torch.linspace(1.0, 5.0, 41)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from heartfelt.training.finetuning.images.networks.losses import Targets
+from heartfelt.training.finetuning.recipes.images.networks.losses import Targets
 
 SIDE = 64
 CONFIGS: Mapping[str, Mapping[str, Any]] = {

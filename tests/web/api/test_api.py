@@ -14,10 +14,10 @@ from starlette.testclient import TestClient
 
 import heartfelt
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.collect.commands import Flag, MediaProblem, Next, ShowTrial
+from heartfelt.collect.messages.commands import Flag, MediaProblem, Next, ShowTrial
 from heartfelt.stats import alpha
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
+from heartfelt.web.requests.options import WebOptions
+from heartfelt.web.serving.app import create_app
 from tests.docs.reference import meanings, settings_pages
 from tests.web.conftest import log_in
 from tests.web.studies import INTENTS, fill, rate, write_study

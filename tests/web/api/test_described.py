@@ -12,9 +12,9 @@ import hypothesis.errors
 import pytest
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
+from heartfelt.web.requests.options import WebOptions
 from heartfelt.web.security.access import Tokens
+from heartfelt.web.serving.app import create_app
 from tests.lazily import Lazily
 from tests.web.conftest import SECRET
 from tests.web.studies import fill

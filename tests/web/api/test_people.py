@@ -13,9 +13,9 @@ import yaml
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.collect.commands import Next
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
+from heartfelt.collect.messages.commands import Next
+from heartfelt.web.requests.options import WebOptions
+from heartfelt.web.serving.app import create_app
 from tests.web.conftest import log_in
 from tests.web.studies import rate
 
@@ -162,7 +162,7 @@ def test_the_quota_is_raised_while_the_study_runs(researcher: TestClient, collec
 @pytest.mark.slow
 def test_machine_values_on_the_dashboard(folder: Path, options: WebOptions) -> None:
     """People who verify are not 'nobody': their answers are ratings, and their verdicts are counted."""
-    from heartfelt.collect.commands import Answer, Arrive, GiveConsent, Ready, ShowTrial
+    from heartfelt.collect.messages.commands import Answer, Arrive, GiveConsent, Ready, ShowTrial
 
     study = yaml.safe_load((folder / "study.yaml").read_text(encoding="utf-8"))
     study["questions"][0]["machine_first"] = True
@@ -203,7 +203,7 @@ def test_machine_values_on_the_dashboard(folder: Path, options: WebOptions) -> N
             assert trust[0]["alpha"]["value"] is not None, "two ratings each, though three are wanted in the end"
         frozen = collection.snapshot()
         assert set(frozen.ratings.filter(question="valence")["verdict"]) == {"accepted", "fixed"}
-        from heartfelt.analysis.material import prepare
+        from heartfelt.analysis.data.material import prepare
 
         assert {question.why_empty for question in prepare(frozen).questions} == {
             "no item has the 3 ratings yet that minimum_ratings asks for"

@@ -9,9 +9,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
+from heartfelt.web.requests.options import WebOptions
 from heartfelt.web.security.signing import load_keys
+from heartfelt.web.serving.app import create_app
 from tests.collect.conftest import postgres, postgres_server  # noqa: F401 - fixtures
 from tests.collect.postgres import PostgresServer
 from tests.web.conftest import log_in

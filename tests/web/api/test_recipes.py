@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.collect.commands import (
+from heartfelt.collect.messages.commands import (
     Answer,
     Arrive,
     Demographics,
@@ -21,11 +21,11 @@ from heartfelt.collect.commands import (
     ShowTrial,
     Step,
 )
-from heartfelt.simulate.random_answers import simulated_answer, simulated_demographics
+from heartfelt.simulate.sessions.random_answers import simulated_answer, simulated_demographics
 from heartfelt.streams import stream
 from heartfelt.study.recipes import RECIPES
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
+from heartfelt.web.requests.options import WebOptions
+from heartfelt.web.serving.app import create_app
 from tests.web.conftest import log_in
 from tests.web.rater.studies import small_study
 

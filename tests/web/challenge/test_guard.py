@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from heartfelt.web.challenge.guard import ChallengeGuard
 from heartfelt.web.challenge.options import HostOptions
-from heartfelt.web.errors import RequestRefused
+from heartfelt.web.requests.errors import RequestRefused
 
 SITE = "https://board.example"
 

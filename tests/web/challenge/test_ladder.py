@@ -29,8 +29,8 @@ from heartfelt.publishing.submissions.ladder import (
     variance_proxy,
 )
 from heartfelt.scoring import ScoreOptions, Truth, tasks_of, truth_of
-from heartfelt.scoring.pair_truth import PairTruth
-from heartfelt.scoring.scores import ScoringTask as ScoredTask
+from heartfelt.scoring.ground_truth.pair_truth import PairTruth
+from heartfelt.scoring.results.scores import ScoringTask as ScoredTask
 from tests.web.challenge.made import STUDY, benchmark
 from tests.web.challenge.test_parts import hidden
 

@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 from heartfelt.cli.app import app
 from heartfelt.errors import InputError
 from heartfelt.scoring import ScoreOptions
+from heartfelt.scoring.bench.manifest import LIBRARIES, differences, fixed_settings, rounded
 from heartfelt.scoring.bench.pinned import ScoringRequest, score_pinned, verify
 from heartfelt.scoring.bench.prediction_file import FileScorer
-from heartfelt.scoring.manifest import LIBRARIES, differences, fixed_settings, rounded
 from heartfelt.serialization import dumps
 from tests.facts import mentions
 from tests.web.challenge.made import benchmark, predictions

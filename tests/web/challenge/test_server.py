@@ -33,7 +33,7 @@ from typer.testing import CliRunner
 from heartfelt.cli.app import app
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import SplitOptions
-from heartfelt.publishing.hold_out import hold_out
+from heartfelt.publishing.hiding.hold_out import hold_out
 from heartfelt.publishing.submissions.ladder import effective_items, overstatement, variance_proxy
 from heartfelt.publishing.submissions.ledger import ATTEMPTS, DAY, Member, OverLimit, SubmissionLedger
 from heartfelt.publishing.submissions.options import SubmissionLimits

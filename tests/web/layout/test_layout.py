@@ -12,7 +12,7 @@ import yaml
 from typer.testing import CliRunner
 
 from heartfelt.cli.app import app
-from heartfelt.formats.manifest import OpenStudy, open_study
+from heartfelt.formats.study_folder.manifest import OpenStudy, open_study
 from heartfelt.progress import no_progress
 from heartfelt.web.layout import LayoutProblem, check, check_layout
 from heartfelt.web.layout.browser import draw, measure

@@ -11,9 +11,9 @@ from typing import Any
 import uvicorn
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
 from heartfelt.web.rater.presentation import Blinding
+from heartfelt.web.requests.options import WebOptions
+from heartfelt.web.serving.app import create_app
 from tests.web.rater.studies import small_study
 
 SECRET = b"a secret for the tests of the pages"

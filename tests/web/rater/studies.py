@@ -11,8 +11,8 @@ import soundfile
 from PIL import Image
 
 from heartfelt.files import write_text
-from heartfelt.formats.delimited import csv_text
-from heartfelt.formats.manifest import open_study
+from heartfelt.formats.study_folder.manifest import open_study
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.stimuli.options import StarterOptions
 from heartfelt.stimuli.starter import start_study
 from heartfelt.study import Study, load_study, study_text

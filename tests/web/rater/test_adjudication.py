@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.collect.adjudicators import AddAdjudicator, RevokeAdjudicator
+from heartfelt.collect.messages.adjudicators import AddAdjudicator, RevokeAdjudicator
 from heartfelt.web.security.signing import Signer, adjudicator_link
 from tests.collect.people import Person
 from tests.web.rater.serving import SECRET, Served

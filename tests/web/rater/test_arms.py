@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from heartfelt.study.design import Arm, Screener
 from heartfelt.study.model import Condition
-from heartfelt.web.serve import preview
+from heartfelt.study.parts.design import Arm, Screener
+from heartfelt.web.serving.serve import preview
 from tests.web.rater.serving import Served
 from tests.web.rater.studies import small_study
 from tests.web.rater.visitor import Visitor

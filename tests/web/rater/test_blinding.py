@@ -12,9 +12,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
 from heartfelt.web.rater.presentation import Blinding
+from heartfelt.web.requests.options import WebOptions
+from heartfelt.web.serving.app import create_app
 from tests.media.metadata.tagged import MARK, PICTURES, SOUNDS
 
 SECRET = b"a secret for the tests of blinding"

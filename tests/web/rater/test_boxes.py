@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from heartfelt.collect import CollectOptions
-from heartfelt.formats.drafts import read_drafts, write_drafts
+from heartfelt.formats.study_folder.drafts import read_drafts, write_drafts
 from heartfelt.study import load_study
 from tests.web.rater.serving import Served
 from tests.web.rater.test_verification import Expert, drafted

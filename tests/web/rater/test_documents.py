@@ -11,9 +11,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.web.app import create_app
 from heartfelt.web.layout.browser import measure
-from heartfelt.web.options import WebOptions
+from heartfelt.web.requests.options import WebOptions
+from heartfelt.web.serving.app import create_app
 from tests.collect.people import write_study
 from tests.web.rater.reading import read
 from tests.web.rater.serving import Served

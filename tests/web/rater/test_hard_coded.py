@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from heartfelt.formats.manifest import OpenStudy, open_study
+from heartfelt.formats.study_folder.manifest import OpenStudy, open_study
 from heartfelt.web.layout.pages import drawn_pages
 from heartfelt.web.layout.server import page_server
 from tests.cases import check_all

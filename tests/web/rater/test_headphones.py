@@ -11,11 +11,11 @@ from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.simulation import SimulatedRater, Visit, visit
-from heartfelt.web.app import create_app
-from heartfelt.web.client import HttpClient
-from heartfelt.web.options import WebOptions
+from heartfelt.web.requests.options import WebOptions
 from heartfelt.web.security.signing import RATER_COOKIE, Signer
-from heartfelt.web.serve import serve_in_thread
+from heartfelt.web.serving.app import create_app
+from heartfelt.web.serving.client import HttpClient
+from heartfelt.web.serving.serve import serve_in_thread
 from tests.collect.people import write_study
 
 SECRET = b"a secret for the tests of the check"

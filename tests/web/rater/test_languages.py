@@ -13,11 +13,11 @@ from starlette.testclient import TestClient
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.study import Study, parse_study
 from heartfelt.study.model import say
-from heartfelt.web.app import create_app
 from heartfelt.web.layout.browser import measure
-from heartfelt.web.options import WebOptions
 from heartfelt.web.rater.forms import present
 from heartfelt.web.rater.texts import BUILT_IN, direction, texts_for
+from heartfelt.web.requests.options import WebOptions
+from heartfelt.web.serving.app import create_app
 from tests.web.rater.reading import read
 from tests.web.rater.serving import Served
 from tests.web.rater.test_texts import shipped

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from heartfelt.collect.commands import ChangeSettings, Invite
+from heartfelt.collect.messages.commands import ChangeSettings, Invite
 from heartfelt.files import write_text
 from heartfelt.study import load_study, study_text
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.model import AttentionProbe, HeadphoneProbe, Question
-from heartfelt.study.scale import FreeText, Numeric, Points, Tags, YesNo
+from heartfelt.study.scales.scale import FreeText, Numeric, Points, Tags, YesNo
 from heartfelt.web.security.signing import Signer
 from tests.facts import mentions
 from tests.web.rater.serving import SECRET, Served

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from heartfelt.study.model import Question
-from heartfelt.study.scale import Numeric, Points, Tag, Tags
+from heartfelt.study.scales.scale import Numeric, Points, Tag, Tags
 from tests.web.rater.serving import Served
 from tests.web.rater.test_sessions import options
 from tests.web.rater.visitor import Visitor

@@ -9,9 +9,9 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.study.answer import NONE
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
+from heartfelt.study.scales.answer import NONE
+from heartfelt.web.requests.options import WebOptions
+from heartfelt.web.serving.app import create_app
 from tests.collect.people import write_study
 from tests.collect.test_questionnaires import STUDY
 from tests.facts import mentions

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from heartfelt.study.answer import NONE
-from heartfelt.study.conditions import holds
+from heartfelt.study.consistency.conditions import holds
 from heartfelt.study.model import Condition
+from heartfelt.study.scales.answer import NONE
 from heartfelt.web.rater.forms import page_condition
 from tests.study.condition_cases import CASES, SCALES
 from tests.web.rater.serving import Served

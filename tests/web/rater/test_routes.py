@@ -11,10 +11,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
 from heartfelt.web.rater.routes import MAX_TEXT_LENGTH
+from heartfelt.web.requests.options import WebOptions
 from heartfelt.web.security.signing import RATER_COOKIE, Signer
+from heartfelt.web.serving.app import create_app
 from tests.cases import check_all
 from tests.collect.people import write_study
 from tests.web.rater.studies import small_study

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from heartfelt.study.recipes import RECIPES, recipe_study
-from heartfelt.study.set_scale import Trace
+from heartfelt.study.scales.set_scale import Trace
 from tests.web.rater.leaks import leaks_of
 from tests.web.rater.serving import Served
 from tests.web.rater.visitor import Visitor

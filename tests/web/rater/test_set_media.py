@@ -11,10 +11,10 @@ import yaml
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.formats.manifest import open_study
-from heartfelt.formats.set_plan import plan_sets
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
+from heartfelt.formats.study_folder.manifest import open_study
+from heartfelt.formats.study_folder.set_plan import plan_sets
+from heartfelt.web.requests.options import WebOptions
+from heartfelt.web.serving.app import create_app
 from tests.facts import mentions
 from tests.media.test_padding import PICTURES, decoded
 from tests.media.test_padding import write as write_media

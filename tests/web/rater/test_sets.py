@@ -14,11 +14,11 @@ import yaml
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.web.app import create_app
-from heartfelt.web.client import decode
-from heartfelt.web.options import WebOptions
 from heartfelt.web.rater.forms import present
 from heartfelt.web.rater.presentation import Blinding
+from heartfelt.web.requests.options import WebOptions
+from heartfelt.web.serving.app import create_app
+from heartfelt.web.serving.client import decode
 from tests.web.conftest import SECRET, log_in
 
 SCALES: dict[str, Any] = {

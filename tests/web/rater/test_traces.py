@@ -13,8 +13,8 @@ import pytest
 
 import heartfelt.web.rater
 from heartfelt.study.model import Question
-from heartfelt.study.scale import Points
-from heartfelt.study.set_scale import Trace
+from heartfelt.study.scales.scale import Points
+from heartfelt.study.scales.set_scale import Trace
 from tests.web.rater.serving import Served
 from tests.web.rater.studies import tone
 from tests.web.rater.visitor import Visitor

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from heartfelt.collect import CollectOptions
-from heartfelt.formats.drafts import write_drafts
-from heartfelt.study.answer import NONE
+from heartfelt.formats.study_folder.drafts import write_drafts
 from heartfelt.study.recipes import recipe_study
+from heartfelt.study.scales.answer import NONE
 from tests.web.rater.serving import Served
 from tests.web.rater.studies import small_study
 from tests.web.rater.test_sessions import stored_as_sent

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from heartfelt.web.options import WebOptions
+from heartfelt.web.requests.options import WebOptions
 from heartfelt.web.security.signing import RATER_COOKIE, Signer
 from tests.web.conftest import SECRET
 from tests.web.security.browsers import from_address

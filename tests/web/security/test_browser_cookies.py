@@ -6,10 +6,10 @@ import pytest
 from starlette.responses import Response
 
 from heartfelt.collect import Collection
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
+from heartfelt.web.requests.options import WebOptions
 from heartfelt.web.security import signing
 from heartfelt.web.security.signing import EARLIER_COOKIE, RATER_COOKIE, STUDY_COOKIE, Signer, delete_cookie
+from heartfelt.web.serving.app import create_app
 from tests.web.conftest import PASSWORD, SECRET
 from tests.web.security.browsers import from_address, try_password
 from tests.web.security.test_cookies import Clock

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.responses import Response
 
-from heartfelt.web.options import WebOptions
+from heartfelt.web.requests.options import WebOptions
 from heartfelt.web.security.signing import RATER_COOKIE, STUDY_COOKIE, Signer, set_cookie
 
 SECRET = b"a secret of sixteen bytes or more"

@@ -10,13 +10,13 @@ import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import Next, ShowTrial
+from heartfelt.collect.messages.commands import Next, ShowTrial
 from heartfelt.errors import HeartfeltError
-from heartfelt.web import errors
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
 from heartfelt.web.rater.presentation import Blinding
+from heartfelt.web.requests import errors
+from heartfelt.web.requests.options import WebOptions
 from heartfelt.web.security.signing import RATER_COOKIE, STUDY_COOKIE, Signer
+from heartfelt.web.serving.app import create_app
 from tests.web.conftest import PASSWORD, SECRET, log_in
 from tests.web.studies import INTENTS, SYSTEMS, rate
 
@@ -288,7 +288,7 @@ def test_a_fault_is_told_without_its_inside(
 def test_a_store_that_is_away_is_a_503_to_try_again(
     researcher: TestClient, collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from heartfelt.collect.errors import store_unavailable
+    from heartfelt.collect.messages.errors import store_unavailable
 
     def away() -> None:
         raise store_unavailable("connection to db.internal refused")
@@ -301,7 +301,7 @@ def test_a_store_that_is_away_is_a_503_to_try_again(
 
 
 def test_every_error_of_the_collection_has_its_status() -> None:
-    from heartfelt.collect import errors as collect
+    from heartfelt.collect.messages import errors as collect
 
     expected = {"StoreUnavailable": 503, "UnknownRater": 404, "TrialNotFound": 404, "TrialClosed": 409, "InvalidAnswer": 422,
                 "MissingAnswer": 422, "StudyClosed": 409, "StudyFull": 409, "StudyBusy": 409,

@@ -13,9 +13,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
-from heartfelt.web import errors
-from heartfelt.web.errors import RequestRefused
-from heartfelt.web.options import WebOptions
+from heartfelt.web.requests import errors
+from heartfelt.web.requests.errors import RequestRefused
+from heartfelt.web.requests.options import WebOptions
 from heartfelt.web.security.guard import CONTENT_POLICY, Guard
 from heartfelt.web.security.signing import Signer
 

@@ -10,12 +10,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
+from heartfelt.web.requests.options import WebOptions
 from heartfelt.web.security import access, guard
 from heartfelt.web.security.access import EndedLogins, Tokens
 from heartfelt.web.security.guard import RateLimit
 from heartfelt.web.security.signing import STUDY_COOKIE, STUDY_SECONDS, Signer
+from heartfelt.web.serving.app import create_app
 from tests.web.conftest import PASSWORD, SECRET, log_in
 from tests.web.security.browsers import from_address, try_password
 from tests.web.security.test_cookies import Clock
@@ -104,7 +104,7 @@ def test_guessing_tokens_is_slowed_down(collection: Collection) -> None:
 def test_a_damaged_store_is_no_matter_of_a_moment(
     researcher: TestClient, collection: Collection, monkeypatch: object
 ) -> None:
-    from heartfelt.collect.errors import store_damaged
+    from heartfelt.collect.messages.errors import store_damaged
 
     def broken() -> None:
         raise store_damaged(Path("/srv/secret-place/collected.sqlite"), "database disk image is malformed")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from starlette.testclient import TestClient
 
-from heartfelt.web.options import WebOptions
+from heartfelt.web.requests.options import WebOptions
 from heartfelt.web.security.signing import STUDY_COOKIE
 from tests.cases import check_all
 from tests.web.conftest import PASSWORD, SECRET

@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from heartfelt.collect import Collection
-from heartfelt.web.errors import RequestRefused
-from heartfelt.web.options import WebOptions
+from heartfelt.web.requests.errors import RequestRefused
+from heartfelt.web.requests.options import WebOptions
 from heartfelt.web.security.access import EndedLogins, Tokens
 from heartfelt.web.security.guard import Guard
 from heartfelt.web.security.signing import STUDY_COOKIE, STUDY_SECONDS, Signer, delete_cookie, load_keys, set_cookie

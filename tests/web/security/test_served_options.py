@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.web import serve as serving
-from heartfelt.web.options import ServeOptions, WebOptions
-from heartfelt.web.serve import web_options
+from heartfelt.web.requests.options import ServeOptions, WebOptions
+from heartfelt.web.serving import serve as serving
+from heartfelt.web.serving.serve import web_options
 from tests.ports import free_port
 from tests.web.conftest import SECRET
 

@@ -8,10 +8,10 @@ import pytest
 
 from heartfelt.collect import Collection
 from heartfelt.errors import InputError, UnknownNameError
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
+from heartfelt.web.requests.options import WebOptions
 from heartfelt.web.security.access import TOKEN_DAYS, Tokens
 from heartfelt.web.security.guard import RateLimit
+from heartfelt.web.serving.app import create_app
 from tests.web.conftest import SECRET
 from tests.web.security.browsers import from_address
 from tests.web.security.test_cookies import Clock

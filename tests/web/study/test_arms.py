@@ -10,10 +10,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.collect.commands import Arrive, Demographics, GiveConsent, Next
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
-from heartfelt.web.serve import serve_in_thread
+from heartfelt.collect.messages.commands import Arrive, Demographics, GiveConsent, Next
+from heartfelt.web.requests.options import WebOptions
+from heartfelt.web.serving.app import create_app
+from heartfelt.web.serving.serve import serve_in_thread
 from tests.collect.people import Person
 from tests.web.conftest import PASSWORD, SECRET, log_in
 from tests.web.studies import write_study

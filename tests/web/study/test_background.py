@@ -9,11 +9,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection
-from heartfelt.collect.errors import StoreUnavailable, UnknownRater
+from heartfelt.collect.messages.errors import StoreUnavailable, UnknownRater
 from heartfelt.web.api.data import ratings_page
 from heartfelt.web.api.raters import effect_of
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
+from heartfelt.web.requests.options import WebOptions
+from heartfelt.web.serving.app import create_app
 from heartfelt.web.study.background import BackgroundReader, ReaderFailed
 from tests.web.conftest import log_in
 from tests.web.studies import fill, rate

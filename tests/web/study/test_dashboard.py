@@ -14,9 +14,9 @@ import pytest
 
 import heartfelt
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
-from heartfelt.web.serve import serve_in_thread
+from heartfelt.web.requests.options import WebOptions
+from heartfelt.web.serving.app import create_app
+from heartfelt.web.serving.serve import serve_in_thread
 from tests.conftest import PATIENCE
 from tests.facts import mentions
 from tests.web.conftest import PASSWORD, SECRET
@@ -193,7 +193,7 @@ def test_a_rater_opens_with_every_trial_and_its_sound(watched: Watched) -> None:
 
 @pytest.mark.slow
 def test_stimuli_are_searched_played_and_listed_with_their_flags(watched: Watched) -> None:
-    from heartfelt.collect.commands import Flag, Next, ShowTrial
+    from heartfelt.collect.messages.commands import Flag, Next, ShowTrial
 
     rater, _ = rate(watched.collection, "flagger", most=1)
     step = watched.collection.do(Next(rater))

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from heartfelt.analysis.material import prepare
+from heartfelt.analysis.data.material import prepare
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
-from heartfelt.web.serve import serve_in_thread
+from heartfelt.web.requests.options import WebOptions
+from heartfelt.web.serving.app import create_app
+from heartfelt.web.serving.serve import serve_in_thread
 from heartfelt.web.study import figures
 from tests.facts import mentions
 from tests.web.api.test_recipes import come

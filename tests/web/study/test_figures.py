@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from heartfelt.analysis.material import prepare
+from heartfelt.analysis.data.material import prepare
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import Exclude
-from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
+from heartfelt.collect.messages.commands import Exclude
+from heartfelt.web.requests.options import WebOptions
 from heartfelt.web.security.signing import STUDY_COOKIE
+from heartfelt.web.serving.app import create_app
 from heartfelt.web.study import figures as module
 from heartfelt.web.study.figures import DashboardCache, DashboardState, FiguresState, snapshots
 from heartfelt.web.study.routes import ChangeCounter

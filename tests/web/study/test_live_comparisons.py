@@ -11,7 +11,7 @@ import pytest
 from heartfelt.analysis import analyze
 from heartfelt.analysis.options import AnalyzeOptions
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.collect.commands import Exclude
+from heartfelt.collect.messages.commands import Exclude
 from heartfelt.serialization import to_json
 from heartfelt.web.api.raters import effect_of
 from heartfelt.web.study.figures import make_board

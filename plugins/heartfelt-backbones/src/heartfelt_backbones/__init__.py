@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from heartfelt.training.finetuning.images.networks.backbones import Backbone, BackboneKind, BackboneOutput
+from heartfelt.training.finetuning.recipes.images.networks.backbones import Backbone, BackboneKind, BackboneOutput
 from heartfelt_backbones.checkpoints import load_checkpoint
 from heartfelt_backbones.densenet import BLOCKS, FIRST, GROWTH, DenseNet121
 from heartfelt_backbones.vgg import VGG16, WIDTHS

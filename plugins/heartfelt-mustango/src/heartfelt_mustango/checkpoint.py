@@ -20,7 +20,7 @@ from pydantic import Field
 from heartfelt.errors import InputError
 from heartfelt.predictors.weights import hub_folder
 from heartfelt.stimuli.generators.generator import CannotGenerate, GeneratorKind
-from heartfelt.stimuli.generators.torch_models import (
+from heartfelt.stimuli.generators.models.torch_models import (
     ModelFolder,
     ModelGenerator,
     ModelSettings,

@@ -43,9 +43,9 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Literal, NamedTuple, TypeAlias
 
-from heartfelt.collect.commands import Ending
-from heartfelt.study.answer import Coded
+from heartfelt.collect.messages.commands import Ending
 from heartfelt.study.model import AnchorProbe, AttentionProbe, Probe, RepeatProbe
+from heartfelt.study.scales.answer import Coded
 
 TrialKind: TypeAlias = Literal["practice", "rating", "anchor", "repeat", "attention"]
 Slot: TypeAlias = tuple[str, str, int]

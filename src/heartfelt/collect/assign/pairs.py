@@ -1,7 +1,8 @@
 """Adaptive pairing: the next set is one whose two systems are worth comparing most.
 
-What a comparison is worth, and the share of pairs that is drawn at random, is in :mod:`heartfelt.stats.comparison.pairing`. Leases
-count against both systems, so that raters who come together are spread. Sets of the same two systems take turns.
+What a comparison is worth, and the share of pairs that is drawn at random, is in
+:mod:`heartfelt.stats.comparison.strengths.pairing`. Leases count against both systems, so that raters who come
+together are spread. Sets of the same two systems take turns.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from random import Random
 import numpy as np
 
 from heartfelt.collect.assign.model import AssignmentUnits
-from heartfelt.stats.comparison.pairing import PairSchedule
+from heartfelt.stats.comparison.strengths.pairing import PairSchedule
 
 
 class AdaptivePairs:

@@ -20,7 +20,7 @@ from heartfelt.collect.assign.model import (
     SessionPlan,
 )
 from heartfelt.collect.assign.pool import OpenUnits
-from heartfelt.collect.commands import Ending
+from heartfelt.collect.messages.commands import Ending
 
 _ACTIVITY = frozenset(
     {"consented", "told", "questioned", "heard", "ready", "planned", "retaken", "shown", "answered", "returned"}

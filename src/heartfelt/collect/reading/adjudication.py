@@ -22,8 +22,8 @@ from heartfelt.serialization import dumps
 from heartfelt.snapshot.adjudications import AdjudicationHistory, EarlierDecision, ShownAnswer
 from heartfelt.streams import derived_seed
 from heartfelt.study import Scale, Study
-from heartfelt.study.adjudication import adjudicated, answer_key
-from heartfelt.study.adjudication_rules import (
+from heartfelt.study.consistency.adjudication import adjudicated, answer_key
+from heartfelt.study.parts.adjudication_rules import (
     AdjudicationRule,
     DisagreementRule,
     FlaggedRule,
@@ -31,9 +31,9 @@ from heartfelt.study.adjudication_rules import (
     RandomRule,
     RejectedRule,
 )
-from heartfelt.study.answer import NONE
-from heartfelt.study.scale import Tags
-from heartfelt.study.similarity import similarity
+from heartfelt.study.scales.answer import NONE
+from heartfelt.study.scales.scale import Tags
+from heartfelt.study.scales.similarity import similarity
 from heartfelt.tables import ADJUDICATIONS
 
 ITEM = ["stimulus", "question"]

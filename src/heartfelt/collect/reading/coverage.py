@@ -13,9 +13,9 @@ from sqlalchemy import Connection
 
 from heartfelt.collect.assign.model import AssignmentUnits
 from heartfelt.collect.material import StudyUnits
-from heartfelt.collect.session.endings import FINISHED
+from heartfelt.collect.session.progress.endings import FINISHED
 from heartfelt.collect.session.researcher import StateSummary
-from heartfelt.study.design import Arm
+from heartfelt.study.parts.design import Arm
 
 _RECENT = 300
 _ENOUGH = 10

@@ -7,7 +7,7 @@ import json
 import polars as pl
 from sqlalchemy import Connection
 
-from heartfelt.collect.commands import AdmissionSettings
+from heartfelt.collect.messages.commands import AdmissionSettings
 from heartfelt.collect.reading.tables import (
     arms,
     columns_of,
@@ -18,8 +18,8 @@ from heartfelt.collect.reading.tables import (
     standing,
     typed,
 )
-from heartfelt.collect.session.endings import code_of
-from heartfelt.collect.session.sessions import session_code
+from heartfelt.collect.session.progress.endings import code_of
+from heartfelt.collect.session.progress.sessions import session_code
 from heartfelt.study import Study
 
 _PARTICIPANTS = (

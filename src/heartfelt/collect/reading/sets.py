@@ -14,7 +14,7 @@ from heartfelt.collect.reading.tables import query, ratings
 from heartfelt.collect.store.tables import unpacked
 from heartfelt.errors import InputError
 from heartfelt.study import Study
-from heartfelt.study.set_scale import SetScale
+from heartfelt.study.scales.set_scale import SetScale
 from heartfelt.tables import TRACES
 
 _NEW = {

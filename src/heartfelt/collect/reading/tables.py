@@ -10,10 +10,10 @@ import polars as pl
 from sqlalchemy import Connection, RowMapping
 
 from heartfelt.collect.assign.model import Rater
-from heartfelt.collect.session.conditions import pending_between, pending_page
+from heartfelt.collect.session.progress.conditions import pending_between, pending_page
 from heartfelt.collect.session.steps import page_before_trials
 from heartfelt.study import Study
-from heartfelt.study.between import read_occurrence
+from heartfelt.study.parts.between import read_occurrence
 from heartfelt.tables import MOMENT, QUESTIONNAIRES
 
 _KINDS = {"text": pl.String, "integer": pl.Int64, "real": pl.Float64, "boolean": pl.Boolean, "moment": pl.Float64}

@@ -7,14 +7,14 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from heartfelt.collect import adjudicators as commands
-from heartfelt.collect.errors import DecidedElsewhere, InvalidAnswer, UnknownAdjudicator
-from heartfelt.collect.session.transaction import Transaction, clean
+from heartfelt.collect.messages import adjudicators as commands
+from heartfelt.collect.messages.errors import DecidedElsewhere, InvalidAnswer, UnknownAdjudicator
+from heartfelt.collect.session.progress.transaction import Transaction, clean
 from heartfelt.errors import InputError, UnknownNameError, suggestion
 from heartfelt.study import Study
-from heartfelt.study.adjudication import adjudicated
-from heartfelt.study.answer import Coded
-from heartfelt.study.scale import FreeText
+from heartfelt.study.consistency.adjudication import adjudicated
+from heartfelt.study.scales.answer import Coded
+from heartfelt.study.scales.scale import FreeText
 
 _LONGEST_COMMENT = 4000
 _LONGEST_TEXT = 20_000

@@ -6,12 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
-from heartfelt.collect import commands
 from heartfelt.collect.assign.model import IMPOSSIBLE, LISTENED, Rater, ReservedTrial
-from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, TrialClosed, TrialNotFound
-from heartfelt.collect.session.conditions import is_asked, not_shown, refused, without_answer
+from heartfelt.collect.messages import commands
+from heartfelt.collect.messages.errors import InvalidAnswer, MissingAnswer, TrialClosed, TrialNotFound
 from heartfelt.collect.session.listening import Listened, listened
-from heartfelt.collect.session.screeners import judge_attention
+from heartfelt.collect.session.progress.conditions import is_asked, not_shown, refused, without_answer
+from heartfelt.collect.session.progress.screeners import judge_attention
+from heartfelt.collect.session.progress.transaction import Transaction, clean, count, plain_json, seconds
 from heartfelt.collect.session.steps import (
     attention_probe,
     displayed_unit,
@@ -23,13 +24,12 @@ from heartfelt.collect.session.steps import (
     retake,
     show,
 )
-from heartfelt.collect.session.transaction import Transaction, clean, count, plain_json, seconds
 from heartfelt.collect.store.tables import packed
 from heartfelt.errors import InputError, suggestion
 from heartfelt.study import Question
-from heartfelt.study.answer import REJECTED, Coded, read_number
-from heartfelt.study.conditions import Source
-from heartfelt.study.set_scale import Choice, Ranking, SetScale, Trace
+from heartfelt.study.consistency.conditions import Source
+from heartfelt.study.scales.answer import REJECTED, Coded, read_number
+from heartfelt.study.scales.set_scale import Choice, Ranking, SetScale, Trace
 
 _LONGEST_COMMENT = 4000
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from heartfelt.collect import commands
 from heartfelt.collect.assign.model import Rater, ReservedTrial
+from heartfelt.collect.messages import commands
+from heartfelt.collect.session.progress.transaction import Transaction
 from heartfelt.collect.session.steps import presented_members
-from heartfelt.collect.session.transaction import Transaction
-from heartfelt.study.design import HEARD_ENOUGH
+from heartfelt.study.parts.design import HEARD_ENOUGH
 
 _SLACK_SECONDS = 0.5
 _SLACK_SHARE = 0.05

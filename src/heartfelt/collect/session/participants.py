@@ -9,21 +9,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from heartfelt.collect import commands, errors
 from heartfelt.collect.assign.model import Rater
+from heartfelt.collect.messages import commands, errors
 from heartfelt.collect.session.adjudication import forget_words
-from heartfelt.collect.session.arms import prefer_arm
-from heartfelt.collect.session.consenting import check_withdrawal, consent_details
 from heartfelt.collect.session.headphones import quietest_tones
-from heartfelt.collect.session.screeners import due_screener, screen_out
+from heartfelt.collect.session.progress.arms import prefer_arm
+from heartfelt.collect.session.progress.consenting import check_withdrawal, consent_details
+from heartfelt.collect.session.progress.screeners import due_screener, screen_out
+from heartfelt.collect.session.progress.transaction import Transaction, clean, plain_json, session_keys
 from heartfelt.collect.session.steps import end, headphone_probe, next_step, places, session_end
-from heartfelt.collect.session.transaction import Transaction, clean, plain_json, session_keys
 from heartfelt.errors import InputError, suggestion
-from heartfelt.study.answer import Coded
-from heartfelt.study.conditions import read_fact
-from heartfelt.study.design import Demographic
+from heartfelt.study.consistency.conditions import read_fact
+from heartfelt.study.consistency.screeners import probe_screener
 from heartfelt.study.model import HeadphoneProbe
-from heartfelt.study.screeners import probe_screener
+from heartfelt.study.parts.design import Demographic
+from heartfelt.study.scales.answer import Coded
 
 _REMEMBERED = 10_000
 _DATA_TABLES = (

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from heartfelt.collect import commands
-from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, page_answered
-from heartfelt.collect.session.conditions import is_asked, not_shown, rater_facts, refused, without_answer
+from heartfelt.collect.messages import commands
+from heartfelt.collect.messages.errors import InvalidAnswer, MissingAnswer, page_answered
+from heartfelt.collect.session.progress.conditions import is_asked, not_shown, rater_facts, refused, without_answer
+from heartfelt.collect.session.progress.transaction import Transaction, clean
 from heartfelt.collect.session.steps import next_step
-from heartfelt.collect.session.transaction import Transaction, clean
 from heartfelt.errors import InputError, suggestion
-from heartfelt.study.answer import Coded
+from heartfelt.study.scales.answer import Coded
 
 
 def answer_page(work: Transaction, command: commands.Questionnaire) -> commands.Step:

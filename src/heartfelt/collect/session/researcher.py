@@ -10,9 +10,9 @@ from typing import Any
 
 from heartfelt.collect.assign import State
 from heartfelt.collect.assign.model import Rater
-from heartfelt.collect.commands import AdmissionSettings, ChangeSettings, Command, Exclude, Invite, Restore
 from heartfelt.collect.material import with_quota
-from heartfelt.collect.session.transaction import Transaction, clean, settings_of
+from heartfelt.collect.messages.commands import AdmissionSettings, ChangeSettings, Command, Exclude, Invite, Restore
+from heartfelt.collect.session.progress.transaction import Transaction, clean, settings_of
 from heartfelt.collect.versions import Edit, edits_text
 from heartfelt.errors import InputError, suggestion
 from heartfelt.study import study_text

@@ -6,22 +6,22 @@ import json
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
-from heartfelt.collect import commands
 from heartfelt.collect.assign.demand import pick_unit
 from heartfelt.collect.assign.model import Rater, ReservedTrial, Slot, probes_each_session, session_plan
 from heartfelt.collect.material import Unit, UnitMember
-from heartfelt.collect.session.arms import arm_instructions, arm_probes, arm_units, assign_arm, at_work
-from heartfelt.collect.session.conditions import (
+from heartfelt.collect.messages import commands
+from heartfelt.collect.session.progress.arms import arm_instructions, arm_probes, arm_units, assign_arm, at_work
+from heartfelt.collect.session.progress.conditions import (
     asked_questions,
     pending_between,
     pending_page,
     trials_before_questionnaire,
 )
-from heartfelt.collect.session.consenting import required_boxes
-from heartfelt.collect.session.drafts import shown_boxes, shown_drafts
-from heartfelt.collect.session.endings import FINISHED, code_of, earned_ending
-from heartfelt.collect.session.screeners import due_screener, screen_out, screener_text
-from heartfelt.collect.session.sessions import (
+from heartfelt.collect.session.progress.consenting import required_boxes
+from heartfelt.collect.session.progress.drafts import shown_boxes, shown_drafts
+from heartfelt.collect.session.progress.endings import FINISHED, code_of, earned_ending
+from heartfelt.collect.session.progress.screeners import due_screener, screen_out, screener_text
+from heartfelt.collect.session.progress.sessions import (
     RETEST,
     begin_next_session,
     has_next_session,
@@ -30,7 +30,7 @@ from heartfelt.collect.session.sessions import (
     promised_trials,
     session_state,
 )
-from heartfelt.collect.session.transaction import Transaction
+from heartfelt.collect.session.progress.transaction import Transaction
 from heartfelt.study import Study
 from heartfelt.study.model import AttentionProbe, HeadphoneProbe, say
 

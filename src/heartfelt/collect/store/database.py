@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from heartfelt.collect.errors import store_damaged, store_unavailable
+from heartfelt.collect.messages.errors import store_damaged, store_unavailable
 from heartfelt.collect.store.tables import LAYOUTS, metadata
 from heartfelt.collect.stored import DATABASE_VARIABLE, STORE_FILE
 from heartfelt.errors import DamagedError, HeartfeltError, InputError, MissingPartError

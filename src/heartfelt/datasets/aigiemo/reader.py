@@ -30,18 +30,18 @@ from heartfelt.datasets.aigiemo.records import (
 )
 from heartfelt.datasets.aigiemo.writer import write_records
 from heartfelt.errors import InputError, suggestion
-from heartfelt.formats.columns import moment_expr, read_table
-from heartfelt.formats.delimited import header_of, line_ends
 from heartfelt.formats.format import FORMATS, Format, option_path
-from heartfelt.formats.json_files import parse_json, read_jsonl
-from heartfelt.formats.source_table import locate
+from heartfelt.formats.tables.columns import moment_expr, read_table
+from heartfelt.formats.tables.delimited import header_of, line_ends
+from heartfelt.formats.tables.json_files import parse_json, read_jsonl
+from heartfelt.formats.tables.source_table import locate
 from heartfelt.media.probe import IMAGES, PROBED, find_media, probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study, System
 from heartfelt.study.recipes import recipe_study
-from heartfelt.study.scale import Numeric
+from heartfelt.study.scales.scale import Numeric
 from heartfelt.tables import RATINGS, lossless_types
 
 JSONL, CSV = "annotations.jsonl", "annotations.csv"

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from heartfelt.errors import InputError, nearest, suggestion
-from heartfelt.formats.columns import MISSING
+from heartfelt.formats.tables.columns import MISSING
 
 EMOTIONS = ("amusement", "awe", "contentment", "excitement", "anger", "disgust", "fear", "sadness")
 TEXTS = ("caption", "reason")

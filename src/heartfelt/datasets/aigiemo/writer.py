@@ -11,10 +11,10 @@ import polars as pl
 from heartfelt.datasets.aigiemo.records import EMPTY, EVIDENCE, JUDGED, PARTS
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.delimited import csv_text, with_line_ends
+from heartfelt.formats.tables.delimited import csv_text, with_line_ends
 from heartfelt.media.probe import PROBED
 from heartfelt.snapshot import Snapshot
-from heartfelt.study.scale import Tags
+from heartfelt.study.scales.scale import Tags
 
 _MOMENT = "%Y-%m-%dT%H:%M:%S%.f+00:00"
 _OURS = {"rater", "stimulus", "question", "value", "answer", "repeat", "position"}

@@ -8,10 +8,10 @@ Text-to-Music Generation.
 
 from __future__ import annotations
 
-from heartfelt.analysis.effects import ONE_WAY
+from heartfelt.analysis.findings.parts import AnalysisCounts, AnovaEffect, PairDifference
 from heartfelt.analysis.published import FIGURES, exact, rounded
-from heartfelt.analysis.results import AnalysisCounts, AnovaEffect, PairDifference
 from heartfelt.analysis.summary import PublishedFigure
+from heartfelt.analysis.systems.effects import ONE_WAY
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.recipes import recipe_study
 

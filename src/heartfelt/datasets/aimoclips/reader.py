@@ -16,9 +16,9 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.columns import NamedTable, need, stacked
-from heartfelt.formats.delimited import csv_text, line_ends, with_line_ends
 from heartfelt.formats.format import FORMATS, Format
+from heartfelt.formats.tables.columns import NamedTable, need, stacked
+from heartfelt.formats.tables.delimited import csv_text, line_ends, with_line_ends
 from heartfelt.media.probe import AT_HAND, find_media, probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot

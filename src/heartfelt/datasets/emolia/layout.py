@@ -7,19 +7,19 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.datasets.emolia.benchmark_files import write_emolia_bench
-from heartfelt.datasets.emolia.figures import slices
-from heartfelt.datasets.emolia.material import EmoliaOptions, QuestionGroup, gather, subsets_of
-from heartfelt.datasets.emolia.report import report
-from heartfelt.datasets.emolia.summary import summary
+from heartfelt.datasets.emolia.bench.benchmark_files import write_emolia_bench
+from heartfelt.datasets.emolia.bench.figures import slices
+from heartfelt.datasets.emolia.bench.material import EmoliaOptions, QuestionGroup, gather, subsets_of
+from heartfelt.datasets.emolia.bench.report import report
+from heartfelt.datasets.emolia.bench.summary import summary
 from heartfelt.datasets.emolia.tables import spelt
 from heartfelt.errors import InputError
 from heartfelt.files import whole_folder, write_text
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.labels import Benchmark
 from heartfelt.scoring.layouts import LAYOUTS, OutputLayout
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.scores import Scores
+from heartfelt.scoring.results.scores import Scores
 from heartfelt.serialization import write_json
 from heartfelt.snapshot import Snapshot
 

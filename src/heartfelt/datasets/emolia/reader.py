@@ -26,9 +26,9 @@ from heartfelt.datasets.emolia.tables import VARIABLES, EmoliaSubset, Files
 from heartfelt.datasets.emolia.writer import write_files
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.delimited import with_line_ends
 from heartfelt.formats.format import FORMATS, Format
-from heartfelt.formats.json_files import read_json
+from heartfelt.formats.tables.delimited import with_line_ends
+from heartfelt.formats.tables.json_files import read_json
 from heartfelt.media.probe import probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot

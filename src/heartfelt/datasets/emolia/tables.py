@@ -15,9 +15,9 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.formats.columns import PARQUET, NamedTable
-from heartfelt.formats.delimited import header_of, line_ends, open_delimited
 from heartfelt.formats.format import option_path
+from heartfelt.formats.tables.columns import PARQUET, NamedTable
+from heartfelt.formats.tables.delimited import header_of, line_ends, open_delimited
 from heartfelt.tables import RATINGS, lossless_types
 
 ANNOTATIONS, USERS, FLAGS, VARIABLES = "annotations.csv", "users.csv", "flags.csv", "variables.json"

@@ -21,7 +21,7 @@ from heartfelt.datasets.emolia.tables import (
 )
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.delimited import csv_text, with_line_ends
+from heartfelt.formats.tables.delimited import csv_text, with_line_ends
 from heartfelt.snapshot import Snapshot
 
 _OURS = ("rater", "stimulus", "question", "value", "answer", "position", "seconds", "at", "repeat", "_intent")

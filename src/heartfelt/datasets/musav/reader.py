@@ -13,10 +13,8 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.formats.columns import NamedTable, need
 from heartfelt.formats.format import FORMATS, Format
-from heartfelt.formats.json_files import has_keys, json_records, looks_like_json
-from heartfelt.formats.set_rows import (
+from heartfelt.formats.ratings.set_rows import (
     NO_ANSWER,
     REPEATED_ROW,
     SELF_PAIR,
@@ -28,11 +26,13 @@ from heartfelt.formats.set_rows import (
     usable,
     with_trials,
 )
+from heartfelt.formats.tables.columns import NamedTable, need
+from heartfelt.formats.tables.json_files import has_keys, json_records, looks_like_json
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Question, Study
-from heartfelt.study.set_scale import Choice
+from heartfelt.study.scales.set_scale import Choice
 
 COLUMNS = ("tripletid", "songid_a", "songid_b", "annotator", "type", "higher_value")
 TEXTS = {

@@ -12,11 +12,11 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.labels import Benchmark
 from heartfelt.scoring.layouts import LAYOUTS, OutputLayout
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.scores import Scores
+from heartfelt.scoring.results.scores import Scores
 from heartfelt.serialization import write_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate

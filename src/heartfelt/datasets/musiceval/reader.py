@@ -19,10 +19,10 @@ import polars as pl
 
 from heartfelt.datasets.musiceval.writer import DEMO_PROMPTS, PROMPTS, RATINGS, unquoted, write_release
 from heartfelt.errors import InputError
-from heartfelt.formats.columns import NamedTable, stacked
-from heartfelt.formats.delimited import first_row, header_of, line_ends, open_delimited, read_delimited
 from heartfelt.formats.format import FORMATS, Format, option_path
-from heartfelt.formats.json_files import numbered_lines
+from heartfelt.formats.tables.columns import NamedTable, stacked
+from heartfelt.formats.tables.delimited import first_row, header_of, line_ends, open_delimited, read_delimited
+from heartfelt.formats.tables.json_files import numbered_lines
 from heartfelt.media.probe import AUDIO, probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot

@@ -9,7 +9,7 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.delimited import csv_text, with_line_ends
+from heartfelt.formats.tables.delimited import csv_text, with_line_ends
 from heartfelt.media.probe import AUDIO
 from heartfelt.snapshot import Snapshot
 

@@ -16,16 +16,16 @@ from typing import Any, ClassVar
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.formats.delimited import read_bytes
 from heartfelt.formats.format import FORMATS, Format
-from heartfelt.formats.json_files import looks_like_json, read_json
-from heartfelt.formats.set_rows import trace_means
+from heartfelt.formats.ratings.set_rows import trace_means
+from heartfelt.formats.tables.delimited import read_bytes
+from heartfelt.formats.tables.json_files import looks_like_json, read_json
 from heartfelt.media.probe import probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Design, Question, Study
-from heartfelt.study.set_scale import Trace
+from heartfelt.study.scales.set_scale import Trace
 from heartfelt.tables import LEDGER, number_types
 
 AXES = ("valence", "arousal")

@@ -12,12 +12,12 @@ from typing import Any, ClassVar, NamedTuple
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.formats.column_profiles import determined_by
 from heartfelt.formats.format import FORMATS
-from heartfelt.formats.json_files import read_json, read_jsonl
-from heartfelt.formats.participant_files import open_source
-from heartfelt.formats.set_rows import joined_ledgers
-from heartfelt.formats.source_table import SourceTable, rows_of
+from heartfelt.formats.proposals.column_profiles import determined_by
+from heartfelt.formats.ratings.set_rows import joined_ledgers
+from heartfelt.formats.tables.json_files import read_json, read_jsonl
+from heartfelt.formats.tables.participant_files import open_source
+from heartfelt.formats.tables.source_table import SourceTable, rows_of
 from heartfelt.formats.tools.export import (
     Layout,
     ToolExport,
@@ -27,7 +27,7 @@ from heartfelt.formats.tools.export import (
     stimulus_column,
     without_empty,
 )
-from heartfelt.study.scale import Tags
+from heartfelt.study.scales.scale import Tags
 from heartfelt.tables import LEDGER
 
 _UPLOADED = re.compile(r".*/upload/\d+/[0-9a-f]{8}-(.+)")

@@ -16,12 +16,12 @@ from typing import ClassVar
 import polars as pl
 
 from heartfelt.errors import InputError, as_option
-from heartfelt.formats.columns import number_expr
-from heartfelt.formats.delimited import read_delimited
 from heartfelt.formats.format import FORMATS
-from heartfelt.formats.json_files import text_of
-from heartfelt.formats.participant_files import open_source, participants_table
-from heartfelt.formats.source_table import SourceTable
+from heartfelt.formats.tables.columns import number_expr
+from heartfelt.formats.tables.delimited import read_delimited
+from heartfelt.formats.tables.json_files import text_of
+from heartfelt.formats.tables.participant_files import open_source, participants_table
+from heartfelt.formats.tables.source_table import SourceTable
 from heartfelt.formats.tools.export import (
     ATTENTION,
     NOT_RATED,

@@ -16,17 +16,17 @@ from typing import ClassVar, Literal
 import polars as pl
 
 from heartfelt.errors import InputError, as_option
-from heartfelt.formats.columns import MISSING
-from heartfelt.formats.delimited import DELIMITERS
 from heartfelt.formats.format import Format
-from heartfelt.formats.json_files import JSON
-from heartfelt.formats.long import Long, read_long
-from heartfelt.formats.set_rows import joined_ledgers
-from heartfelt.formats.source_table import TABLES, SourceTable, folded, open_table, prepared
-from heartfelt.formats.spss import SPSS
-from heartfelt.formats.webmushra import WebMushra, read_pages
-from heartfelt.formats.wide import Wide, read_wide
-from heartfelt.formats.workbooks import WORKBOOKS
+from heartfelt.formats.ratings.set_rows import joined_ledgers
+from heartfelt.formats.table_formats.long import Long, read_long
+from heartfelt.formats.table_formats.webmushra import WebMushra, read_pages
+from heartfelt.formats.table_formats.wide import Wide, read_wide
+from heartfelt.formats.tables.columns import MISSING
+from heartfelt.formats.tables.delimited import DELIMITERS
+from heartfelt.formats.tables.json_files import JSON
+from heartfelt.formats.tables.source_table import TABLES, SourceTable, folded, open_table, prepared
+from heartfelt.formats.tables.spss import SPSS
+from heartfelt.formats.tables.workbooks import WORKBOOKS
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 

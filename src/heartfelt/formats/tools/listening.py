@@ -10,8 +10,8 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.formats.format import FORMATS
-from heartfelt.formats.json_files import read_json, text_of
-from heartfelt.formats.source_table import SourceTable
+from heartfelt.formats.tables.json_files import read_json, text_of
+from heartfelt.formats.tables.source_table import SourceTable
 from heartfelt.formats.tools.export import Layout, ToolExport, glance, selected
 from heartfelt.tables import LEDGER
 

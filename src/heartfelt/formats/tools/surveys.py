@@ -15,10 +15,11 @@ from typing import ClassVar
 import polars as pl
 
 from heartfelt.errors import as_option
-from heartfelt.formats.delimited import open_delimited
 from heartfelt.formats.format import FORMATS
-from heartfelt.formats.participant_files import open_source
-from heartfelt.formats.source_table import SourceTable
+from heartfelt.formats.tables.delimited import open_delimited
+from heartfelt.formats.tables.participant_files import open_source
+from heartfelt.formats.tables.source_table import SourceTable
+from heartfelt.formats.tables.workbooks import WORKBOOKS
 from heartfelt.formats.tools.export import (
     Layout,
     ToolExport,
@@ -31,7 +32,6 @@ from heartfelt.formats.tools.export import (
     stimulus_column,
     without_empty,
 )
-from heartfelt.formats.workbooks import WORKBOOKS
 
 _BRACKETS = re.compile(r"(?P<outer>.+?)\s*\[(?P<inner>[^\[\]]+)\]\.?\s*(?P<text>.*)")
 _PREFIXED = re.compile(r"(?P<outer>[^:–]{1,60}?)\s*(?::|\s[-–]\s)\s*(?P<inner>.+)")

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from heartfelt.errors import InputError
 from heartfelt.predictors.answers.scales import normalised, vocabulary
 from heartfelt.predictors.execution.work import shortened
-from heartfelt.predictors.predictor import Ask, Prediction
-from heartfelt.study.answer import NONE, Scale, read_number
-from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
+from heartfelt.predictors.interface.predictor import Ask, Prediction
+from heartfelt.study.scales.answer import NONE, Scale, read_number
+from heartfelt.study.scales.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
 
 MOST_TAGS = 30
 LONGEST_TAG = 80

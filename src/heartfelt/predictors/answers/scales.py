@@ -18,10 +18,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from heartfelt.errors import InputError
-from heartfelt.predictors.predictor import Ask, Prediction
+from heartfelt.predictors.interface.predictor import Ask, Prediction
 from heartfelt.study import Scale
 from heartfelt.study.model import Text
-from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
+from heartfelt.study.scales.scale import Categories, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
 from heartfelt.wording import listed
 
 _LISTED = 3

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from heartfelt.media.probe import AUDIO, IMAGES
-from heartfelt.predictors.predictor import Ask, Case, Prediction
+from heartfelt.predictors.interface.predictor import Ask, Case, Prediction
 from heartfelt.study import Scale
 from heartfelt.study.model import say
-from heartfelt.study.scale import Categories, Category, Ordered, Points
+from heartfelt.study.scales.scale import Categories, Category, Ordered, Points
 
 MEDIA = {"audio": "Music", "speech": "Speech audio", "image": "An image"}
 VERBS = {"perceived": "conveys", "felt": "evokes"}

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import polars as pl
 
-from heartfelt.formats.machine_values import machine_values
-from heartfelt.formats.manifest import OpenStudy
-from heartfelt.predictors.predictor import Ask, Case
+from heartfelt.formats.study_folder.machine_values import machine_values
+from heartfelt.formats.study_folder.manifest import OpenStudy
+from heartfelt.predictors.interface.predictor import Ask, Case
 from heartfelt.predictors.task import ask_of, media_of, prompt_of
 from heartfelt.study import Question, Study
 from heartfelt.study.model import say

@@ -2,7 +2,7 @@
 
 In this order: ``FIELD=NAME`` of the command; ``NAME`` of the command, for fields that the command names; the question's own key
 ``draft``; a built-in drafter that goes by the question's id; ``NAME`` of the command, for all that is left. A drafter is a
-predictor (:mod:`heartfelt.predictors.spec`).
+predictor (:mod:`heartfelt.predictors.interface.spec`).
 Fields with the same drafter are asked together, in one request where it is a language model.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.predictors.measures.pixels import measure_named
+from heartfelt.predictors.measures.pictures.pixels import measure_named
 from heartfelt.study import Question, Study
 
 BY_ID: dict[str, str] = {

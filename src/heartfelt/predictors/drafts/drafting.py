@@ -20,7 +20,7 @@ import polars as pl
 
 from heartfelt import clock
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.formats.manifest import OpenStudy, open_study
+from heartfelt.formats.study_folder.manifest import OpenStudy, open_study
 from heartfelt.journal import lock
 from heartfelt.predictors.answers.draft_values import draft_value
 from heartfelt.predictors.drafts.cases import draft_ask, draft_cases, pending_items
@@ -29,10 +29,10 @@ from heartfelt.predictors.drafts.options import DraftOptions
 from heartfelt.predictors.drafts.result import DrafterRun, Drafting
 from heartfelt.predictors.drafts.writing import DraftFiles, summary
 from heartfelt.predictors.execution.budgets import applies_to, calls_in, runs_below, with_other_runs
-from heartfelt.predictors.execution.calls import usage_of
-from heartfelt.predictors.execution.running import Run, run
-from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor
-from heartfelt.predictors.spec import check_extras, parse_spec, predictor_from
+from heartfelt.predictors.interface.calls import usage_of
+from heartfelt.predictors.interface.predictor import Ask, Case, Prediction, Predictor
+from heartfelt.predictors.interface.spec import check_extras, parse_spec, predictor_from
+from heartfelt.predictors.running import Run, run
 from heartfelt.progress import Progress
 from heartfelt.study import load_study
 from heartfelt.tables import DRAFTS

@@ -9,7 +9,7 @@ from heartfelt.options import Option, Without
 from heartfelt.predictors.options import RunOptions, parse_budget
 
 if TYPE_CHECKING:
-    from heartfelt.predictors.execution.calls import Budget
+    from heartfelt.predictors.interface.calls import Budget
 
 GIVE_UP_AFTER = 20
 

@@ -16,17 +16,17 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import HeartfeltError
-from heartfelt.formats.manifest import OpenStudy, open_study
+from heartfelt.formats.study_folder.manifest import OpenStudy, open_study
 from heartfelt.predictors.drafts.cases import draft_ask, draft_cases, pending_items
 from heartfelt.predictors.drafts.choosing import Assignment, assign
 from heartfelt.predictors.drafts.drafting import RUNS, drafter_of, language_of, provenance, run_folder
 from heartfelt.predictors.drafts.options import DraftOptions
 from heartfelt.predictors.execution.budgets import calls_in
-from heartfelt.predictors.execution.calls import Call
 from heartfelt.predictors.hosted.chat_drafts import DRAFT_SYSTEM, draft_questions, draft_schema
-from heartfelt.predictors.predictor import Ask, Case
+from heartfelt.predictors.interface.calls import Call
+from heartfelt.predictors.interface.predictor import Ask, Case
 from heartfelt.progress import Progress
-from heartfelt.study.scale import FreeText, Tags
+from heartfelt.study.scales.scale import FreeText, Tags
 
 CHARACTERS_PER_TOKEN = 4
 PIXELS_PER_TOKEN = 750

@@ -10,15 +10,15 @@ from dataclasses import replace
 import polars as pl
 
 from heartfelt.files import write_text
-from heartfelt.formats.delimited import csv_text, read_delimited
-from heartfelt.formats.drafts import write_drafts
-from heartfelt.formats.machine_values import machine_values
-from heartfelt.formats.manifest import OpenStudy
-from heartfelt.media.duplicates import find_near_duplicates
+from heartfelt.formats.study_folder.drafts import write_drafts
+from heartfelt.formats.study_folder.machine_values import machine_values
+from heartfelt.formats.study_folder.manifest import OpenStudy
+from heartfelt.formats.tables.delimited import csv_text, read_delimited
+from heartfelt.media.images.duplicates import find_near_duplicates
 from heartfelt.predictors.drafts.choosing import Assignment
 from heartfelt.predictors.drafts.result import DrafterRun, Drafting, FieldDrafts
 from heartfelt.progress import Progress
-from heartfelt.study.answer import NONE
+from heartfelt.study.scales.answer import NONE
 from heartfelt.tables import DRAFTS, need_columns
 
 LEDGER_FILE = "drafts_ledger.csv"

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from heartfelt.errors import InputError
-from heartfelt.predictors.execution.calls import Budget, Call
 from heartfelt.predictors.execution.store import JOURNAL, Journal
-from heartfelt.predictors.predictor import Predictor
+from heartfelt.predictors.interface.calls import Budget, Call
+from heartfelt.predictors.interface.predictor import Predictor
 
 _AMOUNT = re.compile(
     r"(?P<limit>(?:\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)(?:\.\d*)?(?:e[+-]?\d+)?)\s*(?P<unit>tokens?)?",

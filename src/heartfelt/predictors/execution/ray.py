@@ -26,8 +26,8 @@ from heartfelt.extras import install_command
 from heartfelt.failures import WorkerResult, result_of_worker, run_in_worker
 from heartfelt.predictors.execution.engines import ENGINES, BatchJob, Engine, Given, Result
 from heartfelt.predictors.execution.work import error_line
-from heartfelt.predictors.predictor import Case, Media
-from heartfelt.predictors.spec import number_option
+from heartfelt.predictors.interface.predictor import Case, Media
+from heartfelt.predictors.interface.spec import number_option
 
 _CONNECT_SECONDS = 10.0
 """Seconds to wait for a cluster to answer."""

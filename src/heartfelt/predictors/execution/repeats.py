@@ -30,10 +30,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from heartfelt.predictors.predictor import Ask, Prediction
+from heartfelt.predictors.interface.predictor import Ask, Prediction
 from heartfelt.stats.estimate import Estimate
-from heartfelt.study.answer import NONE
-from heartfelt.study.scale import FreeText, Tags
+from heartfelt.study.scales.answer import NONE
+from heartfelt.study.scales.scale import FreeText, Tags
 from heartfelt.wording import interval, plural
 
 NOT_ASKED = "not asked"

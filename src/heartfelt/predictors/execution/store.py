@@ -28,8 +28,8 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.journal import GrowingFile
-from heartfelt.predictors.execution.calls import Call
-from heartfelt.predictors.predictor import PREDICTIONS, Ask, Prediction
+from heartfelt.predictors.interface.calls import Call
+from heartfelt.predictors.interface.predictor import PREDICTIONS, Ask, Prediction
 from heartfelt.serialization import dumps
 
 T = TypeVar("T")

@@ -19,13 +19,13 @@ from typing import Any, TypeVar
 from heartfelt import clock
 from heartfelt.errors import HeartfeltError, InputError, nearest
 from heartfelt.failures import report_bug
-from heartfelt.predictors.execution.calls import Call
 from heartfelt.predictors.execution.store import Cache, cache_key, question_digest
-from heartfelt.predictors.predictor import NO_MEDIA, Ask, Case, Prediction, Predictor, TransientError
+from heartfelt.predictors.interface.calls import Call
+from heartfelt.predictors.interface.predictor import NO_MEDIA, Ask, Case, Prediction, Predictor, TransientError
 from heartfelt.predictors.weights.network import PullError
 from heartfelt.streams import stream
-from heartfelt.study.answer import NONE, Scale
-from heartfelt.study.set_scale import TIE
+from heartfelt.study.scales.answer import NONE, Scale
+from heartfelt.study.scales.set_scale import TIE
 
 T = TypeVar("T")
 _TURN = 0.2

@@ -22,17 +22,17 @@ from typing import Any, ClassVar, TypeAlias
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.formats.columns import MISSING
 from heartfelt.formats.format import FORMATS
-from heartfelt.formats.source_table import SYNONYMS, folded
+from heartfelt.formats.tables.columns import MISSING
+from heartfelt.formats.tables.source_table import SYNONYMS, folded
 from heartfelt.predictors.answers.texts import StimulusNames
 from heartfelt.predictors.files.inspect_answers import log_entries, together
 from heartfelt.predictors.files.inspect_logs import is_log
 from heartfelt.predictors.files.metric_files import LOWER, STIMULUS, ColumnMetric, as_number, metrics_in, named_metrics
 from heartfelt.predictors.files.rows import no_predictions, number_in, read_predictions, row_prediction
 from heartfelt.predictors.files.sets import OF_SETS, UNUSED, is_about_sets, is_about_traces, set_entries, trace_entries
-from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
-from heartfelt.study.scale import YesNo
+from heartfelt.predictors.interface.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
+from heartfelt.study.scales.scale import YesNo
 from heartfelt.tables import LEDGER
 
 Row: TypeAlias = Mapping[str, Any]

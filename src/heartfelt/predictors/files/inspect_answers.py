@@ -19,8 +19,8 @@ from typing import TypeAlias
 from heartfelt.errors import InputError, suggestion
 from heartfelt.predictors.files.inspect_logs import part_of
 from heartfelt.predictors.files.sets import UNUSED, Row
-from heartfelt.predictors.predictor import Ask, Prediction
-from heartfelt.study.answer import read_number
+from heartfelt.predictors.interface.predictor import Ask, Prediction
+from heartfelt.study.scales.answer import read_number
 from heartfelt.wording import listed, plural
 
 _NUMBER = re.compile(r"(?<![\w.])(?<![A-Za-z_]-)[-−]?\d+(?:\.\d+)?(?!\w)")

@@ -15,11 +15,11 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
-from heartfelt.predictors.execution.running import Run, run
 from heartfelt.predictors.files.folders import SUFFIXES, FoundFile, find_files
+from heartfelt.predictors.interface.predictor import Ask, Case, Media, Predictor
+from heartfelt.predictors.interface.spec import PredictorLike, predictor_from
 from heartfelt.predictors.options import FileOptions
-from heartfelt.predictors.predictor import Ask, Case, Media, Predictor
-from heartfelt.predictors.spec import PredictorLike, predictor_from
+from heartfelt.predictors.running import Run, run
 from heartfelt.progress import Progress
 from heartfelt.tables import Column, Contract
 from heartfelt.wording import listed
@@ -169,7 +169,7 @@ def _originals(reference: Path, path: Path, predictor: Predictor) -> list[Path]:
 
 
 def read_prompts(path: Path) -> dict[str, str]:
-    from heartfelt.formats.columns import need, read_table
+    from heartfelt.formats.tables.columns import need, read_table
 
     table = read_table(path)
     need(table, ("file", "prompt"), str(path))

@@ -23,13 +23,13 @@ from typing import Any
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.formats.columns import MISSING
-from heartfelt.formats.json_files import RepeatedNameError, distinct_names, numbered_lines
-from heartfelt.formats.source_table import SYNONYMS, folded
+from heartfelt.formats.tables.columns import MISSING
+from heartfelt.formats.tables.json_files import RepeatedNameError, distinct_names, numbered_lines
+from heartfelt.formats.tables.source_table import SYNONYMS, folded
 from heartfelt.predictors.answers.scales import moved_linearly
 from heartfelt.predictors.files.inspect_logs import is_log
-from heartfelt.predictors.predictor import Ask, Prediction
-from heartfelt.study.answer import read_number
+from heartfelt.predictors.interface.predictor import Ask, Prediction
+from heartfelt.study.scales.answer import read_number
 from heartfelt.wording import listed
 
 LOWER = " (lower is better)"

@@ -13,16 +13,16 @@ from typing import Any
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.formats.columns import MISSING, PARQUET, read_table
-from heartfelt.formats.delimited import first_row, read_delimited
 from heartfelt.formats.format import FORMATS
-from heartfelt.formats.workbooks import WORKBOOKS
+from heartfelt.formats.tables.columns import MISSING, PARQUET, read_table
+from heartfelt.formats.tables.delimited import first_row, read_delimited
+from heartfelt.formats.tables.workbooks import WORKBOOKS
 from heartfelt.predictors.files.inspect_logs import is_log, read_log
 from heartfelt.predictors.files.metric_files import is_compressed, is_lines, read_lines, result_files
 from heartfelt.predictors.files.sets import Row, holds_pairs, read_records
-from heartfelt.predictors.predictor import Ask, Prediction
-from heartfelt.study.answer import NONE
-from heartfelt.study.set_scale import Trace
+from heartfelt.predictors.interface.predictor import Ask, Prediction
+from heartfelt.study.scales.answer import NONE
+from heartfelt.study.scales.set_scale import Trace
 from heartfelt.wording import listed
 
 

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from heartfelt.errors import InputError
-from heartfelt.formats.json_files import RepeatedNameError, distinct_names, text_of
+from heartfelt.formats.tables.json_files import RepeatedNameError, distinct_names, text_of
 from heartfelt.predictors.answers.sets import FIRST, SECOND, set_name
 from heartfelt.predictors.answers.texts import StimulusNames
-from heartfelt.predictors.predictor import Ask, Case
-from heartfelt.study.answer import read_number
-from heartfelt.study.set_scale import TIE, Trace
+from heartfelt.predictors.interface.predictor import Ask, Case
+from heartfelt.study.scales.answer import read_number
+from heartfelt.study.scales.set_scale import TIE, Trace
 
 Row: TypeAlias = Mapping[str, Any]
 Entry: TypeAlias = tuple[int, str, str, Row]

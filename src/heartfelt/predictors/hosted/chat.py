@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 
 from heartfelt import clock
 from heartfelt.errors import InputError
-from heartfelt.predictors.execution.calls import Call
 from heartfelt.predictors.execution.work import shortened
 from heartfelt.predictors.hosted.chat_drafts import DRAFT_MEDIA, DRAFT_SYSTEM, draft_message, draft_schema, read_drafts
 from heartfelt.predictors.hosted.chat_form import (
@@ -47,10 +46,11 @@ from heartfelt.predictors.hosted.http import (
     is_transient,
     secret,
 )
-from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, PredictorInfo, TransientError
-from heartfelt.predictors.spec import number_option
-from heartfelt.study.answer import Scale
-from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
+from heartfelt.predictors.interface.calls import Call
+from heartfelt.predictors.interface.predictor import PREDICTORS, Ask, Case, Prediction, PredictorInfo, TransientError
+from heartfelt.predictors.interface.spec import number_option
+from heartfelt.study.scales.answer import Scale
+from heartfelt.study.scales.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
 
 FORMS = ("json_schema", "json_object", "plain")
 KEYS = ("HEARTFELT_CHAT_KEY", "OPENAI_API_KEY")

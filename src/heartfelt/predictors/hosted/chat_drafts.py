@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heartfelt.errors import InputError
-from heartfelt.media.image import decode_image
+from heartfelt.media.images.image import decode_image
 from heartfelt.predictors.answers.draft_values import MOST_TAGS, category_of, draft_value, split_tags
 from heartfelt.predictors.execution.work import shortened
 from heartfelt.predictors.hosted.chat_form import (
@@ -28,9 +28,9 @@ from heartfelt.predictors.hosted.chat_form import (
     media_part,
 )
 from heartfelt.predictors.hosted.chat_sets import object_schema
-from heartfelt.predictors.predictor import Ask, Case, Media, Prediction
-from heartfelt.study.answer import NONE, Scale
-from heartfelt.study.scale import FreeText, Points, Tags
+from heartfelt.predictors.interface.predictor import Ask, Case, Media, Prediction
+from heartfelt.study.scales.answer import NONE, Scale
+from heartfelt.study.scales.scale import FreeText, Points, Tags
 
 DRAFT_SYSTEM = (
     "You describe media for a data set. Report only what can be seen or heard in what you are given, in plain words without "

@@ -26,10 +26,9 @@ from functools import partial
 from typing import Any
 
 from heartfelt.errors import InputError
-from heartfelt.media.image import decode_image
+from heartfelt.media.images.image import decode_image
 from heartfelt.media.sound import read_samples
 from heartfelt.predictors.answers.texts import answer_names
-from heartfelt.predictors.execution.calls import Call
 from heartfelt.predictors.execution.work import shortened
 from heartfelt.predictors.hosted.chat_sets import (
     LETTERS,
@@ -39,11 +38,12 @@ from heartfelt.predictors.hosted.chat_sets import (
     set_answer,
     set_values,
 )
-from heartfelt.predictors.predictor import Ask, Case, Media, Prediction
-from heartfelt.study.answer import Scale
+from heartfelt.predictors.interface.calls import Call
+from heartfelt.predictors.interface.predictor import Ask, Case, Media, Prediction
 from heartfelt.study.model import say
-from heartfelt.study.scale import FreeText, Points, Tags
-from heartfelt.study.set_scale import SetScale
+from heartfelt.study.scales.answer import Scale
+from heartfelt.study.scales.scale import FreeText, Points, Tags
+from heartfelt.study.scales.set_scale import SetScale
 
 SYSTEM = (
     "You take the place of the people in a rating study. Look at or listen to what you are given and answer every "
@@ -350,7 +350,7 @@ class Completion:
     status: int | None
     """The HTTP status that such an error names."""
     recorded: Mapping[str, Any]
-    """What else the server returned, by field of :class:`~heartfelt.predictors.execution.calls.Call`."""
+    """What else the server returned, by field of :class:`~heartfelt.predictors.interface.calls.Call`."""
 
 
 def completion_of(text: str) -> Completion | None:

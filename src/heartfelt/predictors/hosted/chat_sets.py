@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import Any
 
 from heartfelt.errors import InputError
-from heartfelt.predictors.predictor import Case, Prediction
+from heartfelt.predictors.interface.predictor import Case, Prediction
 from heartfelt.streams import stream
-from heartfelt.study.answer import Scale
 from heartfelt.study.model import say
-from heartfelt.study.set_scale import TIE, BestWorst, Choice, Preference, Ranking, SetScale
+from heartfelt.study.scales.answer import Scale
+from heartfelt.study.scales.set_scale import TIE, BestWorst, Choice, Preference, Ranking, SetScale
 
 LETTERS = string.ascii_uppercase
 IN_ORDER = "shown in the order {}: "

@@ -29,7 +29,6 @@ from urllib.parse import urlsplit
 from heartfelt import clock
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.predictors.answers.texts import best_match, file_name_of, stem_of, texts_to_match
-from heartfelt.predictors.execution.calls import SIMILARITY, Call
 from heartfelt.predictors.execution.work import LARGEST, shortened
 from heartfelt.predictors.hosted.http import (
     Connections,
@@ -39,9 +38,10 @@ from heartfelt.predictors.hosted.http import (
     refusal,
     secret,
 )
-from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, PredictorInfo, TransientError
-from heartfelt.predictors.spec import number_option
-from heartfelt.study.set_scale import TIE, Trace
+from heartfelt.predictors.interface.calls import SIMILARITY, Call
+from heartfelt.predictors.interface.predictor import PREDICTORS, Ask, Case, Prediction, PredictorInfo, TransientError
+from heartfelt.predictors.interface.spec import number_option
+from heartfelt.study.scales.set_scale import TIE, Trace
 
 KEYS = ("similarity", "score", "logit")
 _REFUSALS = frozenset({400, 404, 405, 406, 413, 415, 422, 501})

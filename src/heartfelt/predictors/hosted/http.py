@@ -32,9 +32,9 @@ from urllib.parse import urlsplit
 import httpcore
 
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.predictors.execution.calls import Call
 from heartfelt.predictors.execution.work import shortened
-from heartfelt.predictors.predictor import Case, Predictor, TransientError
+from heartfelt.predictors.interface.calls import Call
+from heartfelt.predictors.interface.predictor import Case, Predictor, TransientError
 
 _log = logging.getLogger(__name__)
 

@@ -29,16 +29,16 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
-from heartfelt.media.image import decode_image, image_doubts
+from heartfelt.media.images.image import decode_image, image_doubts
 from heartfelt.media.sound import decode, decode_with_doubts
 from heartfelt.predictors.answers.texts import answer_texts, general_text
 from heartfelt.predictors.execution.store import Recent
+from heartfelt.predictors.interface.predictor import PREDICTORS, Ask, Case, Prediction
+from heartfelt.predictors.interface.spec import number_option
 from heartfelt.predictors.measures.hub_model import HubModel
 from heartfelt.predictors.networks.mel import RATE, silence_doubts
-from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction
-from heartfelt.predictors.spec import number_option
 from heartfelt.predictors.weights.hub import identity_of, loaded_from, model_of
-from heartfelt.study.scale import Categories, FreeText, Points, Tags
+from heartfelt.study.scales.scale import Categories, FreeText, Points, Tags
 
 Vector: TypeAlias = npt.NDArray[np.float32]
 _WINDOWS_AT_ONCE = 16

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.media.image import image_doubts
+from heartfelt.media.images.image import image_doubts
 from heartfelt.predictors.execution.store import Recent
+from heartfelt.predictors.interface.predictor import Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.measures.metrics import MeasuredFile, MetricScore, on_scale
-from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.weights.checkpoint import Checkpoint
 from heartfelt.predictors.weights.devices import checked_device
 from heartfelt.predictors.weights.hub import transformers_library
-from heartfelt.study.scale import Categories, FreeText, Tags
+from heartfelt.study.scales.scale import Categories, FreeText, Tags
 
 
 class HubModel(Predictor):

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from heartfelt.errors import HeartfeltError
 from heartfelt.extras import missing_package
-from heartfelt.media.image import decode_image
+from heartfelt.media.images.image import decode_image
 from heartfelt.predictors.execution.store import Recent
 from heartfelt.predictors.execution.work import error_line
-from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor, PredictorInfo
+from heartfelt.predictors.interface.predictor import Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.weights import MODELS, Model, load_model
 
 if TYPE_CHECKING:

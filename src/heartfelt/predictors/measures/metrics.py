@@ -15,10 +15,10 @@ from typing import ClassVar, Generic, TypeVar
 from heartfelt.errors import InputError, suggestion
 from heartfelt.predictors.answers.scales import moved_linearly
 from heartfelt.predictors.execution.store import Recent
+from heartfelt.predictors.interface.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.measures.images import Networks
-from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.weights import Model
-from heartfelt.study.scale import Numeric
+from heartfelt.study.scales.scale import Numeric
 
 T = TypeVar("T")
 
@@ -154,8 +154,8 @@ class Brisque(MetricPredictor):
         super().__init__(argument, options, "brisque")
 
     def measure(self, case: Case, score: str) -> MeasuredFile:
-        from heartfelt.media.image import decode_image, image_doubts
-        from heartfelt.predictors.networks.brisque import brisque
+        from heartfelt.media.images.image import decode_image, image_doubts
+        from heartfelt.predictors.networks.images.brisque import brisque
 
         del score
         content = case.media_file.content

@@ -14,7 +14,7 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark
 from heartfelt.snapshot import Snapshot
-from heartfelt.study.sets import make_sets
+from heartfelt.study.parts.sets import make_sets
 
 
 def references_of(source: Snapshot | Benchmark) -> Mapping[str, str]:

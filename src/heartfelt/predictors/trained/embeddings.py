@@ -21,8 +21,9 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.media.sound import CANCELS, SoundFile, resample
-from heartfelt.predictors.networks import efficientnet, minilm, musicnn
+from heartfelt.predictors.networks import minilm, musicnn
 from heartfelt.predictors.networks import sound_features as sound
+from heartfelt.predictors.networks.images import efficientnet
 from heartfelt.predictors.networks.mel import RATE, no_sound
 from heartfelt.predictors.trained.folder import BaseModel
 from heartfelt.predictors.weights import MODELS, load_model

@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from heartfelt.errors import DamagedError, HeartfeltError
 from heartfelt.media.probe import AUDIO, IMAGES
+from heartfelt.predictors.interface.predictor import Ask, Case, Media, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.networks.mel import RATE, is_silent
-from heartfelt.predictors.predictor import Ask, Case, Media, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.trained.folder import FINE_TUNED, model_kind, require_kind
 from heartfelt.registry import Registry
 
@@ -132,7 +132,7 @@ class FineTunedPredictor(Predictor):
         return claims.pop() if len(claims) == 1 else None
 
     def file_asks(self) -> Sequence[Ask]:
-        from heartfelt.study.scale import Categories, Category
+        from heartfelt.study.scales.scale import Categories, Category
 
         asks = []
         for output in self.model.answered:
@@ -205,7 +205,7 @@ class FineTunedPredictor(Predictor):
 
 def _doubts(media: Media) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if media.path.suffix.lower() in IMAGES:
-        from heartfelt.media.image import image_doubts
+        from heartfelt.media.images.image import image_doubts
 
         return image_doubts(media.path)
     if media.path.suffix.lower() not in AUDIO:

@@ -38,9 +38,9 @@ from heartfelt.predictors.trained.folder import (
     ModelCore,
     require_kind,
 )
-from heartfelt.predictors.trained.head import Floats, QuestionHead
-from heartfelt.predictors.trained.head_graph import write_head_graph
-from heartfelt.predictors.trained.layout1 import old_label_words, read_old_head
+from heartfelt.predictors.trained.heads.head import Floats, QuestionHead
+from heartfelt.predictors.trained.heads.head_graph import write_head_graph
+from heartfelt.predictors.trained.heads.layout1 import old_label_words, read_old_head
 from heartfelt.serialization import from_json, to_json, write_json
 
 DOMAIN = "training domain"

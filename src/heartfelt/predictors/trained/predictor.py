@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.media.image import image_doubts
-from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
+from heartfelt.media.images.image import image_doubts
+from heartfelt.predictors.interface.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.trained.domain import DomainDistance
 from heartfelt.predictors.trained.embeddings import SILENT, SPEECH, Features
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.finetuned import FineTunedPredictor, is_fine_tuned, onto
-from heartfelt.predictors.trained.head import QuestionHead
+from heartfelt.predictors.trained.heads.head import QuestionHead
 from heartfelt.predictors.trained.model import TrainedModel, load_trained
-from heartfelt.study.set_scale import Trace
+from heartfelt.study.scales.set_scale import Trace
 
 WINDOWS = "windows"
 """The fact about a question that asks for the value of every window, too, and for the spread of single answers."""

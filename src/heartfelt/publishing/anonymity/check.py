@@ -14,10 +14,16 @@ import polars as pl
 from heartfelt.errors import HeartfeltError
 from heartfelt.media.metadata import has_metadata
 from heartfelt.publishing.anonymity.draft import PERSON_COLUMNS, Draft
-from heartfelt.publishing.anonymity.personal_data import folded, folded_texts, is_telling, is_too_short, whole_word
-from heartfelt.publishing.details import Details
+from heartfelt.publishing.anonymity.recognise.personal_data import (
+    folded,
+    folded_texts,
+    is_telling,
+    is_too_short,
+    whole_word,
+)
 from heartfelt.publishing.options import PublishOptions
-from heartfelt.publishing.release import ReleaseStep
+from heartfelt.publishing.release.release import ReleaseStep
+from heartfelt.publishing.statements.details import Details
 from heartfelt.serialization import dumps
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import study_text

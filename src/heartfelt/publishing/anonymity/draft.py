@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from heartfelt.publishing.release import ReleaseStep, StepKind
+from heartfelt.publishing.release.release import ReleaseStep, StepKind
 from heartfelt.serialization import dumps
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.adjudications import AdjudicationHistory

@@ -18,12 +18,12 @@ from scipy import sparse
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.publishing.anonymity.check import known_of_raters
 from heartfelt.publishing.anonymity.draft import Draft
-from heartfelt.publishing.anonymity.information import Floats
+from heartfelt.publishing.anonymity.generalisation.information import Floats
+from heartfelt.publishing.anonymity.generalisation.people import facts_of
 from heartfelt.publishing.anonymity.key import private_folder_of, pseudonyms, read_key
-from heartfelt.publishing.anonymity.people import facts_of
-from heartfelt.publishing.anonymity.wishes import without_people
+from heartfelt.publishing.anonymity.texts.wishes import without_people
 from heartfelt.publishing.options import PublishOptions
-from heartfelt.publishing.release import ReleaseStep
+from heartfelt.publishing.release.release import ReleaseStep
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.wording import plural
 

@@ -21,7 +21,7 @@ from heartfelt.media.metadata import Pieces, UnknownMetadataError, read_range, w
 from heartfelt.progress import Progress
 from heartfelt.publishing.anonymity.draft import Draft
 from heartfelt.publishing.anonymity.key import keyed_hash
-from heartfelt.publishing.release import PublishedMedium
+from heartfelt.publishing.release.release import PublishedMedium
 from heartfelt.wording import plural
 
 MEDIA = "media"

@@ -8,8 +8,8 @@ from pathlib import Path
 import yaml
 
 from heartfelt.errors import InputError
-from heartfelt.publishing.details import Author, Details
 from heartfelt.publishing.papers.citation import NO_AUTHORS
+from heartfelt.publishing.statements.details import Author, Details
 
 FILE = "CITATION.cff"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from heartfelt.errors import InputError
 from heartfelt.files import sha256_of
-from heartfelt.publishing.papers.checksums import CHECKSUMS, check_checksums
-from heartfelt.publishing.record import RECORD
+from heartfelt.publishing.release.checksums import CHECKSUMS, check_checksums
+from heartfelt.publishing.release.record import RECORD
 
 PRIVATE = "-private"
 

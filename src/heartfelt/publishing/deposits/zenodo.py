@@ -27,8 +27,8 @@ from heartfelt.publishing.deposits.citation import cited_details
 from heartfelt.publishing.deposits.deposit import DEPOSITS, Deposit
 from heartfelt.publishing.deposits.files import ReleaseFile
 from heartfelt.publishing.deposits.problems import DepositError, refused, token, unreachable, without_secrets
-from heartfelt.publishing.details import Details
 from heartfelt.publishing.options import DepositOptions
+from heartfelt.publishing.statements.details import Details
 from heartfelt.serialization import read_json, write_json
 from heartfelt.wording import data_size
 

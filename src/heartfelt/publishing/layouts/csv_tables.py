@@ -11,12 +11,12 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.files import write_text
-from heartfelt.formats.delimited import spreadsheet_safe
+from heartfelt.formats.tables.delimited import spreadsheet_safe
 from heartfelt.progress import Progress
 from heartfelt.publishing.layouts.layout import LAYOUTS
 from heartfelt.publishing.layouts.r_script import r_script
 from heartfelt.publishing.layouts.tables import release_tables
-from heartfelt.publishing.release import PublishedFile, Release
+from heartfelt.publishing.release.release import PublishedFile, Release
 
 FOLDER = "csv"
 _MOMENT = "%Y-%m-%dT%H:%M:%S%.6f"

@@ -21,8 +21,8 @@ from heartfelt.media.probe import IMAGES
 from heartfelt.progress import Progress
 from heartfelt.publishing.layouts.layout import LAYOUTS, shard_bounds
 from heartfelt.publishing.layouts.tables import ReleaseTable, release_tables, without_clash
-from heartfelt.publishing.release import PublishedColumn, PublishedFile, Release
-from heartfelt.publishing.splits import file_of, split_of
+from heartfelt.publishing.release.release import PublishedColumn, PublishedFile, Release
+from heartfelt.publishing.release.splits import file_of, split_of
 from heartfelt.snapshot.snapshot import SPLIT
 
 FOLDER = "data"

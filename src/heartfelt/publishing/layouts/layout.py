@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heartfelt.publishing.release import ReleaseLayout
+from heartfelt.publishing.release.release import ReleaseLayout
 from heartfelt.registry import Registry
 
 _HOME = "heartfelt.publishing.layouts"

@@ -17,7 +17,7 @@ from heartfelt.files import write_text
 from heartfelt.formats import FORMATS, export
 from heartfelt.progress import Progress
 from heartfelt.publishing.layouts.layout import LAYOUTS
-from heartfelt.publishing.release import PublishedFile, Release
+from heartfelt.publishing.release.release import PublishedFile, Release
 from heartfelt.snapshot import Snapshot
 
 FOLDER = "layouts"

@@ -11,8 +11,8 @@ import polars as pl
 
 from heartfelt.files import packaged_text
 from heartfelt.publishing.layouts.tables import ReleaseTable
-from heartfelt.publishing.release import Release
-from heartfelt.publishing.splits import split_of
+from heartfelt.publishing.release.release import Release
+from heartfelt.publishing.release.splits import split_of
 from heartfelt.snapshot.snapshot import SPLIT
 from heartfelt.study import Study
 from heartfelt.templates import text_templates

@@ -7,10 +7,10 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.progress import Progress
-from heartfelt.publishing.columns import about_column
 from heartfelt.publishing.layouts.layout import LAYOUTS
 from heartfelt.publishing.layouts.tables import dtype_name
-from heartfelt.publishing.release import PublishedColumn, PublishedFile, Release
+from heartfelt.publishing.release.release import PublishedColumn, PublishedFile, Release
+from heartfelt.publishing.statements.columns import about_column
 
 FOLDER = "snapshot"
 

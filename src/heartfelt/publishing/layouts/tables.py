@@ -14,14 +14,14 @@ from dataclasses import dataclass
 import polars as pl
 
 from heartfelt.labels.benchmark import Benchmark
-from heartfelt.publishing.columns import COLUMN_WORDS, UNDESCRIBED, about_column
-from heartfelt.publishing.release import PublishedColumn, Release
-from heartfelt.publishing.splits import UNASSIGNED, placement, split_of
+from heartfelt.publishing.release.release import PublishedColumn, Release
+from heartfelt.publishing.release.splits import UNASSIGNED, placement, split_of
+from heartfelt.publishing.statements.columns import COLUMN_WORDS, UNDESCRIBED, about_column
 from heartfelt.snapshot.comparisons import TRIAL, has_sets
 from heartfelt.snapshot.snapshot import SPLIT
 from heartfelt.study import Study
 from heartfelt.study.model import say
-from heartfelt.study.scale import Category
+from heartfelt.study.scales.scale import Category
 from heartfelt.tables import CONTRACTS
 
 BETWEEN = "between"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from heartfelt.analysis.methods_section import methods_section
-from heartfelt.publishing.hold_out import COLUMNS, LIMIT
+from heartfelt.analysis.text.methods_section import methods_section
+from heartfelt.publishing.hiding.hold_out import COLUMNS, LIMIT
 from heartfelt.publishing.layouts.huggingface import hub_configs, hub_front_matter
 from heartfelt.publishing.papers import citation, codebook, facts, tables
 from heartfelt.publishing.papers.facts import emotion_words, languages_of, licence_of, size_words, title_of
 from heartfelt.publishing.papers.provenance import file_licences, provenance_grid
 from heartfelt.publishing.papers.rendering import render
-from heartfelt.publishing.release import Release
+from heartfelt.publishing.release.release import Release
 from heartfelt.report.charts import Chart, Charts
-from heartfelt.report.markup import Grid, one_line, yaml_text
+from heartfelt.report.layout.markup import Grid, one_line, yaml_text
 
 FIGURES = ("perceived-maps", "system-ranking", "strengths", "category-map", "ceiling", "reliability-by-raters")
 """The figures that a card shows, as far as there are such."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from heartfelt.publishing.details import Author, Details
-from heartfelt.publishing.licences import LICENCES
 from heartfelt.publishing.papers.facts import licence_of, slug, title_of
-from heartfelt.publishing.release import Release
-from heartfelt.report.markup import latex, one_line, yaml_text
+from heartfelt.publishing.release.release import Release
+from heartfelt.publishing.statements.details import Author, Details
+from heartfelt.publishing.statements.licences import LICENCES
+from heartfelt.report.layout.markup import latex, one_line, yaml_text
 
 NO_AUTHORS = "Authors not stated"
 

@@ -13,18 +13,18 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.analysis.methods_section import scale_words
+from heartfelt.analysis.text.methods_section import scale_words
 from heartfelt.files import write_text
-from heartfelt.formats.delimited import csv_text
-from heartfelt.publishing.columns import COLUMN_WORDS, UNDESCRIBED
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.publishing.layouts.tables import category_texts
 from heartfelt.publishing.papers.facts import by_layout, published_tables, question_words, title_of
 from heartfelt.publishing.papers.rendering import render
-from heartfelt.publishing.release import PublishedColumn, Release
-from heartfelt.report.markup import Grid, grid_markdown, one_line
+from heartfelt.publishing.release.release import PublishedColumn, Release
+from heartfelt.publishing.statements.columns import COLUMN_WORDS, UNDESCRIBED
+from heartfelt.report.layout.markup import Grid, grid_markdown, one_line
 from heartfelt.study import Study
-from heartfelt.study.answer import Scale
 from heartfelt.study.model import say
+from heartfelt.study.scales.answer import Scale
 from heartfelt.wording import number, plural
 
 MOST_VALUES = 20

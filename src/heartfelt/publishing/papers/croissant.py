@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from heartfelt.analysis.methods_section import methods_section
+from heartfelt.analysis.text.methods_section import methods_section
 from heartfelt.clock import now
 from heartfelt.files import packaged_text, sha256_of
-from heartfelt.publishing.details import Author
 from heartfelt.publishing.papers.citation import bibtex
 from heartfelt.publishing.papers.codebook import type_words
 from heartfelt.publishing.papers.facts import (
@@ -34,10 +33,11 @@ from heartfelt.publishing.papers.facts import (
 )
 from heartfelt.publishing.papers.provenance import origin_sentences
 from heartfelt.publishing.papers.tables import reliability_grid
-from heartfelt.publishing.record import sentences
-from heartfelt.publishing.release import PublishedFile, Release
-from heartfelt.report.markup import one_line
-from heartfelt.report.tables import cell_text
+from heartfelt.publishing.release.record import sentences
+from heartfelt.publishing.release.release import PublishedFile, Release
+from heartfelt.publishing.statements.details import Author
+from heartfelt.report.layout.markup import one_line
+from heartfelt.report.layout.tables import cell_text
 from heartfelt.serialization import Json
 from heartfelt.study.model import say
 from heartfelt.wording import listed, number, plural

@@ -5,7 +5,7 @@ The parts and the matters asked about follow Gebru et al. (2021), "Datasheets fo
 
 from __future__ import annotations
 
-from heartfelt.analysis.methods_section import collected_here, methods_section
+from heartfelt.analysis.text.methods_section import collected_here, methods_section
 from heartfelt.publishing.papers.citation import citation_line
 from heartfelt.publishing.papers.facts import (
     holders_of,
@@ -23,8 +23,8 @@ from heartfelt.publishing.papers.facts import (
 )
 from heartfelt.publishing.papers.provenance import file_licences, origin_sentences
 from heartfelt.publishing.papers.rendering import render
-from heartfelt.publishing.release import Release
-from heartfelt.publishing.splits import parts_of, placement, split_of
+from heartfelt.publishing.release.release import Release
+from heartfelt.publishing.release.splits import parts_of, placement, split_of
 from heartfelt.snapshot.snapshot import SPLIT
 from heartfelt.wording import plural
 

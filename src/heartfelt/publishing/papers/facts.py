@@ -9,12 +9,12 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.analysis.verdict_comparisons import noun
+from heartfelt.analysis.text.verdict_comparisons import noun
 from heartfelt.errors import InputError
-from heartfelt.publishing.columns import about_column
-from heartfelt.publishing.details import Details
-from heartfelt.publishing.licences import LicenceText, licence
-from heartfelt.publishing.release import PublishedColumn, PublishedFile, Release, ReleaseStep, StepKind
+from heartfelt.publishing.release.release import PublishedColumn, PublishedFile, Release, ReleaseStep, StepKind
+from heartfelt.publishing.statements.columns import about_column
+from heartfelt.publishing.statements.details import Details
+from heartfelt.publishing.statements.licences import LicenceText, licence
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Question, Study

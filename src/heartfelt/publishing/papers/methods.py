@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from heartfelt.analysis.methods_section import Paragraph, methods_section, references
+from heartfelt.analysis.text.methods_section import Paragraph, methods_section, references
 from heartfelt.publishing.papers.citation import citation_line
 from heartfelt.publishing.papers.facts import NOT_STATED, rater_facts, size_words, steps_words, title_of
 from heartfelt.publishing.papers.rendering import render
-from heartfelt.publishing.release import Release
+from heartfelt.publishing.release.release import Release
 
 NO_ANALYSIS = "The published ratings were not analysed."
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from heartfelt.publishing.release import Release
-from heartfelt.report.markup import Grid, one_line
+from heartfelt.publishing.release.release import Release
+from heartfelt.report.layout.markup import Grid, one_line
 from heartfelt.wording import plural
 
 COLUMNS = ("system", "model", "revision", "licence", "licence_url", "generated_on")

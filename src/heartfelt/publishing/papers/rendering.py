@@ -8,7 +8,7 @@ from functools import cache
 from jinja2 import Environment
 
 from heartfelt.publishing.papers.facts import stated
-from heartfelt.report.markup import Grid, code, grid_markdown, markdown, one_line, paragraphs
+from heartfelt.report.layout.markup import Grid, code, grid_markdown, markdown, one_line, paragraphs
 from heartfelt.study.model import say
 from heartfelt.templates import text_templates
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.results import Agreement, Ceilings, Level, SystemMeans
+from heartfelt.analysis.findings.parts import Agreement, Ceilings, Level, SystemMeans
 from heartfelt.files import write_text
 from heartfelt.publishing.papers.facts import counts_words, left_out, method_words, rater_facts
-from heartfelt.publishing.release import Release
-from heartfelt.publishing.splits import assignment_hash, parts_of, placement, split_of
-from heartfelt.report.markup import Grid, grid_latex, grid_markdown
-from heartfelt.report.naming import MANY_QUESTIONS, coefficient, reliability_parts, system_names, why_missing
-from heartfelt.report.tables import CellValue
+from heartfelt.publishing.release.release import Release
+from heartfelt.publishing.release.splits import assignment_hash, parts_of, placement, split_of
+from heartfelt.report.layout.markup import Grid, grid_latex, grid_markdown
+from heartfelt.report.layout.naming import MANY_QUESTIONS, coefficient, reliability_parts, system_names, why_missing
+from heartfelt.report.layout.tables import CellValue
 from heartfelt.snapshot.snapshot import SPLIT
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import listed, number, percent, plural, spaced

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from heartfelt.files import write_text
 from heartfelt.progress import Progress
-from heartfelt.publishing.details import not_stated
-from heartfelt.publishing.licences import licence_file
 from heartfelt.publishing.papers.card import card
 from heartfelt.publishing.papers.citation import citation_file
 from heartfelt.publishing.papers.codebook import undescribed, write_codebook
@@ -20,7 +18,9 @@ from heartfelt.publishing.papers.methods import methods_file
 from heartfelt.publishing.papers.provenance import file_licences, origin_sentences
 from heartfelt.publishing.papers.rendering import render
 from heartfelt.publishing.papers.tables import write_tables
-from heartfelt.publishing.release import Release
+from heartfelt.publishing.release.release import Release
+from heartfelt.publishing.statements.details import not_stated
+from heartfelt.publishing.statements.licences import licence_file
 from heartfelt.report.analysis import charts_of
 from heartfelt.report.charts import Charts
 from heartfelt.serialization import write_json

@@ -32,9 +32,9 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.scoring import METRICS, Truth
-from heartfelt.scoring.metrics import chance_of
-from heartfelt.scoring.scores import ScoringTask
-from heartfelt.stats.triples import Floats
+from heartfelt.scoring.results.metrics import chance_of
+from heartfelt.scoring.results.scores import ScoringTask
+from heartfelt.stats.columns.triples import Floats
 
 STEPS = (0.005, 0.01, 0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.125, 0.15, 0.2, 0.25)
 CONFIDENCE = 0.95

@@ -28,11 +28,11 @@ from heartfelt.report.charts import confusion as confusion_panel
 from heartfelt.report.figures.answers import tied_runs
 from heartfelt.report.palette import COLOURS, SHAPES, colour
 from heartfelt.scoring import Scores
-from heartfelt.scoring.details import BinaryDetails, CategoryDetails, ChoiceDetails, ModelDetails
-from heartfelt.scoring.metrics import Kind
-from heartfelt.scoring.scores import ModelRank, ScoringTask
-from heartfelt.stats.comparison.recalibration import ChoiceCalibration
-from heartfelt.stats.probability import Calibration
+from heartfelt.scoring.results.details import BinaryDetails, CategoryDetails, ChoiceDetails, ModelDetails
+from heartfelt.scoring.results.metrics import Kind
+from heartfelt.scoring.results.scores import ModelRank, ScoringTask
+from heartfelt.stats.comparison.predicted.recalibration import ChoiceCalibration
+from heartfelt.stats.prediction.probability import Calibration
 from heartfelt.streams import stream
 from heartfelt.wording import interval, number, spaced
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from heartfelt.analysis.prose import template_lines
-from heartfelt.report.page import Section
-from heartfelt.report.tables import CellValue
-from heartfelt.report.templates import section
+from heartfelt.analysis.text.sentences import template_lines
+from heartfelt.report.layout.page import Section
+from heartfelt.report.layout.tables import CellValue
+from heartfelt.report.layout.templates import section
 from heartfelt.scoring import Scores
-from heartfelt.scoring.details import ChoiceDetails, TraceDetails
-from heartfelt.scoring.scores import ScoringTask
-from heartfelt.stats.comparison.position import PositionBias
-from heartfelt.stats.comparison.recalibration import ChoiceCalibration
+from heartfelt.scoring.results.details import ChoiceDetails, TraceDetails
+from heartfelt.scoring.results.scores import ScoringTask
+from heartfelt.stats.comparison.judges.position import PositionBias
+from heartfelt.stats.comparison.predicted.recalibration import ChoiceCalibration
 from heartfelt.wording import spaced
 
 

@@ -8,18 +8,27 @@ from typing import TypeAlias
 import polars as pl
 from markupsafe import Markup
 
-from heartfelt.analysis.prose import template_lines
+from heartfelt.analysis.text.sentences import template_lines
 from heartfelt.predictors.answers.sets import SEPARATOR
 from heartfelt.report.bench.figures import NO_CHANCE, bench_charts, rank_text
 from heartfelt.report.bench.judges import judges
 from heartfelt.report.bench.parts import agreement_by_part, part_charts
 from heartfelt.report.bench.sections import all_scores, comparisons, coverage, method, models, repeats, slices, usage
 from heartfelt.report.charts import Chart, Charts
-from heartfelt.report.page import PLAY, ReportPage, Section, absent, bullets, figure_block, joined, section_or_reason
-from heartfelt.report.tables import CellValue, table
-from heartfelt.report.templates import part, section
+from heartfelt.report.layout.page import (
+    PLAY,
+    ReportPage,
+    Section,
+    absent,
+    bullets,
+    figure_block,
+    joined,
+    section_or_reason,
+)
+from heartfelt.report.layout.tables import CellValue, table
+from heartfelt.report.layout.templates import part, section
 from heartfelt.scoring import Scores
-from heartfelt.scoring.scores import UNTESTED, ModelRank, ScoringTask, SystemRank
+from heartfelt.scoring.results.scores import UNTESTED, ModelRank, ScoringTask, SystemRank
 from heartfelt.wording import number, spaced
 
 MOST_MISSES = 10

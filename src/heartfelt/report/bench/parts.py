@@ -18,12 +18,12 @@ from heartfelt.report.charts import (
     chart_or_reason,
     estimated_point,
 )
-from heartfelt.report.page import Section
+from heartfelt.report.layout.page import Section
+from heartfelt.report.layout.templates import section
 from heartfelt.report.palette import COLOURS, SHAPES, distinct
-from heartfelt.report.templates import section
 from heartfelt.scoring import Scores
-from heartfelt.scoring.calibration.parts import ON_LINE, PROBABILITIES, ModelCalibration, PartError, Stack, SystemBias
-from heartfelt.scoring.scores import ScoringTask
+from heartfelt.scoring.results.parts import ON_LINE, PROBABILITIES, ModelCalibration, PartError, Stack, SystemBias
+from heartfelt.scoring.results.scores import ScoringTask
 from heartfelt.wording import interval, number, p_value, spaced
 
 MOST_PANELS = 6

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
-from heartfelt.report.page import Section
-from heartfelt.report.tables import CellValue
-from heartfelt.report.templates import section
+from heartfelt.report.layout.page import Section
+from heartfelt.report.layout.tables import CellValue
+from heartfelt.report.layout.templates import section
 from heartfelt.scoring import Scores
-from heartfelt.scoring.scores import ModelComparison, ModelInfo, ScoringTask, Slice
+from heartfelt.scoring.results.scores import ModelComparison, ModelInfo, ScoringTask, Slice
 from heartfelt.wording import interval, number, spaced
 
 MOST_REASONS = 3

@@ -17,12 +17,12 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import whole_folder, write_bytes, write_text
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.labels import Benchmark
 from heartfelt.progress import Progress
 from heartfelt.report.bench.page import bench_page, stimuli_of
-from heartfelt.report.media import media_beside
-from heartfelt.report.page import render
+from heartfelt.report.layout.media import media_beside
+from heartfelt.report.layout.page import render
 from heartfelt.scoring import Scores
 from heartfelt.scoring.bench import Bench, BenchOptions, bench
 from heartfelt.scoring.bench.earlier import PREDICTED, RUNS

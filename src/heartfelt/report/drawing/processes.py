@@ -49,7 +49,7 @@ def drawing(
     """Draw charts into ``folder``, each with its table; the block runs while the helper works, at its end all is drawn."""
     import polars as pl
 
-    from heartfelt.formats.delimited import csv_text
+    from heartfelt.formats.tables.delimited import csv_text
 
     folder.mkdir(parents=True, exist_ok=True)
     available = {name: chart for name, chart in charts.items() if isinstance(chart, Chart)}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.results import Distribution
+from heartfelt.analysis.findings.parts import Distribution
 from heartfelt.report.charts import (
     Absent,
     Axis,
@@ -23,7 +23,7 @@ from heartfelt.report.charts import (
     first_of,
 )
 from heartfelt.report.figures.registry import chart_texts, figure
-from heartfelt.report.naming import questions, system_names, why_missing
+from heartfelt.report.layout.naming import questions, system_names, why_missing
 from heartfelt.report.palette import colour
 from heartfelt.study import Study
 from heartfelt.wording import number

@@ -7,8 +7,8 @@ from dataclasses import replace
 import polars as pl
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.category_results import AttributeTable, CategoryPlace, CategoryQuestion, CoOccurrence
-from heartfelt.analysis.results import ConfusionTable
+from heartfelt.analysis.findings.categories import AttributeTable, CategoryPlace, CategoryQuestion, CoOccurrence
+from heartfelt.analysis.findings.parts import ConfusionTable
 from heartfelt.report.charts import (
     Absent,
     Axis,

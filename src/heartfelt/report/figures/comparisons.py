@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.comparison_results import ComparisonQuestion, MushraCondition
-from heartfelt.analysis.results import ALL
+from heartfelt.analysis.findings.comparisons import ComparisonQuestion, MushraCondition
+from heartfelt.analysis.findings.parts import ALL
 from heartfelt.report.charts import (
     Absent,
     Axis,
@@ -24,7 +24,7 @@ from heartfelt.report.charts import (
     first_of,
 )
 from heartfelt.report.figures.registry import chart_texts, figure
-from heartfelt.report.naming import DisplayNames, system_names
+from heartfelt.report.layout.naming import DisplayNames, system_names
 from heartfelt.report.palette import BASE_COLOUR, COLOURS, SOFT
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import number, percent, spaced

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.effects import ADJUSTED, ONE_WAY
-from heartfelt.analysis.results import ConfusionTable, QuadrantMeans
+from heartfelt.analysis.findings.parts import ConfusionTable, QuadrantMeans
+from heartfelt.analysis.systems.effects import ADJUSTED, ONE_WAY
 from heartfelt.report.charts import (
     Absent,
     Bracket,
@@ -22,7 +22,7 @@ from heartfelt.report.charts import (
     numbers,
 )
 from heartfelt.report.figures.registry import chart_texts, figure
-from heartfelt.report.naming import quadrant_look, questions, system_names, why_missing
+from heartfelt.report.layout.naming import quadrant_look, questions, system_names, why_missing
 from heartfelt.report.palette import INK, colour
 from heartfelt.wording import interval, number, p_value, plural, spaced, stars
 

@@ -25,7 +25,7 @@ from heartfelt.report.charts import (
 )
 from heartfelt.report.charts import axis as axis_for
 from heartfelt.report.figures.registry import chart_texts, figure
-from heartfelt.report.naming import QuadrantLook, quadrant_look, system_names
+from heartfelt.report.layout.naming import QuadrantLook, quadrant_look, system_names
 from heartfelt.report.palette import SHAPES, SOFT, colour
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Study

@@ -24,7 +24,7 @@ from heartfelt.report.charts import (
     bounds,
 )
 from heartfelt.report.figures.registry import chart_texts, figure
-from heartfelt.report.naming import DisplayNames, coefficient, effect, system_names, why_missing
+from heartfelt.report.layout.naming import DisplayNames, coefficient, effect, system_names, why_missing
 from heartfelt.report.palette import BASE_COLOUR, FLAGGED, INK
 from heartfelt.screening.rule import error_controlled_flags
 from heartfelt.stats.estimate import Estimate

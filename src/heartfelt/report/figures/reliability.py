@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.results import Agreement, Ceilings, Reliability
+from heartfelt.analysis.findings.parts import Agreement, Ceilings, Reliability
 from heartfelt.report.charts import (
     Absent,
     Axis,
@@ -28,7 +28,7 @@ from heartfelt.report.charts import (
     numbers,
 )
 from heartfelt.report.figures.registry import chart_texts, figure
-from heartfelt.report.naming import DisplayNames, coefficient, reliability_parts, system_names, why_missing
+from heartfelt.report.layout.naming import DisplayNames, coefficient, reliability_parts, system_names, why_missing
 from heartfelt.report.palette import BASE_COLOUR, COLOURS, SOFT, colour
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.reliability.spearman_brown import reliability_curve

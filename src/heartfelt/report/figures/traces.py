@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.comparison_results import TraceQuestion, TraceStimulus
-from heartfelt.labels.courses import aligned
+from heartfelt.analysis.findings.comparisons import TraceQuestion, TraceStimulus
+from heartfelt.labels.traces import aligned
 from heartfelt.report.charts import (
     Absent,
     Axis,
@@ -25,10 +25,10 @@ from heartfelt.report.charts import (
     ticks,
 )
 from heartfelt.report.figures.registry import chart_texts, figure
-from heartfelt.report.naming import why_missing
+from heartfelt.report.layout.naming import why_missing
 from heartfelt.report.palette import COLOURS, INK
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.traces import Traces
+from heartfelt.stats.traces.traces import Traces
 from heartfelt.wording import interval, plural, spaced
 
 MOST_STIMULI = 6

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.verification import ALL
-from heartfelt.analysis.verification_results import DraftedField, DraftVerification
+from heartfelt.analysis.consistency.verification import ALL
+from heartfelt.analysis.findings.verification import DraftedField, DraftVerification
 from heartfelt.report.charts import Absent, Axis, Chart, IntervalPanels, Item, Line, first_of
 from heartfelt.report.figures.registry import chart_texts, figure
 from heartfelt.report.palette import BASE_COLOUR, COLOURS, FLAGGED

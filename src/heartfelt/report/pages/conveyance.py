@@ -9,14 +9,14 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.files import whole_folder, write_text
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.labels import LabelOptions, labels
 from heartfelt.report.charts import Absent, Chart, IntervalPanels, Item, Line
 from heartfelt.report.figures.maps import intent_maps
-from heartfelt.report.media import media_sources
-from heartfelt.report.page import ReportPage, Section, render
+from heartfelt.report.layout.media import media_sources
+from heartfelt.report.layout.page import ReportPage, Section, render
+from heartfelt.report.layout.templates import section
 from heartfelt.report.palette import INK, colour
-from heartfelt.report.templates import section
 from heartfelt.scoring.conveyance import Conveyed, PredictedConveyance, SystemDeviation, SystemSlope
 from heartfelt.serialization import write_json
 from heartfelt.stats.estimate import Estimate

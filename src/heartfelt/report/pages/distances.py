@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.files import whole_folder, write_text
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.report.charts import (
     Absent,
     Chart,
@@ -20,9 +20,9 @@ from heartfelt.report.charts import (
     estimated_point,
     numbers,
 )
-from heartfelt.report.page import ReportPage, render
+from heartfelt.report.layout.page import ReportPage, render
+from heartfelt.report.layout.templates import section
 from heartfelt.report.palette import COLOURS, SHAPES, colour
-from heartfelt.report.templates import section
 from heartfelt.scoring.options import SET_METRICS
 from heartfelt.scoring.set_distances.systems import SystemDistances
 from heartfelt.serialization import write_json

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from heartfelt.report.charts import numbers
-from heartfelt.report.markup import Grid
+from heartfelt.report.layout.markup import Grid
 from heartfelt.report.pages.experiment_charts import SCORES, TITLES
 from heartfelt.stats.estimate import Estimate
 from heartfelt.training.experiments.results import CEILING, MEAN, MODE, Experiment, ScoreRow

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heartfelt.files import whole_folder, write_text
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.report.charts import Absent, Chart
-from heartfelt.report.markup import grid_latex, grid_markdown
-from heartfelt.report.page import ReportPage, render
+from heartfelt.report.layout.markup import grid_latex, grid_markdown
+from heartfelt.report.layout.page import ReportPage, render
+from heartfelt.report.layout.templates import section
 from heartfelt.report.pages.experiment_charts import TITLES, experiment_charts
 from heartfelt.report.pages.experiment_tables import (
     condition_name,
@@ -18,7 +19,6 @@ from heartfelt.report.pages.experiment_tables import (
     metric_names,
     score_table,
 )
-from heartfelt.report.templates import section
 from heartfelt.serialization import write_json
 from heartfelt.training.experiments.learning import curve_words
 from heartfelt.training.experiments.results import Experiment, SweepSelection

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heartfelt.files import write_text
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.report.charts import Absent, Axis, Chart, CurvePoint, Curves, IntervalPanels, Item, Line, Series, axis
-from heartfelt.report.page import ReportPage, render
+from heartfelt.report.layout.page import ReportPage, render
+from heartfelt.report.layout.templates import section
 from heartfelt.report.palette import COLOURS, SOFT
-from heartfelt.report.templates import section
 from heartfelt.serialization import write_json
-from heartfelt.training.finetuning.engine import Epoch
 from heartfelt.training.finetuning.folder import PartScore
+from heartfelt.training.finetuning.loop.engine import Epoch
 from heartfelt.training.finetuning.running import FineTuned
 from heartfelt.wording import number
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from heartfelt.files import write_text
 from heartfelt.labels import LabelOptions, labels
 from heartfelt.report.figures.maps import intent_maps, mapped_questions
-from heartfelt.report.media import media_sources
-from heartfelt.report.page import ReportPage, Section, figure_block, render
+from heartfelt.report.layout.media import media_sources
+from heartfelt.report.layout.page import ReportPage, Section, figure_block, render
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.model import say
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from heartfelt.files import whole_folder, write_text
 from heartfelt.planning import DesignForecast, QuestionForecast, StudyPlan
 from heartfelt.report.charts import Absent, Axis, Chart, CurvePoint, Curves, Line, Series, TableRow, axis
-from heartfelt.report.page import ReportPage, Section, render
+from heartfelt.report.layout.page import ReportPage, Section, render
+from heartfelt.report.layout.templates import section
 from heartfelt.report.palette import colour
-from heartfelt.report.templates import section
 from heartfelt.serialization import write_json
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, number, percent

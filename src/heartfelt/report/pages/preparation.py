@@ -7,11 +7,11 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.files import whole_folder, write_text
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.report.charts import Absent, Chart, IntervalPanels, Item
-from heartfelt.report.page import ReportPage, Section, render
+from heartfelt.report.layout.page import ReportPage, Section, render
+from heartfelt.report.layout.templates import section
 from heartfelt.report.palette import colour
-from heartfelt.report.templates import section
 from heartfelt.serialization import write_json
 from heartfelt.stimuli.preparation.differences import SystemDifference
 from heartfelt.stimuli.preparation.prepared import PreparationResult

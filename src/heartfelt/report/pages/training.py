@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heartfelt.files import write_text
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.report.charts import Absent, Chart, Charts, IntervalPanels, Item
-from heartfelt.report.page import ReportPage, render
+from heartfelt.report.layout.page import ReportPage, render
+from heartfelt.report.layout.templates import section
 from heartfelt.report.palette import COLOURS, SOFT
-from heartfelt.report.templates import section
 from heartfelt.serialization import write_json
 from heartfelt.training.heads.evaluating import PANELS, ProtocolScore
 from heartfelt.training.heads.training import Trained

@@ -9,15 +9,15 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.files import whole_folder, write_text
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.report.charts import Absent, Chart, IntervalPanels, Item
-from heartfelt.report.page import ReportPage, Section, bullets, figure_block, joined, render
+from heartfelt.report.layout.page import ReportPage, Section, bullets, figure_block, joined, render
+from heartfelt.report.layout.tables import table
 from heartfelt.report.palette import colour
-from heartfelt.report.tables import table
 from heartfelt.scoring.tasks.captions import NAMES, CaptionScores
 from heartfelt.serialization import write_json
-from heartfelt.stats.diversity import MEASURES, Diversity
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.texts.diversity import MEASURES, Diversity
 from heartfelt.wording import interval, number, percent, plural
 
 FIGURE = "words"

@@ -6,13 +6,13 @@ import polars as pl
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.category_results import CategoryQuestion
-from heartfelt.analysis.category_text import outstanding, sentences
+from heartfelt.analysis.findings.categories import CategoryQuestion
+from heartfelt.analysis.text.categories import outstanding, sentences
 from heartfelt.report.charts import Charts
-from heartfelt.report.media import thumbnails
-from heartfelt.report.page import Section, paragraph
-from heartfelt.report.tables import CellValue
-from heartfelt.report.templates import section
+from heartfelt.report.layout.media import thumbnails
+from heartfelt.report.layout.page import Section, paragraph
+from heartfelt.report.layout.tables import CellValue
+from heartfelt.report.layout.templates import section
 from heartfelt.wording import listed, percent, plural, spaced
 
 PICTURES = 8

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.comparison_results import ComparisonQuestion
-from heartfelt.analysis.results import ALL
+from heartfelt.analysis.findings.comparisons import ComparisonQuestion
+from heartfelt.analysis.findings.parts import ALL
 from heartfelt.report.charts import Charts
-from heartfelt.report.naming import DisplayNames, system_names
-from heartfelt.report.page import Section, figure_block
-from heartfelt.report.tables import CellValue, PValue
-from heartfelt.report.templates import section
+from heartfelt.report.layout.naming import DisplayNames, system_names
+from heartfelt.report.layout.page import Section, figure_block
+from heartfelt.report.layout.tables import CellValue, PValue
+from heartfelt.report.layout.templates import section
 from heartfelt.wording import number
 
 CEILINGS = {

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.comparison_results import ChoiceAgreement
-from heartfelt.analysis.highlights import called, fitness, main_questions, mean_rating, single_rating
-from heartfelt.analysis.prose import capitalized, template_lines
-from heartfelt.analysis.results import Reliability
+from heartfelt.analysis.findings.comparisons import ChoiceAgreement
+from heartfelt.analysis.findings.parts import Reliability
 from heartfelt.analysis.summary import Summary
-from heartfelt.analysis.verdict_raters import flag_findings, flagging_rules, judged_words
+from heartfelt.analysis.text.highlights import called, fitness, main_questions, mean_rating, single_rating
+from heartfelt.analysis.text.sentences import capitalized, template_lines
+from heartfelt.analysis.text.verdict_raters import flag_findings, flagging_rules, judged_words
 from heartfelt.report.charts import Chart, Charts
-from heartfelt.report.page import Section, opening_figure
-from heartfelt.report.templates import part
+from heartfelt.report.layout.page import Section, opening_figure
+from heartfelt.report.layout.templates import part
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, listed, number, percent_interval, share, spaced
 

@@ -11,10 +11,10 @@ from markupsafe import Markup
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.summary import PublishedFigure
 from heartfelt.report.charts import Absent, Chart, Charts
-from heartfelt.report.naming import questions, system_names
-from heartfelt.report.page import KINDS, Section
-from heartfelt.report.tables import CellValue
-from heartfelt.report.templates import section
+from heartfelt.report.layout.naming import questions, system_names
+from heartfelt.report.layout.page import KINDS, Section
+from heartfelt.report.layout.tables import CellValue
+from heartfelt.report.layout.templates import section
 from heartfelt.study.model import say
 from heartfelt.wording import number
 

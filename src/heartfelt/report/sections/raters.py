@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import polars as pl
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.arms import ARM, arms_text
-from heartfelt.analysis.parallel_answers import ParallelAnswers, PresentedTrial, parallel_answers
-from heartfelt.analysis.prose import template_text
-from heartfelt.analysis.raters import parallel_words
+from heartfelt.analysis.data.arms import ARM, arms_text
+from heartfelt.analysis.panel.parallel_answers import ParallelAnswers, PresentedTrial, parallel_answers
+from heartfelt.analysis.panel.screening import parallel_words
 from heartfelt.analysis.summary import RaterGroups
-from heartfelt.analysis.verdict_raters import judged_words
+from heartfelt.analysis.text.sentences import template_text
+from heartfelt.analysis.text.verdict_raters import judged_words
 from heartfelt.report.charts import Charts
-from heartfelt.report.naming import coefficient, system_names, why_missing
-from heartfelt.report.page import Section
-from heartfelt.report.tables import CellValue, PValue
-from heartfelt.report.templates import section
+from heartfelt.report.layout.naming import coefficient, system_names, why_missing
+from heartfelt.report.layout.page import Section
+from heartfelt.report.layout.tables import CellValue, PValue
+from heartfelt.report.layout.templates import section
 from heartfelt.screening.panel import RuleSummary
 from heartfelt.wording import number
 

@@ -8,13 +8,13 @@ from typing import TypeVar
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.highlights import if_careless
-from heartfelt.analysis.results import Agreement, Ceilings, Reliability
+from heartfelt.analysis.findings.parts import Agreement, Ceilings, Reliability
+from heartfelt.analysis.text.highlights import if_careless
 from heartfelt.report.charts import Chart, Charts
-from heartfelt.report.naming import MANY_QUESTIONS, coefficient
-from heartfelt.report.page import Section
-from heartfelt.report.tables import CellValue, table
-from heartfelt.report.templates import section
+from heartfelt.report.layout.naming import MANY_QUESTIONS, coefficient
+from heartfelt.report.layout.page import Section
+from heartfelt.report.layout.tables import CellValue, table
+from heartfelt.report.layout.templates import section
 from heartfelt.stats.estimate import FOR_RATERS, IF_CARELESS, Estimate
 from heartfelt.wording import number, percent, spaced
 

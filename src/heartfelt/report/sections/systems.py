@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.ordinal_results import OrdinalCheck
-from heartfelt.analysis.results import AnovaEffect, PairDifference, RatingModelEffect
+from heartfelt.analysis.findings.ordinal import OrdinalCheck
+from heartfelt.analysis.findings.parts import AnovaEffect, PairDifference, RatingModelEffect
 from heartfelt.report.charts import Charts
-from heartfelt.report.naming import outcome, quadrant_look, system_names, why_missing
-from heartfelt.report.page import Section
-from heartfelt.report.tables import MOST_ROWS
-from heartfelt.report.templates import section
+from heartfelt.report.layout.naming import outcome, quadrant_look, system_names, why_missing
+from heartfelt.report.layout.page import Section
+from heartfelt.report.layout.tables import MOST_ROWS
+from heartfelt.report.layout.templates import section
 from heartfelt.wording import number
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from heartfelt.analysis import Analysis
 from heartfelt.report.charts import Charts
-from heartfelt.report.page import Section
-from heartfelt.report.templates import section
+from heartfelt.report.layout.page import Section
+from heartfelt.report.layout.templates import section
 from heartfelt.wording import spaced
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.adjudicated import ANY_RULE
-from heartfelt.analysis.verification import ALL
+from heartfelt.analysis.consistency.adjudicated import ANY_RULE
+from heartfelt.analysis.consistency.verification import ALL
 from heartfelt.report.charts import Charts
 from heartfelt.report.figures.verification import field_name, stampers
-from heartfelt.report.page import Section
-from heartfelt.report.templates import section
+from heartfelt.report.layout.page import Section
+from heartfelt.report.layout.templates import section
 
 
 def verification(analysis: Analysis, charts: Charts) -> Section | None:

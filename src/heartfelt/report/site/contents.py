@@ -11,11 +11,11 @@ from urllib.parse import quote
 import polars as pl
 
 from heartfelt.predictors.answers.sets import SEPARATOR
-from heartfelt.report.site.boards import Site, SiteBoard
-from heartfelt.report.site.published import ITEM
-from heartfelt.report.site.secrets import without_secrets
-from heartfelt.scoring.metrics import Kind
-from heartfelt.scoring.scores import Scores
+from heartfelt.report.site.sources.boards import Site, SiteBoard
+from heartfelt.report.site.sources.published import ITEM
+from heartfelt.report.site.sources.secrets import without_secrets
+from heartfelt.scoring.results.metrics import Kind
+from heartfelt.scoring.results.scores import Scores
 from heartfelt.study import Study
 from heartfelt.study.model import say
 from heartfelt.wording import number, percent, plural, spaced

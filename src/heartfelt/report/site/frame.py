@@ -10,7 +10,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from heartfelt.errors import InputError
-from heartfelt.report.page import SCRIPTS, ReportPage, asset, environment, script_json
+from heartfelt.report.layout.page import SCRIPTS, ReportPage, asset, environment, script_json
 
 ASSETS = "assets"
 _PACKAGE = "heartfelt.report.site"

@@ -13,14 +13,14 @@ from heartfelt.predictors.answers.sets import SEPARATOR
 from heartfelt.report.bench.figures import rank_text
 from heartfelt.report.bench.page import SHARE
 from heartfelt.report.charts import Absent, Chart, IntervalPanels, Item, Line
-from heartfelt.report.page import ReportPage, Section, figure_block, joined, side_by_side
-from heartfelt.report.site.boards import Site, SiteBoard
-from heartfelt.report.site.secrets import without_secrets
+from heartfelt.report.layout.page import ReportPage, Section, figure_block, joined, side_by_side
+from heartfelt.report.layout.tables import CellValue, table
+from heartfelt.report.layout.templates import part, section
+from heartfelt.report.site.sources.boards import Site, SiteBoard
+from heartfelt.report.site.sources.secrets import without_secrets
 from heartfelt.report.site.stimuli import Key
-from heartfelt.report.tables import CellValue, table
-from heartfelt.report.templates import part, section
 from heartfelt.scoring import Scores
-from heartfelt.scoring.scores import ModelComparison, ScoringTask
+from heartfelt.scoring.results.scores import ModelComparison, ScoringTask
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, plural, spaced
 

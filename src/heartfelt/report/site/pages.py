@@ -13,15 +13,15 @@ from heartfelt.report.bench.page import leaderboard_table, leaderboards, score_s
 from heartfelt.report.bench.parts import agreement_by_part, part_charts
 from heartfelt.report.bench.write import PAGE
 from heartfelt.report.charts import Absent, Chart
-from heartfelt.report.media import relative_address
-from heartfelt.report.page import ReportPage, Section, bullets, figure_block, joined
-from heartfelt.report.site.boards import Site, SiteBoard, display_names, renamed
+from heartfelt.report.layout.media import relative_address
+from heartfelt.report.layout.page import ReportPage, Section, bullets, figure_block, joined
+from heartfelt.report.layout.tables import CellValue, Columns, table, table_of
+from heartfelt.report.layout.templates import section
 from heartfelt.report.site.models import capital
-from heartfelt.report.site.runs import folder_of
-from heartfelt.report.site.secrets import shown_spec
-from heartfelt.report.tables import CellValue, Columns, table, table_of
-from heartfelt.report.templates import section
-from heartfelt.scoring.leaderboard import ScoredRun
+from heartfelt.report.site.sources.boards import Site, SiteBoard, display_names, renamed
+from heartfelt.report.site.sources.runs import folder_of
+from heartfelt.report.site.sources.secrets import shown_spec
+from heartfelt.scoring.comparison.leaderboard import ScoredRun
 from heartfelt.wording import interval, number, plural, spaced
 
 MODEL = Markup('<span class="swatch" style="background:{}"></span><a href="{}">{}</a>')

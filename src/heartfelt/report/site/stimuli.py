@@ -12,13 +12,13 @@ from markupsafe import Markup
 
 from heartfelt.predictors.answers.sets import SEPARATOR
 from heartfelt.progress import Progress
-from heartfelt.report.media import relative_address
-from heartfelt.report.page import ReportPage, Section, environment
-from heartfelt.report.site.boards import Site, file_names, files_of
+from heartfelt.report.layout.media import relative_address
+from heartfelt.report.layout.page import ReportPage, Section, environment
 from heartfelt.report.site.contents import Contents
 from heartfelt.report.site.frame import Frame, render_page
-from heartfelt.report.site.published import PublicFacts
-from heartfelt.scoring.scores import Scores
+from heartfelt.report.site.sources.boards import Site, file_names, files_of
+from heartfelt.report.site.sources.published import PublicFacts
+from heartfelt.scoring.results.scores import Scores
 
 FOLDER = "stimuli"
 MEDIA = "media"

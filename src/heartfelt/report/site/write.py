@@ -8,13 +8,13 @@ from pathlib import Path
 from heartfelt.errors import InputError
 from heartfelt.files import whole_folder
 from heartfelt.progress import Progress
-from heartfelt.report.site.boards import Site, file_names, members, site_of
 from heartfelt.report.site.frame import Frame, render_page, require_own_site, write_assets
 from heartfelt.report.site.models import model_page
 from heartfelt.report.site.options import SiteOptions
 from heartfelt.report.site.pages import index_page, models_page, run_page, submit_page
-from heartfelt.report.site.published import PublicFacts, read_published
-from heartfelt.report.site.runs import find_runs
+from heartfelt.report.site.sources.boards import Site, file_names, members, site_of
+from heartfelt.report.site.sources.published import PublicFacts, read_published
+from heartfelt.report.site.sources.runs import find_runs
 from heartfelt.report.site.stimuli import stimulus_addresses, write_stimuli
 from heartfelt.serialization import write_json
 

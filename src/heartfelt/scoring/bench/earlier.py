@@ -17,7 +17,7 @@ import polars as pl
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.files import file_stem
 from heartfelt.predictors.execution.store import JOURNAL
-from heartfelt.predictors.predictor import PREDICTIONS
+from heartfelt.predictors.interface.predictor import PREDICTIONS
 from heartfelt.scoring import ModelInfo, ScoreOptions, Scores
 from heartfelt.serialization import Json, read_json, to_json
 from heartfelt.tables import LEDGER

@@ -14,7 +14,7 @@ import polars as pl
 from heartfelt import __version__, clock
 from heartfelt.errors import InputError
 from heartfelt.files import file_names, write_text
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.labels import Benchmark
 from heartfelt.media.probe import AUDIO, IMAGES
 from heartfelt.predictors.files.inspect_answers import PREDICTION
@@ -22,7 +22,7 @@ from heartfelt.predictors.files.inspect_logs import COMPARES
 from heartfelt.predictors.task import ask_of
 from heartfelt.scoring.layouts import LAYOUTS, OutputLayout
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.scores import Scores
+from heartfelt.scoring.results.scores import Scores
 from heartfelt.snapshot import Snapshot
 
 T = TypeVar("T")

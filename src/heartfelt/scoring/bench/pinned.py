@@ -1,6 +1,6 @@
 """Scoring in a process of its own, under settings that give the same numbers to the last digit on another machine.
 
-Most of these settings only count when Python starts (:func:`heartfelt.scoring.manifest.fixed_settings`), so a second
+Most of these settings only count when Python starts (:func:`heartfelt.scoring.bench.manifest.fixed_settings`), so a second
 Python process computes the scores, whatever the settings of the first.
 """
 
@@ -21,9 +21,9 @@ import polars as pl
 import heartfelt
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.files import whole_folder, write_text
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.options import Without
-from heartfelt.scoring.manifest import (
+from heartfelt.scoring.bench.manifest import (
     ManifestDifference,
     Scored,
     ScoringManifest,
@@ -34,7 +34,7 @@ from heartfelt.scoring.manifest import (
     rounded,
 )
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.scores import LAYOUT, Scores
+from heartfelt.scoring.results.scores import LAYOUT, Scores
 from heartfelt.serialization import dumps, from_json, read_json, to_json
 
 SCORES, TABLE, MANIFEST = "scores.json", "scores.csv", "manifest.json"

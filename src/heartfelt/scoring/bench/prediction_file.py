@@ -19,10 +19,10 @@ from heartfelt.labels import Benchmark
 from heartfelt.predictors import cases, run
 from heartfelt.predictors.files.file import File
 from heartfelt.predictors.files.metric_files import LOWER_IS_BETTER
-from heartfelt.predictors.predictor import Case, Predictor
+from heartfelt.predictors.interface.predictor import Case, Predictor
 from heartfelt.predictors.task import ask_of
 from heartfelt.scoring import ModelInfo, ScoreOptions, Scores, Truth, score, truth_of
-from heartfelt.scoring.truth import ITEM
+from heartfelt.scoring.ground_truth.truth import ITEM
 from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.wording import listed, plural
 

@@ -21,7 +21,7 @@ from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_fr
 from heartfelt.predictors.execution.budgets import applies_to, with_other_runs
 from heartfelt.predictors.execution.repeats import NOT_ASKED, self_consistency
 from heartfelt.predictors.files.metric_files import LOWER, LOWER_IS_BETTER
-from heartfelt.predictors.spec import PredictorLike
+from heartfelt.predictors.interface.spec import PredictorLike
 from heartfelt.predictors.task import ask_of
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
@@ -29,8 +29,8 @@ from heartfelt.scoring import ModelInfo, Scores, Truth, score, truth_of
 from heartfelt.scoring.bench.earlier import RUNS, earlier_bench, run_folder
 from heartfelt.scoring.bench.options import BenchOptions
 from heartfelt.scoring.bench.stacking import with_stacks
+from heartfelt.scoring.ground_truth.truth import ITEM
 from heartfelt.scoring.layouts import LAYOUTS
-from heartfelt.scoring.truth import ITEM
 from heartfelt.snapshot import Snapshot
 from heartfelt.wording import listed, plural
 
@@ -107,8 +107,9 @@ def bench(
 ) -> Bench:
     """Ask the models about everything in ``source`` that can be scored, and score their answers.
 
-    A model is ``NAME[:ARG]``, a Python function (see :mod:`heartfelt.predictors.function`) or a ``Predictor``. Models that an
-    earlier bench of the same data left in the folder are kept and scored again with the new ones.
+    A model is ``NAME[:ARG]``, a Python function (see :mod:`heartfelt.predictors.interface.function`) or a
+    ``Predictor``. Models that an earlier bench of the same data left in the folder are kept and scored again with the
+    new ones.
     """
     options = options or BenchOptions()
     asked_models = _as_list(models)

@@ -1,4 +1,4 @@
-"""Does combining the models of a bench beat the best of them? See :mod:`heartfelt.stats.stacking`.
+"""Does combining the models of a bench beat the best of them? See :mod:`heartfelt.stats.prediction.stacking`.
 
 Asked of questions answered with numbers, failures counted, three times: for other stimuli, with what training keeps in one fold
 (:mod:`heartfelt.scoring.grouping`: pictures of one theme, songs of one prompt, equal files) kept in one fold here too; for other
@@ -16,11 +16,11 @@ import polars as pl
 
 from heartfelt.media.probe import AT_HAND
 from heartfelt.scoring import Scores, Truth
-from heartfelt.scoring.calibration.parts import Stack
-from heartfelt.scoring.scores import ScoringTask
+from heartfelt.scoring.results.parts import Stack
+from heartfelt.scoring.results.scores import ScoringTask
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.stacking import stacked
-from heartfelt.stats.triples import Ints
+from heartfelt.stats.columns.triples import Ints
+from heartfelt.stats.prediction.stacking import stacked
 
 FROM_LABELS = "its predictions are made of labels"
 NO_VARIANCE = "its predictions do not vary"

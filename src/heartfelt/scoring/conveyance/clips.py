@@ -16,13 +16,13 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.formats.columns import number_expr, read_table
 from heartfelt.formats.format import candidates, read_with
-from heartfelt.formats.manifest import is_study
+from heartfelt.formats.study_folder.manifest import is_study
+from heartfelt.formats.tables.columns import number_expr, read_table
 from heartfelt.labels import first_answers
-from heartfelt.predictors.execution.running import Run, run
 from heartfelt.predictors.files.folders import FoundFile, files_below
 from heartfelt.predictors.options import RunOptions
+from heartfelt.predictors.running import Run, run
 from heartfelt.predictors.task import cases
 from heartfelt.predictors.trained.model import TrainedModel
 from heartfelt.predictors.trained.predictor import TrainedPredictor

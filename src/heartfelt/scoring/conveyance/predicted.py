@@ -20,9 +20,9 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
+from heartfelt.stats.columns.triples import Floats
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import PredictionPowered, Rated, prediction_powered_mean, prediction_powered_slope
-from heartfelt.stats.triples import Floats
 
 ALL = "all"
 MIDLINE = "on a midline"

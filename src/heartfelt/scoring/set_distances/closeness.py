@@ -1,7 +1,8 @@
 """How the closeness of systems to a reference set goes with people's means, beside the ceiling over systems.
 
 Closeness is minus a distance. Means are of the stimuli whose distance was measured. Correlations are over systems, with a jackknife
-interval over systems and a p-value by rearranging them; the ceiling is that of :mod:`heartfelt.stats.ceiling_over_systems`.
+interval over systems and a p-value by rearranging them; the ceiling is that of
+:mod:`heartfelt.stats.ceilings.ceiling_over_systems`.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heartfelt.analysis.material import QuestionData, prepare
-from heartfelt.analysis.means import stimulus_scores
-from heartfelt.analysis.two_way import Changes
+from heartfelt.analysis.data.material import QuestionData, prepare
+from heartfelt.analysis.systems.means import stimulus_scores
+from heartfelt.analysis.systems.two_way import Changes
 from heartfelt.errors import require, suggestion
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.association import Correlation
-from heartfelt.stats.ceiling_over_systems import FEWEST_SYSTEMS, system_ceiling
+from heartfelt.stats.ceilings.ceiling_over_systems import FEWEST_SYSTEMS, system_ceiling
+from heartfelt.stats.columns.triples import Floats
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.permutation import permutation_correlation
-from heartfelt.stats.jackknife import jackknife_metric
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.prediction.association import Correlation
+from heartfelt.stats.prediction.jackknife import jackknife_metric
 
 COEFFICIENTS: tuple[Correlation, ...] = ("spearman", "kendall", "pearson")
 

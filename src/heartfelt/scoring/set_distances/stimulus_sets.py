@@ -20,7 +20,7 @@ import polars as pl
 from heartfelt.errors import HeartfeltError, InputError, suggestion
 from heartfelt.files import inside
 from heartfelt.formats.format import candidates, read_with
-from heartfelt.formats.manifest import is_study
+from heartfelt.formats.study_folder.manifest import is_study
 from heartfelt.media.probe import AUDIO, IMAGES
 from heartfelt.predictors.files.folders import SUFFIXES, FoundFile, files_below
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Embedding
@@ -28,8 +28,8 @@ from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.progress import Progress, no_progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.folder import is_snapshot
-from heartfelt.stats.set_distance import FEWEST, Groups
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.columns.triples import Floats
+from heartfelt.stats.groups.set_distance import FEWEST, Groups
 from heartfelt.tables import LEDGER
 
 STAGE = "distances"

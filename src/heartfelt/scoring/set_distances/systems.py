@@ -1,9 +1,9 @@
 """Set-level metrics: how far each system's stimuli lie from a reference set, and whether people's system means follow.
 
-``fad`` and ``fid`` are the Fréchet distance, ``kad`` and ``kid`` kernel distances (:mod:`heartfelt.stats.set_distance`). The
+``fad`` and ``fid`` are the Fréchet distance, ``kad`` and ``kid`` kernel distances (:mod:`heartfelt.stats.groups.set_distance`). The
 reference is a folder or data, a system (``system=NAME``), or for each system the stimuli of all others (``leave-one-out``).
 *Closeness*, minus the distance, is correlated over systems with people's means, next to the ceiling over systems
-(:mod:`heartfelt.stats.ceiling_over_systems`).
+(:mod:`heartfelt.stats.ceilings.ceiling_over_systems`).
 """
 
 from __future__ import annotations
@@ -39,9 +39,16 @@ from heartfelt.scoring.set_distances.stimulus_sets import (
     system_files,
 )
 from heartfelt.snapshot import Snapshot
+from heartfelt.stats.columns.triples import Floats
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.set_distance import FEWEST, Groups, Kernel, frechet_distance, kernel_distance, median_distance
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.groups.set_distance import (
+    FEWEST,
+    Groups,
+    Kernel,
+    frechet_distance,
+    kernel_distance,
+    median_distance,
+)
 from heartfelt.wording import plural
 
 USUAL = {"audio": ("fad", "kad"), "image": ("fid", "kid")}

@@ -15,7 +15,7 @@ import numpy as np
 from heartfelt.errors import require
 from heartfelt.predictors.networks.minilm import matched_f1
 from heartfelt.predictors.weights.hub import loaded_from, transformers_library
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.columns.triples import Floats
 
 BATCH = 32
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heartfelt.scoring.details import BinaryDetails, NoCalibration
-from heartfelt.scoring.measure import LabelsAndPredictions, Marked, MetricMeasurer
-from heartfelt.scoring.scores import ModelScore
-from heartfelt.scoring.sheet import PredictionSheet
-from heartfelt.stats.association import confusion
-from heartfelt.stats.probability import Calibration, calibration
-from heartfelt.stats.triples import Floats, Ints
+from heartfelt.scoring.measurement.measure import LabelsAndPredictions, Marked, MetricMeasurer
+from heartfelt.scoring.measurement.sheet import PredictionSheet
+from heartfelt.scoring.results.details import BinaryDetails, NoCalibration
+from heartfelt.scoring.results.scores import ModelScore
+from heartfelt.stats.columns.triples import Floats, Ints
+from heartfelt.stats.prediction.association import confusion
+from heartfelt.stats.prediction.probability import Calibration, calibration
 from heartfelt.streams import stream
 
 DECISIONS = ("balanced_accuracy", "accuracy", "precision", "recall", "f1")

@@ -14,9 +14,9 @@ import numpy as np
 from heartfelt.errors import HeartfeltError
 from heartfelt.scoring.tasks.java_captions import meteor, spice
 from heartfelt.stats import _bounds
+from heartfelt.stats.columns.triples import Floats
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.text import bleu, cider, rouge_l
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.texts.text import bleu, cider, rouge_l
 
 NAMES = {
     "bleu_1": "BLEU-1",

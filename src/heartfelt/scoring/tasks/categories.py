@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from heartfelt.scoring.details import CategoryDetails, OrdinalDetails
-from heartfelt.scoring.measure import LabelsAndPredictions, Marked, MetricMeasurer, mean_of
-from heartfelt.scoring.metrics import ChanceLevel
-from heartfelt.scoring.sheet import Flags, PredictionSheet
-from heartfelt.scoring.truth import ITEM
-from heartfelt.stats.association import confusion
-from heartfelt.stats.probability import jensen_shannon, top_k
-from heartfelt.stats.triples import Floats, Ints
+from heartfelt.scoring.ground_truth.truth import ITEM
+from heartfelt.scoring.measurement.measure import LabelsAndPredictions, Marked, MetricMeasurer, mean_of
+from heartfelt.scoring.measurement.sheet import Flags, PredictionSheet
+from heartfelt.scoring.results.details import CategoryDetails, OrdinalDetails
+from heartfelt.scoring.results.metrics import ChanceLevel
+from heartfelt.stats.columns.triples import Floats, Ints
+from heartfelt.stats.prediction.association import confusion
+from heartfelt.stats.prediction.probability import jensen_shannon, top_k
 
 _NO_SHARES = "the model gives no shares by category"
 

@@ -1,8 +1,8 @@
 """Predicted choices against people's: accuracy, log loss, calibration and position bias.
 
-Every answer to a pair counts, with intervals over raters and pairs (:mod:`heartfelt.stats.comparison.prediction`). A failed
-prediction counts as the stimulus that fewer people chose; in log loss and Brier scores as even odds, with ties as often as they
-occur, which is also their chance level.
+Every answer to a pair counts, with intervals over raters and pairs
+(:mod:`heartfelt.stats.comparison.predicted.prediction`). A failed prediction counts as the stimulus that fewer people
+chose; in log loss and Brier scores as even odds, with ties as often as they occur, which is also their chance level.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import numpy as np
 import polars as pl
 
 from heartfelt.labels.strengths import rater_of
-from heartfelt.scoring.details import ChoiceDetails, NoCalibration
-from heartfelt.scoring.measure import Marked, MetricMeasurer, from_chance, of_ceiling
-from heartfelt.scoring.metrics import METRICS, ChanceLevel
-from heartfelt.scoring.scores import ModelScore
-from heartfelt.scoring.sheet import Flags, PredictionSheet, floats_of
+from heartfelt.scoring.measurement.measure import Marked, MetricMeasurer, from_chance, of_ceiling
+from heartfelt.scoring.measurement.sheet import Flags, PredictionSheet, floats_of
+from heartfelt.scoring.results.details import ChoiceDetails, NoCalibration
+from heartfelt.scoring.results.metrics import METRICS, ChanceLevel
+from heartfelt.scoring.results.scores import ModelScore
 from heartfelt.scoring.tasks.pairs import NO_ORDER
-from heartfelt.stats.comparison.hits import hits, mean_hits
-from heartfelt.stats.comparison.position import PositionBias, position_bias
-from heartfelt.stats.comparison.prediction import ChoiceScores, choice_scores
-from heartfelt.stats.comparison.recalibration import ChoiceCalibration, choice_calibration
+from heartfelt.stats.columns.triples import Floats
+from heartfelt.stats.comparison.judges.position import PositionBias, position_bias
+from heartfelt.stats.comparison.predicted.hits import hits, mean_hits
+from heartfelt.stats.comparison.predicted.prediction import ChoiceScores, choice_scores
+from heartfelt.stats.comparison.predicted.recalibration import ChoiceCalibration, choice_calibration
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats
 
 OF_SIDES = {
     "choice_accuracy": "accuracy",

@@ -3,7 +3,7 @@
 The files are those of the Python package ``pycocoevalcap``: ``meteor-1.5.jar`` with its ``data`` folder, and ``spice-1.0.jar`` with
 its ``lib`` folder, which needs the Stanford CoreNLP 3.6.0 jars as well. They are looked for in a folder that the caller names, in
 the folder of the environment variable ``HEARTFELT_CAPTION_TOOLS``, and in an installed ``pycocoevalcap``. Both know English only
-here. Texts go in as the words of :mod:`heartfelt.stats.segmentation`.
+here. Texts go in as the words of :mod:`heartfelt.stats.texts.segmentation`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import numpy as np
 
 from heartfelt.errors import MissingPartError
 from heartfelt.files import TemporaryFolder
-from heartfelt.stats.segmentation import words
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.columns.triples import Floats
+from heartfelt.stats.texts.segmentation import words
 
 VARIABLE = "HEARTFELT_CAPTION_TOOLS"
 METEOR, SPICE = "meteor-1.5.jar", "spice-1.0.jar"

@@ -20,15 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.scoring.details import IntervalFacts, NumberDetails
-from heartfelt.scoring.measure import WITHIN, Forms, LabelsAndPredictions, Marked, MetricMeasurer, mean_of
-from heartfelt.scoring.metrics import ChanceLevel
-from heartfelt.scoring.scores import ModelScore
-from heartfelt.scoring.sheet import Flags, PredictionSheet
+from heartfelt.scoring.measurement.measure import WITHIN, Forms, LabelsAndPredictions, Marked, MetricMeasurer, mean_of
+from heartfelt.scoring.measurement.sheet import Flags, PredictionSheet
+from heartfelt.scoring.results.details import IntervalFacts, NumberDetails
+from heartfelt.scoring.results.metrics import ChanceLevel
+from heartfelt.scoring.results.scores import ModelScore
 from heartfelt.stats._bounds import normal_quantile
+from heartfelt.stats.columns.triples import Floats
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.jackknife import JackknifeError
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.prediction.jackknife import JackknifeError
 
 RANKS = ("spearman", "kendall", "pearson")
 NUMBERS = ("pearson", "spearman", "kendall", "ccc", "rmse", "mse", "mae")

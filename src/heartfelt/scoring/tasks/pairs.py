@@ -21,11 +21,11 @@ import polars as pl
 
 from heartfelt.labels.strengths import Of
 from heartfelt.predictors.answers.sets import FIRST, SECOND, SEPARATOR, set_name
-from heartfelt.scoring.scores import ScoringTask
-from heartfelt.scoring.sheet import NOT_GIVEN, NOTHING_TO_SCORE, PredictionSheet, numbers_by_name, sheet_of
-from heartfelt.scoring.truth import Truth
-from heartfelt.study.answer import Scale
-from heartfelt.study.set_scale import TIE, Ranking
+from heartfelt.scoring.ground_truth.truth import Truth
+from heartfelt.scoring.measurement.sheet import NOT_GIVEN, NOTHING_TO_SCORE, PredictionSheet, numbers_by_name, sheet_of
+from heartfelt.scoring.results.scores import ScoringTask
+from heartfelt.study.scales.answer import Scale
+from heartfelt.study.scales.set_scale import TIE, Ranking
 
 FITTED = "strengths fitted to its predicted choices"
 MEAN_OF_SYSTEM = "the mean over the system's stimuli"
@@ -217,7 +217,7 @@ def strength_sheet(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, m
 
 
 def _fitted(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, of: Of) -> pl.DataFrame:
-    from heartfelt.stats.comparison.strengths import bradley_terry
+    from heartfelt.stats.comparison.strengths.models import bradley_terry
 
     pairs = ScoringTask.of(task.id, "choices", task.questions)
     rows = pair_sheet(truth, predictions, pairs, str(predictions["model"][0]) if predictions.height else "").rows

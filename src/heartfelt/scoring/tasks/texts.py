@@ -8,15 +8,15 @@ from functools import partial
 import numpy as np
 
 from heartfelt.errors import HeartfeltError
-from heartfelt.scoring.details import TextDetails
-from heartfelt.scoring.measure import Marked, MetricMeasurer, mean_of
-from heartfelt.scoring.metrics import ChanceLevel
-from heartfelt.scoring.scores import ModelScore
-from heartfelt.scoring.sheet import PredictionSheet
-from heartfelt.scoring.truth import ITEM
+from heartfelt.scoring.ground_truth.truth import ITEM
+from heartfelt.scoring.measurement.measure import Marked, MetricMeasurer, mean_of
+from heartfelt.scoring.measurement.sheet import PredictionSheet
+from heartfelt.scoring.results.details import TextDetails
+from heartfelt.scoring.results.metrics import ChanceLevel
+from heartfelt.scoring.results.scores import ModelScore
+from heartfelt.stats.columns.triples import Floats
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.text import bleu, cider, lexical, rouge_l
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.texts.text import bleu, cider, lexical, rouge_l
 from heartfelt.streams import stream
 
 BLEU_RESAMPLES = 2000

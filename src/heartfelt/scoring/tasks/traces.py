@@ -1,4 +1,4 @@
-"""Predicted traces: read off at the moments of the raters' course, and compared with it (:mod:`heartfelt.stats.trace_scores`).
+"""Predicted traces: read off at the moments of the raters' course, and compared with it (:mod:`heartfelt.stats.traces.scores`).
 
 A prediction at another rate is taken between its samples and must cover half of the moments that raters followed. A failed
 prediction counts as a constant course, whose concordance is 0. The score is given after the lag and without it.
@@ -14,26 +14,26 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from heartfelt.labels.courses import aligned
-from heartfelt.scoring.ceilings import mean_ceiling
-from heartfelt.scoring.details import TraceDetails
-from heartfelt.scoring.measure import NO_SYSTEMS, Marked, MetricMeasurer, from_chance, of_ceiling
-from heartfelt.scoring.metrics import chance_of
+from heartfelt.labels.traces import aligned
+from heartfelt.scoring.ground_truth.truth import ITEM, Truth
+from heartfelt.scoring.measurement.ceilings import mean_ceiling
+from heartfelt.scoring.measurement.measure import NO_SYSTEMS, Marked, MetricMeasurer, from_chance, of_ceiling
+from heartfelt.scoring.measurement.sheet import NOT_GIVEN, Flags, PredictionSheet
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.scores import ModelScore, ScoringTask
-from heartfelt.scoring.sheet import NOT_GIVEN, Flags, PredictionSheet
-from heartfelt.scoring.truth import ITEM, Truth
+from heartfelt.scoring.results.details import TraceDetails
+from heartfelt.scoring.results.metrics import chance_of
+from heartfelt.scoring.results.scores import ModelScore, ScoringTask
+from heartfelt.stats.columns.triples import Floats, Ints
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.no_association import too_few_ways
-from heartfelt.stats.trace_scores import (
+from heartfelt.stats.traces.scores import (
     PredictedCourse,
     course_lag,
     mean_concordance,
     mean_over_stimuli,
     no_concordance,
 )
-from heartfelt.stats.traces import Traces
-from heartfelt.stats.triples import Floats, Ints
+from heartfelt.stats.traces.traces import Traces
 
 METRIC = "trace_ccc"
 WITHOUT = "without lag"

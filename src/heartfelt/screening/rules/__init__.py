@@ -9,16 +9,7 @@ from importlib.resources import files
 
 from heartfelt.registry import Registry
 from heartfelt.screening.rule import Judge, ScreeningRule
-from heartfelt.screening.rules.against_norm import judge_agreement, judge_bias, judge_response_time, judge_spread
-from heartfelt.screening.rules.change import judge_change
 from heartfelt.screening.rules.collusion import judge_collusion
-from heartfelt.screening.rules.comparisons import (
-    judge_choice_agreement,
-    judge_circular_triads,
-    judge_mushra,
-    judge_sides,
-    judge_ties,
-)
 from heartfelt.screening.rules.conduct import (
     judge_away,
     judge_flat_traces,
@@ -26,13 +17,31 @@ from heartfelt.screening.rules.conduct import (
     judge_impossible,
     judge_shared_browser,
 )
-from heartfelt.screening.rules.given_answers import judge_parallel_sets, judge_pattern
-from heartfelt.screening.rules.informativeness import DRAWS, POSTERIOR, RESCUE, judge_informativeness
-from heartfelt.screening.rules.probes import judge_anchors, judge_repeats
-from heartfelt.screening.rules.repetition import judge_identical_answers, judge_longest_run, judge_straight_lining
-from heartfelt.screening.rules.standards import judge_bt500, judge_p913
+from heartfelt.screening.rules.ratings.against_norm import (
+    judge_agreement,
+    judge_bias,
+    judge_response_time,
+    judge_spread,
+)
+from heartfelt.screening.rules.ratings.change import judge_change
+from heartfelt.screening.rules.ratings.informativeness import DRAWS, POSTERIOR, RESCUE, judge_informativeness
+from heartfelt.screening.rules.ratings.probes import judge_anchors, judge_repeats
+from heartfelt.screening.rules.ratings.repetition import (
+    judge_identical_answers,
+    judge_longest_run,
+    judge_straight_lining,
+)
+from heartfelt.screening.rules.ratings.standards import judge_bt500, judge_p913
+from heartfelt.screening.rules.sets.comparisons import (
+    judge_choice_agreement,
+    judge_circular_triads,
+    judge_mushra,
+    judge_sides,
+    judge_ties,
+)
+from heartfelt.screening.rules.sets.given_answers import judge_parallel_sets, judge_pattern
 from heartfelt.screening.rules.verification import judge_hasty_verification, judge_rubber_stamping
-from heartfelt.study.design import HEARD_ENOUGH
+from heartfelt.study.parts.design import HEARD_ENOUGH
 
 __all__ = ["RULES"]
 

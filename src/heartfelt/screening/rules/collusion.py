@@ -1,7 +1,7 @@
 """Collusion: pairs of raters whose answers run in parallel, position by position, although they were played different stimuli.
 
 *Score.* Two sequences are aligned locally within a band of offsets, allowing for lost trials at a price; the score is
-in nats (``heartfelt.screening._kernels_alignment``). Under independence the chance of a score falls off exponentially
+in nats (``heartfelt.screening.sequences.alignment_kernels``). Under independence the chance of a score falls off exponentially
 (Karlin and Altschul 1990; Smith and Waterman 1981 for the alignment).
 
 *Null.* Either sequence is cut into short blocks that are shuffled and run backwards: this keeps a rater's values,
@@ -34,9 +34,9 @@ import numpy as np
 import polars as pl
 
 from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, evidence_of
-from heartfelt.screening.sequences import LEAST_TRIALS, Sequences, candidate_pairs, comparable_sequences
-from heartfelt.screening.view import Bools, RatingsView, remembered
-from heartfelt.stats.triples import Floats, Ints
+from heartfelt.screening.sequences.comparable import LEAST_TRIALS, Sequences, candidate_pairs, comparable_sequences
+from heartfelt.screening.view.ratings import Bools, RatingsView, remembered
+from heartfelt.stats.columns.triples import Floats, Ints
 from heartfelt.streams import derived_seed
 from heartfelt.wording import listed, number, p_value
 
@@ -145,7 +145,11 @@ class _Comparison:
         self.how = (int(options.number("band")), options.number("gap"), options.number("rho"))
         self.level = STRICTER * options.alpha
         # Compiling takes longer than NumPy needs for a small panel; numbers agree to rounding.
-        module = "heartfelt.screening._alignment" if view.is_small else "heartfelt.screening._kernels_alignment"
+        module = (
+            "heartfelt.screening.sequences.alignment"
+            if view.is_small
+            else "heartfelt.screening.sequences.alignment_kernels"
+        )
         self.alignment: Any = import_module(module)
 
     def exact_copies(self, values: Floats) -> Floats:

@@ -29,11 +29,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from heartfelt.screening.presentations import IMPOSSIBLE, INCOMPLETE
 from heartfelt.screening.rule import LIMIT_EVIDENCE, RuleOptions, RuleVerdicts
 from heartfelt.screening.tolerated import beyond_tolerated
-from heartfelt.screening.view import RatingsView
-from heartfelt.study.set_scale import Trace
+from heartfelt.screening.view.presentations import IMPOSSIBLE, INCOMPLETE
+from heartfelt.screening.view.ratings import RatingsView
+from heartfelt.study.scales.set_scale import Trace
 from heartfelt.wording import plural
 
 NOT_RECORDED = "how much of each clip was heard was not recorded"

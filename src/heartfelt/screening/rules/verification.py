@@ -1,7 +1,7 @@
 """Rules about people who verify a machine's drafts: whether they look at all, and whether they take time to.
 
 *Rubber-stamping*: the share of planted drafts that a rater accepts. A planted draft belongs to another stimulus and is clearly
-wrong (``heartfelt.study.similarity``). Everybody misses some, so a rater may accept a share of up to ``at_most``, or as
+wrong (``heartfelt.study.scales.similarity``). Everybody misses some, so a rater may accept a share of up to ``at_most``, or as
 large a share as the other raters accept of the same field where that is more: some wrong drafts are hard to notice. Raters
 who accept every planted draft do not count among the others unless they are half of the panel. The p-value is the chance of
 accepting as many or more at those shares (a sum of independent draws), and the limit is Bonferroni over the raters who met
@@ -20,9 +20,9 @@ import polars as pl
 
 from heartfelt.screening.norm import compare_with_norm
 from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts
-from heartfelt.screening.rules.against_norm import LEAST_SECONDS, time_measure
-from heartfelt.screening.view import RatingsView
-from heartfelt.stats.triples import Floats
+from heartfelt.screening.rules.ratings.against_norm import LEAST_SECONDS, time_measure
+from heartfelt.screening.view.ratings import RatingsView
+from heartfelt.stats.columns.triples import Floats
 from heartfelt.study import Study
 from heartfelt.wording import number, p_value, percent, plural
 

@@ -36,7 +36,7 @@ import numpy as np
 from heartfelt.errors import InputError
 from heartfelt.stats.aggregate.result import Aggregate, CategoryConsensus
 from heartfelt.stats.aggregate.sorted_ratings import item_means, sorted_categories, sorted_ratings
-from heartfelt.stats.triples import Floats, Ids, Ints, Values
+from heartfelt.stats.columns.triples import Floats, Ids, Ints, Values
 
 TIED = "the most frequent categories are tied"
 """Why an item has no mode."""
@@ -54,7 +54,7 @@ def mean(rater: Ids, item: Ids, value: Values) -> Aggregate:
 
 def median(rater: Ids, item: Ids, value: Values) -> Aggregate:
     """Median rating per item, with exact bootstrap standard errors and counts."""
-    from heartfelt.stats import _kernels_aggregate as kernels
+    from heartfelt.stats.aggregate import _kernels_aggregate as kernels
 
     s = sorted_ratings(rater, item, value, repeats=False)
     ordered = kernels.sort_items(s.starts, s.value)
@@ -129,7 +129,7 @@ def mode(
     rater: Ids, item: Ids, value: Values, *, ties: Ties = "missing", categories: Sequence[Any] | None = None
 ) -> CategoryConsensus:
     """Most frequent category per item, its share, and the number of ties."""
-    from heartfelt.stats import _kernels_aggregate as kernels
+    from heartfelt.stats.aggregate import _kernels_aggregate as kernels
 
     if ties not in ("lowest", "highest", "missing", "split"):
         raise InputError(f"No tie policy is called '{ties}'.", "Use 'lowest', 'highest', 'missing' or 'split'.")

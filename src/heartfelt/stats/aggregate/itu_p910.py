@@ -40,7 +40,7 @@ import numpy as np
 from heartfelt.errors import InputError
 from heartfelt.stats.aggregate.result import Aggregate, Bools
 from heartfelt.stats.aggregate.sorted_ratings import SortedRatings, sorted_ratings
-from heartfelt.stats.triples import Floats, Ids, Values
+from heartfelt.stats.columns.triples import Floats, Ids, Values
 
 Errors: TypeAlias = Literal["sureal", "itu"]
 PUBLISHED = (
@@ -71,7 +71,7 @@ def p910(
     errors: Errors = "sureal",
 ) -> Aggregate:
     """Quality per item with rater bias and inconsistency, by alternating projection."""
-    from heartfelt.stats import _kernels_aggregate as kernels
+    from heartfelt.stats.aggregate import _kernels_aggregate as kernels
 
     if not tolerance > 0 or limit < 1 or floor < 0:
         raise InputError(
@@ -122,7 +122,7 @@ def p910(
 
 def _shrunken(s: SortedRatings, centre: float) -> Aggregate:
     """The model with inconsistencies shrunk towards the panel's; raters with one rating get no bias of their own."""
-    from heartfelt.stats import _kernels_aggregate as kernels
+    from heartfelt.stats.aggregate import _kernels_aggregate as kernels
 
     raters, several = len(s.raters), np.bincount(s.rater, minlength=len(s.raters)) > 1
     method = f"ITU-T P.910 model, inconsistencies shrunk towards the panel's{ON_LEVEL}"
@@ -201,7 +201,7 @@ def _notes(s: SortedRatings, several: Bools, spread: Floats, converged: bool, li
 
 def _bias_covariance(s: SortedRatings, weight: Floats, fixed: Bools) -> Floats:
     """Covariance of the biases about their mean: dense for panels of a size, else variances in one column."""
-    from heartfelt.stats import _kernels_aggregate as kernels
+    from heartfelt.stats.aggregate import _kernels_aggregate as kernels
 
     raters = weight.size
     pairs = float((s.counts.astype(np.float64) ** 2).sum())

@@ -30,7 +30,7 @@ import numpy as np
 from heartfelt.errors import InputError
 from heartfelt.stats.aggregate.result import CategoryConsensus
 from heartfelt.stats.aggregate.sorted_ratings import SortedRatings, sorted_categories
-from heartfelt.stats.triples import Floats, Ids, Values
+from heartfelt.stats.columns.triples import Floats, Ids, Values
 
 METHOD = "Dawid-Skene EM"
 TABLE_CELLS = 100_000_000
@@ -179,7 +179,7 @@ class _Em:
 
     def _step(self) -> None:
         """One step of EM: parameters from the posterior, then the posterior from them."""
-        from heartfelt.stats import _kernels_aggregate as kernels
+        from heartfelt.stats.aggregate import _kernels_aggregate as kernels
 
         s = self.s
         self.shares, self.table = kernels.maximise(
@@ -188,7 +188,7 @@ class _Em:
         self.trace.append(self._expect(self.posterior))
 
     def _expect(self, posterior: Floats) -> float:
-        from heartfelt.stats import _kernels_aggregate as kernels
+        from heartfelt.stats.aggregate import _kernels_aggregate as kernels
 
         s = self.s
         likelihood = float(kernels.expect(s.starts, s.rater, s.value, self.shares, self.table, posterior))

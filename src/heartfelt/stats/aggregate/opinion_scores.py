@@ -30,7 +30,7 @@ import numpy as np
 from heartfelt.errors import InputError
 from heartfelt.stats.aggregate.result import EQUAL, Aggregate
 from heartfelt.stats.aggregate.sorted_ratings import SortedRatings, item_means, sorted_ratings
-from heartfelt.stats.triples import Floats, Ids, Values
+from heartfelt.stats.columns.triples import Floats, Ids, Values
 
 Deviation: TypeAlias = Literal["population", "sample"]
 Share: TypeAlias = Literal["own", "all"]

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from heartfelt.errors import InputError
 from heartfelt.representation import ShortRepr
 from heartfelt.stats._bounds import clopper_pearson
+from heartfelt.stats.columns.triples import Floats, Ints
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
 OrderBounds: TypeAlias = Callable[[float], tuple[Floats, Floats]]

@@ -9,9 +9,9 @@ from typing import Any, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.stats.categories import categorise
+from heartfelt.stats.columns.categories import categorise
+from heartfelt.stats.columns.triples import Floats, Ids, Ints, Values, as_array
 from heartfelt.stats.ratings import refuse_repeats, triples
-from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array
 
 
 class RatingFacts(TypedDict):
@@ -54,7 +54,7 @@ class SortedRatings:
 
 def sorted_ratings(rater: Ids, item: Ids, value: Values, *, repeats: bool) -> SortedRatings:
     """Sort numeric ratings by item; ``repeats`` says whether a rater may rate an item again."""
-    from heartfelt.stats._kernels_reliability import group
+    from heartfelt.stats.compiled._kernels_reliability import group
 
     t = triples(rater, item, value)
     if not repeats:

@@ -26,8 +26,8 @@ import numpy as np
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats.agreement.grouped import Grouped, Prior, differences_in, grouped
 from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
+from heartfelt.stats.columns.triples import Floats, as_array, as_floats, code
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats, as_array, as_floats, code
 
 NO_PAIRS = "no item has two or more votes"
 ONE_ITEM = "only one item has two or more votes, so chance agreement is not known"
@@ -103,7 +103,7 @@ def gwet_ac2(
 
 def _coefficient(votes: Grouped, name: str, gwet: str | None, plan: Interval | None) -> Estimate:
     """The coefficient; ``gwet`` names the weights of Gwet's family, None is Fleiss."""
-    from heartfelt.stats.agreement import _kernels_votes as kernels
+    from heartfelt.stats.agreement.kernels import _kernels_votes as kernels
 
     weighted = gwet not in (None, "identity")
     method = f"{name}, {gwet} weights" if weighted else name

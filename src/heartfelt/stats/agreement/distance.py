@@ -19,7 +19,7 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats.agreement.grouped import Grouped
-from heartfelt.stats.triples import Floats, Ints, code
+from heartfelt.stats.columns.triples import Floats, Ints, code
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 
@@ -59,7 +59,7 @@ def midranks(counts: Ints) -> Floats:
 
 def distances(ratings: Grouped, level: str, raters: bool) -> RatingDistances:
     """Sum squared distances for every rating, and within raters when ``raters``."""
-    from heartfelt.stats import _kernels_agreement as kernels
+    from heartfelt.stats.agreement.kernels import _kernels_agreement as kernels
 
     n = ratings.value.size
     out = RatingDistances(np.zeros(n), np.zeros(n), np.zeros((len(ratings.raters) if raters else 0, 4)))

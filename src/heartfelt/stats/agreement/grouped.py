@@ -19,12 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
-from heartfelt.stats._paired import same_length
-from heartfelt.stats.categories import CodedCategories, absent, categorise
-from heartfelt.stats.rater_differences import MANY_RATERS, USUAL, RaterDifferences
+from heartfelt.stats.columns.categories import CodedCategories, absent, categorise
+from heartfelt.stats.columns.paired import same_length
+from heartfelt.stats.columns.triples import IdCodes, Ints, as_array, as_floats, code
 from heartfelt.stats.ratings import Ratings
-from heartfelt.stats.triples import IdCodes, Ints, as_array, as_floats, code
-from heartfelt.stats.two_way_jackknife import differences_of, differences_of_votes
+from heartfelt.stats.reliability.rater_differences import MANY_RATERS, USUAL, RaterDifferences
+from heartfelt.stats.reliability.two_way_jackknife import differences_of, differences_of_votes
 
 Prior: TypeAlias = Mapping[Any, Any] | tuple[Any, Any] | None
 
@@ -72,7 +72,7 @@ class Grouped:
         used = sizes >= at_least
         out = {"ratings": int(sizes[used].sum()), "items": int(used.sum())}
         if self.rater.size:
-            from heartfelt.stats._kernels_agreement import participants
+            from heartfelt.stats.agreement.kernels._kernels_agreement import participants
 
             taking_part = participants(self.start, self.rater, len(self.raters), at_least)
             out["raters"] = int(np.count_nonzero(taking_part))
@@ -95,8 +95,8 @@ def grouped(
     by_rater: bool = False,
 ) -> Grouped:
     """Read parallel columns; ``numbers`` or categories; ``by_rater`` orders raters within each item."""
-    from heartfelt.stats import _kernels_agreement as kernels
-    from heartfelt.stats._kernels_reliability import group
+    from heartfelt.stats.agreement.kernels import _kernels_agreement as kernels
+    from heartfelt.stats.compiled._kernels_reliability import group
 
     value_column = contiguous(as_floats(value)) if numbers else as_array(value)
     items = ids(item, "item")

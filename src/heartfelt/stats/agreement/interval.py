@@ -33,8 +33,8 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats.estimate import Estimate, FutureRaters
-from heartfelt.stats.rater_differences import USUAL, RaterDifferences
-from heartfelt.stats.two_way_jackknife import (
+from heartfelt.stats.reliability.rater_differences import USUAL, RaterDifferences
+from heartfelt.stats.reliability.two_way_jackknife import (
     FOR_ALIKE,
     TwoWaySpread,
     attentive_pairs,

@@ -26,14 +26,14 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats._bounds import percentile
-from heartfelt.stats._paired import same_length
 from heartfelt.stats.agreement.distance import LEVELS, RatingDistances, distances, midranks, placed
 from heartfelt.stats.agreement.grouped import Grouped, Prior, contiguous, differences_in, duplicate, grouped, is_whole
 from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
 from heartfelt.stats.agreement.sets import SET_DISTANCES, SetDistances, as_sets, prior_sets, set_distances
+from heartfelt.stats.columns.paired import same_length
+from heartfelt.stats.columns.triples import as_array
 from heartfelt.stats.estimate import Estimate, FutureRaters
-from heartfelt.stats.rater_differences import USUAL
-from heartfelt.stats.triples import as_array
+from heartfelt.stats.reliability.rater_differences import USUAL
 from heartfelt.streams import stream
 
 METHODS = {"jaccard": "Jaccard distance of sets", "masi": "MASI distance of sets"}
@@ -65,7 +65,7 @@ def alpha(
     levels = (*LEVELS, *SET_DISTANCES)
     if level not in levels:
         raise InputError(f"No level of measurement is called {level!r}.", suggestion(str(level), levels))
-    from heartfelt.stats.agreement import _kernels_resampling as kernels
+    from heartfelt.stats.agreement.kernels import _kernels_resampling as kernels
 
     sets = level in SET_DISTANCES
     plan = wanted(interval, resample, "jackknife" if sets else None, future_raters)
@@ -105,7 +105,7 @@ def _estimate(counts: dict[str, int], within: float, across: float, method: str)
 
 
 def _jackknife(estimate: Estimate, ratings: Grouped, parts: RatingDistances, plan: Interval) -> Estimate:
-    from heartfelt.stats.agreement import _kernels_resampling as kernels
+    from heartfelt.stats.agreement.kernels import _kernels_resampling as kernels
 
     by_item, by_rater, taken_away, cells, first, second = kernels.deletions(
         ratings.start, ratings.rater, parts.inside, parts.across, parts.by_rater, ratings.prior
@@ -146,8 +146,8 @@ def _resampled(
     ratings: Grouped, level: str, both: bool, resamples: int, rng: np.random.Generator
 ) -> npt.NDArray[np.float64]:
     """Alphas of resampled items, and raters too when ``both``; NaN where a resample has none."""
-    from heartfelt.stats import _kernels_agreement as shared
-    from heartfelt.stats.agreement import _kernels_resampling as kernels
+    from heartfelt.stats.agreement.kernels import _kernels_agreement as shared
+    from heartfelt.stats.agreement.kernels import _kernels_resampling as kernels
 
     codes, scores = placed(ratings, level)
     kind = {"nominal": 0, "ordinal": 2}.get(level, 1)
@@ -203,7 +203,7 @@ Sums = tuple[int, float, float, int, int]
 
 
 def _sums(items: npt.NDArray[Any], low: int, width: int, values: npt.NDArray[Any], level: str) -> Sums | None:
-    from heartfelt.stats import _kernels_agreement as kernels
+    from heartfelt.stats.agreement.kernels import _kernels_agreement as kernels
 
     least, most = float(values.min()), float(values.max())
     # A span that is neither finite nor 0 nor within reach has no squares.
@@ -235,7 +235,7 @@ def _table_sums(
     items: npt.NDArray[Any], low: int, width: int, values: npt.NDArray[Any], reach: tuple[int, int], level: str
 ) -> Sums | None:
     """The same from a table of votes, for few small whole numbers."""
-    from heartfelt.stats import _kernels_agreement as kernels
+    from heartfelt.stats.agreement.kernels import _kernels_agreement as kernels
 
     ok, table = kernels.vote_table(items, low, width, values, *reach)
     if not ok:
@@ -251,7 +251,7 @@ def _table_sums(
 
 def _check_raters(raters: npt.NDArray[Any], items: npt.NDArray[Any], low: int, width: int) -> int | None:
     """How many raters there are; an error where one rated an item twice; None where that takes the long way."""
-    from heartfelt.stats import _kernels_agreement as kernels
+    from heartfelt.stats.agreement.kernels import _kernels_agreement as kernels
 
     first, people = _reach(raters)
     if people > 4 * raters.size + 1024:

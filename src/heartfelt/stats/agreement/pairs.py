@@ -32,8 +32,8 @@ from heartfelt.representation import ShortRepr
 from heartfelt.stats.agreement.grouped import Grouped, Prior, grouped
 from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
 from heartfelt.stats.agreement.votes import share
+from heartfelt.stats.columns.triples import Floats
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats
 
 SHARED_FOR_INTERVAL = 10
 _REASONS = {1: "too few shared items", 2: "both gave one and the same category to every shared item"}
@@ -103,7 +103,7 @@ def cohen_kappa(
     """Cohen's kappa of every pair of raters that shares items, and its mean."""
     if weights not in (None, "linear", "quadratic"):
         raise InputError(f"Kappa has no weights called {weights!r}.", "Use None, 'linear' or 'quadratic'.")
-    from heartfelt.stats.agreement import _kernels_pairs as kernels
+    from heartfelt.stats.agreement.kernels import _kernels_pairs as kernels
 
     votes = _pair_votes(rater, item, value, prior, categories)
     kinds = {None: kernels.KAPPA, "linear": kernels.KAPPA_LINEAR, "quadratic": kernels.KAPPA_QUADRATIC}
@@ -145,8 +145,8 @@ def pairwise_balanced_accuracy(
 
 
 def _accuracy(votes: Grouped, at_least: int, interval: str | Interval | None, balanced: bool) -> RaterPairAgreement:
-    from heartfelt.stats.agreement._kernels_pairs import ACCURACY, BALANCED
-    from heartfelt.stats.agreement._kernels_votes import POOLED_PAIRS
+    from heartfelt.stats.agreement.kernels._kernels_pairs import ACCURACY, BALANCED
+    from heartfelt.stats.agreement.kernels._kernels_votes import POOLED_PAIRS
 
     plan = wanted(interval, None, "jackknife")
     name = "balanced accuracy" if balanced else "accuracy"
@@ -182,8 +182,8 @@ def _over_pairs(
 
     Where the pairs share fewer than ``shared_for_interval`` items at the median, the mean has no interval.
     """
-    from heartfelt.stats._kernels_reliability import group
-    from heartfelt.stats.agreement import _kernels_pairs as kernels
+    from heartfelt.stats.agreement.kernels import _kernels_pairs as kernels
+    from heartfelt.stats.compiled._kernels_reliability import group
 
     if at_least < 1:
         raise InputError(f"at_least must be at least 1; got {at_least}.", "Pass 1 or more.")

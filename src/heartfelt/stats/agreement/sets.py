@@ -25,8 +25,8 @@ import numpy.typing as npt
 from heartfelt.errors import InputError
 from heartfelt.stats.agreement.distance import RatingDistances
 from heartfelt.stats.agreement.grouped import Grouped, Prior, read_prior
-from heartfelt.stats.categories import absent
-from heartfelt.stats.triples import Floats, Ints
+from heartfelt.stats.columns.categories import absent
+from heartfelt.stats.columns.triples import Floats, Ints
 from heartfelt.streams import stream
 
 SET_DISTANCES = ("jaccard", "masi")
@@ -75,8 +75,8 @@ def prior_sets(prior: Prior) -> Prior:
 
 def set_distances(ratings: Grouped, distance: str, raters: bool, seed: int) -> SetDistances:
     """Sum distances for every rating, and within what leaves with each rater when ``raters``."""
-    from heartfelt.stats import _kernels_agreement as shared
-    from heartfelt.stats.agreement import _kernels_sets as kernels
+    from heartfelt.stats.agreement.kernels import _kernels_agreement as shared
+    from heartfelt.stats.agreement.kernels import _kernels_sets as kernels
 
     start, members, width = _coded(ratings.named.names)
     code, masi, kinds = ratings.value, distance == "masi", ratings.named.count

@@ -26,9 +26,9 @@ from heartfelt.errors import InputError
 from heartfelt.stats._bounds import wilson
 from heartfelt.stats.agreement.grouped import Grouped, Prior, grouped, read_prior
 from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
-from heartfelt.stats.categories import absent
+from heartfelt.stats.columns.categories import absent
+from heartfelt.stats.columns.triples import Floats, Ints
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats, Ints
 
 NO_PRIOR: Ints = np.empty(0, dtype=np.int64)
 
@@ -60,7 +60,7 @@ def exact_agreement(
     prior: Prior = None,
 ) -> ExactAgreement:
     """The share of items on which all votes agree, and of pairs of votes that agree."""
-    from heartfelt.stats.agreement._kernels_votes import MEAN_PAIRS, UNANIMOUS
+    from heartfelt.stats.agreement.kernels._kernels_votes import MEAN_PAIRS, UNANIMOUS
 
     plan = wanted(interval, resample, "jackknife")
     votes = grouped(rater, item, value, numbers=False, prior=prior)
@@ -85,7 +85,7 @@ def leave_one_out(
     prior: Prior = None,
 ) -> AgainstMajority:
     """Each vote against the majority of the others, on items with three or more votes; ties skipped."""
-    from heartfelt.stats.agreement._kernels_votes import LEAVE_ONE_OUT
+    from heartfelt.stats.agreement.kernels._kernels_votes import LEAVE_ONE_OUT
 
     votes = grouped(rater, item, value, numbers=False, prior=prior)
     return _against(
@@ -108,7 +108,7 @@ def prior_against_majority(
     resample: str | None = None,
 ) -> AgainstMajority:
     """A machine's value per item against the majority of the votes on it; ties skipped."""
-    from heartfelt.stats.agreement._kernels_votes import AGAINST_PRIOR
+    from heartfelt.stats.agreement.kernels._kernels_votes import AGAINST_PRIOR
 
     if prior is None:
         raise InputError("There is no prior to compare with the majority.", "Pass prior={item: value, ...}.")
@@ -172,7 +172,7 @@ def share(
 
     Each item contributes right answers and trials by true category.
     """
-    from heartfelt.stats.agreement import _kernels_votes as kernels
+    from heartfelt.stats.agreement.kernels import _kernels_votes as kernels
 
     widest = int(votes.sizes.max(initial=0))
     hit, trial, ties, items = kernels.tally(votes.start, votes.value, kind, prior, votes.named.count, widest)

@@ -24,10 +24,10 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats._bounds import check_confidence, clopper_pearson
+from heartfelt.stats.columns.triples import Floats, IdCodes, Ids, Ints, Values, as_array, as_floats, code
 from heartfelt.stats.comparison.spread import ratio_over_raters, without_each
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats, IdCodes, Ids, Ints, Values, as_array, as_floats, code
-from heartfelt.stats.two_way_jackknife import jackknife_variance
+from heartfelt.stats.reliability.two_way_jackknife import jackknife_variance
 
 GUESSING = 0.5
 _METHOD = "ABX"

@@ -4,7 +4,7 @@ Post-screening leaves out listeners who grade the hidden reference below 90 in m
 anchor above 90 in more than 15% of them. Each condition is then described by its median and quartiles, as the
 recommendation asks, and by its
 mean with listeners and items both as samples: the jackknife over listeners, items and single grades of
-:mod:`heartfelt.stats.two_way_jackknife`.
+:mod:`heartfelt.stats.reliability.two_way_jackknife`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.stats.columns.triples import Floats, Ids, Ints, Values, as_array, as_floats, code
 from heartfelt.stats.comparison.spread import crossed_spread
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array, as_floats, code
 
 LIMIT = 90.0
 MOST_ITEMS = 0.15

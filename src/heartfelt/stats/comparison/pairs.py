@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
-from heartfelt.stats._paired import in_order
-from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array, as_floats, code, text_series
+from heartfelt.stats.columns.paired import in_order
+from heartfelt.stats.columns.triples import Floats, Ids, Ints, Values, as_array, as_floats, code, text_series
 
 NAMED_AT_MOST = 5
 DENSE_AT_MOST = 3_000
@@ -177,7 +177,7 @@ def add_up(data: Comparisons, *, graded: bool = False, ordered: bool = False) ->
     """Add up the outcomes of each pair that occurs, both orders together unless ``ordered``."""
     size, value = len(data.names), data.value
     if not graded and size <= DENSE_AT_MOST and size * size <= max(4 * data.size, 1_000_000):
-        from heartfelt.stats._kernels_comparison import count_pairs
+        from heartfelt.stats.comparison._kernels_comparison import count_pairs
 
         first, second, sums = count_pairs(data.first, data.second, value, size, ordered)
         return Cells(first, second, sums)

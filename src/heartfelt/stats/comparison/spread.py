@@ -4,7 +4,7 @@ Leaving a unit (a rater, a stimulus) out moves the estimates by about (I - I_u)^
 part of it and s_u the unit's score: the step of Newton's method that removes the unit. The sum of squared moves is the jackknife
 covariance. With very many units or contestants I_u is left out of the inverse, which matters little then, and the
 sum is multiplied by n / (n - 1).
-Raters and stimuli are combined as in :mod:`heartfelt.stats.two_way_jackknife`. A few stimuli that happen to agree would
+Raters and stimuli are combined as in :mod:`heartfelt.stats.reliability.two_way_jackknife`. A few stimuli that happen to agree would
 make intervals too short, so the variance over stimuli is never taken to be below that of independent answers.
 """
 
@@ -18,9 +18,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from heartfelt.stats import _bounds
+from heartfelt.stats.columns.triples import Floats, Ints
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats, Ints
-from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance, rater_factor
+from heartfelt.stats.reliability.two_way_jackknife import TwoWaySpread, effective, jackknife_variance, rater_factor
 
 MANY = 1e12
 """Degrees of freedom that make Student's t a normal distribution."""
@@ -187,7 +187,7 @@ def _over(
         return None, 0.0
     from scipy.linalg import cho_factor, cho_solve
 
-    from heartfelt.stats._kernels_reliability import group
+    from heartfelt.stats.compiled._kernels_reliability import group
 
     codes, units = unit
     count = effective(np.bincount(codes))

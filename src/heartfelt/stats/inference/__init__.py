@@ -1,14 +1,14 @@
 """Tests of hypotheses about ratings: variance, pairs, mixed models, permutation, equivalence."""
 
 from heartfelt.stats.inference.adjusted_means import MarginalMeans, marginal_means
-from heartfelt.stats.inference.cumulative_link import (
+from heartfelt.stats.inference.equivalence import Equivalence, equivalence_correlation, equivalence_mean
+from heartfelt.stats.inference.mixed import Coefficient, MixedEffect, MixedResult, mixed_model
+from heartfelt.stats.inference.ordinal.cumulative_link import (
     CumulativeLinkResult,
     OrdinalCoefficient,
     OrdinalEffect,
     cumulative_link_model,
 )
-from heartfelt.stats.inference.equivalence import Equivalence, equivalence_correlation, equivalence_mean
-from heartfelt.stats.inference.mixed import Coefficient, MixedEffect, MixedResult, mixed_model
 from heartfelt.stats.inference.permutation import (
     PermutationTest,
     permutation_correlation,

@@ -17,12 +17,12 @@ import numpy as np
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats import _bounds
-from heartfelt.stats._paired import Column, is_constant
+from heartfelt.stats.columns.paired import Column, is_constant
+from heartfelt.stats.columns.triples import Floats
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import linear_model
 from heartfelt.stats.inference.linear_model import Interactions, ModelData, contrast_rows, model_data
 from heartfelt.stats.inference.posthoc import Difference, Pairwise, PairwiseComparison
-from heartfelt.stats.triples import Floats
 
 METHOD = "Tukey-Kramer, adjusted means"
 MEAN = "estimated marginal mean"

@@ -18,11 +18,12 @@ from typing import Literal
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.stats import _bounds, association
-from heartfelt.stats._paired import Column
-from heartfelt.stats._paired import pairs as paired_rows
+from heartfelt.stats import _bounds
+from heartfelt.stats.columns.paired import Column
+from heartfelt.stats.columns.paired import pairs as paired_rows
+from heartfelt.stats.columns.triples import Floats, as_floats
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats, as_floats
+from heartfelt.stats.prediction import association
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.stats._paired import Column, Flags, coded, present, same_length
-from heartfelt.stats.triples import Floats, Ints, as_array, as_floats
+from heartfelt.stats.columns.paired import Column, Flags, coded, present, same_length
+from heartfelt.stats.columns.triples import Floats, Ints, as_array, as_floats
 
 Coding = Literal["sum", "treatment"]
 Interactions = Sequence[Sequence[str]] | Literal["all"]

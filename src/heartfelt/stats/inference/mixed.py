@@ -35,8 +35,9 @@ import numpy as np
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats import _bounds
-from heartfelt.stats._paired import Column, coded
-from heartfelt.stats.blas_threads import one_blas_thread
+from heartfelt.stats.columns.paired import Column, coded
+from heartfelt.stats.columns.triples import Floats, Ints, as_floats, id_array
+from heartfelt.stats.compiled.blas_threads import one_blas_thread
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.adjusted_means import DIFFERENCE, MEAN, NOT_ESTIMABLE
 from heartfelt.stats.inference.linear_model import Coding, Interactions, ModelData, contrast_rows, holes, term_columns
@@ -55,9 +56,8 @@ from heartfelt.stats.inference.random_intercepts import (
 )
 from heartfelt.stats.ratings import Ratings
 from heartfelt.stats.reliability.components import bounded_components, component_bounds
-from heartfelt.stats.reml import CrossedSystem, RemlFit, maximise
-from heartfelt.stats.reml_blocks import Groups, arranged
-from heartfelt.stats.triples import Floats, Ints, as_floats, id_array
+from heartfelt.stats.reliability.reml import CrossedSystem, RemlFit, maximise
+from heartfelt.stats.reliability.reml_blocks import Groups, arranged
 
 MOST_WORK = 7e10
 """Multiplications a step of the fit may take: those of 6,000 levels that cannot be eliminated."""

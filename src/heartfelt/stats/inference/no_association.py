@@ -30,8 +30,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.stats.columns.triples import Floats, Ints
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed, stream
 
 RESAMPLES = 9999
@@ -107,7 +107,7 @@ class Earnings:
 
     def shuffled_within(self, resamples: int, seed: int) -> Floats:
         """What predictions earn within systems after each of ``resamples`` shuffles."""
-        from heartfelt.stats._kernels_permutation import shuffle_matches, shuffle_products
+        from heartfelt.stats.compiled._kernels_permutation import shuffle_matches, shuffle_products
 
         if self.stimulus is not None:
             return _flipped(_sums(self.stimulus, self.within_rows), resamples, seed, "within")
@@ -162,7 +162,7 @@ class Earnings:
 
 
 def _flipped(values: Floats, resamples: int, seed: int, name: str) -> Floats:
-    from heartfelt.stats._kernels_permutation import flip_sums
+    from heartfelt.stats.compiled._kernels_permutation import flip_sums
 
     if values.size > LARGE:
         return _normal(float(values @ values), resamples, seed, name)
@@ -241,7 +241,7 @@ def no_association_over_systems(earnings: Earnings, *, confidence: float = 0.95,
     total = float(system_sums.sum()) + earnings.between
     between = earnings.shuffled_between(RESAMPLES, seed)
     if systems <= ENUMERATED:
-        from heartfelt.stats._kernels_permutation import all_flip_sums
+        from heartfelt.stats.compiled._kernels_permutation import all_flip_sums
 
         flipped = np.sort(all_flip_sums(system_sums)) if system_sums.size else np.zeros(1)
         centre = float(between.mean())

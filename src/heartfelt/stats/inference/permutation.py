@@ -20,11 +20,11 @@ import numpy as np
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats._bounds import check_confidence, clopper_pearson
-from heartfelt.stats._paired import Column, coded, mid_ranks, pairs, sort_rows
-from heartfelt.stats.association import Correlation, metric_estimate
+from heartfelt.stats.columns.paired import Column, coded, mid_ranks, pairs, sort_rows
+from heartfelt.stats.columns.triples import Floats, Ints, as_array
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.equivalence import independent, paired
-from heartfelt.stats.triples import Floats, Ints, as_array
+from heartfelt.stats.prediction.association import Correlation, metric_estimate
 from heartfelt.streams import derived_seed
 
 Alternative = Literal["two-sided", "greater", "less"]
@@ -84,7 +84,7 @@ def _divisions(centred: Floats, size: int, exact: bool, resamples: int, seed: in
         ).reshape(-1, size)
         values = centred[picked]
         return np.column_stack([values.sum(axis=1), (values * values).sum(axis=1)])
-    from heartfelt.stats._kernels_permutation import shuffle_sums
+    from heartfelt.stats.compiled._kernels_permutation import shuffle_sums
 
     # Picking the smaller group is less work; the other's sums are what is left.
     small = min(size, centred.size - size)
@@ -126,7 +126,7 @@ def permutation_paired(
         reason = "no pair differs"
     if reason:
         return _none(effect.estimate(confidence), reason, alternative, method)
-    from heartfelt.stats._kernels_permutation import all_flip_sums, flip_sums
+    from heartfelt.stats.compiled._kernels_permutation import all_flip_sums, flip_sums
 
     moving = gaps[gaps != 0]
     exact = 2**moving.size <= EXACT_LIMIT
@@ -191,7 +191,7 @@ def _products(x: Floats, y: Floats, starts: Ints, exact: bool, how: tuple[int, i
     if exact:
         shuffled = np.array(list(permutations(range(x.size))))
         return float(x @ y), np.asarray(y[shuffled] @ x)
-    from heartfelt.stats._kernels_permutation import shuffle_products
+    from heartfelt.stats.compiled._kernels_permutation import shuffle_products
 
     return float(x @ y), shuffle_products(x, y, starts, how[0], _state(how[1], "correlation"))
 
@@ -204,8 +204,8 @@ def _concordances(x: Floats, y: Floats, exact: bool, resamples: int, seed: int) 
         shuffled = second.rank[np.array(list(permutations(range(x.size))))]
         values = (np.sign(shuffled[:, lower] - shuffled[:, upper]) @ signs).astype(np.float64)
         return float(np.sign(second.rank[lower] - second.rank[upper]) @ signs), values
-    from heartfelt.stats._kernels_permutation import shuffle_concordance
-    from heartfelt.stats._kernels_resample import kendall_scores
+    from heartfelt.stats.compiled._kernels_permutation import shuffle_concordance
+    from heartfelt.stats.compiled._kernels_resample import kendall_scores
 
     observed = kendall_scores(first.order, first.starts, second.rank, second.distinct).sum() / 2
     state = _state(seed, "concordance")

@@ -25,9 +25,9 @@ import numpy as np
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
 from heartfelt.stats._bounds import satterthwaite
-from heartfelt.stats._paired import Column, coded, present, same_length
+from heartfelt.stats.columns.paired import Column, coded, present, same_length
+from heartfelt.stats.columns.triples import Floats, as_array, as_floats
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats, as_array, as_floats
 
 _REACH = 8.4
 

@@ -25,9 +25,9 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
-from heartfelt.stats._paired import Column, is_constant, same_length
+from heartfelt.stats.columns.paired import Column, is_constant, same_length
+from heartfelt.stats.columns.triples import Floats, Ints, as_floats, code
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats, Ints, as_floats, code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
-from heartfelt.stats._paired import Column, coded, present
+from heartfelt.stats.columns.paired import Column, coded, present
+from heartfelt.stats.columns.triples import Floats, as_floats, id_array, text_array
 from heartfelt.stats.inference.linear_model import (
     Coding,
     Interactions,
@@ -24,8 +25,7 @@ from heartfelt.stats.inference.linear_model import (
     term_columns,
     why_no_columns,
 )
-from heartfelt.stats.reml_blocks import Groups
-from heartfelt.stats.triples import Floats, as_floats, id_array, text_array
+from heartfelt.stats.reliability.reml_blocks import Groups
 from heartfelt.wording import listed
 
 NO_ERROR = "its standard error is zero"

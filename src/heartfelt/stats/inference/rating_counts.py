@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from heartfelt.stats import _bounds
-from heartfelt.stats._paired import Column
+from heartfelt.stats.columns.paired import Column
+from heartfelt.stats.columns.triples import Floats, Ints, as_array, as_floats, code
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats, Ints, as_array, as_floats, code
 
 LEAST_ITEMS = 10
 LEAST_ANSWERS = 10

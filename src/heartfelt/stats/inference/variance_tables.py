@@ -30,7 +30,7 @@ from typing import Literal
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
-from heartfelt.stats._paired import Column, is_constant
+from heartfelt.stats.columns.paired import Column, is_constant
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import linear_model
 from heartfelt.stats.inference.linear_model import Interactions, ModelData, Term, holes, model_data, why_no_columns

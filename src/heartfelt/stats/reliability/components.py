@@ -32,11 +32,11 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
+from heartfelt.stats.columns.triples import Floats, Ids, Ints, Values
 from heartfelt.stats.estimate import Estimate, FutureRaters, check_future_raters
 from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.stats.reliability.crossed import REML, CrossedFit, Quantity, fit_crossed
-from heartfelt.stats.triples import Floats, Ids, Ints, Values
-from heartfelt.stats.two_way_jackknife import (
+from heartfelt.stats.reliability.two_way_jackknife import (
     FOR_ALIKE,
     NAME,
     Sums,

@@ -21,11 +21,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.stats.blas_threads import one_blas_thread
+from heartfelt.stats.columns.triples import Floats, Ints
+from heartfelt.stats.compiled.blas_threads import one_blas_thread
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.ratings import Ratings
-from heartfelt.stats.reml import CrossedSystem, ProbedSystem, RemlFit, maximise
-from heartfelt.stats.triples import Floats, Ints
+from heartfelt.stats.reliability.reml import CrossedSystem, ProbedSystem, RemlFit, maximise
 
 Interval: TypeAlias = Literal["auto", "profile", "delta", "none"]
 

@@ -21,11 +21,11 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
+from heartfelt.stats.columns.triples import Floats, Ids, Ints, Values
 from heartfelt.stats.estimate import Estimate, FutureRaters, check_future_raters
 from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.stats.reliability.spearman_brown import stepped_bound, stepped_up
-from heartfelt.stats.triples import Floats, Ids, Ints, Values
-from heartfelt.stats.two_way_jackknife import (
+from heartfelt.stats.reliability.two_way_jackknife import (
     FOR_ALIKE,
     NAME,
     TwoWaySpread,
@@ -64,7 +64,7 @@ def split_half(
     if enough < 3:
         return Estimate.missing(f"{enough} items have two or more ratings; a correlation needs three", METHOD, counts)
 
-    from heartfelt.stats._kernels_reliability import group
+    from heartfelt.stats.compiled._kernels_reliability import group
 
     starts, order = group(d.item, len(d.items))
     sorted_rater, values = d.rater[order], d.value[order] - float(d.value.mean())
@@ -133,7 +133,7 @@ def split_compiled(
 
     None where a half has no variance.
     """
-    from heartfelt.stats._kernels_leaving_out import split_once
+    from heartfelt.stats.compiled._kernels_leaving_out import split_once
 
     total = 0.0
     for _ in range(splits):

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from heartfelt.errors import HeartfeltError
-from heartfelt.predictors.execution.calls import within
+from heartfelt.predictors.interface.calls import within
 from heartfelt.stimuli.generation.devices import parse_devices
 from heartfelt.stimuli.generation.ledger import MADE, read_ledger
 from heartfelt.stimuli.generation.licences import LicenceNotice, notices

@@ -17,8 +17,8 @@ from typing import Any, Self
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.formats.columns import NamedTable
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.columns import NamedTable
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.journal import GrowingFile
 
 LEDGER_FILE = "make-ledger.csv"

@@ -22,7 +22,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from heartfelt.errors import InputError, StudyError, suggestion
 from heartfelt.files import inside, read_text
-from heartfelt.formats.columns import NamedTable
+from heartfelt.formats.tables.columns import NamedTable
 from heartfelt.serialization import dumps
 from heartfelt.stimuli.generators.generator import GENERATORS, GeneratorKind, GeneratorSettings
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt

@@ -19,8 +19,8 @@ from heartfelt import __version__, clock
 from heartfelt.errors import InputError, Interrupted
 from heartfelt.files import write_bytes
 from heartfelt.media.audio import content_hash
-from heartfelt.predictors.execution.calls import within
 from heartfelt.predictors.execution.engines import ENGINES
+from heartfelt.predictors.interface.calls import within
 from heartfelt.progress import Progress
 from heartfelt.serialization import write_json
 from heartfelt.stimuli.generation.devices import every_device, on_devices, parse_devices

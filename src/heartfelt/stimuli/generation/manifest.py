@@ -13,8 +13,8 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.files import whole_file, write_text
-from heartfelt.formats.columns import PARQUET, NamedTable
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.columns import PARQUET, NamedTable
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.serialization import dumps
 from heartfelt.stimuli.generation.ledger import MADE, LedgerRow
 from heartfelt.stimuli.generation.make_file import MakePlan

@@ -191,11 +191,11 @@ GENERATORS: Registry[GeneratorKind[GeneratorSettings]] = Registry(
         "command": "heartfelt.stimuli.generators.command",
         "http": "heartfelt.stimuli.generators.http",
         "python": "heartfelt.stimuli.generators.python",
-        "musicgen": "heartfelt.stimuli.generators.musicgen",
-        "text-to-speech": "heartfelt.stimuli.generators.text_to_speech",
-        "audioldm2": "heartfelt.stimuli.generators.pipelines",
-        "stable-audio": "heartfelt.stimuli.generators.pipelines",
-        "text-to-image": "heartfelt.stimuli.generators.text_to_image",
+        "musicgen": "heartfelt.stimuli.generators.models.musicgen",
+        "text-to-speech": "heartfelt.stimuli.generators.models.text_to_speech",
+        "audioldm2": "heartfelt.stimuli.generators.models.pipelines",
+        "stable-audio": "heartfelt.stimuli.generators.models.pipelines",
+        "text-to-image": "heartfelt.stimuli.generators.models.text_to_image",
     },
     refused={
         "mustango": (

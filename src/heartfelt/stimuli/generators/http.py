@@ -26,7 +26,7 @@ import httpcore
 from heartfelt.errors import InputError
 from heartfelt.predictors.execution.work import Retry, shortened
 from heartfelt.predictors.hosted.http import Connections, Response, UnusableAnswer, secret
-from heartfelt.predictors.predictor import TransientError
+from heartfelt.predictors.interface.predictor import TransientError
 from heartfelt.stimuli.generators.generator import (
     CannotGenerate,
     GenerationRefused,

@@ -21,7 +21,7 @@ import polars as pl
 from pydantic import Field, field_validator
 
 from heartfelt.errors import InputError
-from heartfelt.formats.columns import MISSING, NamedTable
+from heartfelt.formats.tables.columns import MISSING, NamedTable
 from heartfelt.serialization import dumps
 from heartfelt.stimuli.generators.generator import GeneratorSettings
 from heartfelt.wording import listed, plural

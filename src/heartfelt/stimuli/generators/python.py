@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from heartfelt.predictors.function import imported
+from heartfelt.predictors.interface.function import imported
 from heartfelt.stimuli.generators.generator import (
     CannotGenerate,
     GeneratorFacts,

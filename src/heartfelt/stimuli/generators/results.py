@@ -1,8 +1,8 @@
 """What comes back from a generator, examined before it may become a stimulus.
 
 A result is refused that cannot be read, holds values that are not numbers, is silent, or has another length or size than asked for.
-What is left has a hash and, where it is long enough, the fingerprint of :mod:`heartfelt.media.checks` or
-:mod:`heartfelt.media.duplicates`, by which the runner sees the same stimulus twice.
+What is left has a hash and, where it is long enough, the fingerprint of :mod:`heartfelt.media.sounds.checks` or
+:mod:`heartfelt.media.images.duplicates`, by which the runner sees the same stimulus twice.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 from heartfelt.errors import InputError
 from heartfelt.files import write_bytes
 from heartfelt.media.audio import read_audio
-from heartfelt.media.checks import check_sound, sound_hash
-from heartfelt.media.duplicates import image_hash
-from heartfelt.media.image import decode_image
+from heartfelt.media.images.duplicates import image_hash
+from heartfelt.media.images.image import decode_image
+from heartfelt.media.sounds.checks import check_sound, sound_hash
 from heartfelt.stimuli.prompts.prompt import GeneratedMedium
 
 _SLACK = 0.25

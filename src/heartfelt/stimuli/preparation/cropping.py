@@ -14,9 +14,9 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.media import audio
-from heartfelt.media.checks import StepLevels, energetic_starts
 from heartfelt.media.sound import Samples
-from heartfelt.stats.triples import Ints
+from heartfelt.media.sounds.checks import StepLevels, energetic_starts
+from heartfelt.stats.columns.triples import Ints
 from heartfelt.stimuli.options import PrepareOptions
 from heartfelt.streams import stream
 

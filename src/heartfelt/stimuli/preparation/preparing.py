@@ -23,20 +23,20 @@ import polars as pl
 
 from heartfelt.errors import HeartfeltError, InputError, UnknownNameError, require, suggestion
 from heartfelt.files import inside, whole_file, write_text
-from heartfelt.formats.columns import PARQUET, NamedTable
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.columns import PARQUET, NamedTable
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.media import audio
-from heartfelt.media.checks import check_sound
-from heartfelt.media.duplicates import Bits, duplicate_groups, image_hash
-from heartfelt.media.image import SUFFIXES, PictureFile, decode_image
-from heartfelt.media.pixels import measure_image
-from heartfelt.media.recordings import NO_LANDMARKS, Landmarks, landmarks, recording_groups
-from heartfelt.media.recordings import RATE as RECORDING_RATE
+from heartfelt.media.images.duplicates import Bits, duplicate_groups, image_hash
+from heartfelt.media.images.image import SUFFIXES, PictureFile, decode_image
+from heartfelt.media.images.pixels import measure_image
 from heartfelt.media.sound import Samples, decode, resample, to_one_channel
-from heartfelt.media.speech import speech_rate
+from heartfelt.media.sounds.checks import check_sound
+from heartfelt.media.sounds.recordings import NO_LANDMARKS, Landmarks, landmarks, recording_groups
+from heartfelt.media.sounds.recordings import RATE as RECORDING_RATE
+from heartfelt.media.sounds.speech import speech_rate
 from heartfelt.progress import Progress, no_progress
 from heartfelt.serialization import write_json
-from heartfelt.stats.triples import Ints
+from heartfelt.stats.columns.triples import Ints
 from heartfelt.stimuli.options import PrepareOptions
 from heartfelt.stimuli.preparation.cropping import cropped
 from heartfelt.stimuli.preparation.differences import SystemDifference, system_difference

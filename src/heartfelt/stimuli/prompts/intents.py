@@ -26,7 +26,7 @@ import yaml
 
 from heartfelt.errors import InputError
 from heartfelt.files import sha256_of
-from heartfelt.formats.columns import NamedTable
+from heartfelt.formats.tables.columns import NamedTable
 from heartfelt.stimuli.options import IntentOptions
 from heartfelt.streams import stream
 from heartfelt.study.norms import ANEW, NRC_VAD_1, NRC_VAD_2, WARRINER, NormsTable, norms_of

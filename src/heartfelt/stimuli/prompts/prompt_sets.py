@@ -1,6 +1,6 @@
 """Sets of prompts: what they cover, which are the same, and which system gets which.
 
-*Length* in words, *vocabulary* and its variety as in :mod:`heartfelt.stats.diversity`. *Aspects*: what a prompt mentions, by
+*Length* in words, *vocabulary* and its variety as in :mod:`heartfelt.stats.texts.diversity`. *Aspects*: what a prompt mentions, by
 lists of words that can be replaced: emotion, genre, instrumentation, rhythm, structure and theme for music, after the aspects
 that MusicEval's prompts were written for. A list is no reader: it misses what it does not hold. *Duplicates*: prompts that
 are the same but for case and punctuation; *near-duplicates*: prompts that share at least 80% of their different words (Jaccard).
@@ -21,12 +21,12 @@ import polars as pl
 import yaml
 
 from heartfelt.errors import InputError, require
-from heartfelt.formats.columns import need, read_table
-from heartfelt.formats.json_files import numbered_lines
-from heartfelt.formats.manifest import is_study
-from heartfelt.formats.texts import LINES
-from heartfelt.stats.diversity import Diversity, diversity
-from heartfelt.stats.segmentation import words
+from heartfelt.formats.study_folder.manifest import is_study
+from heartfelt.formats.tables.columns import need, read_table
+from heartfelt.formats.tables.json_files import numbered_lines
+from heartfelt.formats.tables.texts import LINES
+from heartfelt.stats.texts.diversity import Diversity, diversity
+from heartfelt.stats.texts.segmentation import words
 from heartfelt.streams import stream
 from heartfelt.study import Study, load_study
 from heartfelt.study.load import STUDY_FILE

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.media.image import PictureFile
+from heartfelt.media.images.image import PictureFile
 from heartfelt.simulate.conveyed_emotion import ConveyanceProfile, conveyed, profile, system_of
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 from heartfelt.streams import stream

@@ -16,11 +16,11 @@ from pydantic import BaseModel, ValidationError
 
 from heartfelt.errors import InputError, StudyError, UnknownNameError, suggestion
 from heartfelt.files import inside, read_text
-from heartfelt.study.answer import Scale
-from heartfelt.study.instrument import FORMS, Instrument, InstrumentUse, question_id
+from heartfelt.study.consistency.pages import MOST_COLUMNS
 from heartfelt.study.model import Place
-from heartfelt.study.pages import MOST_COLUMNS
-from heartfelt.study.scale import Categories, Ordered, Points, YesNo
+from heartfelt.study.parts.instrument import FORMS, Instrument, InstrumentUse, question_id
+from heartfelt.study.scales.answer import Scale
+from heartfelt.study.scales.scale import Categories, Ordered, Points, YesNo
 from heartfelt.study.yaml_lines import Document, read_yaml
 
 _SUFFIXES = (".yaml", ".yml")

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.repeated import Repeats, bootstrap_repeats, bootstrap_repeats_difference
+from heartfelt.stats.prediction.repeated import Repeats, bootstrap_repeats, bootstrap_repeats_difference
 from heartfelt.training.experiments.cells import CellResult, ExperimentCell
 from heartfelt.training.experiments.options import ExperimentOptions
 from heartfelt.training.experiments.pool import StimulusPool

@@ -32,8 +32,8 @@ from heartfelt.training.finetuning import (
     settings_of,
 )
 from heartfelt.training.finetuning import FineTuneTarget as FineTuneTarget
-from heartfelt.training.finetuning.images.attributes import chosen_attributes
-from heartfelt.training.finetuning.parts import TrainingParts
+from heartfelt.training.finetuning.recipes.images.attributes import chosen_attributes
+from heartfelt.training.finetuning.stimuli.parts import TrainingParts
 from heartfelt.training.heads.fitting import Floats, Ints, left_out_share
 from heartfelt.training.heads.material import TrainingRecipe, TrainingStimuli
 from heartfelt.training.heads.targets import LabelSource
@@ -174,7 +174,7 @@ class FineTuneFit:
     def fit_and_predict(self, cell: ExperimentCell) -> CellResult:
         import torch
 
-        from heartfelt.training.finetuning.engine import TrainingLoop
+        from heartfelt.training.finetuning.loop.engine import TrainingLoop
 
         recipe, settings = self._recipe(cell.settings)
         data = self._data(cell, settings)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from heartfelt import __version__
 from heartfelt.errors import InputError, suggestion
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, EmbeddingBlock, columns_of
-from heartfelt.predictors.trained.head import KINDS, Head
+from heartfelt.predictors.trained.heads.head import KINDS, Head
 from heartfelt.streams import stream
 from heartfelt.training.experiments.cells import (
     FULL,

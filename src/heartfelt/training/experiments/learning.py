@@ -17,7 +17,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.labels import LabelOptions, first_answers, labels
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.learning_curve import LEAST_POINTS, SOURCE, fit_power_law
+from heartfelt.stats.prediction.learning_curve import LEAST_POINTS, SOURCE, fit_power_law
 from heartfelt.streams import stream
 from heartfelt.training.experiments.cells import LEAST_ROWS, ExperimentCell, LabelSet
 from heartfelt.training.experiments.design import Cells, ConditionScorer, ExperimentCondition, FoldPlanner

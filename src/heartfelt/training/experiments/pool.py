@@ -19,12 +19,12 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.media.duplicates import Bits
+from heartfelt.media.images.duplicates import Bits
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS
 from heartfelt.scoring.grouping import connected, first_of_group, near_duplicates
 from heartfelt.snapshot.stimulus_groups import FILE_NAME
+from heartfelt.stats.ceilings.noise_ceiling import ceiling
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.noise_ceiling import ceiling
 from heartfelt.training.experiments.cells import LabelSet
 from heartfelt.training.experiments.results import SourceFacts
 from heartfelt.training.heads.evaluating import ceilings

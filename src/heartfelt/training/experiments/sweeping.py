@@ -20,7 +20,7 @@ from heartfelt.errors import InputError
 from heartfelt.predictors.execution.engines import Engine
 from heartfelt.progress import Progress
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.repeated import Repeats
+from heartfelt.stats.prediction.repeated import Repeats
 from heartfelt.streams import stream
 from heartfelt.training.experiments.cells import CellResult, ExperimentCell, run_cells
 from heartfelt.training.experiments.design import ConditionScorer, ExperimentCondition, FoldPlanner, outer_folds

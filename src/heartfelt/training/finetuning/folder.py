@@ -19,15 +19,15 @@ import numpy as np
 from heartfelt.errors import DamagedError, HeartfeltError, InputError
 from heartfelt.failures import is_bug
 from heartfelt.files import whole_file
-from heartfelt.predictors.predictor import Case
+from heartfelt.predictors.interface.predictor import Case
 from heartfelt.predictors.trained.finetuned import MODEL_LOADERS, Answered, ErrorInterval, damaged
 from heartfelt.predictors.trained.folder import FINE_TUNED, ONNX, TRAINING_STIMULI, ModelCore, read_manifest
-from heartfelt.predictors.trained.layout1 import TRAINED_ON, upgraded
+from heartfelt.predictors.trained.heads.layout1 import TRAINED_ON, upgraded
 from heartfelt.serialization import from_json, read_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
-from heartfelt.training.finetuning.batches import answers_for
-from heartfelt.training.finetuning.engine import TrainingResult
+from heartfelt.training.finetuning.loop.batches import answers_for
+from heartfelt.training.finetuning.loop.engine import TrainingResult
 from heartfelt.training.finetuning.recipe import FineTuneRecipe, recipe_named
 from heartfelt.training.finetuning.task import Example, FineTuneTask, QuestionOutput
 from heartfelt.training.heads.fitting import Floats

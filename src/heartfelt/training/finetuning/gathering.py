@@ -19,20 +19,20 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.media.audio import content_hash
-from heartfelt.media.duplicates import Bits
+from heartfelt.media.images.duplicates import Bits
 from heartfelt.predictors.task import prompt_of
 from heartfelt.progress import Progress
 from heartfelt.scoring.grouping import AUTO, StimulusGrouping, grouping_of, near_duplicates
 from heartfelt.screening import Panel, screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import SPLIT
-from heartfelt.stats.triples import Floats, Ints
+from heartfelt.stats.columns.triples import Floats, Ints
 from heartfelt.study import Scale, Study
-from heartfelt.study.set_scale import Trace
-from heartfelt.training.finetuning.data import FineTuneTarget, TrainingData
-from heartfelt.training.finetuning.parts import Fold, parts_of
+from heartfelt.study.scales.set_scale import Trace
 from heartfelt.training.finetuning.recipe import FineTuneRecipe
 from heartfelt.training.finetuning.settings import FineTuneSettings
+from heartfelt.training.finetuning.stimuli.data import FineTuneTarget, TrainingData
+from heartfelt.training.finetuning.stimuli.parts import Fold, parts_of
 from heartfelt.training.finetuning.task import Example, QuestionOutput
 from heartfelt.training.heads.label_checks import (
     STAGE,

@@ -26,7 +26,7 @@ from heartfelt.training.finetuning.task import FineTuneTask, QuestionOutput
 from heartfelt.training.heads.material import RECIPES as HEAD_RECIPES
 
 if TYPE_CHECKING:
-    from heartfelt.training.finetuning.data import TrainingData
+    from heartfelt.training.finetuning.stimuli.data import TrainingData
 
 Level: TypeAlias = Literal["interval", "ordinal", "nominal"]
 
@@ -55,10 +55,10 @@ class FineTuneRecipe(Protocol):
 
 
 _HOMES: dict[str, str] = {
-    "clap-mos": "heartfelt.training.finetuning.sound.clap_mos",
-    "soft-mos": "heartfelt.training.finetuning.sound.soft_mos",
-    "chat-lora": "heartfelt.training.finetuning.chat.recipe",
-    **dict.fromkeys(("image-emotion", "attributes"), "heartfelt.training.finetuning.images.recipe"),
+    "clap-mos": "heartfelt.training.finetuning.recipes.sound.clap_mos",
+    "soft-mos": "heartfelt.training.finetuning.recipes.sound.soft_mos",
+    "chat-lora": "heartfelt.training.finetuning.recipes.chat.recipe",
+    **dict.fromkeys(("image-emotion", "attributes"), "heartfelt.training.finetuning.recipes.images.recipe"),
 }
 """The module that registers each recipe."""
 FINE_TUNE_RECIPES: Registry[FineTuneRecipe] = Registry("fine-tuning recipe", homes=_HOMES)

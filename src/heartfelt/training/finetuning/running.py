@@ -15,7 +15,7 @@ import polars as pl
 from heartfelt.files import write_text
 from heartfelt.formats.format import FORMATS
 from heartfelt.predictors.execution.store import StoredPrediction, predictions_table
-from heartfelt.predictors.predictor import Prediction
+from heartfelt.predictors.interface.predictor import Prediction
 from heartfelt.predictors.trained.finetuned import ErrorInterval
 from heartfelt.predictors.trained.folder import CARD, FINE_TUNED, MODEL, TRAINING_STIMULI, DataSource, ModelCore
 from heartfelt.progress import Progress
@@ -24,15 +24,15 @@ from heartfelt.serialization import to_json, write_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import derived_seed
 from heartfelt.training.finetuning.card import model_card
-from heartfelt.training.finetuning.checkpoints import Checkpoints, RunIdentity
-from heartfelt.training.finetuning.data import TrainingData
-from heartfelt.training.finetuning.engine import TrainingLoop, TrainingResult
 from heartfelt.training.finetuning.folder import ModelFacts, PartScore, write_model_files
 from heartfelt.training.finetuning.gathering import GatherOptions, gather_data, gather_folds
+from heartfelt.training.finetuning.loop.checkpoints import Checkpoints, RunIdentity
+from heartfelt.training.finetuning.loop.engine import TrainingLoop, TrainingResult
 from heartfelt.training.finetuning.options import FineTuneOptions
-from heartfelt.training.finetuning.parts import VALIDATION
 from heartfelt.training.finetuning.recipe import FineTuneRecipe, recipe_named, settings_of
 from heartfelt.training.finetuning.settings import FineTuneSettings
+from heartfelt.training.finetuning.stimuli.data import TrainingData
+from heartfelt.training.finetuning.stimuli.parts import VALIDATION
 from heartfelt.training.finetuning.task import FineTuneTask, QuestionOutput
 from heartfelt.training.heads.calibrating import conformal
 from heartfelt.training.heads.fitting import Floats

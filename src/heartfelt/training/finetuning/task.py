@@ -1,7 +1,7 @@
 """A task: a PyTorch module with what belongs to the problem it is trained for. The training loop knows nothing else.
 
 How a stimulus becomes tensors, the loss, the optimiser, and what the outputs mean. This module and the loop
-(:mod:`heartfelt.training.finetuning.engine`) need neither tables nor studies.
+(:mod:`heartfelt.training.finetuning.loop.engine`) need neither tables nor studies.
 """
 
 from __future__ import annotations

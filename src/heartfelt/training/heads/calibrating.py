@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.predictors.trained.domain import Domain
-from heartfelt.predictors.trained.head import growth
+from heartfelt.predictors.trained.heads.head import growth
 from heartfelt.training.heads.fitting import Floats, Ints
 
 _STEEPEST = 1.5

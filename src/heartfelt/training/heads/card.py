@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heartfelt.predictors.trained.head import QuestionHead
+from heartfelt.predictors.trained.heads.head import QuestionHead
 from heartfelt.predictors.trained.model import TrainedModel
 from heartfelt.serialization import from_json
 from heartfelt.training.heads.evaluating import LEAST_SYSTEMS, PANELS, ProtocolScore

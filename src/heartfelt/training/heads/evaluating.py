@@ -30,13 +30,13 @@ import polars as pl
 
 from heartfelt.predictors.trained.answers import crps, crps_expected, crps_of
 from heartfelt.predictors.trained.domain import Domain
-from heartfelt.predictors.trained.head import QuestionHead, growth
+from heartfelt.predictors.trained.heads.head import QuestionHead, growth
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
 from heartfelt.stats import bootstrap_metric, ceiling, rmse
-from heartfelt.stats.clustered import Crossed, mean
+from heartfelt.stats.ceilings.number_ceiling import ceiling_from_means
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
+from heartfelt.stats.reliability.clustered import Crossed, mean
 from heartfelt.training.heads.calibrating import Domains, foreign_to, width_of
 from heartfelt.training.heads.fitting import Floats, Ints, choose, folds
 from heartfelt.training.heads.material import TrainingStimuli, answers_of

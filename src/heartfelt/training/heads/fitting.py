@@ -24,7 +24,7 @@ import numpy.typing as npt
 from heartfelt.errors import InputError
 from heartfelt.predictors.trained.answers import AnswerSpread
 from heartfelt.predictors.trained.embeddings import EmbeddingBlock
-from heartfelt.predictors.trained.head import Head, radial, softmax
+from heartfelt.predictors.trained.heads.head import Head, radial, softmax
 from heartfelt.streams import stream
 from heartfelt.wording import plural
 

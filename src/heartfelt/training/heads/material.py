@@ -16,7 +16,7 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.labels import first_answers
-from heartfelt.media.duplicates import Bits
+from heartfelt.media.images.duplicates import Bits
 from heartfelt.predictors.task import cases
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS
 from heartfelt.predictors.trained.feature_cache import FeatureCache

@@ -13,7 +13,7 @@ from heartfelt.predictors.trained.embeddings import EMBEDDINGS
 from heartfelt.predictors.trained.facts import ChosenHead, OutOfFold, TrainingFacts
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.folder import DataSource
-from heartfelt.predictors.trained.head import QuestionHead
+from heartfelt.predictors.trained.heads.head import QuestionHead
 from heartfelt.predictors.trained.model import TrainedModel
 from heartfelt.progress import Progress
 from heartfelt.serialization import from_json, to_json

@@ -23,7 +23,7 @@ from heartfelt.collect import Collection
 from heartfelt.collect.reading.adjudication import AdjudicationDecision, AdjudicationItem, AdjudicationState, counted
 from heartfelt.errors import InputError
 from heartfelt.study import Study
-from heartfelt.study.adjudication import answer_key
+from heartfelt.study.consistency.adjudication import answer_key
 from heartfelt.web.study.background import IDLE_SHARE, Reader
 
 HELD_SECONDS = 600.0

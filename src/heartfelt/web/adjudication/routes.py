@@ -18,20 +18,20 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from heartfelt.collect.adjudicators import Adjudicate, CheckAdjudicator
+from heartfelt.collect.messages.adjudicators import Adjudicate, CheckAdjudicator
 from heartfelt.collect.reading.adjudication import AdjudicationDecision
 from heartfelt.study.model import say
 from heartfelt.web.adjudication.desk import ShownItem, chosen_option, desk_of, draft_words
-from heartfelt.web.errors import RequestRefused
 from heartfelt.web.rater.forms import present
 from heartfelt.web.rater.pages import Notice, assets, compressed
 from heartfelt.web.rater.presentation import blinding_of, request_language
 from heartfelt.web.rater.routes import Id, RaterRequest, Text, Value
 from heartfelt.web.rater.texts import direction, run_direction, texts_for
+from heartfelt.web.requests.errors import RequestRefused
+from heartfelt.web.requests.state import state_of
+from heartfelt.web.requests.templates import page_environment
 from heartfelt.web.security.access import is_admitted
 from heartfelt.web.security.signing import ADJUDICATOR_COOKIE, RATER_SECONDS, adjudicator_of, set_cookie, signer_of
-from heartfelt.web.state import state_of
-from heartfelt.web.templates import page_environment
 
 Endpoint: TypeAlias = Callable[[Request, str], Awaitable[dict[str, object]]]
 SCRIPT = "adjudicate.js"

@@ -13,9 +13,9 @@ from fastapi.security import APIKeyCookie, HTTPBearer
 
 from heartfelt.collect import Collection
 from heartfelt.web.api.models import ProblemModel
+from heartfelt.web.requests.state import state_of
 from heartfelt.web.security.access import researcher
 from heartfelt.web.security.signing import STUDY_COOKIE
-from heartfelt.web.state import state_of
 from heartfelt.web.study.background import Reader, reader_of
 from heartfelt.web.study.figures import DashboardState, figures_of
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 
-from heartfelt.collect.adjudicators import AddAdjudicator, RevokeAdjudicator
+from heartfelt.collect.messages.adjudicators import AddAdjudicator, RevokeAdjudicator
 from heartfelt.errors import UnknownNameError
 from heartfelt.web.adjudication.desk import desk_of
 from heartfelt.web.api.access import CollectionDep, StudyUrl

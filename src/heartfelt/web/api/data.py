@@ -21,7 +21,7 @@ from heartfelt.collect import Collection
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats import FORMATS
 from heartfelt.formats import export as export_snapshot
-from heartfelt.formats.delimited import csv_text, spreadsheet_safe
+from heartfelt.formats.tables.delimited import csv_text, spreadsheet_safe
 from heartfelt.snapshot.folder import is_snapshot
 from heartfelt.snapshot.snapshot import MANIFEST
 from heartfelt.web.api.access import CollectionDep, ReaderDep

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from heartfelt.web.state import state_of
-from heartfelt.web.templates import page_environment
+from heartfelt.web.requests.state import state_of
+from heartfelt.web.requests.templates import page_environment
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

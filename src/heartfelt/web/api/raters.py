@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 import polars as pl
 from fastapi import APIRouter, Path, Query, Request
 
-from heartfelt.analysis.live import exclusion_effect
-from heartfelt.analysis.payment import payment_list
+from heartfelt.analysis.consistency.live import exclusion_effect
+from heartfelt.analysis.data.payment import payment_list
 from heartfelt.collect import Collection
 from heartfelt.collect.collection import snapshots_holding, unknown_rater
-from heartfelt.collect.commands import Erased, Exclude, Restore
+from heartfelt.collect.messages.commands import Erased, Exclude, Restore
 from heartfelt.serialization import to_json
 from heartfelt.web.api.access import BoardDep, CollectionDep, ReaderDep, Requester, StudyUrl, with_media
 from heartfelt.web.api.data import csv_response

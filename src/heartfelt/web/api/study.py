@@ -10,10 +10,10 @@ import polars as pl
 from fastapi import APIRouter, Path, Query, Request
 
 from heartfelt import __version__
-from heartfelt.analysis.live import ratings_needed
+from heartfelt.analysis.consistency.live import ratings_needed
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import AdmissionSettings, ChangeSettings, Invite
-from heartfelt.collect.session.sessions import session_code
+from heartfelt.collect.messages.commands import AdmissionSettings, ChangeSettings, Invite
+from heartfelt.collect.session.progress.sessions import session_code
 from heartfelt.serialization import to_json
 from heartfelt.study import Question, Study
 from heartfelt.study.model import say
@@ -34,9 +34,9 @@ from heartfelt.web.api.models import (
     TokensInfo,
     VersionsInfo,
 )
+from heartfelt.web.requests.state import state_of
 from heartfelt.web.security.access import Tokens
 from heartfelt.web.security.signing import INVITE_SECONDS, signer_of
-from heartfelt.web.state import state_of
 from heartfelt.web.study.coverage import CoverageInfo, coverage_of
 from heartfelt.web.study.routes import study_title
 

@@ -26,8 +26,8 @@ from heartfelt.publishing.submissions.ladder import Rung, Tries, overstatement, 
 from heartfelt.publishing.submissions.ledger import Member, Steps, Submission, SubmissionLedger
 from heartfelt.scoring import ScoreOptions, Truth, score, tasks_of, truth_of
 from heartfelt.scoring.bench.prediction_file import FileScorer, in_order
+from heartfelt.scoring.results.scores import ScoringTask
 from heartfelt.scoring.scorer import coverage_of
-from heartfelt.scoring.scores import ScoringTask
 from heartfelt.study.model import say
 from heartfelt.web.challenge.options import ChallengeOptions
 from heartfelt.web.challenge.parts import divided

@@ -19,11 +19,11 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import whole_folder, write_text
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.publishing.submissions.ledger import Submission, SubmissionLedger
 from heartfelt.scoring import METRICS, ScoreOptions, Scores, Truth, score, truth_of
 from heartfelt.scoring.bench.prediction_file import in_order
-from heartfelt.scoring.scores import ScoringTask
+from heartfelt.scoring.results.scores import ScoringTask
 from heartfelt.serialization import dumps, from_json, to_json
 from heartfelt.web.challenge.challenge import AUTOMATIC, LEDGER, Challenge
 from heartfelt.web.challenge.options import ChallengeOptions

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp, Receive, Scope
 
 from heartfelt.web.challenge.options import HostOptions
-from heartfelt.web.errors import RequestRefused
+from heartfelt.web.requests.errors import RequestRefused
 from heartfelt.web.security.guard import SAFE_METHODS, RequestGuard, TooLarge, encoded, limited_body
 
 _HEADERS = encoded(

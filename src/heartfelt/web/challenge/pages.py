@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from heartfelt.publishing.submissions.ledger import Member, Submission
-from heartfelt.report.page import ReportPage, Section, render
-from heartfelt.report.templates import section
+from heartfelt.report.layout.page import ReportPage, Section, render
+from heartfelt.report.layout.templates import section
 from heartfelt.study import Scale
 from heartfelt.study.model import say
 from heartfelt.web.challenge.challenge import Challenge

@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.tables.delimited import csv_text
 from heartfelt.publishing.submissions.ledger import Closed, Member, OverLimit, Submission
 from heartfelt.serialization import to_json
 from heartfelt.web.challenge.challenge import Challenge
@@ -31,7 +31,7 @@ from heartfelt.web.challenge.guard import ChallengeGuard
 from heartfelt.web.challenge.options import HostOptions
 from heartfelt.web.challenge.pages import content_policy, how_to_submit, leaderboard_page, own_page
 from heartfelt.web.challenge.reading import too_large
-from heartfelt.web.errors import RequestRefused, http_problem, problem_response
+from heartfelt.web.requests.errors import RequestRefused, http_problem, problem_response
 from heartfelt.web.security.guard import RateLimit, TooLarge
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ async def _heartfelt_problem(request: Request, error: Exception) -> Response:
 
 def serve_challenge(challenge: Challenge, options: HostOptions) -> None:
     """Serve a challenge until stopped."""
-    from heartfelt.web.serve import bind_port, run_server
+    from heartfelt.web.serving.serve import bind_port, run_server
 
     run_server(
         challenge_app(challenge, options),

@@ -17,7 +17,7 @@ from heartfelt.web.layout.server import page_server
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-    from heartfelt.formats.manifest import OpenStudy
+    from heartfelt.formats.study_folder.manifest import OpenStudy
     from heartfelt.progress import Progress
     from heartfelt.web.layout.pages import DrawnPage
 

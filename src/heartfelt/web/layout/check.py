@@ -11,7 +11,7 @@ from heartfelt.web.layout.estimate import estimated_problems
 from heartfelt.web.layout.problem import LayoutProblem, problem_sentences
 
 if TYPE_CHECKING:
-    from heartfelt.formats.manifest import OpenStudy
+    from heartfelt.formats.study_folder.manifest import OpenStudy
 
 _MOST_WARNINGS = 20
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from heartfelt.study.model import Text, say
-from heartfelt.study.scale import Numeric, Points
-from heartfelt.study.set_scale import Grade
+from heartfelt.study.scales.scale import Numeric, Points
+from heartfelt.study.scales.set_scale import Grade
 from heartfelt.web.layout.problem import LayoutProblem
 from heartfelt.web.rater.forms import MOST_BUTTONS
 

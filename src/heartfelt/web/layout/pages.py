@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from heartfelt.collect.commands import (
+from heartfelt.collect.material import stimulus_prompt
+from heartfelt.collect.messages.commands import (
     AskConsent,
     AskDemographics,
     AskHeadphones,
@@ -23,14 +24,13 @@ from heartfelt.collect.commands import (
     Step,
     TakeBreak,
 )
-from heartfelt.collect.material import stimulus_prompt
-from heartfelt.formats.machine_values import machine_values
+from heartfelt.formats.study_folder.machine_values import machine_values
 from heartfelt.study.model import AttentionProbe, HeadphoneProbe, Question, say
 from heartfelt.web.rater.forms import form_numbers
 from heartfelt.web.rater.presentation import Blinding, step_json
 
 if TYPE_CHECKING:
-    from heartfelt.formats.manifest import OpenStudy
+    from heartfelt.formats.study_folder.manifest import OpenStudy
     from heartfelt.study import Study
 
 _MEDIA = "0" * 24

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 from heartfelt.web.rater.pages import Pages, assets
 
 if TYPE_CHECKING:
-    from heartfelt.formats.manifest import OpenStudy
+    from heartfelt.formats.study_folder.manifest import OpenStudy
     from heartfelt.web.layout.pages import DrawnPage
 
 _NOTHING = b"{}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from heartfelt.web.direct import StudyApp
+    from heartfelt.web.security.direct import StudyApp
 
 __all__ = ["add_to"]
 

@@ -8,12 +8,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from heartfelt.collect.commands import Arrive, Recruiter
-from heartfelt.collect.errors import StartedElsewhere, StudyClosed, UnknownRater
+from heartfelt.collect.messages.commands import Arrive, Recruiter
+from heartfelt.collect.messages.errors import StartedElsewhere, StudyClosed, UnknownRater
 from heartfelt.collect.session.researcher import CountAutomated
 from heartfelt.web.rater.automated import is_automated
 from heartfelt.web.rater.pages import Notice, current_step
 from heartfelt.web.rater.presentation import request_language
+from heartfelt.web.requests.state import state_of
 from heartfelt.web.security.signing import (
     EARLIER_COOKIE,
     RATER_COOKIE,
@@ -23,7 +24,6 @@ from heartfelt.web.security.signing import (
     set_cookie,
     signer_of,
 )
-from heartfelt.web.state import state_of
 
 MAX_ID_LENGTH = 200
 MOST_RATERS = 8

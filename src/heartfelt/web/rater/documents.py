@@ -14,13 +14,13 @@ from starlette.routing import Route
 
 from heartfelt.errors import HeartfeltError
 from heartfelt.study import Study
-from heartfelt.study.branding import LOGO_TYPES, stylesheet
-from heartfelt.study.consent import DOCUMENT_TYPES, document_file
 from heartfelt.study.model import Text, say
-from heartfelt.web.errors import RequestRefused
+from heartfelt.study.parts.branding import LOGO_TYPES, stylesheet
+from heartfelt.study.parts.consent import DOCUMENT_TYPES, document_file
 from heartfelt.web.rater.presentation import request_language
+from heartfelt.web.requests.errors import RequestRefused
+from heartfelt.web.requests.state import state_of
 from heartfelt.web.security.signing import rater_of
-from heartfelt.web.state import state_of
 
 _SANDBOX = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; frame-ancestors 'self'"

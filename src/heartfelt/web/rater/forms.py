@@ -7,12 +7,12 @@ from functools import singledispatch
 from typing import Any
 
 from heartfelt.study import Question, Scale, Study
-from heartfelt.study.conditions import holds, scale_of
-from heartfelt.study.design import Demographic
+from heartfelt.study.consistency.conditions import holds, scale_of
+from heartfelt.study.consistency.pages import MOST_COLUMNS
 from heartfelt.study.model import Condition, say
-from heartfelt.study.pages import MOST_COLUMNS
-from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
-from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Ranking, Trace
+from heartfelt.study.parts.design import Demographic
+from heartfelt.study.scales.scale import Categories, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
+from heartfelt.study.scales.set_scale import BestWorst, Choice, Grade, Preference, Ranking, Trace
 from heartfelt.web.rater.texts import Texts, run_direction, texts_for
 
 MOST_BUTTONS = MOST_COLUMNS

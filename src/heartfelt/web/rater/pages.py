@@ -17,26 +17,26 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from heartfelt.collect.commands import Next, SessionEnd, Step
-from heartfelt.collect.errors import UnknownRater
+from heartfelt.collect.messages.commands import Next, SessionEnd, Step
+from heartfelt.collect.messages.errors import UnknownRater
 from heartfelt.errors import InputError
 from heartfelt.files import inside
 from heartfelt.study import Study
 from heartfelt.study.load import check_documents
 from heartfelt.study.model import say
-from heartfelt.study.scale import Points
-from heartfelt.study.set_scale import Trace
-from heartfelt.web.errors import RequestRefused
-from heartfelt.web.media_files import stripped_file
+from heartfelt.study.scales.scale import Points
+from heartfelt.study.scales.set_scale import Trace
 from heartfelt.web.rater.automated import ENTER
 from heartfelt.web.rater.documents import shown_document
 from heartfelt.web.rater.forms import demographic, present
 from heartfelt.web.rater.presentation import LANGUAGE_COOKIE, blinding_of, request_language, step_json
 from heartfelt.web.rater.texts import check_languages, direction, run_direction, texts_for
+from heartfelt.web.requests.errors import RequestRefused
+from heartfelt.web.requests.media_files import stripped_file
+from heartfelt.web.requests.state import state_of
+from heartfelt.web.requests.templates import page_environment
 from heartfelt.web.security.access import is_admitted
 from heartfelt.web.security.signing import RATER_SECONDS, adjudicator_of, rater_of, set_cookie, signer_of
-from heartfelt.web.state import state_of
-from heartfelt.web.templates import page_environment
 
 if TYPE_CHECKING:
     from pathlib import Path

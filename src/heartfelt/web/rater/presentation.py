@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 from starlette.requests import HTTPConnection, Request
 
-from heartfelt.collect.commands import (
+from heartfelt.collect.messages.commands import (
     AskConsent,
     AskDemographics,
     AskHeadphones,
@@ -27,11 +27,11 @@ from heartfelt.collect.commands import (
     Step,
     TakeBreak,
 )
-from heartfelt.collect.errors import InvalidAnswer, MissingAnswer
+from heartfelt.collect.messages.errors import InvalidAnswer, MissingAnswer
 from heartfelt.study import Study
 from heartfelt.study.model import AttentionProbe, HeadphoneProbe, say
 from heartfelt.web.rater.forms import form_numbers, page_conditions, questionnaire_forms
-from heartfelt.web.state import state_of
+from heartfelt.web.requests.state import state_of
 
 V = TypeVar("V")
 HEADPHONES = "headphones"

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
-from heartfelt.web.errors import LocalizedRefusal
 from heartfelt.web.rater.presentation import request_language
 from heartfelt.web.rater.texts import direction, texts_for
-from heartfelt.web.state import state_of
+from heartfelt.web.requests.errors import LocalizedRefusal
+from heartfelt.web.requests.state import state_of
 
 _RATER_PATHS = ("/rate", "/media", "/i", "/r", "/adjudicate", "/a")
 _KEYS = {401: "unknown", 404: "missing", 409: "moved_on", 413: "too_large", 429: "busy", 503: "busy", 507: "damaged"}

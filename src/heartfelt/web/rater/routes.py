@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from heartfelt.collect.commands import (
+from heartfelt.collect.messages.commands import (
     Answer,
     Command,
     Demographics,
@@ -37,14 +37,14 @@ from heartfelt.collect.commands import (
     TrialLog,
     Verdict,
 )
-from heartfelt.collect.errors import InvalidAnswer
+from heartfelt.collect.messages.errors import InvalidAnswer
 from heartfelt.study.model import LONGEST_ID
-from heartfelt.study.set_scale import LONGEST_TRACE
-from heartfelt.web.errors import RequestRefused
+from heartfelt.study.scales.set_scale import LONGEST_TRACE
 from heartfelt.web.rater.pages import add_return_link
 from heartfelt.web.rater.presentation import Blinding, blinding_of, request_language, step_json
+from heartfelt.web.requests.errors import RequestRefused
+from heartfelt.web.requests.state import state_of
 from heartfelt.web.security.signing import rater_of
-from heartfelt.web.state import state_of
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 _NO_STORE = {"cache-control": "no-store"}
@@ -152,7 +152,7 @@ class MediaProblemRequest(TrialRequest):
 
 
 class FieldLogRequest(RaterRequest):
-    """How one question was answered: see :class:`heartfelt.collect.commands.FieldLog`. Unknown keys are refused."""
+    """How one question was answered: see :class:`heartfelt.collect.messages.commands.FieldLog`. Unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -162,7 +162,7 @@ class FieldLogRequest(RaterRequest):
 
 
 class TrialLogRequest(RaterRequest):
-    """How a trial went: see :class:`heartfelt.collect.commands.TrialLog`. Unknown keys are refused."""
+    """How a trial went: see :class:`heartfelt.collect.messages.commands.TrialLog`. Unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid")
 

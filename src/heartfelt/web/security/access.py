@@ -22,13 +22,13 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
 from heartfelt.collect import Collection
-from heartfelt.collect.adjudicators import CheckAdjudicator
-from heartfelt.collect.errors import UnknownAdjudicator
+from heartfelt.collect.messages.adjudicators import CheckAdjudicator
+from heartfelt.collect.messages.errors import UnknownAdjudicator
 from heartfelt.errors import HeartfeltError, InputError, UnknownNameError
-from heartfelt.web.errors import RequestRefused
+from heartfelt.web.requests.errors import RequestRefused
+from heartfelt.web.requests.state import state_of
 from heartfelt.web.security.guard import SAFE_METHODS, RateLimit
 from heartfelt.web.security.signing import STUDY_COOKIE, STUDY_SECONDS, is_password, set_cookie, signer_of
-from heartfelt.web.state import state_of
 
 TOKEN_DAYS = 365
 TOKEN_HEADER = "x-heartfelt-token"

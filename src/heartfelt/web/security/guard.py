@@ -16,8 +16,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from heartfelt.web.errors import RequestRefused, internal_error, problem_response
-from heartfelt.web.options import WebOptions
+from heartfelt.web.requests.errors import RequestRefused, internal_error, problem_response
+from heartfelt.web.requests.options import WebOptions
 from heartfelt.web.security.signing import RATER_COOKIE, RATER_IN_SCOPE, Signer
 
 CONTENT_POLICY = (

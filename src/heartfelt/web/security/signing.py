@@ -26,7 +26,7 @@ from heartfelt.collect import Collection
 from heartfelt.collect.stored import STORED_SECRET
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.web.options import WebOptions
+from heartfelt.web.requests.options import WebOptions
 
 RATER_COOKIE = "heartfelt_rater"
 RATER_IN_SCOPE = "heartfelt.rater"

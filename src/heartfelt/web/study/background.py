@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from heartfelt.collect import Collection
-from heartfelt.collect.errors import StoreUnavailable
+from heartfelt.collect.messages.errors import StoreUnavailable
 from heartfelt.errors import HeartfeltError
 from heartfelt.failures import error_summary
 from heartfelt.logs import configure_logging

@@ -16,10 +16,9 @@ import polars as pl
 from anyio import CapacityLimiter
 from starlette.requests import HTTPConnection
 
-from heartfelt.analysis.category_results import FieldAgreement
-from heartfelt.analysis.comparison_results import ComparisonQuestion, TraceQuestion
-from heartfelt.analysis.comparisons import comparison_results
-from heartfelt.analysis.live import (
+from heartfelt.analysis.compared_sets.strengths import comparison_results
+from heartfelt.analysis.compared_sets.traces import trace_results
+from heartfelt.analysis.consistency.live import (
     LiveCategories,
     LiveReliability,
     LiveSystemMean,
@@ -30,8 +29,9 @@ from heartfelt.analysis.live import (
     reliability_so_far,
     system_means,
 )
-from heartfelt.analysis.material import prepare
-from heartfelt.analysis.trace_analysis import trace_results
+from heartfelt.analysis.data.material import prepare
+from heartfelt.analysis.findings.categories import FieldAgreement
+from heartfelt.analysis.findings.comparisons import ComparisonQuestion, TraceQuestion
 from heartfelt.collect import Collection
 from heartfelt.screening import screen
 from heartfelt.snapshot import Snapshot

@@ -22,9 +22,9 @@ from starlette.responses import RedirectResponse
 from starlette.routing import Mount
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.formats.manifest import OpenStudy
-from heartfelt.web.errors import RequestRefused
-from heartfelt.web.options import WebOptions
+from heartfelt.formats.study_folder.manifest import OpenStudy
+from heartfelt.web.requests.errors import RequestRefused
+from heartfelt.web.requests.options import WebOptions
 from heartfelt.web.security.access import login_of
 
 if TYPE_CHECKING:

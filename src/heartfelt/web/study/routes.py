@@ -16,14 +16,14 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from heartfelt.collect import Collection
-from heartfelt.collect.errors import StoreUnavailable
+from heartfelt.collect.messages.errors import StoreUnavailable
 from heartfelt.study import Study
 from heartfelt.study.model import say
-from heartfelt.web.errors import RequestRefused
+from heartfelt.web.requests.errors import RequestRefused
+from heartfelt.web.requests.state import state_of
+from heartfelt.web.requests.templates import page_environment
 from heartfelt.web.security.access import check_form_token, check_password, form_token, log_in, log_out, login_of
 from heartfelt.web.security.signing import STUDY_COOKIE, delete_cookie
-from heartfelt.web.state import state_of
-from heartfelt.web.templates import page_environment
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

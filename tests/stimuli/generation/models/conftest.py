@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from benchmarks import _pipelines as tiny
 
-from heartfelt.stimuli.generators.torch_models import library
+from heartfelt.stimuli.generators.models.torch_models import library
 
 
 @pytest.fixture(scope="session")

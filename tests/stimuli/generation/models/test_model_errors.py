@@ -10,8 +10,8 @@ import pytest
 
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError
 from heartfelt.stimuli import GeneratorOutOfMemory
-from heartfelt.stimuli.generators.known_licences import licence_of
-from heartfelt.stimuli.generators.torch_models import ModelFolder, library, loaded, within_memory
+from heartfelt.stimuli.generators.models.known_licences import licence_of
+from heartfelt.stimuli.generators.models.torch_models import ModelFolder, library, loaded, within_memory
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 from tests.stimuli.generation.models.tiny_models import CASES, build, written
 

@@ -18,9 +18,9 @@ from benchmarks import _pipelines as tiny
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.media.audio import read_audio
-from heartfelt.stimuli.generators.musicgen import Draws, MusicGenSampling
-from heartfelt.stimuli.generators.pipelines import cosine_scheduler
-from heartfelt.stimuli.generators.torch_models import clip_of, generator_of, library, listening
+from heartfelt.stimuli.generators.models.musicgen import Draws, MusicGenSampling
+from heartfelt.stimuli.generators.models.pipelines import cosine_scheduler
+from heartfelt.stimuli.generators.models.torch_models import clip_of, generator_of, library, listening
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 from tests.stimuli.generation.models.tiny_models import CASES, TEXTS, build, numbers, prompts, written
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from heartfelt.media.audio import read_audio
-from heartfelt.media.image import decode_image
+from heartfelt.media.images.image import decode_image
 from heartfelt.stimuli import MakeOptions, make_study
 from tests.stimuli.generation.models.tiny_models import written
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from heartfelt.predictors.predictor import PREDICTORS
+from heartfelt.predictors.interface.predictor import PREDICTORS
 from heartfelt.predictors.trained.model import TrainedModel, load_trained
 from heartfelt.predictors.trained.predictor import TrainedPredictor
 

@@ -1,7 +1,7 @@
 """Names of people: where somebody introduces themselves or another person, and common names in the middle of a sentence.
 
 A name is told from a word by what stands around it, by lists of very common names, and by capital letters. Names that no list has
-and nothing introduces are not found; :mod:`heartfelt.publishing.anonymity.entities` asks a model.
+and nothing introduces are not found; :mod:`heartfelt.publishing.anonymity.recognise.entities` asks a model.
 The lists are written from general knowledge; none covers everybody, which docs/publishing.md says with figures.
 """
 

@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.report.site.boards import display_names
-from heartfelt.report.site.runs import read_scores
-from heartfelt.report.site.secrets import without_secrets
+from heartfelt.report.site.sources.boards import display_names
+from heartfelt.report.site.sources.runs import read_scores
+from heartfelt.report.site.sources.secrets import without_secrets
 from heartfelt.scoring import Scores
 from heartfelt.scoring.bench.earlier import RUNS
 from heartfelt.scoring.bench.earlier import SCORES as FILE
-from heartfelt.scoring.scores import ModelInfo
+from heartfelt.scoring.results.scores import ModelInfo
 
 PREDICTIONS, CALLS, ITEMS, REPEATS = ("predictions.parquet", "calls.parquet", "items.parquet", "repeats.parquet")
 N = TypeVar("N", int, float)

@@ -11,20 +11,20 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from heartfelt.files import whole_folder
-from heartfelt.predictors.execution.calls import SIMILARITY, Usage
+from heartfelt.predictors.interface.calls import SIMILARITY, Usage
 from heartfelt.progress import Progress
 from heartfelt.report.bench.sections import repeats, usage
-from heartfelt.report.media import relative_address
-from heartfelt.report.page import ReportPage, Section, script_json
+from heartfelt.report.layout.media import relative_address
+from heartfelt.report.layout.page import ReportPage, Section, script_json
+from heartfelt.report.layout.tables import table
 from heartfelt.report.palette import distinct
-from heartfelt.report.site.boards import file_names
 from heartfelt.report.site.frame import Frame, render_page, require_own_site, write_assets
 from heartfelt.report.site.options import ViewOptions
-from heartfelt.report.site.published import PublicFacts, read_published
-from heartfelt.report.site.secrets import shown_spec
+from heartfelt.report.site.sources.boards import file_names
+from heartfelt.report.site.sources.published import PublicFacts, read_published
+from heartfelt.report.site.sources.secrets import shown_spec
 from heartfelt.report.site.viewer.read import Exchange, RunView, ViewerSample, read_run_folder
-from heartfelt.report.tables import table
-from heartfelt.scoring.scores import ModelInfo
+from heartfelt.scoring.results.scores import ModelInfo
 from heartfelt.study.model import say
 from heartfelt.wording import money, number
 

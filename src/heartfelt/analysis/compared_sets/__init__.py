@@ -1,0 +1,1 @@
+"""Questions about several stimuli together, and traces."""

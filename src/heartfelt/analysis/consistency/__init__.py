@@ -1,0 +1,1 @@
+"""How far raters agree: reliability, kappas, categories and tags, drafts and senior raters."""

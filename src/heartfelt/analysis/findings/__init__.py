@@ -1,0 +1,1 @@
+"""What an analysis returns, part by part, as frozen dataclasses."""

@@ -1,0 +1,1 @@
+"""The raters: screening, groups, questionnaires, and what leaving some out would change."""

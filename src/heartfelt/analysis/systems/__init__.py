@@ -1,0 +1,1 @@
+"""How systems and intents differ: means, effects, models of the ratings, quadrants."""

@@ -1,0 +1,1 @@
+"""What an analysis says in words: the verdict, and the methods and results of a paper."""

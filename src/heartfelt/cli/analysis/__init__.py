@@ -1,0 +1,1 @@
+"""Commands that read ratings and report on them."""

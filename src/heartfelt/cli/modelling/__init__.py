@@ -1,0 +1,1 @@
+"""Commands on models: asked, scored, trained."""

@@ -1,0 +1,1 @@
+"""Commands that publish a study, its site and its benchmark."""

@@ -1,0 +1,1 @@
+"""What goes into a running collection and what comes back: commands, steps, refusals."""

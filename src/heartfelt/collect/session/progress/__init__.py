@@ -1,0 +1,1 @@
+"""What comes next for a rater: arms, conditions, screeners, sessions, and how it ends."""

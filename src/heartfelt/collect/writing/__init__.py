@@ -1,0 +1,1 @@
+"""The one writer: it decides, stores, and keeps the state that the journal describes."""

@@ -1,0 +1,1 @@
+"""The files of emolia-bench: labels, slices, summaries and reports."""

@@ -1,0 +1,1 @@
+"""A study folder as it stands: its manifest, drafts, arms and sets."""

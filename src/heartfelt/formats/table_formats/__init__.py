@@ -1,0 +1,1 @@
+"""The formats of plain tables: one module for each layout."""

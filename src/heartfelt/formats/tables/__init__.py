@@ -1,0 +1,1 @@
+"""Opening tables: text, spreadsheets, JSON, SPSS and Parquet, with the columns they have."""

@@ -1,0 +1,1 @@
+"""Pictures: decoded, measured, named by their colours, compared."""

@@ -1,0 +1,1 @@
+"""Designs, simulated: who rates what, drawn answers, and what their analysis shows."""

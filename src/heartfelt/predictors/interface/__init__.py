@@ -1,0 +1,1 @@
+"""What a predictor is: cases in, predictions out; how one is named, and one made of a Python function."""

@@ -1,0 +1,1 @@
+"""Measures of sounds, with and without a reference."""

@@ -1,0 +1,1 @@
+"""What images show, and how they look to models and to people."""

@@ -1,0 +1,1 @@
+"""What every column says about people: its role, machines, durations."""

@@ -1,0 +1,1 @@
+"""Facts about raters, coarsened until nobody stands out."""

@@ -1,0 +1,1 @@
+"""What people typed: quarantine, wishes, and private texts in a release."""

@@ -1,0 +1,1 @@
+"""What is published: the release, its record, splits and checksums."""

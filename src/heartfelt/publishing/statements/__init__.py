@@ -1,0 +1,1 @@
+"""What the authors state and what columns mean: details, licences, descriptions."""

@@ -1,0 +1,1 @@
+"""Which model is better, where it fails, and the boards of several runs."""

@@ -1,0 +1,1 @@
+"""One metric of one sheet in every form, and its ceiling."""

@@ -1,0 +1,1 @@
+"""Tests that shuffle a rater's trials, by NumPy and as compiled loops."""

@@ -1,0 +1,1 @@
+"""Rules about answers to single stimuli."""

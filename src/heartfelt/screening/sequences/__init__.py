@@ -1,0 +1,1 @@
+"""Answer sequences made comparable between raters, and their alignment."""

@@ -1,0 +1,1 @@
+"""What comparisons say about who judged: consistency, concordance and position bias."""

@@ -1,0 +1,1 @@
+"""Predicted choices: scores, calibration, and the best that can be expected."""

@@ -1,0 +1,1 @@
+"""Cumulative link models of ordered categories with crossed random effects."""

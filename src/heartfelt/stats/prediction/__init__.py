@@ -1,0 +1,1 @@
+"""Predictions against labels: metrics, their intervals, differences, calibration and combinations."""

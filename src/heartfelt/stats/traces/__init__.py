@@ -1,0 +1,1 @@
+"""Continuous ratings: agreement of raters over time, and predicted courses against theirs."""

@@ -1,0 +1,1 @@
+"""Generators that run a model with PyTorch, and the licences of known models."""

@@ -1,0 +1,1 @@
+"""The parts of a study, each valid in itself."""

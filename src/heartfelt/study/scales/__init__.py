@@ -1,0 +1,1 @@
+"""The forms an answer can take."""

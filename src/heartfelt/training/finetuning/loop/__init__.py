@@ -1,0 +1,1 @@
+"""The training loop, the same for every recipe: steps, batches, checkpoints."""

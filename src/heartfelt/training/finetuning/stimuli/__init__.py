@@ -1,0 +1,1 @@
+"""The stimuli a model is fine-tuned on, with labels and parts."""

@@ -1,0 +1,1 @@
+"""What every part needs to answer a request: options, errors, files, templates."""

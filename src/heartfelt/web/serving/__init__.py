@@ -1,0 +1,1 @@
+"""The application of a study, and the processes that serve it."""
