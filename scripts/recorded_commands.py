@@ -364,7 +364,7 @@ OPTIONS: list[Step] = [
     "simulate-collection planned --raters 5 --trials 3 --dropout 0.2 --seed 4",
     "prepare planned --seconds 1 --crop centre --rate 16000 --loudness -20 --peak -2 --content any --format .wav --json",
     "predict planned/media --model sham --question valence --study planned --prompt joy --at-once 1 --batch 2 --timeout 20"
-    " --repeats 1 --out answers --most 3",
+    " --repeats 1 --out answers",
     "evaluate clips-snapshot --recipe va-audio --heads ridge --group intent --seed 2 --out evaluated",
     "experiment sweep clips-snapshot --recipe va-audio --try heads=ridge,kernel --seeds 0 --out sweep",
     "intents --norms words.csv --words words.csv",  # refused: there is no such file
