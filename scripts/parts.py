@@ -1,7 +1,7 @@
 """The map of the packages in docs/architecture.md: every sub-folder, with the sentence its ``__init__`` opens with.
 
-    python scripts/parts.py            print the map
-    python scripts/parts.py --write    write it to docs/architecture.md
+python scripts/parts.py            print the map
+python scripts/parts.py --write    write it to docs/architecture.md
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from heartfelt.extras import (
     missing_extra,
     names_the_extra,
     packages_of,
+    plugin_command,
     require_extra,
 )
 
@@ -222,3 +223,29 @@ def test_a_module_no_extra_brings_is_left_alone() -> None:
 
     with pytest.raises(MissingPartError, match="fastapi"):
         serving()
+
+
+@pytest.mark.parametrize(
+    ("mark", "begins"),
+    [
+        ("", "pip install"),
+        ("uv-receipt.toml", "uv tool install --force heartfelt --with"),
+        ("pipx_metadata.json", "pipx inject heartfelt"),
+    ],
+)
+def test_a_plug_in_is_installed_the_way_heartfelt_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str, begins: str
+) -> None:
+    names = [folder.name for folder in (Path(__file__).parents[1] / "plugins").iterdir() if folder.is_dir()]
+    assert names
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path))
+    if mark:
+        (tmp_path / mark).touch()
+    for name in names:
+        command = plugin_command(name)
+        assert command.startswith(begins)
+        assert (Path(shlex.split(command)[-1]) / "pyproject.toml").is_file()
+    monkeypatch.setattr("heartfelt.extras.__file__", str(tmp_path / "lib/site-packages/heartfelt/extras.py"))
+    address = f"git+{PROJECT['urls']['Source']}#subdirectory=plugins/{names[0]}"
+    assert shlex.split(plugin_command(names[0]))[-1] == f"{names[0]} @ {address}"

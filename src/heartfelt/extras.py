@@ -58,6 +58,7 @@ INCLUDES: Mapping[str, tuple[str, ...]] = {
     "metrics": ("predict",),
 }
 """Extras that bring others along."""
+REPOSITORY = "https://github.com/heartfelt-toolkit/heartfelt"
 _NOT_ON_WINDOWS = {"httptools", "uvloop"}
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -143,6 +144,18 @@ def install_command(extra: str) -> str:
     if (environment / "pipx_metadata.json").is_file():
         return f"pipx install --force {requirement}"
     return f"{_pip()} install {'-e ' if editable else ''}{requirement}"
+
+
+def plugin_command(name: str) -> str:
+    """The command that installs a plug-in of heartfelt's repository: from the clone this copy runs from, else from the web."""
+    folder = Path(__file__).resolve().parents[2] / "plugins" / name
+    source = folder if folder.is_dir() else f"{name} @ git+{REPOSITORY}#subdirectory=plugins/{name}"
+    environment = Path(sys.prefix)
+    if (environment / "uv-receipt.toml").is_file():
+        return f"uv tool install --force heartfelt --with {_quoted(str(source))}"
+    if (environment / "pipx_metadata.json").is_file():
+        return f"pipx inject heartfelt {_quoted(str(source))}"
+    return f"{_pip()} install {_quoted(str(source))}"
 
 
 def _requirement(installed: Distribution | None, extra: str) -> tuple[str, bool]:

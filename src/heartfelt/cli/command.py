@@ -79,7 +79,7 @@ def say(*lines: str) -> None:
 
 def say_template(name: str, **values: object) -> None:
     """Print what a template of the commands says."""
-    text = _templates().get_template(f"templates/{name}.txt.j2").render(values)
+    text = _templates().get_template(f"{name}.txt.j2").render(values)
     if text:
         out.print(text, markup=False, end="")
 

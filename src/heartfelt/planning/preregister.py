@@ -216,7 +216,7 @@ def markdown(preregistration: Preregistration, plan: StudyPlan, study: Study) ->
 
 @cache
 def _template() -> Template:
-    return text_templates("heartfelt.planning").get_template("templates/preregistration.md.j2")
+    return text_templates("heartfelt.planning").get_template("preregistration.md.j2")
 
 
 def _afford(cost: float) -> str:

@@ -300,7 +300,7 @@ def listed(key: str, entries: Iterable[str], words: str = "") -> str:
 
 
 def _readme(recipe: str, study: Study, sketch: Sketch, *, media: bool) -> str:
-    template = _environment().get_template("templates/readme.md.j2")
+    template = _environment().get_template("readme.md.j2")
     columns = ", ".join(f"`{name}`" for name in ("stimulus", *sketch.stimuli[0].row, "path"))
     return template.render(
         recipe=recipe,

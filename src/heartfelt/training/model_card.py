@@ -101,7 +101,7 @@ def _environment() -> Environment:
 
 def filled(template: str, **facts: object) -> str:
     """A template of this package with the facts; ``limits`` is what holds for every trained model."""
-    return _environment().get_template(f"templates/{template}").render(limits=LIMITS, **facts)
+    return _environment().get_template(f"{template}").render(limits=LIMITS, **facts)
 
 
 def score_cell(estimate: Estimate) -> str:

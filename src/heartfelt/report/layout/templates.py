@@ -38,9 +38,9 @@ def part(template: str, charts: Charts | None = None, **values: object) -> Marku
 
 
 def _template(path: str) -> Template:
-    """The template of a name in a folder, or in ``templates`` below it."""
+    """The template of ``FOLDER/NAME``, in ``FOLDER/templates``."""
     folder, _, name = path.rpartition("/")
-    return _environment().select_template([f"{folder}/templates/{name}.html.j2", f"{folder}/{name}.html.j2"])
+    return _environment().get_template(f"{folder}/templates/{name}.html.j2")
 
 
 def _compact(html: str) -> Markup:

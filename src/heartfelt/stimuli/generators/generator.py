@@ -15,6 +15,7 @@ from typing import Annotated, ClassVar, Generic, Literal, Protocol, TypeAlias, T
 from pydantic import BaseModel, ConfigDict, Field
 
 from heartfelt.errors import HeartfeltError
+from heartfelt.extras import plugin_command
 from heartfelt.registry import Registry
 from heartfelt.stimuli.prompts.prompt import GeneratedMedium, Generator, StimulusPrompt
 
@@ -200,7 +201,7 @@ GENERATORS: Registry[GeneratorKind[GeneratorSettings]] = Registry(
     refused={
         "mustango": (
             "The generator 'mustango' is a package of its own, and it is not installed.",
-            "Install it from a clone of heartfelt: pip install plugins/heartfelt-mustango",
+            f"Install it: {plugin_command('heartfelt-mustango')}",
         )
     },
 )

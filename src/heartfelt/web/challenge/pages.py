@@ -36,8 +36,7 @@ def how_to_submit(challenge: Challenge, address: str) -> str:
         "first_score": _first_score,
     }
     sections = [
-        section(f"web/challenge/templates/{name}", name, None, **values)
-        for name in ("predict", "file", "send", "scores")
+        section(f"web/challenge/{name}", name, None, **values) for name in ("predict", "file", "send", "scores")
     ]
     return _page(challenge, "How to submit predictions", sections)
 
@@ -51,7 +50,7 @@ def leaderboard_page(challenge: Challenge) -> str:
     final = final_of(challenge)
     boards = [
         section(
-            "web/challenge/templates/board",
+            "web/challenge/board",
             f"task-{at}",
             rung=rung,
             entries=challenge.leaderboard(rung),
@@ -62,7 +61,7 @@ def leaderboard_page(challenge: Challenge) -> str:
         for at, rung in enumerate(challenge.rungs, 1)
     ]
     closed = challenge.ledger.fact("closed") is not None
-    more = section("web/challenge/templates/more", "more", final=final, closed=closed)
+    more = section("web/challenge/more", "more", final=final, closed=closed)
     return _page(challenge, "Leaderboard", [*([] if final is None else final_sections(final)), *boards, more])
 
 
@@ -74,10 +73,10 @@ def final_page(challenge: Challenge, final: Final) -> str:
 def final_sections(final: Final) -> list[Section]:
     """The final ranking, a section per task."""
     boards = [
-        section("web/challenge/templates/final_board", f"final-{at}", board=board, capital=_capital, range_of=_range)
+        section("web/challenge/final_board", f"final-{at}", board=board, capital=_capital, range_of=_range)
         for at, board in enumerate(final.boards, 1)
     ]
-    return [section("web/challenge/templates/final", "final", final=final), *boards]
+    return [section("web/challenge/final", "final", final=final), *boards]
 
 
 def _range(low: float | None, high: float | None, why_none: str | None = None) -> str:
@@ -87,14 +86,14 @@ def _range(low: float | None, high: float | None, why_none: str | None = None) -
 def own_page(challenge: Challenge, member: Member | None, submissions: Sequence[Submission] = ()) -> str:
     """A team's submissions, or the form that asks for a token."""
     if member is None:
-        return _page(challenge, "Your submissions", [section("web/challenge/templates/token", "token")], forms=True)
+        return _page(challenge, "Your submissions", [section("web/challenge/token", "token")], forms=True)
     today, in_all = challenge.ledger.remaining(member.team, challenge.options.limits)
 
     def published_of(entry: Submission) -> str:
         return ", ".join(f"{task} {share(value, 3)}" for task, value in challenge.result(entry).items())
 
     own = section(
-        "web/challenge/templates/own",
+        "web/challenge/own",
         "own",
         team=member.team,
         submissions=list(reversed(submissions)),

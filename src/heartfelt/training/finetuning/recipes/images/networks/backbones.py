@@ -21,6 +21,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.extras import plugin_command
 from heartfelt.predictors.networks.images.efficientnet import DIMENSIONS
 from heartfelt.predictors.weights.hub import loaded_from, transformers_library
 from heartfelt.predictors.weights.network import hub_access
@@ -162,15 +163,12 @@ def _layers(width: int, hidden: int) -> nn.Module:
     return nn.Sequential(nn.LayerNorm(width), nn.Linear(width, hidden), nn.GELU())
 
 
-_PLUGIN = (
-    "heartfelt-backbones @ git+https://github.com/heartfelt-toolkit/heartfelt#subdirectory=plugins/heartfelt-backbones"
-)
 BACKBONES: Registry[BackboneKind] = Registry(
     "image backbone",
     refused={
         name: (
             f"The backbone '{name}' is part of a plug-in that is not installed.",
-            f"Install it: pip install '{_PLUGIN}'.",
+            f"Install it: {plugin_command('heartfelt-backbones')}",
         )
         for name in ("vgg16", "densenet121")
     },
