@@ -33,6 +33,7 @@ from heartfelt.failures import (
 from heartfelt.wording import number
 from tests.analysis.made import answers, snapshot, stimuli
 
+RULES_MODULE = "heartfelt.screening.rules"
 REPORT = ("summary.json", "labels.csv", "raters.csv", "ledger.csv", "report.html")
 _ANALYSIS = (
     *("reliability", "agreement", "variance_tables", "pairwise", "rating_models", "stimulus_scores"),
@@ -46,7 +47,7 @@ PARTS = (
     "heartfelt.analysis.data.counts._tested",
     "heartfelt.analysis.consistency.reliability.question_reliability",
     "heartfelt.analysis.text.verdict_systems.sentences",
-    "heartfelt.screening.rules.collusion.COLLUSION.judge",
+    f"{RULES_MODULE}.collusion",
     "heartfelt.report.sections.opening.opening",
     "heartfelt.report.sections.outcome.conclusions",
     "heartfelt.report.sections.systems.answers",
@@ -67,12 +68,10 @@ def refusal(*_args: Any, **_options: Any) -> Any:
 def break_function(patch: pytest.MonkeyPatch, target: str, function: Callable[..., Any]) -> None:
     """Replace a function, named with its module; packages hide some modules behind functions of the same name."""
     module, _, name = target.rpartition(".")
-    if module.rpartition(".")[2].isupper():
-        module, _, thing = module.rpartition(".")
-        rule = getattr(import_module(module), thing)
+    if module == RULES_MODULE:
         from heartfelt.screening.rules import RULES
 
-        patch.setitem(RULES._things, rule.name, replace(rule, judge=function))
+        patch.setitem(RULES._things, name, replace(RULES[name], judge=function))
         return
     import_module(module)
     patch.setattr(sys.modules[module], name, function)

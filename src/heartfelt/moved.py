@@ -1,4 +1,4 @@
-"""Packages and classes under the names they had until version 0.8: importing one works for another release, with a warning."""
+"""Packages, modules and classes under the names they had in version 0.8: importing one works for another release, with a warning."""
 
 from __future__ import annotations
 
@@ -21,6 +21,36 @@ MOVED = {
     "heartfelt.experiments": "heartfelt.training.experiments",
     "heartfelt.site": "heartfelt.report.site",
     "heartfelt.challenge": "heartfelt.web.challenge",
+    # Modules that the documentation of 0.8 named.
+    "heartfelt.collect.commands": "heartfelt.collect.messages.commands",
+    "heartfelt.labels.courses": "heartfelt.labels.traces",
+    "heartfelt.media.duplicates": "heartfelt.media.images.duplicates",
+    "heartfelt.media.image": "heartfelt.media.images.image",
+    "heartfelt.media.pixels": "heartfelt.media.images.pixels",
+    "heartfelt.media.recordings": "heartfelt.media.sounds.recordings",
+    "heartfelt.media.speech": "heartfelt.media.sounds.speech",
+    "heartfelt.predictors.execution.calls": "heartfelt.predictors.interface.calls",
+    "heartfelt.stats.association": "heartfelt.stats.prediction.association",
+    "heartfelt.stats.clustered": "heartfelt.stats.reliability.clustered",
+    "heartfelt.stats.comparison.hits": "heartfelt.stats.comparison.predicted.hits",
+    "heartfelt.stats.comparison.pairing": "heartfelt.stats.comparison.strengths.pairing",
+    "heartfelt.stats.contingency": "heartfelt.stats.groups.contingency",
+    "heartfelt.stats.discriminant": "heartfelt.stats.groups.discriminant",
+    "heartfelt.stats.diversity": "heartfelt.stats.texts.diversity",
+    "heartfelt.stats.jackknife": "heartfelt.stats.prediction.jackknife",
+    "heartfelt.stats.learning_curve": "heartfelt.stats.prediction.learning_curve",
+    "heartfelt.stats.probability": "heartfelt.stats.prediction.probability",
+    "heartfelt.stats.reliability.number_ceiling": "heartfelt.stats.ceilings.number_ceiling",
+    "heartfelt.stats.repeated": "heartfelt.stats.prediction.repeated",
+    "heartfelt.stats.resample": "heartfelt.stats.prediction.resample",
+    "heartfelt.stats.text": "heartfelt.stats.texts.text",
+    "heartfelt.stats.trace_scores": "heartfelt.stats.traces.scores",
+    "heartfelt.study.adjudication_rules": "heartfelt.study.parts.adjudication_rules",
+    "heartfelt.study.design": "heartfelt.study.parts.design",
+    "heartfelt.study.scale": "heartfelt.study.scales.scale",
+    "heartfelt.study.set_scale": "heartfelt.study.scales.set_scale",
+    "heartfelt.study.sets": "heartfelt.study.parts.sets",
+    "heartfelt.web.rehearsal": "heartfelt.web.serving.rehearsal",
 }
 RENAMED = {
     "heartfelt.collect": {"Coverage": "StudyCoverage", "Forecast": "CompletionForecast"},

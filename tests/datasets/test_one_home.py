@@ -24,6 +24,7 @@ ROOT = Path(heartfelt.__file__).parent
 NAMES = ("aigiemo", "aimoclips", "emolia", "musav", "musiceval", "vgmidi")
 MAY_NAME = {  # a trained model, and a pilot that is built in, say which data their numbers come from
     "planning/pilots/builtin.py",
+    "planning/pilots/builtin.toml",
     "predictors/trained/valence_arousal/shipped/README.md",
     "predictors/trained/valence_arousal/shipped/model.json",
 }

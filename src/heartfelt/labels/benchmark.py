@@ -98,7 +98,7 @@ class Benchmark(ShortRepr):
     hash: str = field(init=False)
 
     def __post_init__(self) -> None:
-        # Whether media are at hand differs between machines and is no part of the content.
+        # Whether media are available differs between machines and is not part of the content.
         stimuli = self.stimuli.drop([name for name in AT_HAND if name in self.stimuli.columns])
         tables = {"items": self.items, "stimuli": stimuli, "ledger": self.ledger}
         tables |= {contract.name: getattr(self, contract.name) for contract in _IF_COMPARED}

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 import yaml
-from heartfelt.publishing.anonymity.media_licences import forbids_adapting, forbids_sharing
+from heartfelt.publishing.anonymity.media import forbids_adapting, forbids_sharing
 from pydantic import ValidationError
 
 from heartfelt.cli import main

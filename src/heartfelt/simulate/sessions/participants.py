@@ -87,7 +87,7 @@ class FieldEffort:
 class TrialAnswers:
     """A simulated rater's answers to one trial."""
 
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     seconds: float
     """Time to answer, net of the clip's own length."""
     duration: float
