@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 SERVER = """
 import resource, sys
 FILES, SECONDS = int(sys.argv[1]), float(sys.argv[2])
-from heartfelt.web import connections
+from heartfelt.web.requests import connections
 from heartfelt.web.serving.serve import bind_port, run_server
 connections.HEADER_SECONDS = connections.BODY_SECONDS = SECONDS
 
