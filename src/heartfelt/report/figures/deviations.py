@@ -96,8 +96,8 @@ def absolute_deviation_by_quadrant(analysis: Analysis) -> Chart | Absent:
     quadrants = analysis.summary.quadrants
     builder = IntervalPanels("absolute_deviation")
     for question in questions(analysis):
-        known = _with_deviation(quadrants.by_quadrant if quadrants else (), question)
-        by_group = {row.quadrant: row.absolute_deviation for row in known}
+        question_rows = _with_deviation(quadrants.by_quadrant if quadrants else (), question)
+        by_group = {row.quadrant: row.absolute_deviation for row in question_rows}
         order = sorted(by_group, key=lambda group: look.ids.index(group) if group in look.ids else len(look.ids))
         items = []
         for group in order:
@@ -125,8 +125,8 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
     quadrants = analysis.summary.quadrants
     builder = Panels()
     for question in questions(analysis):
-        known = _with_deviation(quadrants.by_system_quadrant if quadrants else (), question)
-        by_cell = {(row.system, row.quadrant): row for row in known}
+        question_rows = _with_deviation(quadrants.by_system_quadrant if quadrants else (), question)
+        by_cell = {(row.system, row.quadrant): row for row in question_rows}
         heatmap = _deviation_heatmap(lettered(len(builder.panels), question), by_cell, names, look)
         if heatmap is None:
             continue

@@ -55,7 +55,7 @@ def reliability_by_raters(analysis: Analysis) -> Chart | Absent:
         return Absent("the reliability of a single rater could not be estimated")
     shown = dict(list(curves.items())[:MOST_CURVES])
     raters = mean_ratings(analysis.summary.counts.ratings_per_item)
-    last = _last_count(shown.values(), raters or 0.0)
+    last = _last_count(shown.values(), raters)
     series = tuple(_series(question, part, colour(index), last) for index, (question, part) in enumerate(shown.items()))
     banded = len(series) <= MOST_BANDS
     panel = Curves(
@@ -82,10 +82,10 @@ def _has_curve(part: Reliability) -> bool:
     return any(estimate.value is not None for estimate in part.reliability_with.values())
 
 
-def _last_count(parts: Iterable[Reliability], raters: float) -> int:
+def _last_count(parts: Iterable[Reliability], raters: float | None) -> int:
     """Where curves end: beyond the counts that reach a target, and at twice the raters of this study."""
     reached = [count + 2 for part in parts for _, count in _needed(part)]
-    return int(min(MOST_RATERS, max([10, *reached, 2 * raters])))
+    return int(min(MOST_RATERS, max([10, *reached, 2 * (raters or 0.0)])))
 
 
 def _count_ticks(last: int) -> tuple[int, ...]:
@@ -228,8 +228,8 @@ def agreement(analysis: Analysis) -> Chart | Absent:
 def _coefficients(parts: Mapping[str, Agreement]) -> dict[str, dict[str, Estimate]]:
     """The first coefficients that any question has, each by question."""
     every = {name: {q: _coefficient(part, name) for q, part in parts.items()} for name in COEFFICIENTS}
-    known = [name for name, estimates in every.items() if any(e.value is not None for e in estimates.values())]
-    return {name: every[name] for name in known[:MOST_COEFFICIENTS]}
+    estimated = [name for name, estimates in every.items() if any(e.value is not None for e in estimates.values())]
+    return {name: every[name] for name in estimated[:MOST_COEFFICIENTS]}
 
 
 def _coefficient(part: Agreement, name: str) -> Estimate:

@@ -111,18 +111,17 @@ class Contents:
     def error(self, name: str) -> tuple[float | None, int, int]:
         """How far models were off on average, in percent of the scale; how many answers they gave, and how often they failed."""
         rows = [row for rows in self._rows.get(name, {}).values() for row in rows]
-        offs = []
-        for row in rows:
-            ends = self._ends.get(row.question) if row.kind in ("numbers", "ordinal") else (0.0, 1.0)
-            if (
-                row.answered
-                and row.absolute_error is not None
-                and ends is not None
-                and (row.code is not None or row.kind == "binary")
-            ):
-                offs.append(min(row.absolute_error / (ends[1] - ends[0]), 1.0))
+        offs = [share for share in map(self._share_off, rows) if share is not None]
         answered = sum(row.answered for row in rows)
         return (100 * sum(offs) / len(offs) if offs else None), answered, len(rows) - answered
+
+    def _share_off(self, row: _Row) -> float | None:
+        """How far an answer is off as a share of the scale; None where it is not on the scale."""
+        ends = self._ends.get(row.question) if row.kind in ("numbers", "ordinal") else (0.0, 1.0)
+        if not row.answered or row.absolute_error is None or ends is None:
+            return None
+        on_scale = row.code is not None or row.kind == "binary"
+        return min(row.absolute_error / (ends[1] - ends[0]), 1.0) if on_scale else None
 
     def facts(self, name: str) -> list[tuple[str, str]]:
         """What is known of a stimulus."""
@@ -155,28 +154,26 @@ class Contents:
         if single or (name, question) in self._labels:
             yield self._single(name, question, words, single)
         for pair, pair_rows in pairs.items():
-            first, second = pair.split(SEPARATOR)[:2]
-            opponent = second if first == name else first
-            share = pair_rows[0].truth
-            share = None if share is None else (share if first == name else 1 - share)
-            label = "" if share is None else f"{number(100 * share, 0)}% preferred this one"
-            answers = tuple(
-                self._answer(
-                    row, None, None, "this one" if (row.code or 0) * (1 if first == name else -1) > 0 else "the other"
-                )
-                for row in pair_rows
-            )
-            yield QuestionShown(
-                name=f"{spaced(question)}: compared with {opponent}",
-                words=words,
-                label=label,
-                note="",
-                bars=(),
-                rows=answers,
-                ends=None,
-                at=None,
-                band=None,
-            )
+            yield self._pair(name, question, words, pair, pair_rows)
+
+    def _pair(self, name: str, question: str, words: str, pair: str, rows: Sequence[_Row]) -> QuestionShown:
+        first, second = pair.split(SEPARATOR)[:2]
+        opponent, sign = (second, 1) if first == name else (first, -1)
+        share = rows[0].truth
+        share = share if share is None or first == name else 1 - share
+        label = "" if share is None else f"{number(100 * share, 0)}% preferred this one"
+        chosen = ("this one" if (row.code or 0) * sign > 0 else "the other" for row in rows)
+        return QuestionShown(
+            name=f"{spaced(question)}: compared with {opponent}",
+            words=words,
+            label=label,
+            note="",
+            bars=(),
+            rows=tuple(self._answer(row, None, None, choice) for row, choice in zip(rows, chosen, strict=True)),
+            ends=None,
+            at=None,
+            band=None,
+        )
 
     def _single(self, name: str, question: str, words: str, rows: Sequence[_Row]) -> QuestionShown:
         label = self._labels.get((name, question))
@@ -255,10 +252,7 @@ class Contents:
     def _answer(
         self, row: _Row, ends: tuple[float, float] | None, absolute_error: float | None, words: str | None = None
     ) -> ModelAnswer:
-        answered = row.code if row.code is not None else row.score
-        text = words or row.answer or (number(answered, 2) if answered is not None else "")
-        if row.kind == "binary" and row.answer is None and row.predicted is not None:
-            text = f"{_side(row.predicted)} ({number(answered, 2)})" if answered is not None else _side(row.predicted)
+        answered, text = row.value, row.text(words)
         if not row.answered:
             text, absolute_error = (f"failed: {without_secrets(row.problem or 'no prediction was given')}", None)
         # Numbers that are not on the scale can only be ordered: they are off by ranks, not by points.
@@ -299,6 +293,18 @@ class _Row:
     answered: bool
     problem: str | None
     absolute_error: float | None
+
+    @property
+    def value(self) -> float | None:
+        """What was answered: a point of the scale, else a score."""
+        return self.code if self.code is not None else self.score
+
+    def text(self, words: str | None) -> str:
+        """The answer in words, by default those of the model."""
+        figure = "" if self.value is None else number(self.value, 2)
+        if self.kind == "binary" and self.answer is None and self.predicted is not None:
+            return f"{_side(self.predicted)} ({figure})" if figure else _side(self.predicted)
+        return words or self.answer or figure
 
 
 def _rows(scores: Scores) -> Iterator[_Row]:
