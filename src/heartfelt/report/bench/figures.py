@@ -80,22 +80,10 @@ def leaderboard(scores: Scores, task: ScoringTask, colours: Mapping[str, str] | 
         done, count = scores.answered(task.id, rank.model)
         note = _rank_note(rank, done, count, tied)
         shade, cells = colours[rank.model], {"model": rank.model, "rank": rank_text(rank)}
-        items.append(
-            Item(
-                label=_labelled(rank),
-                estimate=estimate,
-                colour=shade,
-                cells=cells,
-                note=note,
-                after={"answered": done, "items": count},
-            )
-        )
-    levels = (
-        ("chance", scores.chance(task.id)),
-        ("one rater", scores.one_rater(task.id)),
-        ("ceiling", scores.ceiling(task.id)),
-    )
-    lines = [Line(estimate.value, label) for label, estimate in levels if estimate.value is not None]
+        after = {"answered": done, "items": count}
+        items.append(Item(label=_labelled(rank), estimate=estimate, colour=shade, cells=cells, note=note, after=after))
+    levels = {"chance": scores.chance, "one rater": scores.one_rater, "ceiling": scores.ceiling}
+    lines = [Line(level.value, label) for label, of in levels.items() if (level := of(task.id)).value is not None]
     title = scores.metric_title(task.headline)
     builder = IntervalPanels(letters=False)
     builder.add("", title, items, lines=tuple(lines), ties=tied_runs(ties))

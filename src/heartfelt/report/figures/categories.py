@@ -165,18 +165,13 @@ def _marks(category_place: CategoryPlace, result: CategoryQuestion) -> tuple[Spo
     x, y = (category_place.means[name] for name in result.axes)
     words = f"{spaced(category_place.category)}: mean of {plural(category_place.n_stimuli, 'stimulus', 'stimuli')}"
     words += f"\n{spaced(result.axes[0])} {interval(x, 2)}\n{spaced(result.axes[1])} {interval(y, 2)}"
-    spot = Spot(
-        x=x.value or 0.0,
-        y=y.value or 0.0,
-        group=category_place.category,
-        words=words,
-        label=spaced(category_place.category),
-    )
+    category = category_place.category
+    spot = Spot(x=x.value or 0.0, y=y.value or 0.0, group=category, words=words, label=spaced(category))
     shape = category_place.ellipse
     if shape is None or shape.semi_axes is None or shape.angle is None:
         return spot, None
     long, short = shape.semi_axes
-    return spot, MapRegion(x=spot.x, y=spot.y, long=long, short=short, angle=shape.angle, group=category_place.category)
+    return spot, MapRegion(x=spot.x, y=spot.y, long=long, short=short, angle=shape.angle, group=category)
 
 
 def _row(result: CategoryQuestion, category_place: CategoryPlace) -> TableRow:

@@ -38,6 +38,10 @@ HALF = Line(0.5, "no preference")
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 ROLES = {"member": COLOURS[0], "hidden-reference": COLOURS[2], "anchor": SOFT}
 
+RATER_COLUMNS = (
+    "rater", "comparisons", "ties", "first_share", "p_side", "agreement", "p_chance", "triads", "circular", "zeta",
+)  # fmt: skip
+
 
 def _compared(analysis: Analysis) -> list[ComparisonQuestion]:
     return [comparison for comparison in analysis.summary.comparisons or () if comparison.contestants]
@@ -183,19 +187,7 @@ def _rater_point(c: RaterConsistency, flagged: bool) -> Point:
 
 
 def _rater_row(question: str, c: RaterConsistency) -> TableRow:
-    columns = [
-        "rater",
-        "comparisons",
-        "ties",
-        "first_share",
-        "p_side",
-        "agreement",
-        "p_chance",
-        "triads",
-        "circular",
-        "zeta",
-    ]
-    return {"question": question, **{name: getattr(c, name) for name in columns}}
+    return {"question": question, **{name: getattr(c, name) for name in RATER_COLUMNS}}
 
 
 @figure("best-worst")
@@ -228,7 +220,6 @@ def _mushra(analysis: Analysis) -> Iterator[tuple[str, tuple[MushraCondition, ..
             yield comparison.question, comparison.mushra.conditions
 
 
-NO_MUSHRA = "no question has grades of a hidden reference"
 GRADES = Axis(label="grade", low=-2.0, high=102.0, ticks=(0.0, 20.0, 40.0, 60.0, 80.0, 100.0))
 
 

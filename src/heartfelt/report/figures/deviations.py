@@ -27,10 +27,6 @@ from heartfelt.report.palette import INK, colour
 from heartfelt.wording import interval, number, p_value, plural, spaced, stars
 
 MARKS = 3
-STARS = (
-    "Of the pairs that differ significantly, the three with the smallest differences are marked"
-    " (* p < .05, ** p < .01, *** p < .001; Tukey's test in the model of the analysis of variance)."
-)
 
 
 def brackets(

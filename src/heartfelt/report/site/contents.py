@@ -176,26 +176,11 @@ class Contents:
         )
 
     def _single(self, name: str, question: str, words: str, rows: Sequence[_Row]) -> QuestionShown:
-        label = self._labels.get((name, question))
         kind = rows[0].kind if rows else "numbers"
         names = self._categories.get(question, {})
         ends = None if names or kind not in ("numbers", "ordinal", "strengths", "traces") else self._ends.get(question)
-        text, note, middle = "", "", None
-        if label is not None:
-            middle = label["label"]
-            text = label["answer"] or names.get(middle) or number(middle, 2)
-            if label["low"] is not None and not names:
-                text += f" [{number(label['low'], 2)}, {number(label['high'], 2)}]"
-            note = self._note(label, "[" in text)
-        elif rows and rows[0].truth is not None:
-            middle = rows[0].truth
-            text = _side(middle) if kind == "binary" else names.get(middle) or number(middle, 2)
-            note = "the label models were scored against"
-        at = _at(middle, ends)
-        band = None
-        if label is not None and label["low"] is not None and ends is not None:
-            low, high = _at(label["low"], ends), _at(label["high"], ends)
-            band = None if low is None or high is None else (low, round(high - low, 2))
+        text, note, middle, bounds = self._label(name, question, rows, names)
+        low, high = (_at(bound, ends) for bound in bounds)
         answers = sorted(
             (self._answer(row, ends if row.code is not None else None, row.absolute_error) for row in rows),
             key=lambda answer: (
@@ -205,21 +190,34 @@ class Contents:
                 answer.model,
             ),
         )
-        shown = None if ends is None else (_end(ends[0]), _end(ends[1]))
-        if not any(answer.at is not None for answer in answers):
-            shown = None
-        bars = self._bars(name, question, names)
+        on_scale = any(answer.at is not None for answer in answers)
         return QuestionShown(
             name=spaced(question),
             words=words,
             label=text,
             note=note,
-            bars=bars,
+            bars=self._bars(name, question, names),
             rows=tuple(answers),
-            ends=shown,
-            at=at,
-            band=band,
+            ends=None if ends is None or not on_scale else (_end(ends[0]), _end(ends[1])),
+            at=_at(middle, ends),
+            band=None if low is None or high is None else (low, round(high - low, 2)),
         )
+
+    def _label(
+        self, name: str, question: str, rows: Sequence[_Row], names: Mapping[float, str]
+    ) -> tuple[str, str, float | None, tuple[float | None, float | None]]:
+        """The label in words, what it is from, its value and its bounds; else the value that answers were scored against."""
+        label = self._labels.get((name, question))
+        if label is not None:
+            text = label["answer"] or names.get(label["label"]) or number(label["label"], 2)
+            if label["low"] is not None and not names:
+                text += f" [{number(label['low'], 2)}, {number(label['high'], 2)}]"
+            return text, self._note(label, "[" in text), label["label"], (label["low"], label["high"])
+        truth = rows[0].truth if rows else None
+        if truth is None:
+            return "", "", None, (None, None)
+        text = _side(truth) if rows[0].kind == "binary" else names.get(truth) or number(truth, 2)
+        return text, "the label models were scored against", truth, (None, None)
 
     def _note(self, label: Mapping[str, Any], bounded: bool) -> str:
         """How many people a label is from, how many of them agree with it, and what its interval is."""
