@@ -205,6 +205,7 @@ def tied_runs(tied_with: Mapping[str, Sequence[str]]) -> tuple[tuple[int, int], 
         end = start
         while end + 1 < len(names) and all(names[end + 1] in tied_with[names[k]] for k in range(start, end + 1)):
             end += 1
+        # A run within an earlier one would be a second bar that says nothing new.
         if end > start and not any(a <= start and end <= b for a, b in runs):
             runs.append((start, end))
     return tuple(runs)

@@ -85,20 +85,10 @@ def _chart(
             for forecast in sorted(designs, key=lambda forecast: forecast.ratings_given):
                 estimate = figure(forecast.questions[question])
                 words = f"{forecast.words}: {label} {interval(estimate)}"
-                value = float(estimate)
-                points.append(
-                    CurvePoint(x=forecast.ratings_given, y=value, words=words, low=estimate.low, high=estimate.high)
-                )
-                rows.append(
-                    {
-                        "question": question,
-                        "design": forecast.words,
-                        "ratings": forecast.ratings_given,
-                        label: value,
-                        "low": estimate.low,
-                        "high": estimate.high,
-                    }
-                )
+                ratings, value, low, high = forecast.ratings_given, float(estimate), estimate.low, estimate.high
+                points.append(CurvePoint(x=ratings, y=value, words=words, low=low, high=high))
+                about: TableRow = {"question": question, "design": forecast.words, "ratings": ratings}
+                rows.append({**about, label: value, "low": low, "high": high})
             unit_noun = "sets" if plan.kind == "comparison" else "clips"
             series.append(Series(f"{units:,} {unit_noun}", colour(index), tuple(points)))
         if series:

@@ -88,6 +88,7 @@ def _coefficients(parts: Mapping[str, Reliability], whom: str) -> Markup:
     labels = [coefficient(name) for name in (*names, *limits)]
     estimates = [*(_estimates(parts, name) for name in names), *(_estimates(ceilings, name) for name in limits)]
     columns, lines = ["question", *labels], list[list[CellValue]](map(list, zip(parts, *estimates, strict=True)))
+    # One line per question with all coefficients is wide; few questions are read more easily across.
     if 0 < len(parts) <= FEW:
         columns = ["coefficient", *parts]
         lines = [[label, *cells] for label, cells in zip(labels, estimates, strict=True)]

@@ -22,6 +22,7 @@ from heartfelt.wording import number, percent, plural, spaced
 
 MAX_LENGTH = 400
 MOST_BARS = 12
+ON_SCALES = ("numbers", "ordinal", "strengths", "traces")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,11 @@ class ModelAnswer:
     off_text: str
     at: float | None
     failed: bool
+
+    @property
+    def order(self) -> tuple[bool, bool, float, str]:
+        """By error; answers without one, then failures, come last."""
+        return self.failed, self.absolute_error is None, self.absolute_error or 0.0, self.model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,17 +184,12 @@ class Contents:
     def _single(self, name: str, question: str, words: str, rows: Sequence[_Row]) -> QuestionShown:
         kind = rows[0].kind if rows else "numbers"
         names = self._categories.get(question, {})
-        ends = None if names or kind not in ("numbers", "ordinal", "strengths", "traces") else self._ends.get(question)
+        ends = self._ends.get(question) if not names and kind in ON_SCALES else None
         text, note, middle, bounds = self._label(name, question, rows, names)
         low, high = (_at(bound, ends) for bound in bounds)
         answers = sorted(
             (self._answer(row, ends if row.code is not None else None, row.absolute_error) for row in rows),
-            key=lambda answer: (
-                answer.failed,
-                answer.absolute_error is None,
-                answer.absolute_error or 0.0,
-                answer.model,
-            ),
+            key=lambda answer: answer.order,
         )
         on_scale = any(answer.at is not None for answer in answers)
         return QuestionShown(

@@ -119,22 +119,21 @@ def run_page(run: ScoredRun, site: Site, home: Path, target: Path) -> ReportPage
     """A bench's page: everything but what plays, which is in the bench's own report."""
     scores = renamed(run.scores, display_names(run.scores.models, run.scores.model_info))
     charts = bench_charts(scores, ["leaderboard", "shares"])
-    run_colours = {model: site.colours[model] for model in scores.models if model in site.colours}
-    if len(run_colours) == len(scores.models):
+    if site.colours.keys() >= set(scores.models):
         tasks = enumerate(scores.tasks)
-        charts |= {f"leaderboard-{index}": leaderboard(scores, task, run_colours) for index, task in tasks}
-    hides = any(board.hidden for board in site.boards)
+        charts |= {f"leaderboard-{index}": leaderboard(scores, task, site.colours) for index, task in tasks}
     links = [Markup('<a class="button" href="../index.html">All benches</a>')]
     report = folder_of(run, home) / PAGE
-    if report.is_file() and not hides:
+    if report.is_file() and not site.hides_labels:
         link = Markup('<a class="button" href="{}">The bench\'s own report, with media</a>')
         links.append(link.format(relative_address(report, target / "runs")))
     sections = [verdict(scores, *links), leaderboards(scores, charts), *score_sections(scores)]
-    if not hides:
+    # Scores of few items at a time would give hidden labels away.
+    if not site.hides_labels:
         charts |= part_charts(scores)
         sections.insert(2, agreement_by_part(scores, charts))
     facts = [("models", number(len(scores.models))), ("source", scores.hash[:12])]
-    shown = [section for section in sections if section.html and not (hides and section.id == "slices")]
+    shown = [section for section in sections if section.html and not (site.hides_labels and section.id == "slices")]
     return ReportPage(title=f"{scores.title}: {run.name}", subtitle="", sections=shown, charts=charts, facts=facts)
 
 

@@ -77,6 +77,11 @@ class Site:
     colours: Mapping[str, str]
     submit_to: str | None = None
 
+    @property
+    def hides_labels(self) -> bool:
+        """Whether any item's label must not be shown."""
+        return any(board.hidden for board in self.boards)
+
     def boards_with(self, model: str) -> list[SiteBoard]:
         return [board for board in self.boards if model in board.scores.models]
 
