@@ -78,26 +78,12 @@ def leaderboard(scores: Scores, task: ScoringTask, colours: Mapping[str, str] | 
             continue
         ties[rank.model] = tied = scores.tied_with(task.id, rank.model) if rank.place else []
         done, count = scores.answered(task.id, rank.model)
-        note = f"rank {rank_text(rank)}" if rank.place else f"not ranked: {rank.why_none}"
-        note += f"\nanswered {number(done)} of {number(count)} items"
-        note += f"\ndoes not differ significantly from {', '.join(tied)} (Holm)" if tied else ""
+        note = _rank_note(rank, done, count, tied)
         shade, cells = colours[rank.model], {"model": rank.model, "rank": rank_text(rank)}
-        items.append(
-            Item(
-                label=_labelled(rank),
-                estimate=estimate,
-                colour=shade,
-                cells=cells,
-                note=note,
-                after={"answered": done, "items": count},
-            )
-        )
-    levels = (
-        ("chance", scores.chance(task.id)),
-        ("one rater", scores.one_rater(task.id)),
-        ("ceiling", scores.ceiling(task.id)),
-    )
-    lines = [Line(estimate.value, label) for label, estimate in levels if estimate.value is not None]
+        after = {"answered": done, "items": count}
+        items.append(Item(label=_labelled(rank), estimate=estimate, colour=shade, cells=cells, note=note, after=after))
+    levels = {"chance": scores.chance, "one rater": scores.one_rater, "ceiling": scores.ceiling}
+    lines = [Line(level.value, label) for label, of in levels.items() if (level := of(task.id)).value is not None]
     title = scores.metric_title(task.headline)
     builder = IntervalPanels(letters=False)
     builder.add("", title, items, lines=tuple(lines), ties=tied_runs(ties))
@@ -111,6 +97,12 @@ def leaderboard(scores: Scores, task: ScoringTask, colours: Mapping[str, str] | 
     )
     reason = f"No model has a score on {spaced(task.id)}."
     return builder.chart(f"Leaderboard: {spaced(task.id)}", caption, reason)
+
+
+def _rank_note(rank: ModelRank, done: int, count: int, tied: Sequence[str]) -> str:
+    note = f"rank {rank_text(rank)}" if rank.place else f"not ranked: {rank.why_none}"
+    note += f"\nanswered {number(done)} of {number(count)} items"
+    return note + (f"\ndoes not differ significantly from {', '.join(tied)} (Holm)" if tied else "")
 
 
 def _joined_labels(panel: Intervals) -> tuple[Line, ...]:
@@ -166,11 +158,13 @@ def scatter(scores: Scores, task: ScoringTask) -> Chart | Absent:
             words += "".join(f"\n{fact}" for fact in facts if fact)
             points.append(Point(x=x, y=y, label="", colour=COLOURS[0], shape=SHAPES[0], words=words, stimulus=name))
             builder.table.append({"model": rank.model, "stimulus": name, "prediction": x, "label": y})
+        if on_scale:
+            across = up = [*across, *up]
         left_out = model_rows.height > shown.height
         panel = PlaneChart(
             title=rank.model,
-            x=axis("prediction", [*across, *up] if on_scale else across),
-            y=axis("label", [*across, *up] if on_scale else up),
+            x=axis("prediction", across),
+            y=axis("label", up),
             points=tuple(points),
             diagonal=on_scale,
             note=f"{number(shown.height)} of {number(model_rows.height)} items" if left_out else "",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import polars as pl
 from markupsafe import Markup
@@ -131,16 +131,27 @@ def sentences(scores: Scores, task: ScoringTask) -> list[str]:
         untested=next((rank.why_none for rank in ranks if (rank.why_none or "").startswith(UNTESTED)), None),
         chance=scores.chance(task.id),
     )
+    return out + _clips_only(scores, task, blind) + _above_ceiling(scores, task, ranked) + _failed(scores, task)
+
+
+def _clips_only(scores: Scores, task: ScoringTask, blind: Sequence[str]) -> list[str]:
+    """A sentence for every model without a rank that is better than chance on these stimuli."""
+    out: list[str] = []
     for model in blind:
         score = scores.find(task.id, model)
         # The interval leaves chance out, and yet the model does not beat it.
         if score is not None and score.p_chance.value is not None and (score.beyond_chance.low or 0.0) > 0:
-            out += template_lines(TEMPLATE, "clips_only", name=name, model=model, p=score.p_chance.value)
+            out += template_lines(TEMPLATE, "clips_only", name=spaced(task.id), model=model, p=score.p_chance.value)
+    return out
+
+
+def _above_ceiling(scores: Scores, task: ScoringTask, ranked: Sequence[ModelRank]) -> list[str]:
+    out: list[str] = []
+    about = {"name": spaced(task.id), "numbers": task.kind == "numbers"}
     for rank in ranked:
         if (scores.headline(task.id, rank.model, "of_ceiling").low or 0.0) > 1:
-            numbers = task.kind == "numbers"
-            out += template_lines(TEMPLATE, "above_ceiling", name=name, model=rank.model, numbers=numbers)
-    return out + _failed(scores, task)
+            out += template_lines(TEMPLATE, "above_ceiling", **about, model=rank.model)
+    return out
 
 
 def _best(scores: Scores, task: ScoringTask, rank: ModelRank) -> dict[str, object]:
@@ -234,24 +245,26 @@ def _miss_table(scores: Scores, task: ScoringTask, media: Mapping[str, str]) -> 
         return absent("Texts have no misses: see the scores.")
     worst = scores.misses(task, MOST_MISSES)
     several = scores.rows.filter(pl.col("task") == task.id)["question"].n_unique() > 1
-    lines: list[list[CellValue]] = []
-    for row in worst.iter_rows(named=True):
-        name, model, answer = row["stimulus"], row["model"], row["answer"]
-        predicted = row["code"] if row["code"] is not None else row["score"]
-        label = number(row["truth"], 2)
-        if task.kind == "binary":
-            label = {1.0: "present", 0.0: "absent"}.get(row["truth"], label)
-        words = f"label {label}, {model} predicted {answer or number(predicted, 2)}"
-        # A pair is named by its two stimuli.
-        stimuli = name.split(SEPARATOR) if task.kind == "choices" else [name]
-        plays = Markup("").join(
-            PLAY.format(stimulus, f"{stimulus}\n{words}") for stimulus in stimuli if stimulus in media
-        )
-        shown = Markup("{}{}").format(plays, " and ".join(stimuli))
-        answered = answer if answer is not None and task.kind == "categories" else predicted
-        question = [row["question"]] if several else []
-        lines.append([shown, model, *question, label, answered, row["off"], row["system"], row["intent"]])
-    question_column = ["question"] if several else []
-    columns = ["stimulus", "model", *question_column, "label", "prediction", "off by", "system", "intent"]
+    question = ["question"] if several else []
+    columns = ["stimulus", "model", *question, "label", "prediction", "off by", "system", "intent"]
+    lines = [_miss_line(row, task, question, media) for row in worst.iter_rows(named=True)]
     grid = table(f"Worst misses, {MOST_MISSES} per model", columns, lines)
     return grid or absent("No model missed any item.")
+
+
+def _miss_line(
+    row: Mapping[str, Any], task: ScoringTask, question: Sequence[str], media: Mapping[str, str]
+) -> list[CellValue]:
+    name, model, answer = row["stimulus"], row["model"], row["answer"]
+    predicted = row["code"] if row["code"] is not None else row["score"]
+    label = number(row["truth"], 2)
+    if task.kind == "binary":
+        label = {1.0: "present", 0.0: "absent"}.get(row["truth"], label)
+    words = f"label {label}, {model} predicted {answer or number(predicted, 2)}"
+    # A pair is named by its two stimuli.
+    stimuli = name.split(SEPARATOR) if task.kind == "choices" else [name]
+    plays = Markup("").join(PLAY.format(stimulus, f"{stimulus}\n{words}") for stimulus in stimuli if stimulus in media)
+    shown = Markup("{}{}").format(plays, " and ".join(stimuli))
+    answered = answer if answer is not None and task.kind == "categories" else predicted
+    about = (row[column] for column in question)
+    return [shown, model, *about, label, answered, row["off"], row["system"], row["intent"]]

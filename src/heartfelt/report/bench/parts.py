@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from heartfelt.report.charts import (
     Absent,
     Chart,
@@ -36,24 +38,7 @@ def by_system(scores: Scores, task: ScoringTask) -> Chart | Absent:
     builder = Panels()
     rows = [row for row in scores.parts.calibrations if row.task == task.id and row.systems]
     for row in rows[:MOST_PANELS]:
-        systems = [_system_point(position, system) for position, system in enumerate(row.systems)]
-        line = _calibration_line(row, [point.x for point in systems])
-        points, slope = [*systems, *line], row.over_stimuli.slope
-        across, up = [point.x for point in points], [v for p in points for v in (p.y, p.yl, p.yh)]
-        quantity = "probability given" if row.of == PROBABILITIES else "mean prediction"
-        shown = "share right" if row.of == PROBABILITIES else "mean label"
-        builder.panels.append(
-            PlaneChart(
-                title=row.model,
-                x=axis(quantity, [*across, *up]),
-                y=axis(shown, [*across, *up]),
-                points=tuple(points),
-                links=((len(systems), len(systems) + 1),) if line else (),
-                named=len(row.systems) <= 8,
-                diagonal=True,
-                note="" if slope.is_missing else f"slope {interval(slope, 2)}",
-            )
-        )
+        builder.panels.append(_calibration_panel(row))
         builder.table += [
             {"model": row.model, "system": s.system, "prediction": s.prediction, "label": s.label.value}
             for s in row.systems
@@ -65,6 +50,24 @@ def by_system(scores: Scores, task: ScoringTask) -> Chart | Absent:
     )
     reason = "No model gives numbers or probabilities for two or more systems."
     return builder.chart(f"Calibration by system: {spaced(task.id)}", caption, reason)
+
+
+def _calibration_panel(row: ModelCalibration) -> PlaneChart:
+    systems = [_system_point(position, system) for position, system in enumerate(row.systems)]
+    line = _calibration_line(row, [point.x for point in systems])
+    points, slope = [*systems, *line], row.over_stimuli.slope
+    ends = [value for p in points for value in (p.x, p.y, p.yl, p.yh)]
+    probable = row.of == PROBABILITIES
+    return PlaneChart(
+        title=row.model,
+        x=axis("probability given" if probable else "mean prediction", ends),
+        y=axis("share right" if probable else "mean label", ends),
+        points=tuple(points),
+        links=((len(systems), len(systems) + 1),) if line else (),
+        named=len(row.systems) <= 8,
+        diagonal=True,
+        note="" if slope.is_missing else f"slope {interval(slope, 2)}",
+    )
 
 
 def _calibration_line(row: ModelCalibration, across: list[float]) -> list[Point]:
@@ -89,24 +92,9 @@ def _system_point(position: int, row: SystemBias) -> Point:
 def failures(scores: Scores, task: ScoringTask) -> Chart | Absent:
     """The error of every model in every part, beyond the noise of labels."""
     rows = [row for row in scores.parts.errors if row.task == task.id]
-    parts = list(dict.fromkeys((row.column, row.value) for row in rows))[:MOST_PARTS]
-    models = list(dict.fromkeys(row.model for row in rows))
-    by_part = {(row.column, row.value, row.model): row for row in rows}
     builder = Panels()
-    if parts:
-        cells = tuple(tuple(_part_cell(by_part.get((*part, model))) for model in models) for part in parts)
-        most = max((cell.value for line in cells for cell in line if cell.value is not None), default=1.0)
-        builder.panels.append(
-            Heatmap(
-                title="",
-                rows=tuple(f"{spaced(column)}: {spaced(value)}" for column, value in parts),
-                columns=tuple(models),
-                cells=cells,
-                row_label="part",
-                column_label="model",
-                high=max(most, 1e-9),
-            )
-        )
+    if rows:
+        builder.panels.append(_failures_map(rows))
     builder.table += [
         {
             "model": row.model,
@@ -120,15 +108,31 @@ def failures(scores: Scores, task: ScoringTask) -> Chart | Absent:
         }
         for row in rows
     ]
-    measure = "wrong answers" if task.kind in ("binary", "categories") else "root mean squared error"
-    noise = (
-        "those of labels that few votes got wrong" if task.kind in ("binary", "categories") else "the noise of labels"
-    )
+    measure, noise = "root mean squared error", "the noise of labels"
+    if task.kind in ("binary", "categories"):
+        measure, noise = "wrong answers", "those of labels that few votes got wrong"
     caption = (
         f"Darker is worse: {measure} beyond {noise} (the error itself where that is not known). A star marks parts"
         " that differ from the other items beyond chance (Holm over all parts shown)."
     )
     return builder.chart(f"Where models fail: {spaced(task.id)}", caption, "Errors are not given by part.")
+
+
+def _failures_map(rows: Sequence[PartError]) -> Heatmap:
+    parts = list(dict.fromkeys((row.column, row.value) for row in rows))[:MOST_PARTS]
+    models = list(dict.fromkeys(row.model for row in rows))
+    by_part = {(row.column, row.value, row.model): row for row in rows}
+    cells = tuple(tuple(_part_cell(by_part.get((*part, model))) for model in models) for part in parts)
+    most = max((cell.value for line in cells for cell in line if cell.value is not None), default=1.0)
+    return Heatmap(
+        title="",
+        rows=tuple(f"{spaced(column)}: {spaced(value)}" for column, value in parts),
+        columns=tuple(models),
+        cells=cells,
+        row_label="part",
+        column_label="model",
+        high=max(most, 1e-9),
+    )
 
 
 def _part_cell(row: PartError | None) -> HeatCell:

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 
-from heartfelt.report.charts import Curves, Dot, Key, Map, PlaneChart, Point, Series, Spot
+from heartfelt.report.charts import CurvePoint, Curves, Dot, Key, Map, PlaneChart, Point, Series, Spot
 from heartfelt.report.drawing.style import (
     COLUMN,
     MARKERS,
@@ -69,14 +69,18 @@ def _marks(axes: Axes, panel: PlaneChart) -> None:
     for p in panel.points:
         if panel.arrows:
             axes.plot([0, p.x], [0, p.y], color=p.colour, linewidth=0.8, alpha=0.6, zorder=2)
-        if p.xl is not None and p.xh is not None:
-            axes.plot([p.xl, p.xh], [p.y, p.y], color=p.colour, linewidth=0.9, zorder=3)
-        if p.yl is not None and p.yh is not None:
-            axes.plot([p.x, p.x], [p.yl, p.yh], color=p.colour, linewidth=0.9, zorder=3)
+        _point_intervals(axes, p)
     for shape in dict.fromkeys(point.shape for point in panel.points):
         same_shape = [point for point in panel.points if point.shape == shape]
         look = {"s": 22 if panel.named else 13, "marker": MARKERS[shape], "edgecolors": "white"}
         scattered(axes, same_shape, [p.colour for p in same_shape], linewidths=0.4, zorder=4, **look)
+
+
+def _point_intervals(axes: Axes, p: Point) -> None:
+    if p.xl is not None and p.xh is not None:
+        axes.plot([p.xl, p.xh], [p.y, p.y], color=p.colour, linewidth=0.9, zorder=3)
+    if p.yl is not None and p.yh is not None:
+        axes.plot([p.x, p.x], [p.yl, p.yh], color=p.colour, linewidth=0.9, zorder=3)
 
 
 def _name(axes: Axes, panel: PlaneChart, point: Point) -> None:
@@ -174,7 +178,10 @@ def _curve(axes: Axes, series: Series, dashes: str, banded: bool) -> None:
     band = [p for p in series.points if banded and p.low is not None and p.high is not None]
     low, high = [p.low or 0.0 for p in band], [p.high or 0.0 for p in band]
     axes.fill_between([p.x for p in band], low, high, color=series.colour, alpha=0.15, linewidth=0)
-    x, y, label = ([p.x for p in series.points], [p.y for p in series.points], shortened(series.label, 28))
-    axes.plot(x, y, color=series.colour, linestyle=dashes, label=label, zorder=3)
-    x, y = [p.x for p in series.needed], [p.y for p in series.needed]
-    axes.plot(x, y, "o", color=series.colour, markersize=4, zorder=4)
+    label = shortened(series.label, 28)
+    axes.plot(*_coordinates(series.points), color=series.colour, linestyle=dashes, label=label, zorder=3)
+    axes.plot(*_coordinates(series.needed), "o", color=series.colour, markersize=4, zorder=4)
+
+
+def _coordinates(points: Sequence[CurvePoint]) -> tuple[list[float], list[float]]:
+    return [p.x for p in points], [p.y for p in points]

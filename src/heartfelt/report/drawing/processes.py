@@ -53,20 +53,19 @@ def drawing(
 
     folder.mkdir(parents=True, exist_ok=True)
     available = {name: chart for name, chart in charts.items() if isinstance(chart, Chart)}
-    pictures = {name: chart for name, chart in available.items() if chart.pictures}
-    own_names, helper_names = _shares(pictures, waiting=helper is not None)
-    if helper_names:
-        helper = _send_charts({name: available[name] for name in helper_names}, folder, helper)
+    local, delegated = _shares(available, waiting=helper is not None)
+    if delegated:
+        helper = _send_charts(delegated, folder, helper)
     try:
         for name, chart in available.items():
             table = pl.DataFrame(list(chart.rows), infer_schema_length=None)
             write_text(folder / f"{name}.csv", csv_text(table))
         yield
-        _draw({name: available[name] for name in own_names}, folder, len(available), progress)
-        if helper_names and (helper is None or helper.wait() != 0):
-            _draw({name: available[name] for name in helper_names}, folder, len(available), None)
+        _draw(local, folder, len(available), progress)
+        if delegated and (helper is None or helper.wait() != 0):
+            _draw(delegated, folder, len(available), None)
     finally:
-        _end(helper if helper_names else None)
+        _end(helper if delegated else None)
     if progress is not None:
         progress("drawing figures", len(available), len(available))
 
@@ -86,17 +85,18 @@ def _second_core() -> bool:
     return (os.cpu_count() or 1) > 1 and bool(sys.executable)
 
 
-def _shares(charts: Mapping[str, Chart], waiting: bool) -> tuple[list[str], list[str]]:
-    """Split the charts so that both processes finish at about the same time."""
+def _shares(charts: Mapping[str, Chart], waiting: bool) -> tuple[dict[str, Chart], dict[str, Chart]]:
+    """Split the charts to be drawn so that both processes finish at about the same time."""
+    charts = {name: chart for name, chart in charts.items() if chart.pictures}
     if len(charts) < LEAST_FOR_A_HELPER or not _second_core():
-        return list(charts), []
-    shares: tuple[list[str], list[str]] = ([], [])
+        return charts, {}
+    shares: tuple[dict[str, Chart], dict[str, Chart]] = ({}, {})
     busy = [LOADING, 0.0] if waiting else [0.0, STARTING]
     costs = {name: COSTS.get(chart.type, 0.5) for name, chart in charts.items()}
     for name in sorted(charts, key=lambda name: -costs[name]):
         at = 0 if busy[0] <= busy[1] else 1
         busy[at] += costs[name]
-        shares[at].append(name)
+        shares[at][name] = charts[name]
     return shares
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
@@ -51,17 +51,16 @@ def draw_intervals(panels: Sequence[Intervals], _: Sequence[Key]) -> Figure:
             _brackets(axes, panel)
         else:
             same = index % across and labels == [row.label for row in panels[index - 1].rows]
-            names = [""] * len(labels) if same else [first_line(label, 34) for label in labels]
-            axes.set_yticks(range(len(names)), names, fontsize=6.5)
-            axes.set_ylim(len(names) - 0.4, -0.6)
+            _name_beside(axes, [""] * len(labels) if same else [first_line(label, 34) for label in labels], 6.5)
             _ties(axes, panel)
     return figure
 
 
 def _values(axes: Axes, panel: Intervals, upright: bool) -> None:
     """Marks or bars at the values, with their intervals."""
-    gridlines(axes, "y" if upright else "x")
-    scale(axes, "y" if upright else "x", panel.value)
+    side: Literal["x", "y"] = "y" if upright else "x"
+    gridlines(axes, side)
+    scale(axes, side, panel.value)
     _lines(axes, panel, upright)
     points = [(index, row.value, row.colour) for index, row in enumerate(panel.rows) if row.value is not None]
     at, values, colours = ([*part] for part in zip(*points, strict=True)) if points else ([], [], [])
@@ -70,6 +69,10 @@ def _values(axes: Axes, panel: Intervals, upright: bool) -> None:
     else:
         coordinates = (at, values) if upright else (values, at)
         axes.scatter(*coordinates, s=25 if upright else 16, c=colours, zorder=4)
+    _row_intervals(axes, panel, upright)
+
+
+def _row_intervals(axes: Axes, panel: Intervals, upright: bool) -> None:
     banded = [
         (index, row.low, row.high, row.colour)
         for index, row in enumerate(panel.rows)
@@ -92,6 +95,11 @@ def _lines(axes: Axes, panel: Intervals, upright: bool) -> None:
             above = (line.at, 1)
             note(axes, line.label, above, ("data", "axes fraction"), (0, 1), ha="center", fontsize=5.8)
             axes.set_title(panel.title, pad=11)
+
+
+def _name_beside(axes: Axes, names: Sequence[str], size: float) -> None:
+    axes.set_yticks(range(len(names)), names, fontsize=size)
+    axes.set_ylim(len(names) - 0.4, -0.6)
 
 
 def _name_below(axes: Axes, labels: Sequence[str], wide: bool) -> None:
@@ -168,7 +176,7 @@ def _changes(axes: Axes, panel: Dumbbells, legend: Sequence[Key]) -> None:
         for index, row in enumerate(panel.rows)
     ]
     axes.add_collection(LineCollection(ends, colors=SOFT, linewidths=0.8, zorder=2), autolim=False)
-    before, after = [row.before for row in panel.rows], [row.after for row in panel.rows]
+    before, after = zip(*((row.before, row.after) for row in panel.rows), strict=True)
     for sides, entry, offset in ((before, legend[0], -SPACING), (after, legend[1], SPACING)):
         banded = [(index + offset, side.low, side.high) for index, side in enumerate(sides) if side.low is not None]
         if banded:
@@ -176,5 +184,4 @@ def _changes(axes: Axes, panel: Dumbbells, legend: Sequence[Key]) -> None:
             axes.hlines(at, low, high, color=entry.colour, linewidth=1.0, zorder=3)
         values, positions = [side.value for side in sides], [index + offset for index in range(len(sides))]
         axes.plot(values, positions, MARKERS[entry.shape], color=entry.colour, markersize=3.4, zorder=4)
-    axes.set_yticks(range(len(panel.rows)), [first_line(row.label, 44) for row in panel.rows], fontsize=6)
-    axes.set_ylim(len(panel.rows) - 0.4, -0.6)
+    _name_beside(axes, [first_line(row.label, 44) for row in panel.rows], 6)

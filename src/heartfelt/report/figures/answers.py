@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.findings.parts import Distribution
+from heartfelt.analysis.findings.parts import Distribution, SystemMeans
 from heartfelt.report.charts import (
     Absent,
     Axis,
@@ -92,6 +92,10 @@ def _numeric_bins(values: Sequence[float], bounds: tuple[float, float] | None) -
     if all(float(v).is_integer() for v in (*values, low, high)) and high - low < MOST_ANSWERS:
         points = range(int(min(low, values[0])), int(max(high, values[-1])) + 1)
         return [number(point) for point in points], {float(point): i for i, point in enumerate(points)}
+    return _ranges(values, low, high)
+
+
+def _ranges(values: Sequence[float], low: float, high: float) -> tuple[list[str], dict[float, int]]:
     width = (high - low) / BINS or 1.0
     ends = [number(low + i * width, 0 if width >= 1 else 1) for i in range(BINS + 1)]
     labels = [f"{ends[i]}–{ends[i + 1]}" for i in range(BINS)]
@@ -132,31 +136,12 @@ def answers_by_system(analysis: Analysis) -> Chart | Absent:
         systems = sorted(tally.means.keys() - {ALL}, key=lambda system: (-tally.means[system], system))
         if not systems:
             continue
-        cells = []
-        for system in systems:
-            name, total = f"{names[system]}, {tally.question}", number(sum(tally.counts[system]))
-            cells.append(
-                tuple(
-                    HeatCell(
-                        share,
-                        f"{100 * share:.0f}",
-                        f"{name}: {label}\n{number(n)} of {total} ratings, {100 * share:.1f}%",
-                    )
-                    for label, n, share in tally.answers(system)
-                )
-            )
+        cells = tuple(_share_cells(tally, system, names[system]) for system in systems)
         high = max(cell.value or 0.0 for line in cells for cell in line)
         x_label = "answer (% of a system's ratings)"
         rows = tuple(names[system] for system in systems)
         builder.panels.append(
-            Heatmap(
-                title=tally.question,
-                rows=rows,
-                columns=tally.labels,
-                cells=tuple(cells),
-                column_label=x_label,
-                high=high,
-            )
+            Heatmap(title=tally.question, rows=rows, columns=tally.labels, cells=cells, column_label=x_label, high=high)
         )
         builder.table += [
             {"question": tally.question, "system": system, "answer": label, "ratings": n}
@@ -164,6 +149,16 @@ def answers_by_system(analysis: Analysis) -> Chart | Absent:
             for label, n, _ in tally.answers(system)
         ]
     return builder.chart(*chart_texts("answers-by-system"))
+
+
+def _share_cells(tally: AnswerTally, system: str, name: str) -> tuple[HeatCell, ...]:
+    of = f"of {number(sum(tally.counts[system]))} ratings"
+    return tuple(
+        HeatCell(
+            share, f"{100 * share:.0f}", f"{name}, {tally.question}: {label}\n{number(n)} {of}, {100 * share:.1f}%"
+        )
+        for label, n, share in tally.answers(system)
+    )
 
 
 @figure("system-ranking")
@@ -174,9 +169,7 @@ def system_ranking(analysis: Analysis) -> Chart | Absent:
     names = system_names(analysis.snapshot)
     builder = IntervalPanels("mean", letters=False)
     for question in questions(analysis)[:MOST_PANELS]:
-        question_rows = [row for row in analysis.summary.systems or () if row.question == question]
-        ranked = [row for row in question_rows if row.means.mean.value is not None]
-        ranked = sorted(ranked, key=lambda row: (row.rank or len(question_rows), row.system))
+        ranked = _ranked(analysis, question)
         items = []
         for row in ranked:
             note = f"rank {row.rank}; {row.means.n_stimuli} stimuli, {row.means.n_ratings} ratings"
@@ -197,6 +190,13 @@ def system_ranking(analysis: Analysis) -> Chart | Absent:
     return builder.chart(*chart_texts("system-ranking"))
 
 
+def _ranked(analysis: Analysis, question: str) -> list[SystemMeans]:
+    """The systems with a mean by rank, those without a rank last."""
+    rows = [row for row in analysis.summary.systems or () if row.question == question]
+    with_mean = (row for row in rows if row.means.mean.value is not None)
+    return sorted(with_mean, key=lambda row: (row.rank or len(rows), row.system))
+
+
 def tied_runs(tied_with: Mapping[str, Sequence[str]]) -> tuple[tuple[int, int], ...]:
     """Longest runs of neighbours in the order that are all tied with each other, as first and last place."""
     names = list(tied_with)
@@ -205,6 +205,7 @@ def tied_runs(tied_with: Mapping[str, Sequence[str]]) -> tuple[tuple[int, int], 
         end = start
         while end + 1 < len(names) and all(names[end + 1] in tied_with[names[k]] for k in range(start, end + 1)):
             end += 1
+        # A run within an earlier one would be a second bar that says nothing new.
         if end > start and not any(a <= start and end <= b for a, b in runs):
             runs.append((start, end))
     return tuple(runs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import polars as pl
@@ -89,52 +90,10 @@ def category_map(analysis: Analysis) -> Chart | Absent:
     for result in _results(analysis):
         if len(result.axes) != 2:
             continue
-        points = _points(analysis, result)
+        points, look = _points(analysis, result), category_colours(result)
         step = max(step, -(-points.height // MOST_POINTS))
-        look = category_colours(result)
-        sides = [_scale_axis(analysis, name) for name in result.axes]
-        several = len(_results(analysis)) > 1
-        title = f"all: {spaced(result.question)}" if several else "all categories"
         placed = [category_place for category_place in result.places if category_place.ellipse is not None]
-        note = plural(points.height, "stimulus", "stimuli")
-        everything = [_marks(category_place, result) for category_place in placed]
-        panels.append(
-            Map(
-                title=title,
-                note=note,
-                x=sides[0],
-                y=sides[1],
-                points=(),
-                colours=look,
-                stars=tuple(mark for mark, _ in everything),
-                ellipses=tuple(shape for _, shape in everything if shape is not None),
-            )
-        )
-        for category_place, (mark, shape) in zip(placed, everything, strict=True):
-            category_points = points.filter(pl.col("category") == category_place.category)
-            panels.append(
-                Map(
-                    title=spaced(category_place.category),
-                    note=plural(category_place.n_stimuli, "stimulus", "stimuli"),
-                    x=sides[0],
-                    y=sides[1],
-                    points=tuple(
-                        Dot(
-                            stimulus=stimulus,
-                            intent=spaced(category_place.category),
-                            group=category_place.category,
-                            x=round(x, 3),
-                            y=round(y, 3),
-                        )
-                        for stimulus, x, y in category_points.gather_every(step)
-                        .select("stimulus", "x", "y")
-                        .iter_rows()
-                    ),
-                    colours=look,
-                    stars=(mark,),
-                    ellipses=() if shape is None else (shape,),
-                )
-            )
+        panels += _maps(analysis, result, placed, points, step)
         table += [_row(result, category_place) for category_place in placed]
         legend |= {name: Key(spaced(name), look[name], "circle", name) for name in result.categories}
     if not panels:
@@ -149,6 +108,37 @@ def category_map(analysis: Analysis) -> Chart | Absent:
     return Chart(
         title="Categories on the map", caption=caption, panels=panels, rows=table, legend=list(legend.values())
     )
+
+
+def _maps(
+    analysis: Analysis, result: CategoryQuestion, placed: Sequence[CategoryPlace], points: pl.DataFrame, step: int
+) -> Iterator[Map]:
+    """One map of all categories, and one of each with every ``step``-th of its stimuli."""
+    x, y = (_scale_axis(analysis, name) for name in result.axes)
+    empty = Map(title="", note="", x=x, y=y, points=(), colours=category_colours(result))
+    marks = [_marks(category_place, result) for category_place in placed]
+    several = len(_results(analysis)) > 1
+    yield replace(
+        empty,
+        title=f"all: {spaced(result.question)}" if several else "all categories",
+        note=plural(points.height, "stimulus", "stimuli"),
+        stars=tuple(mark for mark, _ in marks),
+        ellipses=tuple(shape for _, shape in marks if shape is not None),
+    )
+    for category_place, (mark, shape) in zip(placed, marks, strict=True):
+        category, words = category_place.category, spaced(category_place.category)
+        drawn = points.filter(pl.col("category") == category).gather_every(step).select("stimulus", "x", "y")
+        yield replace(
+            empty,
+            title=words,
+            note=plural(category_place.n_stimuli, "stimulus", "stimuli"),
+            points=tuple(
+                Dot(stimulus=stimulus, intent=words, group=category, x=round(across, 3), y=round(up, 3))
+                for stimulus, across, up in drawn.iter_rows()
+            ),
+            stars=(mark,),
+            ellipses=() if shape is None else (shape,),
+        )
 
 
 def _points(analysis: Analysis, result: CategoryQuestion) -> pl.DataFrame:
@@ -175,18 +165,13 @@ def _marks(category_place: CategoryPlace, result: CategoryQuestion) -> tuple[Spo
     x, y = (category_place.means[name] for name in result.axes)
     words = f"{spaced(category_place.category)}: mean of {plural(category_place.n_stimuli, 'stimulus', 'stimuli')}"
     words += f"\n{spaced(result.axes[0])} {interval(x, 2)}\n{spaced(result.axes[1])} {interval(y, 2)}"
-    spot = Spot(
-        x=x.value or 0.0,
-        y=y.value or 0.0,
-        group=category_place.category,
-        words=words,
-        label=spaced(category_place.category),
-    )
+    category = category_place.category
+    spot = Spot(x=x.value or 0.0, y=y.value or 0.0, group=category, words=words, label=spaced(category))
     shape = category_place.ellipse
     if shape is None or shape.semi_axes is None or shape.angle is None:
         return spot, None
     long, short = shape.semi_axes
-    return spot, MapRegion(x=spot.x, y=spot.y, long=long, short=short, angle=shape.angle, group=category_place.category)
+    return spot, MapRegion(x=spot.x, y=spot.y, long=long, short=short, angle=shape.angle, group=category)
 
 
 def _row(result: CategoryQuestion, category_place: CategoryPlace) -> TableRow:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.findings.comparisons import ComparisonQuestion, MushraCondition
@@ -26,6 +26,7 @@ from heartfelt.report.charts import (
 from heartfelt.report.figures.registry import chart_texts, figure
 from heartfelt.report.layout.naming import DisplayNames, system_names
 from heartfelt.report.palette import BASE_COLOUR, COLOURS, SOFT
+from heartfelt.stats.comparison.judges.consistency import RaterConsistency
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import number, percent, spaced
 
@@ -36,6 +37,10 @@ MOST_ITEMS = 7
 HALF = Line(0.5, "no preference")
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 ROLES = {"member": COLOURS[0], "hidden-reference": COLOURS[2], "anchor": SOFT}
+
+RATER_COLUMNS = (
+    "rater", "comparisons", "ties", "first_share", "p_side", "agreement", "p_chance", "triads", "circular", "zeta",
+)  # fmt: skip
 
 
 def _compared(analysis: Analysis) -> list[ComparisonQuestion]:
@@ -156,18 +161,7 @@ def comparison_raters(analysis: Analysis) -> Chart | Absent:
         judged = [c for c in comparison.consistency if c.agreement is not None and c.first_share is not None]
         if not judged:
             continue
-        points = tuple(
-            Point(
-                x=float(c.first_share or 0.0),
-                y=float(c.agreement or 0.0),
-                label=str(c.rater),
-                colour=COLOURS[1] if str(c.rater) in flagged else BASE_COLOUR,
-                shape="diamond" if str(c.rater) in flagged else "circle",
-                words=f"{c.rater}\n{c.comparisons} comparisons, {c.ties} ties\n{percent(c.first_share)} for the first\n"
-                f"{percent(c.agreement)} with the others\n{c.circular} of {c.triads} triads circular",
-            )
-            for c in judged
-        )
+        points = tuple(_rater_point(c, str(c.rater) in flagged) for c in judged)
         builder.panels.append(
             PlaneChart(
                 title=spaced(comparison.question),
@@ -180,20 +174,20 @@ def comparison_raters(analysis: Analysis) -> Chart | Absent:
     return builder.chart(*chart_texts("comparison-raters"))
 
 
-def _rater_row(question: str, c: object) -> TableRow:
-    columns = (
-        "rater",
-        "comparisons",
-        "ties",
-        "first_share",
-        "p_side",
-        "agreement",
-        "p_chance",
-        "triads",
-        "circular",
-        "zeta",
+def _rater_point(c: RaterConsistency, flagged: bool) -> Point:
+    return Point(
+        x=float(c.first_share or 0.0),
+        y=float(c.agreement or 0.0),
+        label=str(c.rater),
+        colour=COLOURS[1] if flagged else BASE_COLOUR,
+        shape="diamond" if flagged else "circle",
+        words=f"{c.rater}\n{c.comparisons} comparisons, {c.ties} ties\n{percent(c.first_share)} for the first\n"
+        f"{percent(c.agreement)} with the others\n{c.circular} of {c.triads} triads circular",
     )
-    return {"question": question, **{name: getattr(c, name) for name in columns}}
+
+
+def _rater_row(question: str, c: RaterConsistency) -> TableRow:
+    return {"question": question, **{name: getattr(c, name) for name in RATER_COLUMNS}}
 
 
 @figure("best-worst")
@@ -226,7 +220,6 @@ def _mushra(analysis: Analysis) -> Iterator[tuple[str, tuple[MushraCondition, ..
             yield comparison.question, comparison.mushra.conditions
 
 
-NO_MUSHRA = "no question has grades of a hidden reference"
 GRADES = Axis(label="grade", low=-2.0, high=102.0, ticks=(0.0, 20.0, 40.0, 60.0, 80.0, 100.0))
 
 
@@ -235,32 +228,35 @@ def mushra(analysis: Analysis) -> Chart | Absent:
     """All items first, then a panel per item."""
     builder, most, names = IntervalPanels(), 0, system_names(analysis.snapshot)
     for question, conditions in _mushra(analysis):
-        items = [
-            Item(
-                label=names[c.name],
-                estimate=c.mean,
-                colour=ROLES.get(c.role, BASE_COLOUR),
-                cells={"question": question, "item": ALL, "condition": c.name},
-            )
-            for c in conditions
-        ]
-        builder.add(f"{spaced(question)}, all items", GRADES, items)
+        overall = {condition.name: condition.mean for condition in conditions}
+        builder.add(f"{spaced(question)}, all items", GRADES, _grades(question, ALL, conditions, overall, names))
         every = [item.item for item in conditions[0].items] if conditions else []
         most = max(most, len(every))
         for index, name in enumerate(every):
-            item_grades = [(c, next((i for i in c.items if i.item == name), None)) for c in conditions]
-            items = [
-                Item(
-                    label=names[c.name],
-                    estimate=i.mean,
-                    colour=ROLES.get(c.role, BASE_COLOUR),
-                    cells={"question": question, "item": name, "condition": c.name},
-                )
-                for c, i in item_grades
-                if i is not None
-            ]
+            means = {c.name: item.mean for c in conditions for item in c.items if item.item == name}
+            items = _grades(question, name, conditions, means, names)
             builder.add(name, GRADES, items, visible=index < MOST_ITEMS)
     return builder.chart(*chart_texts("mushra", first_of(MOST_ITEMS, most, "items")))
+
+
+def _grades(
+    question: str,
+    item: str,
+    conditions: Sequence[MushraCondition],
+    means: Mapping[str, Estimate],
+    names: Mapping[str, str],
+) -> list[Item]:
+    """The conditions that were graded on an item, or on all."""
+    return [
+        Item(
+            label=names[c.name],
+            estimate=means[c.name],
+            colour=ROLES.get(c.role, BASE_COLOUR),
+            cells={"question": question, "item": item, "condition": c.name},
+        )
+        for c in conditions
+        if c.name in means
+    ]
 
 
 @figure("mushra-medians")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.findings.parts import ConfusionTable, QuadrantMeans
+from heartfelt.analysis.findings.parts import ConfusionTable, PairDifference, QuadrantMeans
 from heartfelt.analysis.systems.effects import ADJUSTED, ONE_WAY
 from heartfelt.report.charts import (
     Absent,
@@ -22,15 +22,11 @@ from heartfelt.report.charts import (
     numbers,
 )
 from heartfelt.report.figures.registry import chart_texts, figure
-from heartfelt.report.layout.naming import quadrant_look, questions, system_names, why_missing
+from heartfelt.report.layout.naming import QuadrantLook, quadrant_look, questions, system_names, why_missing
 from heartfelt.report.palette import INK, colour
 from heartfelt.wording import interval, number, p_value, plural, spaced, stars
 
 MARKS = 3
-STARS = (
-    "Of the pairs that differ significantly, the three with the smallest differences are marked"
-    " (* p < .05, ** p < .01, *** p < .001; Tukey's test in the model of the analysis of variance)."
-)
 
 
 def brackets(
@@ -48,16 +44,24 @@ def brackets(
         and {pair.a, pair.b} <= set(names)
         and pair.difference.value is not None
     ]
-    families = list(dict.fromkeys((pair.method, pair.model) for pair in pairs))
-    first = min(families, key=lambda family: (family[0] != ADJUSTED, family[0] != ONE_WAY), default=None)
-    significant = [pair for pair in pairs if pair.significant and (pair.method, pair.model) == first]
     marks = []
-    for pair in sorted(significant, key=lambda pair: abs(float(pair.difference)))[:MARKS]:
+    for pair in sorted(_significant(pairs), key=lambda pair: abs(float(pair.difference)))[:MARKS]:
         a, b = sorted((row_of[pair.a], row_of[pair.b]))
         size = number(abs(float(pair.difference)), 2)
         words = f"{names[pair.a]} and {names[pair.b]} differ by {size}\n{p_value(pair.p)}, {pair.method}"
         marks.append(Bracket(a, b, stars(pair.p), words))
     return tuple(marks)
+
+
+def _significant(pairs: Sequence[PairDifference]) -> list[PairDifference]:
+    """The pairs that differ by the first of the tests there are."""
+    families = list(dict.fromkeys((pair.method, pair.model) for pair in pairs))
+    first = min(families, key=lambda family: (family[0] != ADJUSTED, family[0] != ONE_WAY), default=None)
+    return [pair for pair in pairs if pair.significant and (pair.method, pair.model) == first]
+
+
+def _with_deviation(rows: Sequence[QuadrantMeans], question: str) -> list[QuadrantMeans]:
+    return [row for row in rows if row.question == question and row.absolute_deviation.value is not None]
 
 
 @figure("deviation-by-system")
@@ -88,11 +92,8 @@ def absolute_deviation_by_quadrant(analysis: Analysis) -> Chart | Absent:
     quadrants = analysis.summary.quadrants
     builder = IntervalPanels("absolute_deviation")
     for question in questions(analysis):
-        by_group = {
-            row.quadrant: row.absolute_deviation
-            for row in (quadrants.by_quadrant if quadrants else ())
-            if row.question == question and row.absolute_deviation.value is not None
-        }
+        question_rows = _with_deviation(quadrants.by_quadrant if quadrants else (), question)
+        by_group = {row.quadrant: row.absolute_deviation for row in question_rows}
         order = sorted(by_group, key=lambda group: look.ids.index(group) if group in look.ids else len(look.ids))
         items = []
         for group in order:
@@ -120,24 +121,12 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
     quadrants = analysis.summary.quadrants
     builder = Panels()
     for question in questions(analysis):
-        by_cell = {
-            (row.system, row.quadrant): row
-            for row in (quadrants.by_system_quadrant if quadrants else ())
-            if row.question == question and row.absolute_deviation.value is not None
-        }
-        systems = list(dict.fromkeys(system for system, _ in by_cell))
-        groups = [name for name in look.ids if any(group == name for _, group in by_cell)]
-        if len(systems) < 2 or len(groups) < 2:
+        question_rows = _with_deviation(quadrants.by_system_quadrant if quadrants else (), question)
+        by_cell = {(row.system, row.quadrant): row for row in question_rows}
+        heatmap = _deviation_heatmap(lettered(len(builder.panels), question), by_cell, names, look)
+        if heatmap is None:
             continue
-        cells = tuple(
-            tuple(_deviation_cell(by_cell.get((s, g)), f"{names[s]}, {look.name(g)}") for g in groups) for s in systems
-        )
-        high = max(float(row.absolute_deviation) for row in by_cell.values())
-        rows, columns = tuple(names[s] for s in systems), tuple(map(look.short, groups))
-        title = lettered(len(builder.panels), question)
-        builder.panels.append(
-            Heatmap(title=title, rows=rows, columns=columns, cells=cells, column_label="intended quadrant", high=high)
-        )
+        builder.panels.append(heatmap)
         builder.table += [
             {
                 "question": question,
@@ -149,6 +138,22 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
             for (system, group), row in by_cell.items()
         ]
     return builder.chart(*chart_texts("absolute-deviation-by-system-and-quadrant"))
+
+
+def _deviation_heatmap(
+    title: str, by_cell: Mapping[tuple[str, str], QuadrantMeans], names: Mapping[str, str], look: QuadrantLook
+) -> Heatmap | None:
+    """Systems in rows, quadrants in columns; None with fewer than two of either."""
+    systems, used = dict.fromkeys(system for system, _ in by_cell), {group for _, group in by_cell}
+    groups = [name for name in look.ids if name in used]
+    if min(len(systems), len(groups)) < 2:
+        return None
+    cells = tuple(
+        tuple(_deviation_cell(by_cell.get((s, g)), f"{names[s]}, {look.name(g)}") for g in groups) for s in systems
+    )
+    high = max(float(row.absolute_deviation) for row in by_cell.values())
+    rows, columns = tuple(names[s] for s in systems), tuple(map(look.short, groups))
+    return Heatmap(title=title, rows=rows, columns=columns, cells=cells, column_label="intended quadrant", high=high)
 
 
 def _deviation_cell(row: QuadrantMeans | None, title: str) -> HeatCell:
@@ -211,7 +216,7 @@ def _add_confusion(
     builder: Panels, question: str, crossed: ConfusionTable, short: Callable[[str], str], full: Callable[[str], str]
 ) -> None:
     """Add a panel; columns beyond the intended ones are shown if anything is in them."""
-    shown = [j for j in range(len(crossed.columns)) if j < len(crossed.rows) or any(line[j] for line in crossed.counts)]
+    shown = _shown_columns(crossed)
     columns = [crossed.columns[j] for j in shown]
     counts = [[line[j] for j in shown] for line in crossed.counts]
     rows_named, columns_named = ([(short(name), full(name)) for name in side] for side in (crossed.rows, columns))
@@ -222,3 +227,8 @@ def _add_confusion(
         for row, line, shares in zip(crossed.rows, crossed.counts, crossed.proportions, strict=True)
         for j in shown
     ]
+
+
+def _shown_columns(crossed: ConfusionTable) -> list[int]:
+    intended = len(crossed.rows)
+    return [j for j in range(len(crossed.columns)) if j < intended or any(line[j] for line in crossed.counts)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 import polars as pl
 
@@ -28,6 +29,7 @@ from heartfelt.report.figures.registry import chart_texts, figure
 from heartfelt.report.layout.naming import QuadrantLook, quadrant_look, system_names
 from heartfelt.report.palette import SHAPES, SOFT, colour
 from heartfelt.snapshot import Snapshot
+from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Study
 from heartfelt.study.model import Question
 from heartfelt.wording import interval, number, spaced
@@ -60,22 +62,10 @@ def perceived_maps(analysis: Analysis) -> Chart | Absent:
     step = -(-points.height // MOST_POINTS)
     panels = []
     for (system,), system_points in points.group_by("system", maintain_order=True):
-        ellipses = (e for e in analysis.summary.ellipses or () if e.system == system)
         panel = replace(
             _map(study, names[str(system)], system_points, pair, look, step),
             stars=_quadrant_means(system_points, names[str(system)], pair, look),
-            ellipses=tuple(
-                MapRegion(
-                    x=e.centre[0],
-                    y=e.centre[1],
-                    long=e.semi_axes[0],
-                    short=e.semi_axes[1],
-                    angle=e.angle,
-                    group=e.quadrant,
-                )
-                for e in ellipses
-                if e.centre and e.semi_axes and e.angle is not None
-            ),
+            ellipses=_ellipses(analysis, str(system)),
         )
         panels.append(panel)
     caption = (
@@ -87,6 +77,16 @@ def perceived_maps(analysis: Analysis) -> Chart | Absent:
         caption += f" One in {step} stimuli is drawn; means and ellipses are over all."
     return Chart(
         title="Intended and perceived", caption=caption, panels=panels, rows=points.to_dicts(), legend=look.legend()
+    )
+
+
+def _ellipses(analysis: Analysis, system: str) -> tuple[MapRegion, ...]:
+    return tuple(
+        MapRegion(
+            x=e.centre[0], y=e.centre[1], long=e.semi_axes[0], short=e.semi_axes[1], angle=e.angle, group=e.quadrant
+        )
+        for e in analysis.summary.ellipses or ()
+        if e.system == system and e.centre and e.semi_axes and e.angle is not None
     )
 
 
@@ -186,19 +186,12 @@ def deviation_maps(analysis: Analysis) -> Chart | Absent:
     systems = {(row.system, row.question): row.means.deviation for row in analysis.summary.systems or ()}
     groups = {(row.quadrant, row.question): row.deviation for row in (quadrants.by_quadrant if quadrants else ())}
     builder = Panels()
-    for part, deviations in (("systems", systems), ("quadrants", groups)):
-        points = []
-        ids = dict.fromkeys(key for key, question in deviations if question in (across, up))
-        for index, key in enumerate(ids):
-            x, y = deviations.get((key, across)), deviations.get((key, up))
-            if x is None or y is None or x.value is None or y.value is None:
-                continue
-            of_system = part == "systems"
-            label, name = (names[key], names[key]) if of_system else (look.short(key), look.name(key))
-            shade = colour(index) if of_system else look.colour(key)
-            words = f"{name}\n{across} {interval(x, 2)}\n{up} {interval(y, 2)}"
-            shape = SHAPES[index % 4]
-            points.append(estimated_point(x, y, label=label, colour=shade, shape=shape, words=words))
+    parts: dict[str, tuple[_Deviations, _LookOf]] = {
+        "systems": (systems, lambda index, key: (names[key], names[key], colour(index))),
+        "quadrants": (groups, lambda _, key: (look.short(key), look.name(key), look.colour(key))),
+    }
+    for part, (deviations, look_of) in parts.items():
+        points = _deviation_points(deviations, across, up, look_of)
         if points:
             title = lettered(len(builder.panels), part)
             x_axis, y_axis = _square(points, across, up)
@@ -219,6 +212,25 @@ def deviation_maps(analysis: Analysis) -> Chart | Absent:
             for point in points
         ]
     return builder.chart(*chart_texts("deviation-maps", across=spaced(across), up=spaced(up)))
+
+
+_Deviations: TypeAlias = Mapping[tuple[str, str], Estimate]
+"""Deviations of systems or quadrants, by id and question."""
+_LookOf: TypeAlias = Callable[[int, str], tuple[str, str, str]]
+"""The label, name and colour of a system or quadrant, given its place and id."""
+
+
+def _deviation_points(deviations: _Deviations, across: str, up: str, look_of: _LookOf) -> list[Point]:
+    """A point for what has deviations on both axes."""
+    points = []
+    for index, key in enumerate(dict.fromkeys(key for key, question in deviations if question in (across, up))):
+        x, y = deviations.get((key, across)), deviations.get((key, up))
+        if x is None or y is None or x.value is None or y.value is None:
+            continue
+        label, name, shade = look_of(index, key)
+        words = f"{name}\n{across} {interval(x, 2)}\n{up} {interval(y, 2)}"
+        points.append(estimated_point(x, y, label=label, colour=shade, shape=SHAPES[index % 4], words=words))
+    return points
 
 
 def _square(points: list[Point], across: str, up: str) -> tuple[Axis, Axis]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import polars as pl
 
@@ -68,18 +70,10 @@ def raters(analysis: Analysis) -> Chart | Absent:
     legend = [Key("flagged", FLAGGED, "diamond"), Key("not flagged", BASE_COLOUR)]
     points = []
     for row in estimated.iter_rows(named=True):
-        name, x, y = row["rater"], row["mean"], row["mean_bias"]
-        look = legend[0 if name in flagged else 1]
-        words = f"{name}\ninformation {number(x, 2)}, bias {number(y, 2)}\n{plural(row['n'], 'rating')}"
-        words += f"\nflagged by {', '.join(flagged[name])}" if name in flagged else ""
-        points.append(
-            Point(x=round(x, 4), y=round(y, 4), label=name, colour=look.colour, shape=look.shape, words=words)
-        )
+        name = row["rater"]
+        points.append(_rater_point(row, flagged.get(name, []), legend[0 if name in flagged else 1]))
     shown = sorted(points, key=lambda point: point.label in flagged)[-MOST_RATERS:]
     groups = analysis.summary.screening.collusion
-    index_of = {point.label: i for i, point in enumerate(shown)}
-    pairs = [pair for group in groups for pair in pairwise(group)]
-    links = tuple((index_of[a], index_of[b]) for a, b in pairs if a in index_of and b in index_of)
     x = axis("information (correlation with what others say)", [0.0, *(p.x for p in shown)], lines=(0.0,))
     y = axis("bias (scale points)", [0.0, *(p.y for p in shown)], lines=(0.0,))
     caption = (
@@ -97,10 +91,24 @@ def raters(analysis: Analysis) -> Chart | Absent:
     return Chart(
         title="Raters",
         caption=caption,
-        panels=[PlaneChart(title="", x=x, y=y, points=tuple(shown), links=links)],
+        panels=[PlaneChart(title="", x=x, y=y, points=tuple(shown), links=_links(shown, groups))],
         rows=table,
         legend=legend,
     )
+
+
+def _rater_point(row: Mapping[str, Any], rules: Sequence[str], look: Key) -> Point:
+    name, x, y = row["rater"], row["mean"], row["mean_bias"]
+    words = f"{name}\ninformation {number(x, 2)}, bias {number(y, 2)}\n{plural(row['n'], 'rating')}"
+    words += f"\nflagged by {', '.join(rules)}" if rules else ""
+    return Point(x=round(x, 4), y=round(y, 4), label=name, colour=look.colour, shape=look.shape, words=words)
+
+
+def _links(points: Sequence[Point], groups: Iterable[Sequence[str]]) -> tuple[tuple[int, int], ...]:
+    """The places of points to be joined: neighbours in a group of which both are drawn."""
+    index_of = {point.label: i for i, point in enumerate(points)}
+    pairs = [pair for group in groups for pair in pairwise(group)]
+    return tuple((index_of[a], index_of[b]) for a, b in pairs if a in index_of and b in index_of)
 
 
 def _mean(flags: pl.DataFrame, rule: str) -> pl.DataFrame:
@@ -117,23 +125,8 @@ def sensitivity(analysis: Analysis) -> Chart | Absent:
     if not left_out:
         return Absent("the default policy leaves nobody out, so there is nothing to compare")
     compared = analysis.summary.sensitivity or ()
-    names = system_names(analysis.snapshot)
-    by_unit: dict[str, list[ValueChange]] = {unit: [] for unit in UNITS}
-    for row in compared:
-        before, after = _side(row.with_all), _side(row.without)
-        unit, label = _panel_and_label(row, names)
-        if before is not None and after is not None and unit:
-            words = f"{label}\nall raters: {_text(row.with_all)}\nwithout: {_text(row.without)}"
-            by_unit[unit].append(ValueChange(label, before, after, words))
-    if by_unit["deviation"]:
-        by_unit["mean"] = []
-    panels = []
-    for unit, changes in by_unit.items():
-        if changes:
-            shown = changes[:MOST_ROWS]
-            sides = [side for change in shown for side in (change.before, change.after)]
-            reported = [value for side in sides for value in (side.value, side.low, side.high)]
-            panels.append(Dumbbells(UNITS[unit][0], axis(UNITS[unit][1], reported), tuple(shown)))
+    by_unit = _changes(compared, system_names(analysis.snapshot))
+    panels = [_changes_panel(unit, changes[:MOST_ROWS]) for unit, changes in by_unit.items() if changes]
     if not panels:
         return Absent(why_missing(analysis, "sensitivity", "there are no figures to compare"))
     caption = (
@@ -151,6 +144,27 @@ def sensitivity(analysis: Analysis) -> Chart | Absent:
         for row in compared
     ]
     return Chart(title="With and without the flagged raters", caption=caption, panels=panels, rows=table, legend=legend)
+
+
+def _changes(compared: Sequence[SensitivityFigure], names: DisplayNames) -> dict[str, list[ValueChange]]:
+    """The figures with both values, by panel; means are left out where there are deviations."""
+    by_unit: dict[str, list[ValueChange]] = {unit: [] for unit in UNITS}
+    for row in compared:
+        before, after = _side(row.with_all), _side(row.without)
+        unit, label = _panel_and_label(row, names)
+        if before is not None and after is not None and unit:
+            words = f"{label}\nall raters: {_text(row.with_all)}\nwithout: {_text(row.without)}"
+            by_unit[unit].append(ValueChange(label, before, after, words))
+    if by_unit["deviation"]:
+        by_unit["mean"] = []
+    return by_unit
+
+
+def _changes_panel(unit: str, changes: Sequence[ValueChange]) -> Dumbbells:
+    title, label = UNITS[unit]
+    sides = [side for change in changes for side in (change.before, change.after)]
+    reported = [value for side in sides for value in (side.value, side.low, side.high)]
+    return Dumbbells(title, axis(label, reported), tuple(changes))
 
 
 def _cells(name: str, side: DumbbellEnd | None) -> dict[str, Cell]:
@@ -172,13 +186,7 @@ def _panel_and_label(row: SensitivityFigure, names: DisplayNames) -> tuple[str, 
     """Which panel a figure belongs to, if any, and its label there."""
     after = f", {row.question}" if row.question else ""
     if row.model:
-        outcome, _, terms = row.model.partition(" ~ ")
-        planned = "*" not in terms and (outcome, row.of) in PLANNED
-        if not (planned or ":" in str(row.of)):
-            return "", ""
-        about = "mean" if outcome == "value" else outcome
-        unit = "F" if row.figure.startswith("F ") else "eta"
-        return unit, f"{effect(str(row.of))}: {about} {row.question}"
+        return _test_panel_and_label(row, row.model)
     if row.figure in RELIABILITY:
         hits = row.figure == "quadrant hit rate"
         return "reliability", ("Hits of the quadrant" if hits else coefficient(row.figure)) + after
@@ -186,6 +194,17 @@ def _panel_and_label(row: SensitivityFigure, names: DisplayNames) -> tuple[str, 
         if row.figure.startswith(start):
             return unit, names[str(row.of)] + after
     return "", ""
+
+
+def _test_panel_and_label(row: SensitivityFigure, model: str) -> tuple[str, str]:
+    """Of the tests, those that were planned and those of interactions have a panel."""
+    outcome, _, terms = model.partition(" ~ ")
+    planned = "*" not in terms and (outcome, row.of) in PLANNED
+    if not (planned or ":" in str(row.of)):
+        return "", ""
+    about = "mean" if outcome == "value" else outcome
+    unit = "F" if row.figure.startswith("F ") else "eta"
+    return unit, f"{effect(str(row.of))}: {about} {row.question}"
 
 
 @figure("rater-groups")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.findings.parts import Agreement, Ceilings, Reliability
@@ -50,23 +50,17 @@ MOST_ROWS = 60
 @figure("reliability-by-raters")
 def reliability_by_raters(analysis: Analysis) -> Chart | Absent:
     """One curve per question: what more raters would buy."""
-    curves = {
-        question: part
-        for question, part in reliability_parts(analysis).items()
-        if any(estimate.value is not None for estimate in part.reliability_with.values())
-    }
+    curves = {question: part for question, part in reliability_parts(analysis).items() if _has_curve(part)}
     if not curves:
         return Absent("the reliability of a single rater could not be estimated")
     shown = dict(list(curves.items())[:MOST_CURVES])
     raters = mean_ratings(analysis.summary.counts.ratings_per_item)
-    reached = [count + 2 for part in shown.values() for _, count in _needed(part)]
-    last = int(min(MOST_RATERS, max([10, *reached, 2 * (raters or 0.0)])))
+    last = _last_count(shown.values(), raters)
     series = tuple(_series(question, part, colour(index), last) for index, (question, part) in enumerate(shown.items()))
-    step = 2 if last <= 12 else 5 if last <= 30 else 10
     banded = len(series) <= MOST_BANDS
     panel = Curves(
         title="",
-        x=Axis(label="raters per item", low=1, high=last, ticks=(1, *range(step, last + 1, step))),
+        x=Axis(label="raters per item", low=1, high=last, ticks=_count_ticks(last)),
         y=Axis(label="reliability of their mean", low=0.0, high=1.0, ticks=FIFTHS),
         series=series,
         banded=banded,
@@ -82,6 +76,21 @@ def reliability_by_raters(analysis: Analysis) -> Chart | Absent:
         for p in curve.points
     ]
     return Chart(title="Reliability and number of raters", caption=caption, panels=[panel], rows=table)
+
+
+def _has_curve(part: Reliability) -> bool:
+    return any(estimate.value is not None for estimate in part.reliability_with.values())
+
+
+def _last_count(parts: Iterable[Reliability], raters: float | None) -> int:
+    """Where curves end: beyond the counts that reach a target, and at twice the raters of this study."""
+    reached = [count + 2 for part in parts for _, count in _needed(part)]
+    return int(min(MOST_RATERS, max([10, *reached, 2 * (raters or 0.0)])))
+
+
+def _count_ticks(last: int) -> tuple[int, ...]:
+    step = 2 if last <= 12 else 5 if last <= 30 else 10
+    return (1, *range(step, last + 1, step))
 
 
 def _needed(part: Reliability) -> list[tuple[str, int]]:
@@ -190,26 +199,23 @@ def _bins(counts: Mapping[int, int]) -> list[tuple[str, int]]:
 def agreement(analysis: Analysis) -> Chart | Absent:
     """One panel per coefficient, questions in order of the first."""
     parts = analysis.summary.agreement or {}
-    coefficients = {name: {q: _coefficient(part, name) for q, part in parts.items()} for name in COEFFICIENTS}
-    estimated = [
-        name for name, estimates in coefficients.items() if any(e.value is not None for e in estimates.values())
-    ]
-    if not estimated:
+    coefficients = _coefficients(parts)
+    if not coefficients:
         return Absent(why_missing(analysis, "agreement", "no question is answered in categories"))
-    first = coefficients[estimated[0]]
+    first = next(iter(coefficients.values()))
     order = sorted(parts, key=lambda question: -(first[question].value or -2.0))
     half = MOST_ROWS // 2
     shown = order if len(order) <= MOST_ROWS else [*order[:half], *order[-half:]]
     panels = []
-    for index, name in enumerate(estimated[:MOST_COEFFICIENTS]):
-        rows = tuple(interval_row(spaced(q), coefficients[name][q], COLOURS[index]) for q in shown)
+    for index, (name, estimates) in enumerate(coefficients.items()):
+        rows = tuple(interval_row(spaced(q), estimates[q], COLOURS[index]) for q in shown)
         value = axis("", [*extent(rows), 0.0], include=[1.0])
         panels.append(Intervals(title=coefficient(name), rows=rows, value=value, lines=(Line(0.0),)))
     table = []
     for q in order:
         cells: dict[str, Cell] = {"question": q}
-        for name in estimated[:MOST_COEFFICIENTS]:
-            cells |= numbers(coefficients[name][q], name, prefix=f"{name}_")
+        for name, estimates in coefficients.items():
+            cells |= numbers(estimates[q], name, prefix=f"{name}_")
         table.append(cells)
     caption = (
         "Agreement between raters on each question, with 95% intervals; an alpha or kappa of 0 is agreement by chance."
@@ -217,6 +223,13 @@ def agreement(analysis: Analysis) -> Chart | Absent:
     if len(shown) < len(order):
         caption += f" The {half} highest and the {half} lowest of {len(order)} questions."
     return Chart(title="Agreement by question", caption=caption, panels=panels, rows=table)
+
+
+def _coefficients(parts: Mapping[str, Agreement]) -> dict[str, dict[str, Estimate]]:
+    """The first coefficients that any question has, each by question."""
+    every = {name: {q: _coefficient(part, name) for q, part in parts.items()} for name in COEFFICIENTS}
+    estimated = [name for name, estimates in every.items() if any(e.value is not None for e in estimates.values())]
+    return {name: every[name] for name in estimated[:MOST_COEFFICIENTS]}
 
 
 def _coefficient(part: Agreement, name: str) -> Estimate:

@@ -56,15 +56,12 @@ def traces(analysis: Analysis) -> Chart | Absent:
     results = analysis.summary.traces
     if not results:
         return Absent(why_missing(analysis, "traces", NO_TRACES))
-    courses = {
-        (row["question"], row["stimulus"]): row
-        for row in analysis.courses.iter_rows(named=True)
-        if row["samples"] is not None
-    }
+    shared = analysis.courses.drop_nulls("samples").iter_rows(named=True)
+    courses = {(row["question"], row["stimulus"]): row for row in shared}
     panels: list[TracePanel] = []
     for question in results[:MOST_QUESTIONS]:
         every = aligned(analysis.snapshot, question.question)
-        limits = analysis.snapshot.study.scale_of(question.question).bounds() or ()
+        limits = analysis.snapshot.study.scale_of(question.question).bounds()
         for stimulus in shown_stimuli(question, MOST_STIMULI if len(results) < 3 else MOST_STIMULI // 2):
             course = courses.get((question.question, stimulus.stimulus))
             if course is not None:
@@ -84,13 +81,17 @@ def traces(analysis: Analysis) -> Chart | Absent:
 
 
 def _panel(
-    question: TraceQuestion, stimulus: TraceStimulus, data: Traces, course: Mapping[str, Any], limits: Sequence[float]
+    question: TraceQuestion,
+    stimulus: TraceStimulus,
+    data: Traces,
+    course: Mapping[str, Any],
+    limits: Sequence[float] | None,
 ) -> TracePanel:
     step = max(1, math.ceil(data.values.shape[1] / MOST_MOMENTS))
     moments = data.seconds[::step]
     lines = data.values[:MOST_LINES, ::step]
     low, high = (course["low"] or [])[::step], (course["high"] or [])[::step]
-    reach = axis("", [*lines.ravel().tolist(), *low, *high], include=limits)
+    reach = axis("", [*lines.ravel().tolist(), *low, *high], include=limits or ())
     start, end = 0.0, float(moments[-1])
     label = "seconds" if question.timed else "samples"
     agree = stimulus.pairwise
@@ -175,10 +176,7 @@ def trace_lags(analysis: Analysis) -> Chart | Absent:
             ),
             key=lambda item: -float(item.estimate),
         )
-        # A lag on one stimulus says little: raters of several are drawn first.
-        several = [item for item in items if item.estimate.low is not None] or items
-        half = MOST_RATERS // 2
-        shown = several if len(several) <= MOST_RATERS else several[:half] + several[-half:]
+        shown = _latest_and_earliest(items)
         cut |= len(shown) < len(items)
         title = spaced(question.question)
         builder.add(title, f"later than the others ({unit})", shown, lines=(Line(0.0),), visible=index < MOST_QUESTIONS)
@@ -189,6 +187,13 @@ def trace_lags(analysis: Analysis) -> Chart | Absent:
             " The latest and the earliest raters are drawn, of those with several stimuli if any." if cut else "",
         )
     )
+
+
+def _latest_and_earliest(items: list[Item]) -> list[Item]:
+    # A lag on one stimulus says little: raters of several are drawn first.
+    several = [item for item in items if item.estimate.low is not None] or items
+    half = MOST_RATERS // 2
+    return several if len(several) <= MOST_RATERS else several[:half] + several[-half:]
 
 
 def _lag(question: str, rater: str, lag: Estimate, unit: str) -> Item:

@@ -133,7 +133,7 @@ def grid_markdown(grid: Grid, *, caption: bool = True, most: int | None = None) 
         return f"{head}None: {markdown(grid.why_empty)}.\n"
     rows = grid.rows[:most]
     align = ["---:" if _numeric(grid, index) else "---" for index in range(len(grid.columns))]
-    lines = [[markdown(name) for name in grid.columns], align]
+    lines = [list(map(markdown, grid.columns)), align]
     lines += [[markdown(grid.text(value)) for value in row] for row in rows]
     text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     notes = list(grid.notes)

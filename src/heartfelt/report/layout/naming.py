@@ -129,15 +129,7 @@ def quadrant_look(study: Study) -> QuadrantLook:
     """The quadrants of the first two axes; the groups of the intents where there are no quadrants."""
     plane = find_plane(study)
     if isinstance(plane, str) or not plane.of_intent:
-        of_intent = {intent.id: intent.group or intent.id for intent in study.intents}
-        groups = tuple(dict.fromkeys(of_intent.values()))
-        return QuadrantLook(
-            ids=groups,
-            of_intent=of_intent,
-            colours={name: colour(i) for i, name in enumerate(groups)},
-            short_names={},
-            names={},
-        )
+        return _group_look(study)
     first, second = plane.axes
     used = set(plane.of_intent.values())
     end = {1: "high", -1: "low"}
@@ -149,3 +141,10 @@ def quadrant_look(study: Study) -> QuadrantLook:
     colours = {name: SIDE_COLOURS[side] for name, side in plane.sides.items()}
     ids = tuple(name for name in plane.names if name in used)
     return QuadrantLook(ids=ids, of_intent=plane.of_intent, colours=colours, short_names=short, names=names)
+
+
+def _group_look(study: Study) -> QuadrantLook:
+    of_intent = {intent.id: intent.group or intent.id for intent in study.intents}
+    groups = tuple(dict.fromkeys(of_intent.values()))
+    colours = {name: colour(i) for i, name in enumerate(groups)}
+    return QuadrantLook(ids=groups, of_intent=of_intent, colours=colours, short_names={}, names={})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -100,13 +101,15 @@ def _plane(result: SystemDistances) -> Chart | Absent:
                 {**cells, **numbers(row.distance, metric, prefix=f"{metric}_"), **numbers(mean, "mean", prefix="mean_")}
             )
         if points:
-            across = axis(metric, [end for point in points for end in (point.x, point.xl, point.xh)])
-            up = axis(f"mean {question}", [end for point in points for end in (point.y, point.yl, point.yh)])
-            builder.panels.append(
-                PlaneChart(title=f"{metric}, {question}", x=across, y=up, points=tuple(points), named=True)
-            )
+            builder.panels.append(_plane_panel(metric, question, points))
     caption = "Each point is a system: its distance across, people's mean up. Bars are 95% intervals."
     return builder.chart("Distance and people's means", caption, "People's means of the systems are not known.")
+
+
+def _plane_panel(metric: str, question: str, points: Sequence[Point]) -> PlaneChart:
+    across = axis(metric, [end for point in points for end in (point.x, point.xl, point.xh)])
+    up = axis(f"mean {question}", [end for point in points for end in (point.y, point.yl, point.yh)])
+    return PlaneChart(title=f"{metric}, {question}", x=across, y=up, points=tuple(points), named=True)
 
 
 def _page(result: SystemDistances, charts: dict[str, Chart | Absent]) -> ReportPage:

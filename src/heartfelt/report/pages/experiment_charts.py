@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from heartfelt.report.charts import (
     Absent,
@@ -74,11 +74,7 @@ def _intervals(experiment: Experiment) -> Chart | Absent:
             for selection in experiment.selections
             if selection.question == question
         ]
-        for part, row in {row.tested_on: row for row in rows}.items():
-            name = "ceiling" if len({row.tested_on for row in rows}) == 1 else f"ceiling: {part}"
-            items.append(
-                Item(label=name, estimate=row.ceiling, colour=SOFT, cells={"question": question, "condition": name})
-            )
+        items += _ceilings(question, rows)
         builder.add(question, SCORES[rows[0].metric][0], items, reach=(0.0, 1.0))
     return builder.chart(
         TITLES[experiment.kind],
@@ -87,33 +83,20 @@ def _intervals(experiment: Experiment) -> Chart | Absent:
     )
 
 
+def _ceilings(question: str, rows: Sequence[ScoreRow]) -> Iterator[Item]:
+    by_part = {row.tested_on: row.ceiling for row in rows}
+    for part, estimate in by_part.items():
+        name = "ceiling" if len(by_part) == 1 else f"ceiling: {part}"
+        yield Item(label=name, estimate=estimate, colour=SOFT, cells={"question": question, "condition": name})
+
+
 def _matrix(experiment: Experiment) -> Chart | Absent:
     panels: list[Panel] = []
     table: list[TableRow] = []
     parts = [source.name for source in experiment.sources]
     for question in experiment.questions:
         rows = [row for row in experiment.rows if row.question == question and not row.baseline]
-        trained = list(dict.fromkeys(row.trained_on for row in rows))
-        by_cell = {(row.trained_on, row.tested_on): row for row in rows}
-        cells = [tuple(_heat(by_cell.get((a, b)), a, b) for b in parts) for a in trained]
-        tops = {row.tested_on: row.ceiling for row in rows}
-        cells.append(
-            tuple(
-                HeatCell(tops[b].value, share(tops[b].value), f"ceiling of {b}: {interval(tops[b], bare=True)}")
-                for b in parts
-            )
-        )
-        panels.append(
-            Heatmap(
-                title=question,
-                rows=(*trained, "ceiling"),
-                columns=tuple(parts),
-                cells=tuple(cells),
-                row_label="trained on",
-                column_label="tested on",
-                square=len(parts) <= 8,
-            )
-        )
+        panels.append(_heatmap(question, rows, parts))
         table += [
             {
                 "question": question,
@@ -127,6 +110,25 @@ def _matrix(experiment: Experiment) -> Chart | Absent:
     if not panels:
         return Absent("no score is defined")
     return Chart(title="Trained on rows, tested on columns", caption=experiment.about, panels=panels, rows=table)
+
+
+def _heatmap(question: str, rows: Sequence[ScoreRow], parts: Sequence[str]) -> Heatmap:
+    """Scores by what was trained and tested on, with the ceilings below."""
+    trained = list(dict.fromkeys(row.trained_on for row in rows))
+    by_cell = {(row.trained_on, row.tested_on): row for row in rows}
+    tops = {row.tested_on: row.ceiling for row in rows}
+    ceilings = (
+        HeatCell(tops[b].value, share(tops[b].value), f"ceiling of {b}: {interval(tops[b], bare=True)}") for b in parts
+    )
+    return Heatmap(
+        title=question,
+        rows=(*trained, "ceiling"),
+        columns=tuple(parts),
+        cells=(*(tuple(_heat(by_cell.get((a, b)), a, b) for b in parts) for a in trained), tuple(ceilings)),
+        row_label="trained on",
+        column_label="tested on",
+        square=len(parts) <= 8,
+    )
 
 
 def _heat(row: ScoreRow | None, trained: str, tested: str) -> HeatCell:
@@ -160,13 +162,13 @@ def _shares(experiment: Experiment) -> Chart | Absent:
 def _law(experiment: Experiment) -> Chart | Absent:
     panels: list[Panel] = []
     table: list[TableRow] = []
-    laws = {curve.question: curve for curve in experiment.curves}
+    laws = {curve.question: curve for curve in experiment.curves if not curve.why_missing}
     for question in experiment.questions:
         rows = [row for row in experiment.rows if row.question == question and row.level is not None]
         series = [Series("measured", COLOURS[0], _points(rows, experiment.axis))]
         table += _numbers(question, experiment.axis, rows)
         curve = laws.get(question)
-        if curve is not None and not curve.why_missing:
+        if curve is not None:
             series.append(Series("power law (extrapolated)", COLOURS[1], _fitted(curve, rows)))
             table += [
                 {
@@ -177,7 +179,7 @@ def _law(experiment: Experiment) -> Chart | Absent:
                 }
                 for prediction in curve.ahead
             ]
-        panels.append(_curves(question, experiment, rows, tuple(series), laws.get(question)))
+        panels.append(_curves(question, experiment, rows, tuple(series), curve))
     caption = (
         f"{experiment.about} Bands: 95% intervals; dashed: ceiling. Beyond the last measured point: extrapolation."
     )
@@ -224,7 +226,7 @@ def _curves(
     top = rows[0].ceiling.value
     tops = [limit for point in every for limit in (point.y, point.low, point.high)]
     lines = () if top is None else (Line(top, share(top)),)
-    reached = None if curve is None or curve.why_missing else Line(max(row.level or 0.0 for row in rows), "all data")
+    reached = None if curve is None else Line(max(row.level or 0.0 for row in rows), "all data")
     return Curves(
         title=question,
         x=axis(experiment.axis, [point.x for point in every], include=(0.0,)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from heartfelt.files import write_text
 from heartfelt.formats.tables.delimited import csv_text
@@ -19,6 +20,8 @@ from heartfelt.wording import number
 
 CURVES, SCORES = "curves", "scores"
 _SHOWN = ("pearson", "spearman", "accuracy", "balanced_accuracy", "macro_f1", "auroc")
+_Points: TypeAlias = dict[str, list[tuple[int, float]]]
+"""Epochs and values of each curve, by name."""
 
 
 def write_training_report(result: FineTuned, folder: Path) -> Path:
@@ -49,30 +52,11 @@ def curves_chart(history: Sequence[Epoch], best: int) -> Chart | Absent:
         "training": [(epoch.epoch, epoch.training_loss) for epoch in history],
         "validation": [(epoch.epoch, epoch.validation_loss) for epoch in history],
     }
-    every = [value for points in losses.values() for _, value in points]
     mark = Line(float(best), "best epoch")
-    panels = [
-        Curves(
-            title="Loss", x=x, y=axis("loss", every, include=(0.0,)), series=_series(losses), banded=False, here=mark
-        )
-    ]
-    agreed: dict[str, list[tuple[int, float]]] = {}
-    for epoch in history:
-        for question, value in epoch.agreement.items():
-            if value is not None:
-                agreed.setdefault(question, []).append((epoch.epoch, value))
+    panels = [_panel("Loss", x, "loss", losses, (0.0,), mark)]
+    agreed = _agreement(history)
     if agreed:
-        reached = [value for points in agreed.values() for _, value in points]
-        panels.append(
-            Curves(
-                title="Validation",
-                x=x,
-                y=axis("r, or share correct", reached, include=(0.0, 1.0)),
-                series=_series(agreed),
-                banded=False,
-                here=mark,
-            )
-        )
+        panels.append(_panel("Validation", x, "r, or share correct", agreed, (0.0, 1.0), mark))
     rows = [
         {
             "epoch": epoch.epoch,
@@ -89,7 +73,22 @@ def curves_chart(history: Sequence[Epoch], best: int) -> Chart | Absent:
     return Chart(title="How training went", caption=caption, panels=panels, rows=rows)
 
 
-def _series(curves: dict[str, list[tuple[int, float]]]) -> tuple[Series, ...]:
+def _agreement(history: Sequence[Epoch]) -> _Points:
+    agreed: _Points = {}
+    for epoch in history:
+        for question, value in epoch.agreement.items():
+            if value is not None:
+                agreed.setdefault(question, []).append((epoch.epoch, value))
+    return agreed
+
+
+def _panel(title: str, x: Axis, label: str, curves: _Points, include: tuple[float, ...], mark: Line) -> Curves:
+    values = [value for points in curves.values() for _, value in points]
+    y = axis(label, values, include=include)
+    return Curves(title=title, x=x, y=y, series=_series(curves), banded=False, here=mark)
+
+
+def _series(curves: _Points) -> tuple[Series, ...]:
     return tuple(
         Series(
             name,

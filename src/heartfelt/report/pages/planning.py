@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from heartfelt.files import whole_folder, write_text
@@ -85,36 +85,27 @@ def _chart(
             for forecast in sorted(designs, key=lambda forecast: forecast.ratings_given):
                 estimate = figure(forecast.questions[question])
                 words = f"{forecast.words}: {label} {interval(estimate)}"
-                value = float(estimate)
-                points.append(
-                    CurvePoint(x=forecast.ratings_given, y=value, words=words, low=estimate.low, high=estimate.high)
-                )
-                rows.append(
-                    {
-                        "question": question,
-                        "design": forecast.words,
-                        "ratings": forecast.ratings_given,
-                        label: value,
-                        "low": estimate.low,
-                        "high": estimate.high,
-                    }
-                )
+                ratings, value, low, high = forecast.ratings_given, float(estimate), estimate.low, estimate.high
+                points.append(CurvePoint(x=ratings, y=value, words=words, low=low, high=high))
+                about: TableRow = {"question": question, "design": forecast.words, "ratings": ratings}
+                rows.append({**about, label: value, "low": low, "high": high})
             unit_noun = "sets" if plan.kind == "comparison" else "clips"
             series.append(Series(f"{units:,} {unit_noun}", colour(index), tuple(points)))
         if series:
-            every = [point for curve in series for point in curve.points]
-            tops = [point.high if point.high is not None else point.y for point in every]
-            x = axis("ratings in all", [point.x for point in every], include=(0.0,))
-            y = (
-                Axis(label=label, low=0.0, high=1.0, ticks=(0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
-                if label != "width"
-                else axis(label, tops, include=(0.0,))
-            )
-            lines = () if line is None else (Line(line, f"{percent(line)}"),)
-            panels.append(Curves(title=question, x=x, y=y, series=tuple(series), lines=lines))
+            panels.append(_panel(question, series, label, line))
     if not panels:
         return Absent("no design has it")
     return Chart(title=title, caption=caption, panels=panels, rows=rows)
+
+
+def _panel(question: str, series: Sequence[Series], label: str, line: float | None) -> Curves:
+    every = [point for curve in series for point in curve.points]
+    y = Axis(label=label, low=0.0, high=1.0, ticks=(0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
+    if label == "width":
+        y = axis(label, [point.high if point.high is not None else point.y for point in every], include=(0.0,))
+    x = axis("ratings in all", [point.x for point in every], include=(0.0,))
+    lines = () if line is None else (Line(line, f"{percent(line)}"),)
+    return Curves(title=question, x=x, y=y, series=tuple(series), lines=lines)
 
 
 def _page(plan: StudyPlan, charts: dict[str, Chart | Absent]) -> ReportPage:

@@ -56,7 +56,7 @@ def systems_chart(result: PreparationResult) -> Chart | Absent:
 
 def preparation_section(result: PreparationResult, link: str) -> Section:
     """The preparation on another page: how systems differed, and the way to the whole."""
-    remarks = sum(bool(stimulus.problem or stimulus.checks) for stimulus in result.stimuli)
+    remarks = len(_remarks(result))
     return section("pages/preparation_elsewhere", "preparation", None, link=link, remarks=remarks, **_shared(result))
 
 
@@ -66,6 +66,15 @@ def _shared(result: PreparationResult) -> dict[str, object]:
         "done": len(result.stimuli) - len(result.failed),
         "sentences": [difference_words(difference) for difference in result.differences],
     }
+
+
+def _remarks(result: PreparationResult) -> list[list[str]]:
+    """The stimuli with a problem or a check to look at."""
+    return [
+        [row.stimulus, result.systems.get(row.stimulus, ""), row.problem or "", row.checks or ""]
+        for row in result.stimuli
+        if row.problem or row.checks
+    ]
 
 
 def stimuli_table(result: PreparationResult) -> pl.DataFrame:
@@ -78,17 +87,12 @@ def write_preparation(result: PreparationResult, folder: Path) -> Path:
     from heartfelt.report.drawing.processes import drawing
 
     charts = {FIGURE: systems_chart(result)}
-    wrong = [
-        [row.stimulus, result.systems.get(row.stimulus, ""), row.problem or "", row.checks or ""]
-        for row in result.stimuli
-        if row.problem or row.checks
-    ]
     rows = [
         [system, *(difference.means.get(system, "") for difference in result.differences)]
         for system in sorted({name for difference in result.differences for name in difference.means})
     ]
     sections = [
-        section(f"pages/preparation_{name}", name, charts, rows=rows, wrong=wrong, **_shared(result))
+        section(f"pages/preparation_{name}", name, charts, rows=rows, wrong=_remarks(result), **_shared(result))
         for name in ("systems", "checks")
     ]
     page = ReportPage(title="Preparation", subtitle=result.study, sections=sections, charts=charts)

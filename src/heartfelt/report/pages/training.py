@@ -37,23 +37,16 @@ def evaluation_chart(scores: Sequence[ProtocolScore]) -> Chart | Absent:
     builder = IntervalPanels()
     for question, side in dict.fromkeys((score.question, score.raters) for score in scores):
         items = []
-        for score in scores:
+        for score in (score for score in scores if (score.question, score.raters) == (question, side)):
             name = _SHORT.get(score.protocol, score.protocol)
             cells = {"question": question, "raters": PANELS[side], "reading": score.reading}
-            for score_name, estimate, shade in (
+            for quantity, estimate, shade in (
                 ("model", score.pearson, COLOURS[0]),
                 ("ceiling", score.ceiling, SOFT),
                 ("cell means", score.bare_means, COLOURS[1]),
             ):
-                if (score.question, score.raters) == (question, side):
-                    items.append(
-                        Item(
-                            label=f"{name}: {score_name}",
-                            estimate=estimate,
-                            colour=shade,
-                            cells={**cells, "what": score_name},
-                        )
-                    )
+                label = f"{name}: {quantity}"
+                items.append(Item(label=label, estimate=estimate, colour=shade, cells={**cells, "what": quantity}))
         builder.add(f"{question}, {PANELS[side]}", "Pearson r", items, reach=(0.0, 1.0))
     caption = (
         "Correlation of predictions with labels, each stimulus predicted by a head chosen and fitted without it; next to it"

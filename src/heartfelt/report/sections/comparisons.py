@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.findings.comparisons import ComparisonQuestion
 from heartfelt.analysis.findings.parts import ALL
@@ -20,22 +22,23 @@ CEILINGS = {
     "strength": "Correlation with the strengths",
     "strength_ranks": "Rank correlation with the strengths",
 }
+FIGURES: Mapping[str, Callable[[ComparisonQuestion], object]] = {
+    "best-worst": lambda question: question.scale == "best-worst",
+    "abx": lambda question: question.abx,
+    "against-reference": lambda question: question.reference,
+}
+"""The figures of some questions only, with what a question must have."""
+SIDES: Mapping[str, Callable[[ComparisonQuestion], object]] = {
+    "order-effect": lambda question: question.order,
+    "comparison-raters": lambda question: question.consistency,
+}
 
 
 def comparisons(analysis: Analysis, charts: Charts) -> Section | None:
     """Strengths, pairs, order, agreement, ceilings and raters of every question that compares stimuli."""
-    every = [comparison for comparison in analysis.summary.comparisons or () if comparison.mushra is None]
+    every = _questions(analysis, mushra=False)
     if not every:
         return None
-    figures = {
-        "best-worst": any(comparison.scale == "best-worst" for comparison in every),
-        "abx": any(comparison.abx for comparison in every),
-        "against-reference": any(comparison.reference for comparison in every),
-    }
-    sides = {
-        "order-effect": any(comparison.order for comparison in every),
-        "comparison-raters": any(comparison.consistency for comparison in every),
-    }
     systems = system_names(analysis.snapshot)
     return section(
         "sections/comparisons",
@@ -48,16 +51,20 @@ def comparisons(analysis: Analysis, charts: Charts) -> Section | None:
         tests_of=_tests,
         agreement_of=_agreement,
         all_pairs=ALL,
-        shown=[name for name, holds in figures.items() if holds],
-        sides=[figure_block(name, charts) for name, holds in sides.items() if holds],
+        shown=[name for name, has_data in FIGURES.items() if any(map(has_data, every))],
+        sides=[figure_block(name, charts) for name, has_data in SIDES.items() if any(map(has_data, every))],
     )
 
 
 def mushra(analysis: Analysis, charts: Charts) -> Section | None:
     """Conditions and listeners of a MUSHRA test."""
-    every = [comparison for comparison in analysis.summary.comparisons or () if comparison.mushra is not None]
+    every = _questions(analysis, mushra=True)
     names = system_names(analysis.snapshot)
     return section("sections/mushra", "mushra", charts, every=every, names=names) if every else None
+
+
+def _questions(analysis: Analysis, *, mushra: bool) -> list[ComparisonQuestion]:
+    return [question for question in analysis.summary.comparisons or () if (question.mushra is not None) == mushra]
 
 
 def _tests(comparison: ComparisonQuestion) -> list[list[CellValue]]:

@@ -112,12 +112,21 @@ def reliability_fact(summary: Summary) -> Fact:
     every = {called(name, trust): trust for name, trust in main_questions(summary).items()}
     means = {name: mean_rating(trust) for name, trust in every.items() if not mean_rating(trust).is_missing}
     if means:
-        uses = list(dict.fromkeys(map(fitness, means.values())))
-        meaning = f"{capitalized(uses[0])}." if len(uses) == 1 else f"Between {listed([*reversed(uses)])}."
-        return _reliability(means, "of the mean rating", meaning, "trust")
+        return _mean_ratings(means)
+    agreement = _choice_agreement(summary)
+    return _single_ratings(every) if agreement is None else _choices(agreement)
+
+
+def _mean_ratings(means: Mapping[str, Estimate]) -> Fact:
+    uses = list(dict.fromkeys(map(fitness, means.values())))
+    meaning = f"{capitalized(uses[0])}." if len(uses) == 1 else f"Between {listed([*reversed(uses)])}."
+    return _reliability(means, "of the mean rating", meaning, "trust")
+
+
+def _choice_agreement(summary: Summary) -> ChoiceAgreement | None:
+    """That of the first comparison in which pairs were answered more than once."""
     agreements = (row.agreement for row in summary.comparisons or () if row.agreement is not None)
-    known = next((agreement for agreement in agreements if not agreement.two_answers.is_missing), None)
-    return _single_ratings(every) if known is None else _choices(known)
+    return next((agreement for agreement in agreements if not agreement.two_answers.is_missing), None)
 
 
 def _choices(agreement: ChoiceAgreement) -> Fact:

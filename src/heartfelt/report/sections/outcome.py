@@ -125,7 +125,6 @@ def stimuli_list(analysis: Analysis) -> dict[str, object]:
     wide = len(questions(analysis)) <= MOST_WIDE and labels.schema["value"].is_numeric()
     columns, rows = (_by_stimulus if wide else _by_item)(analysis, facts)
     named = [{"label": fact, "kind": "text", "names": fact == "system"} for fact in ("stimulus", *facts)]
-    example = [str(rows[0, fact]) for fact in facts if rows.height and rows[0, fact] is not None]
     return {
         "columns": [*named, *columns],
         "rows": rows.head(MOST_STIMULI).rows(),
@@ -133,8 +132,14 @@ def stimuli_list(analysis: Analysis) -> dict[str, object]:
         "names": {
             key: name for key, name in system_names(analysis.snapshot).items() if key != "all" and "system" in facts
         },
-        "hint": f"such as {' '.join(example)}" if example else "",
+        "hint": _hint(rows, facts),
     }
+
+
+def _hint(rows: pl.DataFrame, facts: Sequence[str]) -> str:
+    """What can be searched for, by the facts of the first row."""
+    example = [str(rows[0, fact]) for fact in facts if rows.height and rows[0, fact] is not None]
+    return f"such as {' '.join(example)}" if example else ""
 
 
 def _by_stimulus(analysis: Analysis, facts: Sequence[str]) -> tuple[list[Column], pl.DataFrame]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.findings.parts import Agreement, Ceilings, Reliability
+from heartfelt.analysis.findings.parts import Agreement, BreakdownRow, Ceilings, Reliability
 from heartfelt.analysis.text.highlights import if_careless
 from heartfelt.report.charts import Chart, Charts
 from heartfelt.report.layout.naming import MANY_QUESTIONS, coefficient
@@ -49,6 +49,10 @@ def _has_estimates(parts: Mapping[str, object], name: str) -> bool:
     )
 
 
+def _estimated(names: Sequence[str], parts: Mapping[str, object]) -> list[str]:
+    return [name for name in names if _has_estimates(parts, name)]
+
+
 def trust(analysis: Analysis, charts: Charts) -> Section:
     """Tables and figures of reliability."""
     parts = _with_pool(analysis.summary.reliability, analysis.summary.reliability_pooled)
@@ -78,25 +82,16 @@ def _if_careless(estimate: Estimate | None) -> bool:
 
 
 def _coefficients(parts: Mapping[str, Reliability], whom: str) -> Markup:
-    names = [name for name in COEFFICIENTS if _has_estimates(parts, name)] or list(COEFFICIENTS[:1])
+    names = _estimated(COEFFICIENTS, parts) or list(COEFFICIENTS[:1])
     ceilings: dict[str, Ceilings] = {question: part.ceiling for question, part in parts.items()}
-    limits = [name for name in CEILINGS if _has_estimates(ceilings, name)]
+    limits = _estimated(CEILINGS, ceilings)
     labels = [coefficient(name) for name in (*names, *limits)]
-    lines: list[list[CellValue]] = [
-        [
-            question,
-            *(_estimate_of(part, name) for name in names),
-            *(_estimate_of(part.ceiling, name) for name in limits),
-        ]
-        for question, part in parts.items()
-    ]
-    columns = ["question", *labels]
+    estimates = [*(_estimates(parts, name) for name in names), *(_estimates(ceilings, name) for name in limits)]
+    columns, lines = ["question", *labels], list[list[CellValue]](map(list, zip(parts, *estimates, strict=True)))
+    # One line per question with all coefficients is wide; few questions are read more easily across.
     if 0 < len(parts) <= FEW:
-        turned = [list(column) for column in zip(*lines, strict=True)]
-        columns, lines = (
-            ["coefficient", *parts],
-            [[label, *cells] for label, cells in zip(labels, turned[1:], strict=True)],
-        )
+        columns = ["coefficient", *parts]
+        lines = [[label, *cells] for label, cells in zip(labels, estimates, strict=True)]
     return table(f"Reliability and ceiling, with 95% intervals {whom}", columns, lines)
 
 
@@ -136,7 +131,7 @@ def agreement(analysis: Analysis, charts: Charts) -> Section | None:
     if not analysis.summary.agreement:
         return None
     parts: dict[str, Agreement] = _with_pool(analysis.summary.agreement, analysis.summary.agreement_pooled)
-    names = [name for name in AGREEMENT if _has_estimates(parts, name)]
+    names = _estimated(AGREEMENT, parts)
     return section(
         "sections/agreement",
         "agreement",
@@ -153,15 +148,16 @@ def _breakdown(analysis: Analysis) -> list[tuple[str, list[str], list[list[CellV
     breakdown = analysis.summary.breakdown or {}
     every = {str(index): row for index, row in enumerate(row for rows in breakdown.values() for row in rows)}
     titles = {"present": "present", "unanimous": "unanimous", "matches_intended": "as intended"}
-    shown = [name for name in titles if _has_estimates(every, name)]
-    counted = ("items", "ratings", "labels", "ties", "single rater")
-    parts = []
-    for fact, rows in breakdown.items():
-        lines: list[list[CellValue]] = []
-        for row in rows:
-            counts = (row.n_items, row.n_ratings, row.n_labels, row.n_ties, row.n_single)
-            estimates = (_estimate_of(row, name) for name in shown)
-            cells = (None if estimate is None or estimate.value is None else estimate for estimate in estimates)
-            lines.append([spaced(row.value), *counts, *cells])
-        parts.append((fact, [spaced(fact), *counted, *(titles[name] for name in shown)], lines))
+    shown = _estimated(list(titles), every)
+    columns = ["items", "ratings", "labels", "ties", "single rater", *(titles[name] for name in shown)]
+    parts = [
+        (fact, [spaced(fact), *columns], [_breakdown_line(row, shown) for row in rows])
+        for fact, rows in breakdown.items()
+    ]
     return parts[::-1]
+
+
+def _breakdown_line(row: BreakdownRow, names: Sequence[str]) -> list[CellValue]:
+    estimates = (_estimate_of(row, name) for name in names)
+    cells = (None if estimate is None or estimate.value is None else estimate for estimate in estimates)
+    return [spaced(row.value), row.n_items, row.n_ratings, row.n_labels, row.n_ties, row.n_single, *cells]

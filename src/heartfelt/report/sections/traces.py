@@ -15,8 +15,8 @@ def traces(analysis: Analysis, charts: Charts) -> Section | None:
     if not results:
         return None
     stimuli = [(question, stimulus) for question in results for stimulus in question.stimuli]
-    raters = sorted({rater for question in results for rater in question.lags})
-    units = {question.question: "s" if question.timed else "samples" for question in results}
+    raters = sorted(set[str]().union(*(question.lags for question in results)))
+    lag_columns = [f"{spaced(question.question)} ({'s' if question.timed else 'samples'})" for question in results]
     return section(
         "sections/traces",
         "traces",
@@ -24,7 +24,7 @@ def traces(analysis: Analysis, charts: Charts) -> Section | None:
         results=results,
         stimuli=stimuli,
         playable=_playable(analysis),
-        lag_columns=["rater", *(f"{spaced(name)} ({unit})" for name, unit in units.items())],
+        lag_columns=["rater", *lag_columns],
         lags=[[rater, *(question.lags.get(rater) for question in results)] for rater in raters],
         left_out=sum(len(stimulus.left_out) for _, stimulus in stimuli),
     )

@@ -22,6 +22,7 @@ from heartfelt.wording import number, percent, plural, spaced
 
 MAX_LENGTH = 400
 MOST_BARS = 12
+ON_SCALES = ("numbers", "ordinal", "strengths", "traces")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,11 @@ class ModelAnswer:
     off_text: str
     at: float | None
     failed: bool
+
+    @property
+    def order(self) -> tuple[bool, bool, float, str]:
+        """By error; answers without one, then failures, come last."""
+        return self.failed, self.absolute_error is None, self.absolute_error or 0.0, self.model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,18 +117,17 @@ class Contents:
     def error(self, name: str) -> tuple[float | None, int, int]:
         """How far models were off on average, in percent of the scale; how many answers they gave, and how often they failed."""
         rows = [row for rows in self._rows.get(name, {}).values() for row in rows]
-        offs = []
-        for row in rows:
-            ends = self._ends.get(row.question) if row.kind in ("numbers", "ordinal") else (0.0, 1.0)
-            if (
-                row.answered
-                and row.absolute_error is not None
-                and ends is not None
-                and (row.code is not None or row.kind == "binary")
-            ):
-                offs.append(min(row.absolute_error / (ends[1] - ends[0]), 1.0))
+        offs = [share for share in map(self._share_off, rows) if share is not None]
         answered = sum(row.answered for row in rows)
         return (100 * sum(offs) / len(offs) if offs else None), answered, len(rows) - answered
+
+    def _share_off(self, row: _Row) -> float | None:
+        """How far an answer is off as a share of the scale; None where it is not on the scale."""
+        ends = self._ends.get(row.question) if row.kind in ("numbers", "ordinal") else (0.0, 1.0)
+        if not row.answered or row.absolute_error is None or ends is None:
+            return None
+        on_scale = row.code is not None or row.kind == "binary"
+        return min(row.absolute_error / (ends[1] - ends[0]), 1.0) if on_scale else None
 
     def facts(self, name: str) -> list[tuple[str, str]]:
         """What is known of a stimulus."""
@@ -155,74 +160,65 @@ class Contents:
         if single or (name, question) in self._labels:
             yield self._single(name, question, words, single)
         for pair, pair_rows in pairs.items():
-            first, second = pair.split(SEPARATOR)[:2]
-            opponent = second if first == name else first
-            share = pair_rows[0].truth
-            share = None if share is None else (share if first == name else 1 - share)
-            label = "" if share is None else f"{number(100 * share, 0)}% preferred this one"
-            answers = tuple(
-                self._answer(
-                    row, None, None, "this one" if (row.code or 0) * (1 if first == name else -1) > 0 else "the other"
-                )
-                for row in pair_rows
-            )
-            yield QuestionShown(
-                name=f"{spaced(question)}: compared with {opponent}",
-                words=words,
-                label=label,
-                note="",
-                bars=(),
-                rows=answers,
-                ends=None,
-                at=None,
-                band=None,
-            )
+            yield self._pair(name, question, words, pair, pair_rows)
+
+    def _pair(self, name: str, question: str, words: str, pair: str, rows: Sequence[_Row]) -> QuestionShown:
+        first, second = pair.split(SEPARATOR)[:2]
+        opponent, sign = (second, 1) if first == name else (first, -1)
+        share = rows[0].truth
+        share = share if share is None or first == name else 1 - share
+        label = "" if share is None else f"{number(100 * share, 0)}% preferred this one"
+        chosen = ("this one" if (row.code or 0) * sign > 0 else "the other" for row in rows)
+        return QuestionShown(
+            name=f"{spaced(question)}: compared with {opponent}",
+            words=words,
+            label=label,
+            note="",
+            bars=(),
+            rows=tuple(self._answer(row, None, None, choice) for row, choice in zip(rows, chosen, strict=True)),
+            ends=None,
+            at=None,
+            band=None,
+        )
 
     def _single(self, name: str, question: str, words: str, rows: Sequence[_Row]) -> QuestionShown:
-        label = self._labels.get((name, question))
         kind = rows[0].kind if rows else "numbers"
         names = self._categories.get(question, {})
-        ends = None if names or kind not in ("numbers", "ordinal", "strengths", "traces") else self._ends.get(question)
-        text, note, middle = "", "", None
-        if label is not None:
-            middle = label["label"]
-            text = label["answer"] or names.get(middle) or number(middle, 2)
-            if label["low"] is not None and not names:
-                text += f" [{number(label['low'], 2)}, {number(label['high'], 2)}]"
-            note = self._note(label, "[" in text)
-        elif rows and rows[0].truth is not None:
-            middle = rows[0].truth
-            text = _side(middle) if kind == "binary" else names.get(middle) or number(middle, 2)
-            note = "the label models were scored against"
-        at = _at(middle, ends)
-        band = None
-        if label is not None and label["low"] is not None and ends is not None:
-            low, high = _at(label["low"], ends), _at(label["high"], ends)
-            band = None if low is None or high is None else (low, round(high - low, 2))
+        ends = self._ends.get(question) if not names and kind in ON_SCALES else None
+        text, note, middle, bounds = self._label(name, question, rows, names)
+        low, high = (_at(bound, ends) for bound in bounds)
         answers = sorted(
             (self._answer(row, ends if row.code is not None else None, row.absolute_error) for row in rows),
-            key=lambda answer: (
-                answer.failed,
-                answer.absolute_error is None,
-                answer.absolute_error or 0.0,
-                answer.model,
-            ),
+            key=lambda answer: answer.order,
         )
-        shown = None if ends is None else (_end(ends[0]), _end(ends[1]))
-        if not any(answer.at is not None for answer in answers):
-            shown = None
-        bars = self._bars(name, question, names)
+        on_scale = any(answer.at is not None for answer in answers)
         return QuestionShown(
             name=spaced(question),
             words=words,
             label=text,
             note=note,
-            bars=bars,
+            bars=self._bars(name, question, names),
             rows=tuple(answers),
-            ends=shown,
-            at=at,
-            band=band,
+            ends=None if ends is None or not on_scale else (_end(ends[0]), _end(ends[1])),
+            at=_at(middle, ends),
+            band=None if low is None or high is None else (low, round(high - low, 2)),
         )
+
+    def _label(
+        self, name: str, question: str, rows: Sequence[_Row], names: Mapping[float, str]
+    ) -> tuple[str, str, float | None, tuple[float | None, float | None]]:
+        """The label in words, what it is from, its value and its bounds; else the value that answers were scored against."""
+        label = self._labels.get((name, question))
+        if label is not None:
+            text = label["answer"] or names.get(label["label"]) or number(label["label"], 2)
+            if label["low"] is not None and not names:
+                text += f" [{number(label['low'], 2)}, {number(label['high'], 2)}]"
+            return text, self._note(label, "[" in text), label["label"], (label["low"], label["high"])
+        truth = rows[0].truth if rows else None
+        if truth is None:
+            return "", "", None, (None, None)
+        text = _side(truth) if rows[0].kind == "binary" else names.get(truth) or number(truth, 2)
+        return text, "the label models were scored against", truth, (None, None)
 
     def _note(self, label: Mapping[str, Any], bounded: bool) -> str:
         """How many people a label is from, how many of them agree with it, and what its interval is."""
@@ -255,10 +251,7 @@ class Contents:
     def _answer(
         self, row: _Row, ends: tuple[float, float] | None, absolute_error: float | None, words: str | None = None
     ) -> ModelAnswer:
-        answered = row.code if row.code is not None else row.score
-        text = words or row.answer or (number(answered, 2) if answered is not None else "")
-        if row.kind == "binary" and row.answer is None and row.predicted is not None:
-            text = f"{_side(row.predicted)} ({number(answered, 2)})" if answered is not None else _side(row.predicted)
+        answered, text = row.value, row.text(words)
         if not row.answered:
             text, absolute_error = (f"failed: {without_secrets(row.problem or 'no prediction was given')}", None)
         # Numbers that are not on the scale can only be ordered: they are off by ranks, not by points.
@@ -299,6 +292,18 @@ class _Row:
     answered: bool
     problem: str | None
     absolute_error: float | None
+
+    @property
+    def value(self) -> float | None:
+        """What was answered: a point of the scale, else a score."""
+        return self.code if self.code is not None else self.score
+
+    def text(self, words: str | None) -> str:
+        """The answer in words, by default those of the model."""
+        figure = "" if self.value is None else number(self.value, 2)
+        if self.kind == "binary" and self.answer is None and self.predicted is not None:
+            return f"{_side(self.predicted)} ({figure})" if figure else _side(self.predicted)
+        return words or self.answer or figure
 
 
 def _rows(scores: Scores) -> Iterator[_Row]:

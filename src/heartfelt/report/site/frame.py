@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -51,6 +51,22 @@ class Frame:
     def parts(self) -> dict[str, object]:
         """What templates read."""
         return {"site": self.site, "places": self.menu, "here": self.current, "root": self.root}
+
+
+def list_of_used(
+    columns: Sequence[Mapping[str, object]],
+    rows: Sequence[Sequence[object]],
+    is_used: Callable[[int], bool],
+    **about: object,
+) -> dict[str, object]:
+    """A list as the page's script reads it, without the columns that are not used."""
+    used = [index for index in range(len(columns)) if is_used(index)]
+    return {
+        "columns": [columns[index] for index in used],
+        "rows": [[row[index] for index in used] for row in rows],
+        "total": len(rows),
+        **about,
+    }
 
 
 def render_page(page: ReportPage, frame: Frame, name: str = "site.html") -> str:

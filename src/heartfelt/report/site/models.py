@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
@@ -45,17 +45,19 @@ def model_page(site: Site, model: str, addresses: Mapping[Key, str]) -> ReportPa
     sections.append(_identity(boards, model))
     first = boards[0].scores
     facts = [("boards" if len(boards) > 1 else "board", ", ".join(dict.fromkeys(b.scores.title for b in boards)))]
-    for task in first.tasks:
-        rank = next(
-            (task_rank for task_rank in first.ranks if (task_rank.task, task_rank.model) == (task.id, model)), None
-        )
-        if rank is not None:
-            facts.append((f"rank, {spaced(task.id)}", rank_text(rank)))
-        worth = next((row for row in first.parts.worth if (row.task, row.model) == (task.id, model)), None)
-        if worth is not None and worth.ratings.value is not None:
-            facts.append((f"worth, {spaced(task.id)}", worth.words))
+    facts += [fact for task in first.tasks for fact in _task_facts(first, task, model)]
     shown = [section for section in sections if section.html]
     return ReportPage(title=model, subtitle="", sections=shown, charts=charts, facts=facts)
+
+
+def _task_facts(scores: Scores, task: ScoringTask, model: str) -> Iterator[tuple[str, str]]:
+    wanted = (task.id, model)
+    rank = next((rank for rank in scores.ranks if (rank.task, rank.model) == wanted), None)
+    if rank is not None:
+        yield f"rank, {spaced(task.id)}", rank_text(rank)
+    worth = next((row for row in scores.parts.worth if (row.task, row.model) == wanted), None)
+    if worth is not None and worth.ratings.value is not None:
+        yield f"worth, {spaced(task.id)}", worth.words
 
 
 def _task(
@@ -69,22 +71,9 @@ def _task(
 ) -> Markup:
     """Everything about one task."""
     scores = board.scores
-    headline = scores.headline(task.id, model)
-    if not any(score.task == task.id and score.model == model for score in scores.scores):
-        return Markup("")
-    ceiling, chance = scores.ceiling(task.id), scores.chance(task.id)
-    lines = [f"{capital(scores.metric_title(task.headline))}: {interval(headline)}, failures counted."]
-    levels = [
-        f"{name} {interval(estimate)}"
-        for name, estimate in (("Chance is", chance), ("the ceiling of these labels is", ceiling))
-        if estimate.value is not None
-    ]
-    share = scores.headline(task.id, model, "of_ceiling")
-    below = any(rank.below_chance for rank in scores.ranks if (rank.task, rank.model) == (task.id, model))
-    lines += ["It does not beat chance."] if below else []
-    lines += [f"{capital('; '.join(levels))}."] if levels else []
-    lines += [f"{capital(SHARE)}: {interval(share)}."] if share.value is not None and not below else []
     model_scores = [score for score in scores.scores if (score.task, score.model) == (task.id, model)]
+    if not model_scores:
+        return Markup("")
     figures = []
     for column in SLICED_BY:
         chart = _slice_chart(scores, task, model, column, site.colours[model])
@@ -96,11 +85,25 @@ def _task(
         "site/model_task",
         task=task,
         scores=scores,
-        lines=lines,
+        lines=_headline_lines(scores, task, model),
         model_scores=model_scores,
         figures=figures,
         extremes=_extremes(board, board_index, task, model, addresses),
     )
+
+
+def _headline_lines(scores: Scores, task: ScoringTask, model: str) -> list[str]:
+    """The headline in sentences, next to chance and ceiling."""
+    headline = scores.headline(task.id, model)
+    estimates = {"Chance is": scores.chance(task.id), "the ceiling of these labels is": scores.ceiling(task.id)}
+    levels = [f"{name} {interval(estimate)}" for name, estimate in estimates.items() if estimate.value is not None]
+    share = scores.headline(task.id, model, "of_ceiling")
+    below = any(rank.below_chance for rank in scores.ranks if (rank.task, rank.model) == (task.id, model))
+    lines = [f"{capital(scores.metric_title(task.headline))}: {interval(headline)}, failures counted."]
+    lines += ["It does not beat chance."] if below else []
+    lines += [f"{capital('; '.join(levels))}."] if levels else []
+    lines += [f"{capital(SHARE)}: {interval(share)}."] if share.value is not None and not below else []
+    return lines
 
 
 def capital(words: str) -> str:

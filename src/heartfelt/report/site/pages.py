@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -119,24 +119,21 @@ def run_page(run: ScoredRun, site: Site, home: Path, target: Path) -> ReportPage
     """A bench's page: everything but what plays, which is in the bench's own report."""
     scores = renamed(run.scores, display_names(run.scores.models, run.scores.model_info))
     charts = bench_charts(scores, ["leaderboard", "shares"])
-    run_colours = {model: site.colours[model] for model in scores.models if model in site.colours}
-    if len(run_colours) == len(scores.models):
-        charts |= {
-            f"leaderboard-{index}": leaderboard(scores, task, run_colours) for index, task in enumerate(scores.tasks)
-        }
+    if site.colours.keys() >= set(scores.models):
+        tasks = enumerate(scores.tasks)
+        charts |= {f"leaderboard-{index}": leaderboard(scores, task, site.colours) for index, task in tasks}
     links = [Markup('<a class="button" href="../index.html">All benches</a>')]
     report = folder_of(run, home) / PAGE
-    if report.is_file() and not any(board.hidden for board in site.boards):
+    if report.is_file() and not site.hides_labels:
         link = Markup('<a class="button" href="{}">The bench\'s own report, with media</a>')
         links.append(link.format(relative_address(report, target / "runs")))
     sections = [verdict(scores, *links), leaderboards(scores, charts), *score_sections(scores)]
-    if any(board.hidden for board in site.boards):
-        sections = [section for section in sections if section.id != "slices"]
-    else:
+    # Scores of few items at a time would give hidden labels away.
+    if not site.hides_labels:
         charts |= part_charts(scores)
         sections.insert(2, agreement_by_part(scores, charts))
     facts = [("models", number(len(scores.models))), ("source", scores.hash[:12])]
-    shown = [section for section in sections if section.html]
+    shown = [section for section in sections if section.html and not (site.hides_labels and section.id == "slices")]
     return ReportPage(title=f"{scores.title}: {run.name}", subtitle="", sections=shown, charts=charts, facts=facts)
 
 
@@ -180,7 +177,11 @@ def _example(board: SiteBoard) -> str:
     for stimulus, question in board.examples:
         answer = defaults.get(worded[question], "1")
         lines.append([stimulus, question, *(answer if columns[question] == name else "" for name in used)])
-    return "\n".join(",".join(f'"{cell}"' if "," in cell or '"' in cell else cell for cell in line) for line in lines)
+    return "\n".join(map(_csv_line, lines))
+
+
+def _csv_line(cells: Sequence[str]) -> str:
+    return ",".join(f'"{cell}"' if "," in cell or '"' in cell else cell for cell in cells)
 
 
 def _items(board: SiteBoard) -> int:

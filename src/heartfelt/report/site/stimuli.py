@@ -15,7 +15,7 @@ from heartfelt.progress import Progress
 from heartfelt.report.layout.media import relative_address
 from heartfelt.report.layout.page import ReportPage, Section, environment
 from heartfelt.report.site.contents import Contents
-from heartfelt.report.site.frame import Frame, render_page
+from heartfelt.report.site.frame import Frame, list_of_used, render_page
 from heartfelt.report.site.sources.boards import Site, file_names, files_of
 from heartfelt.report.site.sources.published import PublicFacts
 from heartfelt.scoring.results.scores import Scores
@@ -24,6 +24,19 @@ FOLDER = "stimuli"
 MEDIA = "media"
 _IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".avif", ".bmp", ".svg")
 _FILMS = (".mp4", ".webm", ".mov", ".mkv")
+_CHOICE: Mapping[str, object] = {"kind": "text", "filter": "choice"}
+_COLUMNS: Mapping[str, Mapping[str, object]] = {
+    "stimulus": {"kind": "text", "links": True},
+    "source": _CHOICE,
+    "system": _CHOICE,
+    "intent": _CHOICE,
+    "prompt": {"kind": "text", "long": True},
+    "split": _CHOICE,
+    "mean error (%)": {"kind": "number", "places": 0, "filter": "least"},
+    "answers": {"kind": "number", "places": 0},
+    "failures": {"kind": "number", "places": 0},
+}
+FAILURES = list(_COLUMNS).index("failures")
 Key: TypeAlias = tuple[int, str]
 """A board's place and a stimulus."""
 
@@ -68,11 +81,7 @@ def write_stimuli(
         text = page.render(
             name=key[1],
             media=file,
-            kind="image"
-            if file.lower().endswith(_IMAGE_SUFFIXES)
-            else "video"
-            if file.lower().endswith(_FILMS)
-            else "audio",
+            kind=_media_kind(file),
             facts=shown.facts(key[1]),
             hidden=shown.is_hidden(key[1]),
             questions=shown.questions(key[1]),
@@ -86,6 +95,12 @@ def write_stimuli(
             progress("writing stimuli", done, len(keys))
     listed = render_page(_list(site, addresses, contents), Frame(site.title, menu, "Stimuli"))
     (home / "index.html").write_text(listed, encoding="utf-8")
+
+
+def _media_kind(file: str) -> str:
+    if file.lower().endswith(_IMAGE_SUFFIXES):
+        return "image"
+    return "video" if file.lower().endswith(_FILMS) else "audio"
 
 
 def _media(published: PublicFacts, folder: Path, target: Path, copied: bool) -> dict[str, str]:
@@ -106,54 +121,22 @@ def _media(published: PublicFacts, folder: Path, target: Path, copied: bool) -> 
 
 def _list(site: Site, addresses: Mapping[Key, str], contents: Sequence[Contents]) -> ReportPage:
     """The page that lists all stimuli, with search and filters."""
-    several = len(site.boards) > 1
-    rows, links = [], []
-    for key, file in addresses.items():
-        facts = dict(contents[key[0]].facts(key[1]))
-        absolute_error, answered, models = contents[key[0]].error(key[1])
-        source = [site.boards[key[0]].scores.title] if several else []
-        rows.append(
-            [
-                key[1],
-                *source,
-                *(facts.get(name) for name in ("system", "intent", "prompt", "split")),
-                absolute_error,
-                answered,
-                models,
-            ]
-        )
-        links.append(quote(file))
-    names = ["stimulus", *(["source"] if several else []), "system", "intent", "prompt", "split"]
-    filters = {"source", "system", "intent", "split"}
-    columns: list[dict[str, object]] = [
-        {"label": name, "kind": "text", **({"filter": "choice"} if name in filters else {})} for name in names
-    ]
-    columns[0]["links"] = True
-    columns += [
-        {"label": "mean error (%)", "kind": "number", "places": 0, "filter": "least"},
-        {"label": "answers", "kind": "number", "places": 0},
-        {"label": "failures", "kind": "number", "places": 0},
-    ]
-    used = [column for column in range(len(columns)) if any(row[column] not in (None, "") for row in rows)]
-    used = [column for column in used if columns[column]["label"] != "failures" or any(row[column] for row in rows)]
-    for column in columns:
-        column |= {"long": True} if column["label"] == "prompt" else {}
-    listed = {
-        "columns": [columns[column] for column in used],
-        "rows": [[row[column] for column in used] for row in rows],
-        "total": len(rows),
-        "links": links,
-        "title": "Stimuli",
-        "hint": "name, system, prompt",
-    }
-    html = Markup('<div data-list="stimuli"><noscript>{}</noscript></div>').format(
-        Markup("<ul>{}</ul>").format(
-            Markup("").join(
-                Markup('<li><a href="{}">{}</a></li>').format(link, row[0])
-                for link, row in zip(links[:500], rows[:500], strict=True)
-            )
-        )
-    )
+    rows, links = [], list(map(quote, addresses.values()))
+    for index, name in addresses:
+        facts = dict(contents[index].facts(name))
+        source = site.boards[index].scores.title if len(site.boards) > 1 else None
+        shown = (facts.get(fact) for fact in ("system", "intent", "prompt", "split"))
+        rows.append([name, source, *shown, *contents[index].error(name)])
+
+    def is_used(column: int) -> bool:
+        values = [row[column] for row in rows]
+        return any(values) if column == FAILURES else any(value not in (None, "") for value in values)
+
+    columns = [{"label": name, **look} for name, look in _COLUMNS.items()]
+    listed = list_of_used(columns, rows, is_used, links=links, title="Stimuli", hint="name, system, prompt")
+    item = Markup('<li><a href="{}">{}</a></li>').format
+    items = Markup("").join(item(link, row[0]) for link, row in zip(links[:500], rows[:500], strict=True))
+    html = Markup('<div data-list="stimuli"><noscript><ul>{}</ul></noscript></div>').format(items)
     lead = (
         "What people and models said about each. The error is the mean distance of the models' answers from the label, in"
         " percent of the scale."

@@ -77,6 +77,11 @@ class Site:
     colours: Mapping[str, str]
     submit_to: str | None = None
 
+    @property
+    def hides_labels(self) -> bool:
+        """Whether any item's label must not be shown."""
+        return any(board.hidden for board in self.boards)
+
     def boards_with(self, model: str) -> list[SiteBoard]:
         return [board for board in self.boards if model in board.scores.models]
 
@@ -84,20 +89,23 @@ class Site:
 def site_of(runs: Sequence[ScoredRun], published: PublicFacts, title: str = "", submit_to: str | None = None) -> Site:
     """Compare the models of all runs, and leave only what is public of their items."""
     boards = tuple(_site_board(board, runs, published) for board in boards_of(runs))
-    secret = {name for board in boards if board.hidden for name in board.runs.values()}
-    runs = [replace(run, scores=_without_oracles(run.scores)) if run.name in secret else run for run in runs]
     names = list(dict.fromkeys(model for board in boards for model in board.scores.models))
     colours = {name: distinct(index) for index, name in enumerate(names)}
     only = f"{boards[0].scores.title}: leaderboard" if len(boards) == 1 else "Leaderboard"
     return Site(
         title=title or only,
         boards=boards,
-        runs=tuple(runs),
+        runs=tuple(_public_runs(runs, boards)),
         published=published,
         models=file_names(names),
         colours=colours,
         submit_to=submit_to,
     )
+
+
+def _public_runs(runs: Sequence[ScoredRun], boards: Sequence[SiteBoard]) -> list[ScoredRun]:
+    secret = {name for board in boards if board.hidden for name in board.runs.values()}
+    return [replace(run, scores=_without_oracles(run.scores)) if run.name in secret else run for run in runs]
 
 
 def _site_board(board: Leaderboard, runs: Sequence[ScoredRun], published: PublicFacts) -> SiteBoard:

@@ -282,14 +282,14 @@ def _samples(
             error=None if row["error"] is None else round(row["error"], 2),
             kind=row["kind"] or "",
             exchanges=tuple(ordered),
-            input_tokens=_sum(call.input_tokens for call in paid),
-            output_tokens=_sum(call.output_tokens for call in paid),
-            cost=_sum(None if call.cost is None else call.cost / call.questions for call in paid),
+            input_tokens=sum_known(call.input_tokens for call in paid),
+            output_tokens=sum_known(call.output_tokens for call in paid),
+            cost=sum_known(None if call.cost is None else call.cost / call.questions for call in paid),
             repeats=repeats.get(item, ()),
         )
 
 
-def _sum(numbers: Iterable[N | None]) -> N | None:
+def sum_known(numbers: Iterable[N | None]) -> N | None:
     """The sum of the numbers there are; None where there are none."""
     present = [number for number in numbers if number is not None]
     return sum(present[1:], present[0]) if present else None

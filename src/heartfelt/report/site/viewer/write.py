@@ -18,12 +18,12 @@ from heartfelt.report.layout.media import relative_address
 from heartfelt.report.layout.page import ReportPage, Section, script_json
 from heartfelt.report.layout.tables import table
 from heartfelt.report.palette import distinct
-from heartfelt.report.site.frame import Frame, render_page, require_own_site, write_assets
+from heartfelt.report.site.frame import Frame, list_of_used, render_page, require_own_site, write_assets
 from heartfelt.report.site.options import ViewOptions
 from heartfelt.report.site.sources.boards import file_names
 from heartfelt.report.site.sources.published import PublicFacts, read_published
 from heartfelt.report.site.sources.secrets import shown_spec
-from heartfelt.report.site.viewer.read import Exchange, RunView, ViewerSample, read_run_folder
+from heartfelt.report.site.viewer.read import Exchange, RunView, ViewerSample, read_run_folder, sum_known
 from heartfelt.scoring.results.scores import ModelInfo
 from heartfelt.study.model import say
 from heartfelt.wording import money, number
@@ -31,6 +31,8 @@ from heartfelt.wording import money, number
 FOLDER = "viewer"
 SHARD = 100
 """Samples whose details are in one file."""
+ALWAYS_SHOWN = 8
+"""Columns that the list has even where they are empty."""
 _HTML = Markup(
     '<div class="viewer"><div data-list="samples"><noscript><p>The list is made by the page\'s own script.</p></noscript></div>\n'
     '<div id="detail" class="paper" role="region" aria-label="The sample that is open" tabindex="-1">'
@@ -69,16 +71,12 @@ def _page(view: RunView, published: PublicFacts, target: Path, site: Path | None
     usages = _usages(view)
     names = dict.fromkeys(part for sample in view.samples for part in (sample.stimulus, *sample.stimulus.split("|")))
     media = {name: relative_address(path, target) for name, path in published.media.items() if name in names}
-    prompts: dict[str, str] = {}
-    if "prompt" in published.stimuli.columns:
-        prompt_rows = published.stimuli.select("stimulus", "prompt").drop_nulls().iter_rows()
-        prompts = {name: prompt for name, prompt in prompt_rows if name in names}
     study = published.study
     questions = {} if study is None else {question.id: say(question.text) for question in study.asked}
     more = {
         "samples": _listed(view, labels, colours),
         "shard": SHARD,
-        "prompts": prompts,
+        "prompts": _prompts(published, names),
         "questions": questions,
         "image": study is not None and study.media == "image",
         "links": _links(names, site, target),
@@ -87,24 +85,35 @@ def _page(view: RunView, published: PublicFacts, target: Path, site: Path | None
         "Every question put to every model, the largest errors first. Arrow keys move through the list; Enter opens a sample. The"
         " error is the distance from the label in percent of the range of labels and answers."
     )
-    rows = [
-        [
-            model,
-            shown_spec(info.spec),
-            info.version,
-            info.hash and info.hash[:16],
-            info.identity and shown_spec(info.identity),
-        ]
-        for model, info in view.about.items()
-    ]
-    infos = {name: ModelInfo(spec=name, display_name=name, usage=usage) for name, usage in usages.items()}
-    repeated = {name: info for name, info in view.about.items() if info.consistency}
-    about = table("Models", ["model", "asked for as", "version", "hash", "identity"], rows)
-    sections = [Section(id="samples", title="Samples", lead=lead, html=_HTML)]
-    sections += [Section(id="models", title="Which models answered", html=about)] if about else []
-    sections += [part for part in (usage(infos), repeats(repeated)) if part.html]
+    sections = [Section(id="samples", title="Samples", lead=lead, html=_HTML), *_model_sections(view, usages)]
     title, facts = f"Run: {view.title}", _facts(view, usages)
     return ReportPage(title=title, subtitle="", sections=sections, media=media, facts=facts, more=more)
+
+
+def _prompts(published: PublicFacts, names: Mapping[str, None]) -> dict[str, str]:
+    if "prompt" not in published.stimuli.columns:
+        return {}
+    rows = published.stimuli.select("stimulus", "prompt").drop_nulls().iter_rows()
+    return {name: prompt for name, prompt in rows if name in names}
+
+
+def _model_sections(view: RunView, usages: Mapping[str, Usage]) -> list[Section]:
+    """Which models answered, what their requests took, and how their repeats agree; without what is empty."""
+    rows = [
+        [
+            name,
+            shown_spec(about.spec),
+            about.version,
+            about.hash and about.hash[:16],
+            about.identity and shown_spec(about.identity),
+        ]
+        for name, about in view.about.items()
+    ]
+    infos = {name: ModelInfo(spec=name, display_name=name, usage=usage) for name, usage in usages.items()}
+    repeated = {name: about for name, about in view.about.items() if about.consistency}
+    models = table("Models", ["model", "asked for as", "version", "hash", "identity"], rows)
+    section = Section(id="models", title="Which models answered", html=models)
+    return [part for part in (section, usage(infos), repeats(repeated)) if part.html]
 
 
 def _facts(view: RunView, usages: Mapping[str, Usage]) -> list[tuple[str, str]]:
@@ -135,17 +144,20 @@ def _usages(view: RunView) -> dict[str, Usage]:
 
 
 def _usage(view: RunView, model: str, paid: Sequence[Exchange]) -> Usage:
-    counted = [call for call in paid if call.input_tokens is not None and call.output_tokens is not None]
-    costs = [call.cost for call in paid if call.cost is not None]
+    tokens = [
+        (call.input_tokens, call.output_tokens)
+        for call in paid
+        if call.input_tokens is not None and call.output_tokens is not None
+    ]
     return Usage(
         requests=len(paid),
-        input_tokens=sum(call.input_tokens or 0 for call in counted),
-        output_tokens=sum(call.output_tokens or 0 for call in counted),
-        without_counts=len(paid) - len(counted),
-        cost=sum(costs) if costs else None,
+        input_tokens=sum(sent for sent, _ in tokens),
+        output_tokens=sum(received for _, received in tokens),
+        without_counts=len(paid) - len(tokens),
+        cost=sum_known(call.cost for call in paid),
         models=info.usage.models if (info := view.about.get(model)) and info.usage else (),
         fingerprints=(),
-        items=sum(sample.model == model and sample.problem is None for sample in view.samples),
+        items=sum((sample.model, sample.problem) == (model, None) for sample in view.samples),
     )
 
 
@@ -166,18 +178,17 @@ def _listed(
     columns: list[dict[str, object]] = [
         {"label": name, **_COLUMN_LOOKS.get(name, {"kind": "text"})} for name in _COLUMNS
     ]
-    used = [column for column in range(len(columns)) if column < 8 or any(row[column] is not None for row in rows)]
-    return {
-        "columns": [columns[column] for column in used],
-        "rows": [[row[column] for column in used] for row in rows],
-        "total": len(rows),
-        "sorted": 5,
-        "order": _worst_first(view.samples),
-        "chosen": True,
-        "colours": colours,
-        "title": "List of samples",
-        "hint": "stimulus, answer, system",
-    }
+    return list_of_used(
+        columns,
+        rows,
+        lambda column: column < ALWAYS_SHOWN or any(row[column] is not None for row in rows),
+        sorted=list(_COLUMNS).index("error (%)"),
+        order=_worst_first(view.samples),
+        chosen=True,
+        colours=colours,
+        title="List of samples",
+        hint="stimulus, answer, system",
+    )
 
 
 def _worst_first(samples: Sequence[ViewerSample]) -> list[int]:
