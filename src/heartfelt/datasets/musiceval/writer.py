@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +12,7 @@ from heartfelt.files import write_text
 from heartfelt.formats.tables.delimited import csv_text, with_line_ends
 from heartfelt.media.probe import AUDIO
 from heartfelt.snapshot import Snapshot
+from heartfelt.study import Prompt
 
 RATINGS = "ratings.csv"
 SYSTEMS = "system_mos/system_mos_phase1.csv"
@@ -121,9 +122,13 @@ def _prompts(snapshot: Snapshot, layout: Mapping[str, str], is_own_format: bool)
             p for p in snapshot.study.prompts if (p.id in clips or Path(p.id).suffix.lower() in AUDIO) == demo
         ]
         if file in layout or (not is_own_format and file_prompts):
-            head = "" if layout.get(f"{file} header") == "no" else "id\ttext\n"
-            out[file] = head + "".join(f"{p.id}\t{_quoted(p.text.replace(chr(10), ' '))}\n" for p in file_prompts)
+            out[file] = _prompt_lines(file_prompts, with_header=layout.get(f"{file} header") != "no")
     return out
+
+
+def _prompt_lines(prompts: Sequence[Prompt], *, with_header: bool) -> str:
+    lines = (f"{p.id}\t{_quoted(p.text.replace(chr(10), ' '))}\n" for p in prompts)
+    return "".join(["id\ttext\n" if with_header else "", *lines])
 
 
 def unquoted(text: str) -> str:

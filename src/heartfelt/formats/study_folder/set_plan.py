@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import polars as pl
+
 from heartfelt.formats.study_folder.manifest import OpenStudy
 from heartfelt.study import Study
 from heartfelt.study.parts.sets import Sets, StimulusSet
@@ -100,7 +102,7 @@ def plan_sets(opened: OpenStudy) -> SetPlan | None:
         warnings=(
             *_warnings_of_comparisons(study.sets, groups, of, never),
             *_warnings_of_answers(study, left_out, raters),
-            *_distinguishable(opened),
+            *_distinguishable(study.sets, opened.sets.sets, opened.stimuli),
         ),
     )
 
@@ -161,15 +163,14 @@ def _warnings_of_answers(study: Study, left_out: tuple[str, ...], raters: int) -
         yield "Every set is judged by one rater: agreement between raters cannot be estimated."
 
 
-def _distinguishable(opened: OpenStudy) -> Iterable[str]:
+def _distinguishable(kind: Sets, sets: Iterable[StimulusSet], stimuli: pl.DataFrame) -> Iterable[str]:
     """By what the files of a set that hides one could be told apart without listening: their size is made equal."""
-    sets = opened.study.sets
-    if opened.sets is None or sets is None or (sets.reference is None and sets.type != "abx"):
+    if kind.reference is None and kind.type != "abx":
         return
-    columns = [name for name in ("path", "rate", "channels", "duration") if name in opened.stimuli.columns]
-    facts = {row["stimulus"]: row for row in opened.stimuli.select("stimulus", *columns).to_dicts()}
+    columns = [name for name in ("path", "rate", "channels", "duration") if name in stimuli.columns]
+    facts = {row["stimulus"]: row for row in stimuli.select("stimulus", *columns).to_dicts()}
     mixed: Counter[str] = Counter()
-    for stimulus_set in opened.sets.sets:
+    for stimulus_set in sets:
         mixed.update(_differences([facts[stimulus] for stimulus, _ in stimulus_set.members]))
     for name in ("format", "sample rate or channels", "duration"):
         if mixed[name]:
