@@ -242,7 +242,8 @@ def _from_pandas(frame: Any) -> pl.DataFrame:
             f"Cannot read data from an object of type '{kind}'.", "Give a path, or a Polars or pandas frame."
         )
     try:
-        return pl.from_pandas(frame)
+        table: pl.DataFrame = pl.from_pandas(frame)
+        return table
     except ImportError as error:  # Polars converts most columns of pandas with pyarrow
         raise missing_package("pyarrow") or error from error
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:

@@ -235,11 +235,8 @@ def _with_paths(stimuli: pl.DataFrame, media: Path | None) -> pl.DataFrame:
 
 def _study(stimuli: pl.DataFrame, bounds: tuple[float, float]) -> Study:
     base = recipe_study("aigiemo")
-    systems = (
-        [System(id=name) for name in sorted(stimuli["system"].drop_nulls().unique())]
-        if "system" in stimuli.columns
-        else []
-    )
+    names = stimuli.get_column("system", default=pl.Series(dtype=pl.String)).drop_nulls().unique()
+    systems = [System(id=name) for name in sorted(names)]
     scales = dict(base.scales)
     if bounds != (0.0, 1.0):
         # The recipe's labels stand at places of its own range, so another range goes without them.

@@ -30,8 +30,7 @@ def write_records(snapshot: Snapshot, target: Path, layout: Mapping[str, str]) -
     records = _records(snapshot)
     form = "csv" if layout.get("form") == "csv" and all(map(_fits_a_row, records)) else "jsonl"
     ends = layout.get(layout.get("file", ""), "lf") if layout.get("form", "jsonl") == form else "lf"
-    study = snapshot.study
-    tags = {question.id for question in study.asked if isinstance(study.scales[question.scale], Tags)}
+    tags = {q.id for q in snapshot.study.asked if isinstance(snapshot.study.scales[q.scale], Tags)}
     text = _csv(records) if form == "csv" else "".join(_line(record, tags) for record in records)
     write_text(target / f"annotations.{form}", with_line_ends(text, ends))
 
@@ -116,11 +115,11 @@ def _plain(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _fits_a_row(record: dict[str, object]) -> bool:
     """Whether a CSV file can hold a record: no field has several values, or more parts than there are columns for."""
-    return "planted" not in record and not any(_is_nested(value) for _, value in _parts(record, "fields"))
-
-
-def _is_nested(value: object) -> bool:
-    return isinstance(value, list) or (isinstance(value, dict) and not value.keys() <= set(PARTS))
+    nested = (
+        isinstance(value, list) or (isinstance(value, dict) and not value.keys() <= set(PARTS))
+        for _, value in _parts(record, "fields")
+    )
+    return "planted" not in record and not any(nested)
 
 
 def _add_field(record: dict[str, object], row: Mapping[str, object], where: str) -> None:

@@ -44,14 +44,13 @@ class AimoclipsFigures:
         rows = [exact(description, printed, getattr(counts, key)) for description, key, printed in COUNTS]
         for n, clips in PER_CLIP.items():
             rows.append(exact(f"clips with {n} ratings", clips, counts.ratings_per_item.get(n, 0)))
-        # Reversed, so that the first of equal effects stays.
-        tests = {(e.outcome, e.deviation, e.model, e.effect): (e.df, e.f, e.eta_squared) for e in reversed(anova)}
         for question, deviation, model, effect, df, f, eta in EFFECTS:
-            test = tests.get((question, deviation, model, effect), (None, None, None))
+            key = (question, deviation, model, effect)
+            row = next((e for e in anova if (e.outcome, e.deviation, e.model, e.effect) == key), None)
             name = f"{deviation} {question} deviation by {effect}"
-            rows.append(exact(f"degrees of freedom, {name}", df, test[0]))
-            rows.append(rounded(f"F, {name}", f, test[1]))
-            rows.append(rounded(f"eta squared, {name}", eta, test[2]))
+            rows.append(exact(f"degrees of freedom, {name}", df, None if row is None else row.df))
+            rows.append(rounded(f"F, {name}", f, None if row is None else row.f))
+            rows.append(rounded(f"eta squared, {name}", eta, None if row is None else row.eta_squared))
         for question, printed in PAIRS:
             family = (question, "signed", "system", ONE_WAY)
             differ = sum(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -12,7 +12,6 @@ from heartfelt.files import write_text
 from heartfelt.formats.tables.delimited import csv_text, with_line_ends
 from heartfelt.media.probe import AUDIO
 from heartfelt.snapshot import Snapshot
-from heartfelt.study import Prompt
 
 RATINGS = "ratings.csv"
 SYSTEMS = "system_mos/system_mos_phase1.csv"
@@ -105,10 +104,8 @@ def _systems(
             tables.setdefault(f"system_mos/{file}.csv", []).append({"system": system.id, **published})
     if not tables and not is_own_format and means.height and "system" in snapshot.stimuli.columns:
         made_by = snapshot.stimuli.select(pl.col("stimulus").alias("wavname"), "system").drop_nulls("system")
-        mean = (
-            means.join(made_by, on="wavname", maintain_order="left").group_by("system").agg(pl.mean(*scores).round(4))
-        )
-        tables[SYSTEMS] = mean.sort("system").to_dicts()
+        by_system = means.join(made_by, on="wavname", maintain_order="left").group_by("system")
+        tables[SYSTEMS] = by_system.agg(pl.mean(*scores).round(4)).sort("system").to_dicts()
     schema = {"system": pl.String, **dict.fromkeys(scores, pl.Float64)}
     return {file: pl.DataFrame(rows, schema=schema) for file, rows in tables.items()}
 
@@ -118,17 +115,11 @@ def _prompts(snapshot: Snapshot, layout: Mapping[str, str], is_own_format: bool)
     out: dict[str, str] = {}
     for file in (PROMPTS, DEMO_PROMPTS):
         demo = file == DEMO_PROMPTS
-        file_prompts = [
-            p for p in snapshot.study.prompts if (p.id in clips or Path(p.id).suffix.lower() in AUDIO) == demo
-        ]
-        if file in layout or (not is_own_format and file_prompts):
-            out[file] = _prompt_lines(file_prompts, with_header=layout.get(f"{file} header") != "no")
+        prompts = [p for p in snapshot.study.prompts if (p.id in clips or Path(p.id).suffix.lower() in AUDIO) == demo]
+        if file in layout or (not is_own_format and prompts):
+            head = "" if layout.get(f"{file} header") == "no" else "id\ttext\n"
+            out[file] = head + "".join(f"{p.id}\t{_quoted(p.text.replace(chr(10), ' '))}\n" for p in prompts)
     return out
-
-
-def _prompt_lines(prompts: Sequence[Prompt], *, with_header: bool) -> str:
-    lines = (f"{p.id}\t{_quoted(p.text.replace(chr(10), ' '))}\n" for p in prompts)
-    return "".join(["id\ttext\n" if with_header else "", *lines])
 
 
 def unquoted(text: str) -> str:

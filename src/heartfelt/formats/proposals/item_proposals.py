@@ -139,10 +139,8 @@ def tally_proposal(table: ProfiledTable) -> Proposal | None:
     return None
 
 
-def _counts(
-    table: ProfiledTable, stimulus: RoleGuess, is_count: Callable[[ColumnProfile], bool]
-) -> list[ColumnProfile]:
-    return [profile for name, profile in table.columns.items() if name != stimulus.column and is_count(profile)]
+def _counts(table: ProfiledTable, key: RoleGuess, is_count: Callable[[ColumnProfile], bool]) -> list[ColumnProfile]:
+    return [profile for name, profile in table.columns.items() if name != key.column and is_count(profile)]
 
 
 def _states_total(profile: ColumnProfile) -> bool:

@@ -121,9 +121,8 @@ def gathered(source: Path, options: Mapping[str, str]) -> SourceTable:
         rows = rows_of(path, {k: v for k, v in options.items() if k != "where"})
         parts.append(rows.with_columns(filename=pl.lit(path.stem), folder=pl.lit(path.parent.name)))
     all_rows = pl.concat(parts, how="diagonal_relaxed")
-    return SourceTable(
-        path=source / source.name, rows=all_rows.lazy(), options=options
-    )  # media are looked for inside the folder
+    # Media are looked for inside the folder.
+    return SourceTable(path=source / source.name, rows=all_rows.lazy(), options=options)
 
 
 def _named(table: SourceTable, role: str) -> str | None:
@@ -191,16 +190,12 @@ def _from_rows(base: pl.DataFrame, table: SourceTable) -> tuple[pl.DataFrame, li
         irregular_count += not regular
         samples.append(on_grid.tolist())
         starts.append(times[0])
-    notes = (
-        [f"{irregular_count:,} traces have irregular moments; their samples were held until the next."]
-        if irregular_count
-        else []
-    )
+    held = f"{irregular_count:,} traces have irregular moments; their samples were held until the next."
     listed = pl.Series("samples", samples, pl.List(pl.Float64))
     out = grouped.select(*key, "question").with_columns(
         listed.alias("samples"), pl.Series("start", starts, pl.Float64), pl.lit(1 / step).alias("rate")
     )
-    return out, notes
+    return out, [held] if irregular_count else []
 
 
 def _step(grouped: pl.DataFrame, options: Mapping[str, str], where: str) -> float:

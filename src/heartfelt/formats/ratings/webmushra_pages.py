@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -69,17 +69,17 @@ def read_page(sheet: NamedTable, roles: Mapping[str, str], options: Mapping[str,
     likert = [name for name in sheet.frame.columns if name.startswith(LIKERT[1])]
     if LIKERT[0] in columns and likert:
         return _likert(base, likert, sheet, options)
-    for role in ("condition", "score"):
-        _require(role, roles, sheet)
+    require_roles(roles, ("condition", "score"), sheet.frame.columns, sheet.where)
     return _grades(base, sheet, roles, options)
 
 
-def _require(role: str, roles: Mapping[str, str], sheet: NamedTable) -> None:
-    if role not in roles:
-        raise InputError(
-            f"{sheet.where}: no column is unmistakably the {role}.",
-            f"Name it with {as_option(role, 'COLUMN')}. The columns are: {', '.join(sheet.frame.columns[:40])}.",
-        )
+def require_roles(roles: Mapping[str, str], needed: Iterable[str], columns: Sequence[str], where: str) -> None:
+    for role in needed:
+        if role not in roles:
+            raise InputError(
+                f"{where}: no column is unmistakably the {role}.",
+                f"Name it with {as_option(role, 'COLUMN')}. The columns are: {', '.join(columns[:40])}.",
+            )
 
 
 def _base(sheet: NamedTable, roles: Mapping[str, str]) -> pl.DataFrame:

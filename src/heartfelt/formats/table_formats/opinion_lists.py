@@ -87,9 +87,8 @@ def _further_columns(frames: Iterable[pl.DataFrame], columns: Iterable[str]) -> 
     counts = by_stimulus.agg(pl.col(list(names.values())).drop_nulls().n_unique())
     constant = [name for name in names.values() if (counts[name] <= 1).all()]
     facts = by_stimulus.agg(pl.col(constant).drop_nulls().first())
-    notes = [
-        f"'{name}' was not read: it differs within a stimulus." for name, fact in names.items() if fact not in constant
-    ]
+    differing = (name for name, fact in names.items() if fact not in constant)
+    notes = [f"'{name}' was not read: it differs within a stimulus." for name in differing]
     return number_types(facts, keep=["stimulus"]), notes
 
 

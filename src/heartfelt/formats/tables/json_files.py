@@ -239,7 +239,7 @@ def _records_of_object(content: Record) -> list[Any]:
     lists = [value for value in content.values() if isinstance(value, list)]
     if len(lists) == len(content) and _are_columns(lists):
         return [dict(zip(content, row, strict=True)) for row in zip(*lists, strict=True)]
-    records = [value for value in lists if value and all(isinstance(row, dict) for row in value)]
+    records = [value for value in lists if _holds_records([value])]
     return records[0] if len(records) == 1 else [content]
 
 
