@@ -129,17 +129,18 @@ def read_with(
     path = Path(source)
     if not path.exists():
         raise InputError(f"There is no file or folder {path}.", "Check the path.")
-    if format is None and path.is_dir() and is_snapshot(path):
+    if format is not None:
+        return _read_as(format, path, _flat_options(options), progress, str(path))
+    if is_snapshot(path):
         return load(path)
-    names = [format] if format is not None else candidates(path)
-    if format is None and is_study(path) and not names:
+    names = candidates(path)
+    if is_study(path) and not names:
         return study_snapshot(path, progress)
     if len(names) > 1:
         raise InputError(f"{path} could be any of: {', '.join(names)}.", _choice(path, names))
-    flat_options = _flat_options(options)
     if names:
-        return _read_as(names[0], path, flat_options, progress, str(path))
-    return _read_unnamed(path, flat_options, progress)
+        return _read_as(names[0], path, _flat_options(options), progress, str(path))
+    return _read_unnamed(path, _flat_options(options), progress)
 
 
 def _read_as(format: str, path: Path, options: Mapping[str, str], progress: Progress | None, source: str) -> Snapshot:
@@ -214,22 +215,7 @@ def _choice(path: Path, names: Sequence[str]) -> str:
 
 def _read_frame(source: Any, format: str, options: Mapping[str, Any], progress: Progress | None) -> Snapshot:
     """Read a frame as if it lay in the working folder as a Parquet file."""
-    frame = source.collect() if isinstance(source, pl.LazyFrame) else source
-    if not isinstance(frame, pl.DataFrame):
-        if not hasattr(frame, "__dataframe__") and not hasattr(frame, "to_dict"):
-            raise InputError(
-                f"Cannot read data from an object of type '{type(source).__name__}'.",
-                "Give a path, or a Polars or pandas frame.",
-            )
-        try:
-            frame = pl.from_pandas(frame)
-        except ImportError as error:  # Polars converts most columns of pandas with pyarrow
-            raise missing_package("pyarrow") or error from error
-        except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-            raise InputError(
-                f"The {type(source).__name__} cannot be read: {error}.",
-                "Give every column one type, or save it as CSV.",
-            ) from error
+    frame = source.lazy().collect() if isinstance(source, pl.DataFrame | pl.LazyFrame) else _from_pandas(source)
     flat_options = _flat_options(options)
     for option in ("media", "stimuli", "raters", "references"):
         if option in flat_options:
@@ -247,6 +233,23 @@ def _read_frame(source: Any, format: str, options: Mapping[str, Any], progress: 
         # A frame has no file: messages are about the frame, whichever reader wrote them.
         texts = (_about_frame(text, table) for text in (error.problem, error.fix))
         raise type(error)(*texts) from error
+
+
+def _from_pandas(frame: Any) -> pl.DataFrame:
+    kind = type(frame).__name__
+    if not hasattr(frame, "__dataframe__") and not hasattr(frame, "to_dict"):
+        raise InputError(
+            f"Cannot read data from an object of type '{kind}'.", "Give a path, or a Polars or pandas frame."
+        )
+    try:
+        table: pl.DataFrame = pl.from_pandas(frame)
+        return table
+    except ImportError as error:  # Polars converts most columns of pandas with pyarrow
+        raise missing_package("pyarrow") or error from error
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            f"The {kind} cannot be read: {error}.", "Give every column one type, or save it as CSV."
+        ) from error
 
 
 def _about_frame(text: str, table: Path) -> str:

@@ -10,7 +10,7 @@ verified it. No file of the dataset was available when this was written: the lay
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any, ClassVar
@@ -160,9 +160,15 @@ def _records(path: Path, bounds: tuple[float, float]) -> list[AnnotationRecord]:
     reserved_keys = sorted({key for record in records.values() for key in record.extras} & _RESERVED)
     if reserved_keys:
         raise InputError(f"{path} has a key '{reserved_keys[0]}', a name that is reserved.", "Rename the key.")
+    _check_moments(records.values(), path)
+    return list(records.values())
+
+
+def _check_moments(records: Iterable[AnnotationRecord], path: Path) -> None:
+    """Raise for a text that should be a moment and is none; all are read at once, which is much faster."""
     moments = [
         (record.line, text)
-        for record in records.values()
+        for record in records
         for text in (record.at, *(at for field in record.fields for at in (field.at, field.drafted_at)))
         if text is not None
     ]
@@ -173,7 +179,6 @@ def _records(path: Path, bounds: tuple[float, float]) -> list[AnnotationRecord]:
             f"{path}, line {bad['line'][0]}: '{bad['at'][0]}' is not a date and time.",
             "Write moments as 2026-01-05T10:00:00+00:00.",
         )
-    return list(records.values())
 
 
 def _extras(records: list[AnnotationRecord]) -> tuple[list[str], list[str]]:
@@ -220,7 +225,7 @@ def _media_root(path: Path, options: Mapping[str, str], stimuli: pl.DataFrame) -
 
 def _with_paths(stimuli: pl.DataFrame, media: Path | None) -> pl.DataFrame:
     """Each image's file: the path given, the image's name if that is a file's, or the only file with that stem."""
-    stated_paths = stimuli["path"] if "path" in stimuli.columns else [None] * stimuli.height
+    stated_paths = stimuli.get_column("path", default=pl.Series([None] * stimuli.height))
     pairs = list(zip(stated_paths, stimuli["stimulus"], strict=True))
     unnamed = {name for path, name in pairs if path is None and Path(name).suffix.lower() not in IMAGES}
     stems = find_media(media, IMAGES) if media is not None and unnamed else {}
@@ -230,11 +235,8 @@ def _with_paths(stimuli: pl.DataFrame, media: Path | None) -> pl.DataFrame:
 
 def _study(stimuli: pl.DataFrame, bounds: tuple[float, float]) -> Study:
     base = recipe_study("aigiemo")
-    systems = (
-        [System(id=name) for name in sorted(stimuli["system"].drop_nulls().unique())]
-        if "system" in stimuli.columns
-        else []
-    )
+    names = stimuli.get_column("system", default=pl.Series(dtype=pl.String)).drop_nulls().unique()
+    systems = [System(id=name) for name in sorted(names)]
     scales = dict(base.scales)
     if bounds != (0.0, 1.0):
         # The recipe's labels stand at places of its own range, so another range goes without them.

@@ -7,7 +7,7 @@ Everything a record says ends in one of these three places; a key that is not kn
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -47,6 +47,7 @@ VERDICTS = {
     "corrected": "fixed", "rejected": "rejected", "reject": "rejected",
 }  # fmt: skip
 _CANONICAL = {alias: name for name, aliases in ALIASES.items() for alias in aliases}
+_USUAL = {"image", "annotator", "seconds", "at", "fields", *ABOUT_IMAGE, *JUDGED, *FIELDS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,10 +116,10 @@ def plain_text(value: object) -> str | None:
     """A value as text: lists joined with ``;``, structures as JSON; None where there is nothing."""
     if type(value) is str:
         return value or None
-    if value is None or value in ([], {}):
+    if value in (None, [], {}):
         return None
     if isinstance(value, bool):
-        return "true" if value else "false"
+        return str(value).lower()
     if isinstance(value, list) and all(isinstance(part, str | int | float) for part in value):
         return ";".join(str(part).strip() for part in value)
     if isinstance(value, list | dict):
@@ -145,12 +146,16 @@ def parse(raw: Mapping[str, object], bounds: tuple[float, float], where: str) ->
     record.fields = list(_fields(fields, record.annotator, where))
     if planted is not None:
         record.fields += _fields({"fields": planted}, record.annotator, where)
-    machine_texts = {field.name for field in record.fields}
+    record.texts = dict(_judged_texts(fields, {field.name for field in record.fields}))
+    return record
+
+
+def _judged_texts(fields: Mapping[str, object], drafted: Set[str]) -> Iterator[tuple[str, str]]:
+    """Caption and reason where a person wrote them, and no machine drafted them."""
     for name in TEXTS:
         text = plain_text(fields.get(name))
-        if text is not None and name not in machine_texts and not isinstance(fields[name], dict):
-            record.texts[name] = text
-    return record
+        if text is not None and name not in drafted and not isinstance(fields[name], dict):
+            yield name, text
 
 
 def _judged_numbers(fields: dict[str, object], bounds: tuple[float, float], where: str) -> Iterator[tuple[str, float]]:
@@ -169,13 +174,11 @@ def _judged_numbers(fields: dict[str, object], bounds: tuple[float, float], wher
 
 def _sorted_out(raw: Mapping[str, object], where: str) -> tuple[dict[str, object], dict[str, str]]:
     """The known keys under their usual names, and the rest as text."""
-    usual = {"image", "annotator", "seconds", "at", "fields", "planted", *ABOUT_IMAGE, *JUDGED, *FIELDS}
     fields: dict[str, object] = {}
     extras: dict[str, str] = {}
     for key, value in raw.items():
         name = canonical(key)
-        odd = name == "planted" and not isinstance(value, dict)
-        if odd or (name not in usual and flat_part(name) is None):
+        if not _is_known(name, value):
             text = plain_text(value)
             if text is not None:
                 extras[key.strip()] = text
@@ -190,6 +193,11 @@ def _sorted_out(raw: Mapping[str, object], where: str) -> tuple[dict[str, object
                 "Keep one of the two.",
             )
     return fields, extras
+
+
+def _is_known(name: str, value: object) -> bool:
+    """Whether a key has a meaning here; what was planted is an object."""
+    return isinstance(value, dict) if name == "planted" else name in _USUAL or flat_part(name) is not None
 
 
 def _inside(path: str, where: str) -> None:
@@ -236,9 +244,13 @@ def _fields(record_fields: dict[str, object], annotator: str | None, where: str)
             )
         values[name] = field_value
     for name, value in values.items():
-        several = isinstance(value, list) and value and all(isinstance(part, dict) for part in value)
-        entries: list[object] = value if isinstance(value, list) and several else [value]
-        yield from filter(None, (_field(name, entry, annotator, where) for entry in entries))
+        yield from filter(None, (_field(name, entry, annotator, where) for entry in verifications(value)))
+
+
+def verifications(value: object) -> list[object]:
+    """Each person's verification of a field: one, or a list of objects."""
+    several = isinstance(value, list) and value and all(isinstance(part, dict) for part in value)
+    return value if isinstance(value, list) and several else [value]
 
 
 def _nested(fields: object, where: str) -> dict[str, object]:
@@ -265,34 +277,37 @@ def _flat_fields(record_fields: dict[str, object]) -> Iterator[tuple[str, object
                 parts.setdefault(split[0], {})[split[1]] = value
     for name in (*FIELDS, *TEXTS):
         value = record_fields.get(name)
-        structured = isinstance(value, dict) or (isinstance(value, list) and isinstance(next(iter(value), 0), dict))
         if name in parts:
             yield name, {**parts[name], **({"final": value} if plain_text(value) is not None else {})}
-        elif (name in FIELDS or structured) and plain_text(value) is not None:
+        elif (name in FIELDS or _is_structured(value)) and plain_text(value) is not None:
             yield name, value
+
+
+def _is_structured(value: object) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and isinstance(next(iter(value), 0), dict))
 
 
 def _field(name: str, value: object, annotator: str | None, where: str) -> FieldValue | None:
     if not isinstance(value, dict) or not _part_names(name, value, where):
         text = _tags(name, plain_text(value))
         return None if text is None else FieldValue(name=name, final=text, verified_by=annotator)
-    machine, final = (_tags(name, plain_text(value.get(part))) for part in ("machine", "final"))
-    source, verdict, by, at = (plain_text(value.get(part)) for part in ("source", "verdict", "verified_by", "at"))
-    verdict = _verdict(name, verdict, where)
+    texts = {part: plain_text(value.get(part)) for part in PARTS}
+    machine, final = _tags(name, texts["machine"]), _tags(name, texts["final"])
+    verdict = _verdict(name, texts["verdict"], where)
     if verdict == "accepted" and final is None:
         final = machine
     _check_verdict(name, machine, verdict, final, where)
     if (machine, final, verdict) == (None, None, None):
         return None
-    by = by or (annotator if (verdict, final) != (None, None) else None)
+    by = texts["verified_by"] or (annotator if (verdict, final) != (None, None) else None)
     return FieldValue(
         name=name,
         machine=machine,
-        source=source,
+        source=texts["source"],
         verdict=verdict,
         final=final,
         verified_by=by,
-        at=at,
+        at=texts["at"],
         **_evidence(name, value, where),
     )
 
@@ -356,7 +371,7 @@ def _check_verdict(name: str, machine: str | None, verdict: str | None, final: s
 
 def _tags(name: str, text: str | None) -> str | None:
     """Tags with nothing but ``;`` between them; a list that a CSV cell holds as JSON is a list like any other."""
-    if text is not None and text.startswith("[") and text.endswith("]"):
+    if text is not None and text[:1] + text[-1:] == "[]":
         try:
             value = json.loads(text)
         except ValueError:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.datasets.aigiemo.records import EMPTY, EVIDENCE, JUDGED, PARTS
+from heartfelt.datasets.aigiemo.records import EMPTY, EVIDENCE, JUDGED, PARTS, verifications
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.formats.tables.delimited import csv_text, with_line_ends
@@ -28,12 +28,9 @@ def write_records(snapshot: Snapshot, target: Path, layout: Mapping[str, str]) -
             f"It needs the questions {', '.join(JUDGED[:3])}; choose another format.",
         )
     records = _records(snapshot)
-    nested = any(_is_nested(value) for record in records for _, value in _parts(record, "fields"))
-    nested = nested or any("planted" in record for record in records)
-    form = "csv" if layout.get("form") == "csv" and not nested else "jsonl"
+    form = "csv" if layout.get("form") == "csv" and all(map(_fits_a_row, records)) else "jsonl"
     ends = layout.get(layout.get("file", ""), "lf") if layout.get("form", "jsonl") == form else "lf"
-    study = snapshot.study
-    tags = {question.id for question in study.asked if isinstance(study.scales[question.scale], Tags)}
+    tags = {q.id for q in snapshot.study.asked if isinstance(snapshot.study.scales[q.scale], Tags)}
     text = _csv(records) if form == "csv" else "".join(_line(record, tags) for record in records)
     write_text(target / f"annotations.{form}", with_line_ends(text, ends))
 
@@ -50,6 +47,12 @@ def _records(snapshot: Snapshot) -> list[dict[str, object]]:
                 rater_record.setdefault(name, value)
     for row in snapshot.ledger.filter(pl.col("reason") == EMPTY).iter_rows(named=True):
         records.of(row["stimulus"], row["rater"])
+    _add_fields(records, snapshot)
+    return records.ordered()
+
+
+def _add_fields(records: _RecordsByRater, snapshot: Snapshot) -> None:
+    """Give each verification to the record of the rater who made it, or to the image's first."""
     raters = records.raters()
     for row in _plain(snapshot.fields).iter_rows(named=True):
         image_raters = raters.get(row["stimulus"], [None])
@@ -59,10 +62,6 @@ def _records(snapshot: Snapshot) -> list[dict[str, object]]:
         _add_field(records.of(row["stimulus"], by if by in image_raters else image_raters[0]), row, where)
     for row in _decided_fields(snapshot).iter_rows(named=True):
         _add_field(records.of(row["stimulus"], raters.get(row["stimulus"], [None])[0]), row, "fields")
-    for image in records.about:
-        if image not in raters:
-            records.of(image, None)
-    return [_ordered(image_record) for image_record in records.by_rater.values()]
 
 
 class _RecordsByRater:
@@ -87,6 +86,14 @@ class _RecordsByRater:
             out.setdefault(image, []).append(rater)
         return out
 
+    def ordered(self) -> list[dict[str, object]]:
+        """All records with their keys in order; those of images that nobody rated come last."""
+        rated = self.raters()
+        for image in self.about:
+            if image not in rated:
+                self.of(image, None)
+        return [_ordered(record) for record in self.by_rater.values()]
+
 
 def _decided_fields(snapshot: Snapshot) -> pl.DataFrame:
     """What senior raters decided about fields, as further verifications: the last one of a field is final."""
@@ -106,9 +113,13 @@ def _plain(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col(name).dt.strftime(_MOMENT) for name in moments)
 
 
-def _is_nested(value: object) -> bool:
-    """Whether a field's value fits no row of a CSV file: several values, or more parts than it has columns for."""
-    return isinstance(value, list) or (isinstance(value, dict) and not value.keys() <= set(PARTS))
+def _fits_a_row(record: dict[str, object]) -> bool:
+    """Whether a CSV file can hold a record: no field has several values, or more parts than there are columns for."""
+    nested = (
+        isinstance(value, list) or (isinstance(value, dict) and not value.keys() <= set(PARTS))
+        for _, value in _parts(record, "fields")
+    )
+    return "planted" not in record and not any(nested)
 
 
 def _add_field(record: dict[str, object], row: Mapping[str, object], where: str) -> None:
@@ -122,8 +133,8 @@ def _add_field(record: dict[str, object], row: Mapping[str, object], where: str)
     if name not in fields:
         fields[name] = value
     else:
-        before = fields[name] if isinstance(fields[name], list) else [fields[name]]
-        fields[name] = [part if isinstance(part, dict) else {"final": part} for part in [*before, value]]
+        parts_so_far = [*verifications(fields[name]), value]
+        fields[name] = [part if isinstance(part, dict) else {"final": part} for part in parts_so_far]
 
 
 def _ordered(record: dict[str, object]) -> dict[str, object]:
@@ -158,14 +169,17 @@ def _with_tag_list(value: object) -> object:
     }
 
 
+def _flat(record: Mapping[str, object]) -> dict[str, object]:
+    """A record with the parts of its fields as keys of their own: ``style``, ``style_machine``."""
+    row = {name: value for name, value in record.items() if name != "fields"}
+    for name, value in _parts(record, "fields"):
+        parts = value if isinstance(value, dict) else {"final": value}
+        row.update({name if part == "final" else f"{name}_{part}": cell for part, cell in parts.items()})
+    return row
+
+
 def _csv(records: list[dict[str, object]]) -> str:
-    rows: list[dict[str, object]] = []
-    for record in records:
-        row = {name: value for name, value in record.items() if name != "fields"}
-        for name, value in _parts(record, "fields"):
-            parts = value if isinstance(value, dict) else {"final": value}
-            row.update({name if part == "final" else f"{name}_{part}": cell for part, cell in parts.items()})
-        rows.append(row)
+    rows = [_flat(record) for record in records]
     names = dict.fromkeys(name for row in rows for name in row)
     texts = [[None if (value := row.get(name)) is None else str(value) for name in names] for row in rows]
     return csv_text(pl.DataFrame(texts, schema=dict.fromkeys(names, pl.String), orient="row"))

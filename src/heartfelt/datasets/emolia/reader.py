@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -151,10 +151,14 @@ class EmoliaEmo(EmoliaFormat):
             if emotion not in question_of:
                 update["text"] = f"Does the speaker express {readable(emotion)}?"
             questions.append(question_of.get(emotion, base.questions[0]).model_copy(update=update))
-        sources = {source for text in stimuli["source_emotion"].drop_nulls() for source in text.split("|")}
-        intents = [intent for intent in base.intents if intent.id in sources]
-        intents += [Intent(id=name) for name in sorted(sources - {intent.id for intent in base.intents})]
-        return base.changed(questions=questions, intents=intents)
+        return base.changed(questions=questions, intents=_emotions_meant(base.intents, stimuli))
+
+
+def _emotions_meant(usual: Sequence[Intent], stimuli: pl.DataFrame) -> list[Intent]:
+    """The intents of the stimuli, those that are not among the usual ones last."""
+    sources = {source for text in stimuli["source_emotion"].drop_nulls() for source in text.split("|")}
+    unusual = sorted(sources - {intent.id for intent in usual})
+    return [*(intent for intent in usual if intent.id in sources), *(Intent(id=name) for name in unusual)]
 
 
 class EmoliaDim(EmoliaFormat):

@@ -61,14 +61,15 @@ class MusicEvalFormat(Format):
         clips: dict[str, str | None] = {}
         means = _lists(release.means, clips, ["wavname"])
         person = _lists(release.person, clips, ["wavname", "expert"])
-        single = None if release.ratings is None else _ratings(release.ratings)
-        if single is not None:
+        single = None
+        if release.ratings is not None:
+            single = _ratings(release.ratings)
             _add(clips, single["wavname"], None)
-        if person is not None and single is not None:
-            raise InputError(
-                f"{release.root} has single ratings twice, in person_mos/ and in {RATINGS}.",
-                f"Point to the one to read: {release.ratings} or one of person_mos/*{PERSON_END}.",
-            )
+            if person is not None:
+                raise InputError(
+                    f"{release.root} has single ratings twice, in person_mos/ and in {RATINGS}.",
+                    f"Point to the one to read: {release.ratings} or one of person_mos/*{PERSON_END}.",
+                )
         systems = {path.stem: _systems(path) for path in release.systems}
         prompts, demo_prompts = _prompts(release.root / PROMPTS), _prompts(release.root / DEMO_PROMPTS)
         stimuli = _stimuli(clips, prompts, demo_prompts)
@@ -113,12 +114,11 @@ class _Release:
 
     def layout(self) -> dict[str, str]:
         """Line ends and form of numbers, by path below the root."""
-        prompts = [path for path in (self.root / PROMPTS, self.root / DEMO_PROMPTS) if path.is_file()]
+        prompts = list(filter(Path.is_file, (self.root / PROMPTS, self.root / DEMO_PROMPTS)))
         lists = [*self.means.values(), *self.person.values(), *self.systems]
         notes = {path.relative_to(self.root).as_posix(): line_ends(path) for path in [*lists, *prompts]}
         for path in lists:
-            cells = [line.rsplit(",", 2)[1:] for _, line in numbered_lines(path)]
-            if any("." not in cell for line in cells for cell in line):
+            if any("." not in cell for _, line in numbered_lines(path) for cell in line.rsplit(",", 2)[1:]):
                 notes[f"{path.relative_to(self.root).as_posix()} numbers"] = "whole"
         for path in prompts:
             notes[f"{path.name} header"] = "yes" if _has_header(path) else "no"
@@ -137,12 +137,7 @@ def _has_two_scores(path: Path) -> bool:
 
 def _find(source: Path) -> _Release:
     if source.is_file():
-        root = source.parent.parent if source.parent.name in {"sets", "person_mos"} else source.parent
-        means, person = (
-            {source.name.removesuffix(end): source} if source.name.endswith(end) else {}
-            for end in (MEANS_END, PERSON_END)
-        )
-        return _Release(root=root, means=means, person=person, ratings=None if means or person else source)
+        return _release_of_file(source)
     means, person = (
         {path.name.removesuffix(end): path for path in sorted(source.glob(f"{folder}/*{end}"))}
         for folder, end in (("sets", MEANS_END), ("person_mos", PERSON_END))
@@ -156,6 +151,15 @@ def _find(source: Path) -> _Release:
     return _Release(
         root=source, means=means, person=person, ratings=ratings, systems=tuple(sorted(source.glob("system_mos/*.csv")))
     )
+
+
+def _release_of_file(path: Path) -> _Release:
+    """The release of which only this list, or this file of ratings, is read."""
+    root = path.parent.parent if path.parent.name in {"sets", "person_mos"} else path.parent
+    means, person = (
+        {path.name.removesuffix(end): path} if path.name.endswith(end) else {} for end in (MEANS_END, PERSON_END)
+    )
+    return _Release(root=root, means=means, person=person, ratings=None if means or person else path)
 
 
 def _add(clips: dict[str, str | None], names: pl.Series, split: str | None) -> None:

@@ -104,10 +104,8 @@ def _systems(
             tables.setdefault(f"system_mos/{file}.csv", []).append({"system": system.id, **published})
     if not tables and not is_own_format and means.height and "system" in snapshot.stimuli.columns:
         made_by = snapshot.stimuli.select(pl.col("stimulus").alias("wavname"), "system").drop_nulls("system")
-        mean = (
-            means.join(made_by, on="wavname", maintain_order="left").group_by("system").agg(pl.mean(*scores).round(4))
-        )
-        tables[SYSTEMS] = mean.sort("system").to_dicts()
+        by_system = means.join(made_by, on="wavname", maintain_order="left").group_by("system")
+        tables[SYSTEMS] = by_system.agg(pl.mean(*scores).round(4)).sort("system").to_dicts()
     schema = {"system": pl.String, **dict.fromkeys(scores, pl.Float64)}
     return {file: pl.DataFrame(rows, schema=schema) for file, rows in tables.items()}
 
@@ -117,12 +115,10 @@ def _prompts(snapshot: Snapshot, layout: Mapping[str, str], is_own_format: bool)
     out: dict[str, str] = {}
     for file in (PROMPTS, DEMO_PROMPTS):
         demo = file == DEMO_PROMPTS
-        file_prompts = [
-            p for p in snapshot.study.prompts if (p.id in clips or Path(p.id).suffix.lower() in AUDIO) == demo
-        ]
-        if file in layout or (not is_own_format and file_prompts):
+        prompts = [p for p in snapshot.study.prompts if (p.id in clips or Path(p.id).suffix.lower() in AUDIO) == demo]
+        if file in layout or (not is_own_format and prompts):
             head = "" if layout.get(f"{file} header") == "no" else "id\ttext\n"
-            out[file] = head + "".join(f"{p.id}\t{_quoted(p.text.replace(chr(10), ' '))}\n" for p in file_prompts)
+            out[file] = head + "".join(f"{p.id}\t{_quoted(p.text.replace(chr(10), ' '))}\n" for p in prompts)
     return out
 
 

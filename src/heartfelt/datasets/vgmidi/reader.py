@@ -63,16 +63,11 @@ class VGMIDI(Format):
         alone = options.get("listeners")
         if alone not in {None, "annotations"}:
             raise InputError(f"listeners={alone} is not known.", suggestion(str(alone), ["annotations"], "It may be"))
-        content = read_json(path)
-        annotations, pieces = (
-            content.get(key) if isinstance(content, dict) else None for key in ("annotations", "pieces")
-        )
-        if not isinstance(annotations, dict) or not annotations or not isinstance(pieces, dict | None):
-            raise InputError(f"{path} holds no annotations.", "Point to the file with 'annotations' and 'pieces'.")
+        annotations, pieces = _annotations_and_pieces(path)
         traces, raters, ledger = _traces(annotations, named_apart=alone is not None)
         if not traces.height:
             raise InputError(f"{path} holds no usable trace.", "Get a complete copy of the file.")
-        stimuli, notes = _pieces(pieces or {}, traces["stimulus"].unique(maintain_order=True).to_list())
+        stimuli, notes = _pieces(pieces, traces["stimulus"].unique(maintain_order=True).to_list())
         if any((path.parent / name).is_file() for name in stimuli["audio"].drop_nulls()):
             stimuli = probe_stimuli(stimuli.rename({"audio": "path"}), path.parent, str(path), progress)
         familiarity = traces.select("rater", "stimulus", "question", "known")
@@ -105,6 +100,14 @@ def _file(source: Path) -> Path | None:
         return source
     files = sorted(source.glob("*.json")) if source.is_dir() else []
     return files[0] if len(files) == 1 else None
+
+
+def _annotations_and_pieces(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    content = read_json(path)
+    annotations, pieces = (content.get(key) if isinstance(content, dict) else None for key in ("annotations", "pieces"))
+    if not isinstance(annotations, dict) or not annotations or not isinstance(pieces, dict | None):
+        raise InputError(f"{path} holds no annotations.", "Point to the file with 'annotations' and 'pieces'.")
+    return annotations, pieces or {}
 
 
 def _study() -> Study:

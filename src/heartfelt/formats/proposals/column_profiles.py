@@ -81,6 +81,11 @@ class ColumnProfile:
         return self.rows > 0 and self.filled == self.rows == self.distinct
 
     @property
+    def natural(self) -> bool:
+        """Whether the cells are whole numbers, none of them negative."""
+        return self.whole and self.low is not None and self.low >= 0
+
+    @property
     def repeats(self) -> bool:
         """Whether cells come several times, and are not all the same."""
         return 1 < self.distinct < self.filled
@@ -120,10 +125,10 @@ def _profile(frame: pl.DataFrame, name: str) -> ColumnProfile:
         whole=numeric and bool((numbers == numbers.floor()).all()),
         low=min(limits, default=None),
         high=max(limits, default=None),
-        media=bool(some.len()) and endings >= _MOST_CELLS * some.len(),
+        media=endings >= max(1, _MOST_CELLS * some.len()),
         moments=frame[name].dtype.is_temporal() or (not numeric and _are_moments(some)),
         length=float(some.str.len_chars().mean() or 0),  # type: ignore[arg-type]  # a mean of counts
-        example=str(cells[0]) if cells.len() else "",
+        example=next(iter(cells), ""),
     )
 
 

@@ -78,7 +78,7 @@ def propose(
     """
     options = stated or {}
     columns = {name: profile for name, profile in profiles(frame).items() if profile.filled}
-    if not columns or not frame.height:
+    if not columns:
         return None
     roles = {role: column for role, column in options.items() if column in columns}
     table = ProfiledTable(frame=frame, columns=columns, stated=roles, texts=texts or {})
@@ -92,7 +92,7 @@ def proposal_for(source: Path, options: Mapping[str, str]) -> Proposal | None:
     A file that should be a table, and cannot be opened as one or has no rows, is an error that says so.
     """
     suffix = source.suffix.lower() if source.is_file() else None
-    if suffix is not None and suffix not in TABLES:
+    if suffix not in {None, *TABLES}:
         return None
     try:
         table = open_source(source, {name: options[name] for name in _OPENING if name in options})

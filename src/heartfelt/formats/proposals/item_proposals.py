@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 
@@ -81,13 +81,12 @@ def means_proposal(table: ProfiledTable) -> Proposal | None:
         return None
     stimulus, doubts = key
     numbers = [p for p in table.columns.values() if p.numeric and p.name != stimulus.column]
-    means = [p for p in numbers if _says(p, "mean") and not _says(p, "sd")]
-    decimals = [p for p in numbers if _says(p, "construct") and not p.whole]
+    means, decimals = list(filter(_is_mean, numbers)), list(filter(_is_decimal, numbers))
     guesses = [stimulus]
     if means:
         guesses += _figures(table, stimulus, means)
     elif decimals:
-        guesses += _assumed_means(decimals, [p for p in numbers if p.whole and _says(p, "n")])
+        guesses += _assumed_means(decimals, numbers)
         doubts["mean"] = f"'{decimals[0].name}' holds decimals: means are assumed"
     else:
         return None
@@ -101,6 +100,14 @@ def _says(profile: ColumnProfile, role: str) -> bool:
     return not VOCABULARY[role].isdisjoint(profile.words)
 
 
+def _is_mean(profile: ColumnProfile) -> bool:
+    return _says(profile, "mean") and not _says(profile, "sd")
+
+
+def _is_decimal(profile: ColumnProfile) -> bool:
+    return _says(profile, "construct") and not profile.whole
+
+
 def _figures(table: ProfiledTable, stimulus: RoleGuess, means: Sequence[ColumnProfile]) -> list[RoleGuess]:
     """The mean with its spread and count; none where names such as ``mos_valence`` say which question a column is about."""
     if len(means) > 1 or len(means[0].words) > 1:
@@ -110,9 +117,10 @@ def _figures(table: ProfiledTable, stimulus: RoleGuess, means: Sequence[ColumnPr
     return [guess(role, [(profile, 1.0)]) for role, profile in profiles.items()]
 
 
-def _assumed_means(decimals: Sequence[ColumnProfile], counts: Sequence[ColumnProfile]) -> list[RoleGuess]:
+def _assumed_means(decimals: Sequence[ColumnProfile], numbers: Sequence[ColumnProfile]) -> list[RoleGuess]:
     columns = ",".join(p.name for p in decimals)
     means = RoleGuess(role="mean", column=columns, score=SIMILAR, evidence=evidence(decimals[0], SIMILAR))
+    counts = [p for p in numbers if p.whole and _says(p, "n")]
     return [means, *(RoleGuess(role="n", column=p.name, score=SIMILAR, evidence=p.facts()) for p in counts[:1])]
 
 
@@ -122,13 +130,21 @@ def tally_proposal(table: ProfiledTable) -> Proposal | None:
     if key is None or table.frame.height < 2:
         return None
     stimulus, doubts = key
-    columns = [p for name, p in table.columns.items() if name != stimulus.column and _is_count(p)]
-    for total in (p for p in columns if _STATED_TOTALS.intersection(p.words) and p.high):
+    columns = _counts(table, stimulus, _is_count)
+    for total in filter(_states_total, columns):
         counts = [p for p in columns if p is not total]
         stated = table.frame[total.name].cast(pl.Float64, strict=False)
         if len(counts) > 1 and (_sums(table, counts) == stated).all():
             return _counted(stimulus, counts, f"each row sums to '{total.name}'", doubts)
     return None
+
+
+def _counts(table: ProfiledTable, key: RoleGuess, is_count: Callable[[ColumnProfile], bool]) -> list[ColumnProfile]:
+    return [profile for name, profile in table.columns.items() if name != key.column and is_count(profile)]
+
+
+def _states_total(profile: ColumnProfile) -> bool:
+    return bool(_STATED_TOTALS.intersection(profile.words) and profile.high)
 
 
 def _sums(table: ProfiledTable, counts: Sequence[ColumnProfile]) -> pl.Series:
@@ -142,11 +158,11 @@ def votes_proposal(table: ProfiledTable) -> Proposal | None:
     if key is None:
         return None
     stimulus, doubts = key
-    counts = [profile for name, profile in table.columns.items() if name != stimulus.column and _can_count(profile)]
+    counts = _counts(table, stimulus, _can_count)
     named = [profile for profile in counts if _COUNT_WORDS.intersection(profile.words)]
     if len(named) > 1:
         return _counted(stimulus, named, "their names say votes", doubts)
-    if len(counts) < 2 or table.frame.height < 2 or any(word.isdigit() for p in counts for word in p.words):
+    if min(len(counts), table.frame.height) < 2 or any(word.isdigit() for p in counts for word in p.words):
         return None
     sums = _sums(table, counts)
     return None if sums.n_unique() > 1 else _counted(stimulus, counts, f"each row sums to {sums[0]:g}", doubts)
@@ -154,8 +170,7 @@ def votes_proposal(table: ProfiledTable) -> Proposal | None:
 
 def _is_count(profile: ColumnProfile) -> bool:
     """Whether every cell is a whole number from 0."""
-    counts = profile.whole and profile.low is not None and profile.low >= 0 and profile.filled == profile.rows
-    return counts and not is_unnamed(profile.name)
+    return profile.natural and profile.filled == profile.rows and not is_unnamed(profile.name)
 
 
 def _can_count(profile: ColumnProfile) -> bool:

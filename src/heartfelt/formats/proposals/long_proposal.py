@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from math import inf
 
 import polars as pl
 
@@ -134,18 +135,18 @@ def _best_pair(
     table: ProfiledTable, raters: list[tuple[ColumnProfile, float]], stimuli: list[tuple[ColumnProfile, float]]
 ) -> tuple[RoleGuess, RoleGuess] | None:
     """The rater and the stimulus that name a row best: by their own scores, and by how few rows share both."""
-    best: tuple[float, ColumnProfile, ColumnProfile] | None = None
+    best_score, best = -inf, None
     for (rater, rater_score), (stimulus, stimulus_score) in product(raters[:5], stimuli[:5]):
         alone = rater.unique or (stimulus.unique and rater_score < SIMILAR)
         if rater.name == stimulus.name or alone or max(rater_score, stimulus_score) < WEAK:
             continue
         score = rater_score + stimulus_score + 0.5 * share_unique(table.frame, [rater.name, stimulus.name])
         # Equal but for rounding: the pair that comes first stays.
-        if best is None or score > best[0] + 1e-9:
-            best = (score, rater, stimulus)
+        if score > best_score + 1e-9:
+            best_score, best = score, (rater, stimulus)
     if best is None:
         return None
-    _, rater, stimulus = best
+    rater, stimulus = best
     first, second = (
         guess(role, _put_first(candidates, chosen, {rater.name, stimulus.name}))
         for role, candidates, chosen in (("rater", raters, rater), ("stimulus", stimuli, stimulus))
@@ -203,27 +204,33 @@ def _values(
     if len(chosen) > 1 and (single or not _alike(chosen)):
         doubt = f"'{chosen[1].name}' could be the answer as well as '{chosen[0].name}'"
         chosen = chosen[:1]
+    return _answers_of(table, chosen, numbers), {"value": doubt} if doubt else {}
+
+
+def _answers_of(table: ProfiledTable, chosen: list[ColumnProfile], numbers: list[ColumnProfile]) -> RoleGuess:
     score = max(table.score(chosen[0], "value"), WEAK if CONSTRUCTS.isdisjoint(chosen[0].words) else SIMILAR)
-    values = RoleGuess(
+    return RoleGuess(
         role="value",
         column=",".join(profile.name for profile in chosen),
         score=score,
         evidence=evidence(chosen[0], score),
         runner_up=next((profile.name for profile in numbers if profile not in chosen), None),
     )
-    return values, {"value": doubt} if doubt else {}
 
 
 def _answer_candidates(
     table: ProfiledTable, used_columns: set[str], keys: list[list[str]]
 ) -> tuple[list[ColumnProfile], list[ColumnProfile]]:
     """The columns named like answers, and those of numbers that differ between the rows of every key."""
-    free_columns = [profile for name, profile in table.columns.items() if name not in used_columns]
-    names = [profile.name for profile in free_columns]
-    fixed = {name for key in keys for name in determined_by(table.frame, key, names)}
-    varying = [profile for profile in free_columns if profile.name not in fixed]
-    numbers = [p for p in varying if p.numeric and not _is_other(p) and p.distinct <= _MOST_ANSWERS]
-    return _named_answers(table, varying) or _named_answers(table, free_columns), numbers
+    free_columns = {name: profile for name, profile in table.columns.items() if name not in used_columns}
+    fixed = {name for key in keys for name in determined_by(table.frame, key, list(free_columns))}
+    varying = [profile for name, profile in free_columns.items() if name not in fixed]
+    named = _named_answers(table, varying) or _named_answers(table, list(free_columns.values()))
+    return named, list(filter(_may_be_answer, varying))
+
+
+def _may_be_answer(profile: ColumnProfile) -> bool:
+    return profile.numeric and not _is_other(profile) and profile.distinct <= _MOST_ANSWERS
 
 
 def _named_answers(table: ProfiledTable, columns: Sequence[ColumnProfile]) -> list[ColumnProfile]:

@@ -134,7 +134,7 @@ def _pair_answer(table: ProfiledTable, sides: tuple[ColumnProfile, ColumnProfile
 
 def _vote_columns(table: ProfiledTable, names: set[str]) -> list[str]:
     """Two columns of counts that differ in a side, and the one of ties."""
-    counts = [p for p in table.columns.values() if p.whole and p.low is not None and p.low >= 0 and p.name not in names]
+    counts = [profile for name, profile in table.columns.items() if profile.natural and name not in names]
     for first, right in combinations(counts, 2):
         if not _VOTES.isdisjoint(first.words) and _differ_in_side(first, right):
             ties = [p.name for p in counts if p.noun in VOCABULARY["tie"]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 from pathlib import PurePath
@@ -78,17 +78,23 @@ def read_names(columns: Sequence[str], texts: Mapping[str, str], column_role: st
     if rounds:
         return _reading(rounds, last, first, None, texts)
     matches = [match for name in columns if name[-1:].isdigit() and (match := _PARTS.fullmatch(name))]
-    times = Counter(match[1] for match in matches)
-    several = [match for match in matches if times[match[1]] > 1]
-    turned, doubt = False, None
-    if several and column_role != "rater":
-        turned, doubt = _orientation(several, texts)
-    elif not several:
-        several = _sliders(matches) if column_role != "rater" else []
-        turned, doubt = True, None if texts else _NAMES_ALONE
+    several, turned, doubt = _answers_named(matches, texts, column_role)
     question, subject = (2, 1) if turned else (1, 2)
     cells = [ColumnSubject(column=match[0], question=match[question], other=match[subject]) for match in several]
     return _reading(cells, *((last, first) if turned else (first, last)), doubt, texts)
+
+
+def _answers_named(
+    matches: list[re.Match[str]], texts: Mapping[str, str], column_role: str
+) -> tuple[list[re.Match[str]], bool, str | None]:
+    """The names that are read, whether their first part is the stimulus, and why that may be wrong."""
+    times = Counter(match[1] for match in matches)
+    several = [match for match in matches if times[match[1]] > 1]
+    if column_role == "rater":
+        return several, False, None
+    if several:
+        return several, *_orientation(several, texts)
+    return _sliders(matches), True, None if texts else _NAMES_ALONE
 
 
 def _rounds(columns: Sequence[str]) -> list[ColumnSubject]:
@@ -115,9 +121,7 @@ def _reading(
 def texts_of(cells: Sequence[ColumnSubject], texts: Mapping[str, str]) -> ColumnTexts:
     """The parts of the columns' texts that all columns of a question share, and the rest where it belongs to a stimulus."""
     parts = {cell: texts[cell.column].split(_STATED_BETWEEN) for cell in cells if texts.get(cell.column)}
-    shared: dict[str, list[str]] = {}
-    for cell, cell_parts in parts.items():
-        shared[cell.question] = [part for part in shared.get(cell.question, cell_parts) if part in cell_parts]
+    shared = _shared_parts(parts)
     texts_of_subject: dict[str, set[str]] = {}
     for cell, cell_parts in parts.items():
         own_parts = [part for part in cell_parts if part not in shared[cell.question]]
@@ -125,6 +129,14 @@ def texts_of(cells: Sequence[ColumnSubject], texts: Mapping[str, str]) -> Column
             texts_of_subject.setdefault(cell.other, set()).add(_STATED_BETWEEN.join(own_parts))
     others = {name: subject_texts.pop() for name, subject_texts in texts_of_subject.items() if len(subject_texts) == 1}
     return ColumnTexts(_texts_of_questions(shared), others)
+
+
+def _shared_parts(parts: Mapping[ColumnSubject, list[str]]) -> dict[str, list[str]]:
+    """The parts that all columns of a question share, by question."""
+    shared: dict[str, list[str]] = {}
+    for cell, cell_parts in parts.items():
+        shared[cell.question] = [part for part in shared.get(cell.question, cell_parts) if part in cell_parts]
+    return shared
 
 
 def _texts_of_questions(shared: Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -274,18 +286,19 @@ def _ids_of_rows(columns: Mapping[str, ColumnProfile], answers: Sequence[ColumnP
 
 def _grid(answers: Sequence[ColumnProfile], column_role: str) -> str | None:
     """The pattern under which the names are questions by stimuli (or raters), nearly all combinations of them."""
-    best: tuple[float, str] | None = None
-    for mark, from_end in product(_SEPARATORS, (False, True)):
-        split = str.rpartition if from_end else str.partition
+    share, pattern = max(_grids(answers, column_role), key=lambda grid: grid[0], default=(0.0, ""))
+    return pattern if share >= _COMPLETE else None
+
+
+def _grids(answers: Sequence[ColumnProfile], column_role: str) -> Iterator[tuple[float, str]]:
+    """Each pattern under which some of the names are a grid, with the share of the names that are in it."""
+    for mark, split in product(_SEPARATORS, (str.partition, str.rpartition)):
         parts = [split(profile.name, mark) for profile in answers if mark in profile.name]
         lefts, rights = ({part[side] for part in parts} for side in (0, 2))
         # A pattern splits at the first mark.
-        if not _is_grid(lefts, rights, len(parts)) or (from_end and any(mark in prefix for prefix in lefts)):
-            continue
-        score = len(parts) / len(answers)
-        if best is None or score > best[0]:
-            best = (score, _oriented(lefts, rights, mark, column_role))
-    return best[1] if best is not None and best[0] >= _COMPLETE else None
+        ambiguous = split is str.rpartition and any(mark in prefix for prefix in lefts)
+        if not ambiguous and _is_grid(lefts, rights, len(parts)):
+            yield len(parts) / len(answers), _oriented(lefts, rights, mark, column_role)
 
 
 def _is_grid(lefts: set[str], rights: set[str], columns: int) -> bool:

@@ -95,18 +95,11 @@ def coded_answers(
     codes: list[pl.DataFrame] = []
     for question, facts in spooled.survey.questions.items():
         question_words = words.filter(pl.col("question") == question)
-        scale = stated[question]
-        if scale is None and question_words.height:
-            scale = _own_codes(question_words)
-            if scale is None and facts.low is not None:
-                _raise_mixed(lazy, question, question_words["answer"][0], where)
-            words_used = question_words["answer"].to_list()
-            if scale is None and 2 <= len(words_used) <= MOST_CATEGORIES:
-                scale = Categories(type="categories", categories=words_used)
-            scale = scale or FreeText(type="text")
-        scales[question] = scale or UNSTATED
-        coded = scales[question].level not in {"text", "comparison"} or question_words["code"].null_count()
-        if question_words.height and coded and scales[question].level != "text":
+        scale = stated[question] or _own_codes(question_words)
+        if scale is None and question_words.height and facts.low is not None:
+            _raise_mixed(lazy, question, question_words["answer"][0], where)
+        scales[question] = scale or _scale_of_words(question_words["answer"].to_list())
+        if question_words.height and _needs_codes(scales[question], question_words):
             codes.append(_codes(question_words, scales[question], where))
     if not codes:
         return spooled, scales
@@ -114,6 +107,20 @@ def coded_answers(
     recoded = lazy.join(table, on=["question", "answer"], how="left", maintain_order="left")
     recoded = recoded.with_columns(pl.coalesce("value", "code").alias("value")).drop("code")
     return spool(recoded, where), scales
+
+
+def _scale_of_words(words: list[str]) -> AnyScale:
+    """The scale of a question about which nothing is known but these answers."""
+    if not words:
+        return UNSTATED
+    if 2 <= len(words) <= MOST_CATEGORIES:
+        return Categories(type="categories", categories=[*words])
+    return FreeText(type="text")
+
+
+def _needs_codes(scale: AnyScale, words: pl.DataFrame) -> bool:
+    """Whether answers in words need their numbers: those of comparisons may come with them, texts have none."""
+    return scale.level != "text" and (scale.level != "comparison" or words["code"].null_count() > 0)
 
 
 def _codes(words: pl.DataFrame, scale: AnyScale, where: str) -> pl.DataFrame:

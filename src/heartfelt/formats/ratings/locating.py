@@ -74,19 +74,18 @@ def _matching_rows(table: SourceTable, error: RatingError) -> list[int]:
     for role in ("rater", "stimulus", "question"):
         wanted = facts.get(role)
         if wanted is not None:
-            points.append(pl.any_horizontal(text == str(wanted) for text in texts.values()))
+            points.append(pl.any_horizontal(text == str(wanted) for text in texts.values()).cast(pl.Int64))
     value, question = facts.get("value"), facts.get("question")
-    among = [question] if question in columns else columns
-    if isinstance(value, float):
-        answer = pl.any_horizontal(number_expr(str(name)) == value for name in among)
-    elif value is not None:
-        answer = pl.any_horizontal(texts[str(name)] == str(value) for name in among)
-    else:
-        answer = pl.lit(True)
-    score = row_sum(point.cast(pl.Int64) for point in points)
-    scored = table.rows.filter(answer.fill_null(False)).select(ROW_NUMBER, points=score)
-    rows = scored.collect()
-    if not rows.height:
-        return []
-    best = rows.filter(pl.col("points") == pl.col("points").max())[ROW_NUMBER].to_list()
+    answer = _holds_answer(value, {str(question): texts[str(question)]} if question in columns else texts)
+    scored = table.rows.filter(answer.fill_null(False)).select(ROW_NUMBER, points=row_sum(points))
+    best = scored.collect().filter(pl.col("points") == pl.col("points").max())[ROW_NUMBER].to_list()
     return best[:1] if value is not None else best
+
+
+def _holds_answer(value: object, texts: Mapping[str, pl.Expr]) -> pl.Expr:
+    """Whether one of these columns holds the answer; true where none is known."""
+    if isinstance(value, float):
+        return pl.any_horizontal(number_expr(name) == value for name in texts)
+    if value is not None:
+        return pl.any_horizontal(text == str(value) for text in texts.values())
+    return pl.lit(True)

@@ -87,7 +87,7 @@ def stated_prompts(table: SourceTable, stimuli: pl.DataFrame) -> list[Prompt]:
         return []
     path = table.path.parent / table.options["prompts"]
     listed = read_table(path).with_columns(pl.all().cast(pl.String).str.strip_chars())
-    used = set(stimuli["prompt"].drop_nulls()) if "prompt" in stimuli.columns else set()
+    used = set(stimuli.get_column("prompt", default=pl.Series(dtype=pl.String)).drop_nulls())
     ids = [name for name in listed.columns if used & set(listed[name])]
     texts = [name for name in listed.columns if name.casefold() in PROMPT_TEXTS and name not in ids]
     if not ids or not texts:
@@ -96,4 +96,4 @@ def stated_prompts(table: SourceTable, stimuli: pl.DataFrame) -> list[Prompt]:
             f"Give it the ids that the stimuli have as 'prompt', and a column {' or '.join(PROMPT_TEXTS)}.",
         )
     pairs = listed.select(ids[0], texts[0]).drop_nulls().unique(ids[0], maintain_order=True)
-    return [Prompt(id=name, text=text) for name, text in pairs.iter_rows() if name in used]
+    return [Prompt(id=name, text=text) for name, text in pairs.filter(pl.col(ids[0]).is_in(used)).iter_rows()]

@@ -214,6 +214,6 @@ def _use(
     by_stimulus = table == "stimulus" or _is_fact_of(rows, column, "stimulus")
     if kind == ANCHOR and single and by_stimulus and all(marks_anchors(cell) for cell in marks):
         return "anchors", column
-    if side_table in source.options or any(sign in "".join(marks) + column for sign in ";|<>="):
+    if side_table in source.options or {*"".join(marks), *column} & {*";|<>="}:
         return "", ""
     return "where", f"{column}!={'|'.join(marks)}"

@@ -120,17 +120,23 @@ def pair_columns(table: SourceTable) -> PairColumns:
     if question_column in columns:
         roles["question"] = question_column
     votes = tuple(table.names_in("votes"))
-    if "value" in options or not (votes or "winner" in roles):
-        value = table.pick("value")
-        words = table.rows.select(number_expr(value).is_null().all()).head(1).collect().item()
-        roles.pop("winner", None)
-        roles["winner" if words or stated_words(options) else "value"] = value
+    roles = _with_answer(roles, table, votes)
     need(columns, [*roles.values(), *votes], where)
     of_rater = own_columns(table, table.names_in("rater_columns"), "raters", "battles.")
     _require_both_sides(roles, where)
     if len(votes) not in {0, 2, 3}:
         raise InputError(f"{where}: votes= needs two or three columns.", "Write votes=wins_first,wins_second,ties.")
     return PairColumns(roles, votes, tuple(of_rater))
+
+
+def _with_answer(roles: Mapping[str, str], table: SourceTable, votes: tuple[str, ...]) -> dict[str, str]:
+    """The roles with the column of the answer, in words or as a number; votes and winners are one already."""
+    if "value" not in table.options and (votes or "winner" in roles):
+        return {**roles}
+    value = table.pick("value")
+    words = table.rows.select(number_expr(value).is_null().all()).head(1).collect().item()
+    unanswered = {role: column for role, column in roles.items() if role != "winner"}
+    return {**unanswered, "winner" if words or stated_words(table.options) else "value": value}
 
 
 def _require_both_sides(roles: Mapping[str, str], where: str) -> None:
@@ -153,20 +159,8 @@ def read_pairs(
     renamed = new_names(options, pairs["question"].drop_nulls().unique())
     pairs = pairs.with_columns(pl.col("question").replace(renamed)) if renamed else pairs
     pairs, scale = _answered(pairs, columns, options, table.where)
-    faults = {
-        "a stimulus or the question has no name": unnamed("first", "second", "question"),
-        SELF_PAIR: pl.col("first") == pl.col("second"),
-        NO_ANSWER: pl.col("\0empty"),
-        "the answer is neither side nor a tie": pl.col("value").is_null(),
-    }
-    if isinstance(scale, Choice):
-        faults["the answer is not 0, 0.5 or 1"] = ~pl.col("value").is_in([0.0, 0.5, 1.0])
-    else:
-        faults[f"the answer is not between {-scale.steps} and {scale.steps}"] = pl.col("value").abs() > scale.steps
-    if {"at", "trial"} & set(columns.roles) and not columns.votes:
-        faults[REPEATED_ROW] = repeated_rows(pairs)
     named = {"rater": "rater", "stimulus": "first", "question": "question"}
-    pairs, ledger = usable(pairs, faults, table.where, named)
+    pairs, ledger = usable(pairs, _faults(pairs, columns, scale), table.where, named)
     pairs = numbered_extras(pairs, "first", "second", "first_system", "second_system", "winner")
     stimuli, unsure = _stimuli(pairs, table.where)
     notes += unsure
@@ -182,7 +176,7 @@ def read_pairs(
     questions = pairs["question"].unique(maintain_order=True).to_list()
     stated = any(stated_scale(name, options) for name in questions) or stated_references(options, table.path.parent)
     people = companion_of(table, "raters", "battles.")
-    raters = None if people is None else side_table(people, "rater", options.get("raters_id"))
+    raters = _raters(frame, columns) if people is None else side_table(people, "rater", options.get("raters_id"))
     return build(
         format,
         table,
@@ -194,10 +188,27 @@ def read_pairs(
         study=None if stated else study_next_to(table.path, set(questions)),
         sets=table_sets("ab" if options.get("type") == "ab" else "pair"),
         ratings=pair_ratings(pairs, scale, ordered=ordered),
-        raters=_raters(frame, columns) if raters is None else raters,
+        raters=raters,
         ledger=ledger,
         reading=[_understood(columns)],
     )
+
+
+def _faults(pairs: pl.DataFrame, columns: PairColumns, scale: Choice | Preference) -> dict[str, pl.Expr]:
+    """Which rows cannot be used, by reason."""
+    faults = {
+        "a stimulus or the question has no name": unnamed("first", "second", "question"),
+        SELF_PAIR: pl.col("first") == pl.col("second"),
+        NO_ANSWER: pl.col("\0empty"),
+        "the answer is neither side nor a tie": pl.col("value").is_null(),
+    }
+    if isinstance(scale, Choice):
+        faults["the answer is not 0, 0.5 or 1"] = ~pl.col("value").is_in([0.0, 0.5, 1.0])
+    else:
+        faults[f"the answer is not between {-scale.steps} and {scale.steps}"] = pl.col("value").abs() > scale.steps
+    if {"at", "trial"} & set(columns.roles) and not columns.votes:
+        faults[REPEATED_ROW] = repeated_rows(pairs)
+    return faults
 
 
 def _ordered(pairs: pl.DataFrame, columns: PairColumns, options: Mapping[str, str]) -> tuple[bool, list[str]]:
@@ -213,7 +224,7 @@ def _ordered(pairs: pl.DataFrame, columns: PairColumns, options: Mapping[str, st
         reason = "votes are counted whichever came first"
     elif roles.get("winner", "") in {roles.get("first"), roles.get("first_system")} or decided.n_unique() == 1:
         reason = "the winner is always on the same side"
-    elif not any(in_both_orders(*(pairs[side] for side in sides)) for sides in named):
+    elif not any(in_both_orders(*pairs.select(sides)) for sides in named):
         reason = "pairs do not come in both orders"
     else:
         how = as_option("order", "unknown")
@@ -419,8 +430,7 @@ def _stimuli(pairs: pl.DataFrame, where: str) -> tuple[pl.DataFrame, list[str]]:
         raise InputError(
             f"{where}: stimulus '{name}' is by two systems.", "Give every stimulus an id of its own, or one system."
         )
-    first_facts = [pl.col(name).drop_nulls().first() for name in facts.columns if name != "stimulus"]
-    stimuli = facts.group_by("stimulus", maintain_order=True).agg(first_facts)
+    stimuli = facts.group_by("stimulus", maintain_order=True).agg(pl.exclude("stimulus").drop_nulls().first())
     notes = []
     for name in about:
         several = distinct.filter(pl.col(name) > 1)["stimulus"].to_list()

@@ -57,16 +57,7 @@ def read_traces(format: str, table: SourceTable, source: Path, progress: Progres
     frame = collected(table.rows, table.path)
     if not frame.height:
         raise InputError(f"{table.path} has no rows.", "Point to a table with traces.")
-    names = {role: _named(table, role) for role in ("rater", "stimulus", "repeat")}
-    notes: list[str] = []
-    keys = [ids(frame[column]).alias(role) for role, column in names.items() if column is not None]
-    base = frame.with_columns(keys)
-    if names["repeat"] is not None:
-        base = base.with_columns(pl.col("repeat").cast(pl.Int64, strict=False))
-    if names["rater"] is None:
-        base = base.with_columns(pl.lit(AVERAGE).alias("rater"))
-        if options["rater"] == NO_RATER:
-            notes.append(f"The table does not say who rated; its traces are those of one rater, '{AVERAGE}'.")
+    base, notes = _with_keys(frame, table)
     if "time" in options:
         traces, more = _from_rows(base, table)
         notes += more
@@ -107,6 +98,19 @@ def read_traces(format: str, table: SourceTable, source: Path, progress: Progres
     )
 
 
+def _with_keys(frame: pl.DataFrame, table: SourceTable) -> tuple[pl.DataFrame, list[str]]:
+    """The rows with ``rater``, ``stimulus`` and ``repeat``, and a note where nobody is named."""
+    names = {role: _named(table, role) for role in ("rater", "stimulus", "repeat")}
+    base = frame.with_columns(ids(frame[column]).alias(role) for role, column in names.items() if column is not None)
+    if names["repeat"] is not None:
+        base = base.with_columns(pl.col("repeat").cast(pl.Int64, strict=False))
+    if names["rater"] is not None:
+        return base, []
+    base = base.with_columns(pl.lit(AVERAGE).alias("rater"))
+    note = f"The table does not say who rated; its traces are those of one rater, '{AVERAGE}'."
+    return base, [note] if table.options["rater"] == NO_RATER else []
+
+
 def gathered(source: Path, options: Mapping[str, str]) -> SourceTable:
     """All tables of a folder as one, with the columns ``filename`` (without its ending) and ``folder``."""
     paths = sorted(path for path in source.rglob("*") if path.suffix.lower() in {".csv", ".tsv", ".parquet"})
@@ -117,9 +121,8 @@ def gathered(source: Path, options: Mapping[str, str]) -> SourceTable:
         rows = rows_of(path, {k: v for k, v in options.items() if k != "where"})
         parts.append(rows.with_columns(filename=pl.lit(path.stem), folder=pl.lit(path.parent.name)))
     all_rows = pl.concat(parts, how="diagonal_relaxed")
-    return SourceTable(
-        path=source / source.name, rows=all_rows.lazy(), options=options
-    )  # media are looked for inside the folder
+    # Media are looked for inside the folder.
+    return SourceTable(path=source / source.name, rows=all_rows.lazy(), options=options)
 
 
 def _named(table: SourceTable, role: str) -> str | None:
@@ -187,16 +190,12 @@ def _from_rows(base: pl.DataFrame, table: SourceTable) -> tuple[pl.DataFrame, li
         irregular_count += not regular
         samples.append(on_grid.tolist())
         starts.append(times[0])
-    notes = (
-        [f"{irregular_count:,} traces have irregular moments; their samples were held until the next."]
-        if irregular_count
-        else []
-    )
+    held = f"{irregular_count:,} traces have irregular moments; their samples were held until the next."
     listed = pl.Series("samples", samples, pl.List(pl.Float64))
     out = grouped.select(*key, "question").with_columns(
         listed.alias("samples"), pl.Series("start", starts, pl.Float64), pl.lit(1 / step).alias("rate")
     )
-    return out, notes
+    return out, [held] if irregular_count else []
 
 
 def _step(grouped: pl.DataFrame, options: Mapping[str, str], where: str) -> float:
@@ -254,13 +253,7 @@ def _asked(table: SourceTable, name: str, *, single: bool) -> pl.Expr:
 def _from_columns(base: pl.DataFrame, table: SourceTable) -> pl.DataFrame:
     """From a column for each moment."""
     pattern = table.options["samples"]
-    shape = re.compile("(?P<time>-?[0-9.]+)".join(re.escape(part) for part in pattern.split("{time}")))
-    moments = {name: float(match["time"]) for name in table.columns if (match := shape.fullmatch(name))}
-    if not moments:
-        raise InputError(
-            f"{table.where}: no column fits the pattern '{pattern}'.",
-            f"The columns are: {', '.join(table.columns[:30])}.",
-        )
+    moments = _moments(table, pattern)
     order = sorted(moments, key=lambda name: moments[name])
     unit = 1000.0 if re.search(r"\{time\}_?ms", pattern) else 1.0
     times = np.array([moments[name] for name in order]) / unit
@@ -281,6 +274,18 @@ def _from_columns(base: pl.DataFrame, table: SourceTable) -> pl.DataFrame:
     stated_options = {"rate", "start"} & set(table.options)
     computed = {"rate": 1 / step, "start": float(times[0])}
     return traces.with_columns(pl.lit(v).alias(n) for n, v in computed.items() if n not in stated_options)
+
+
+def _moments(table: SourceTable, pattern: str) -> dict[str, float]:
+    """The columns of samples, each with the number in its name."""
+    shape = re.compile("(?P<time>-?[0-9.]+)".join(re.escape(part) for part in pattern.split("{time}")))
+    moments = {name: float(match["time"]) for name in table.columns if (match := shape.fullmatch(name))}
+    if not moments:
+        raise InputError(
+            f"{table.where}: no column fits the pattern '{pattern}'.",
+            f"The columns are: {', '.join(table.columns[:30])}.",
+        )
+    return moments
 
 
 def _row_traces(base: pl.DataFrame, table: SourceTable, samples: pl.Series, question: pl.Expr) -> pl.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -69,13 +69,17 @@ def read_page(sheet: NamedTable, roles: Mapping[str, str], options: Mapping[str,
     likert = [name for name in sheet.frame.columns if name.startswith(LIKERT[1])]
     if LIKERT[0] in columns and likert:
         return _likert(base, likert, sheet, options)
-    for role in ("condition", "score"):
+    require_roles(roles, ("condition", "score"), sheet.frame.columns, sheet.where)
+    return _grades(base, sheet, roles, options)
+
+
+def require_roles(roles: Mapping[str, str], needed: Iterable[str], columns: Sequence[str], where: str) -> None:
+    for role in needed:
         if role not in roles:
             raise InputError(
-                f"{sheet.where}: no column is unmistakably the {role}.",
-                f"Name it with {as_option(role, 'COLUMN')}. The columns are: {', '.join(sheet.frame.columns[:40])}.",
+                f"{where}: no column is unmistakably the {role}.",
+                f"Name it with {as_option(role, 'COLUMN')}. The columns are: {', '.join(columns[:40])}.",
             )
-    return _grades(base, sheet, roles, options)
 
 
 def _base(sheet: NamedTable, roles: Mapping[str, str]) -> pl.DataFrame:
@@ -164,12 +168,12 @@ def number(cells: pl.Series) -> pl.Series:
 def _marked(conditions: Sequence[str], options: Mapping[str, str], where: str) -> tuple[str | None, list[str]]:
     """The condition that is the reference, and those that are anchors."""
     named = options.get("hidden_reference")
-    usual = [name for word in REFERENCES for name in conditions if name.casefold() == word]
-    anchors = [part.strip() for part in options.get("low_anchors", "").split(",") if part.strip()]
-    for name in (*anchors, *([named] if named else [])):
+    by_word = {name.casefold(): name for name in reversed(conditions)}
+    anchors = list(filter(None, map(str.strip, options.get("low_anchors", "").split(","))))
+    for name in filter(None, (*anchors, named)):
         if name not in conditions:
             raise InputError(f"{where}: no condition is called '{name}'.", f"Conditions: {', '.join(conditions[:30])}.")
-    reference = named or (usual[0] if usual else None)
+    reference = named or next(filter(None, map(by_word.get, REFERENCES)), None)
     if "low_anchors" not in options:
         anchors = [name for name in conditions if ANCHOR.fullmatch(name.casefold()) and name != reference]
     return reference, anchors

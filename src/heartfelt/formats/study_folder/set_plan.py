@@ -9,8 +9,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+import polars as pl
 
 from heartfelt.formats.study_folder.manifest import OpenStudy
 from heartfelt.study import Study
@@ -75,20 +77,16 @@ def plan_sets(opened: OpenStudy) -> SetPlan | None:
     of = "system" if "system" in opened.stimuli.columns else "stimulus"
     label = dict(zip(names, opened.stimuli[of].to_list(), strict=True))
     met = _met(sets, label)
-    nodes = sorted(
-        {name for stimulus_set in sets for stimulus in stimulus_set.stimuli if (name := label[stimulus]) is not None}
-    )
+    nodes = sorted(set().union(*(_labels(stimulus_set, label) for stimulus_set in sets)))
     groups = _groups(nodes, met)
     per_rater = min(study.design.stimuli_per_rater or len(sets), len(sets))
     raters = _fewest_raters(study, sets, per_rater)
-    left_out = tuple(name for name in opened.sets.left_out if name not in aside)
-    never = [pair for pair in itertools.combinations(nodes, 2) if pair not in met] if of == "system" else []
-    judged = [sum(role != "reference" for _, role in stimulus_set.members) for stimulus_set in sets] or [0]
+    left_out = tuple(itertools.filterfalse(aside.__contains__, opened.sets.left_out))
     answers = study.design.ratings_per_item
     return SetPlan(
         type=study.sets.type,
         sets=len(sets),
-        sizes=(min(judged), max(judged)),
+        sizes=_sizes(sets),
         answers=answers,
         per_rater=per_rater,
         raters=raters,
@@ -98,11 +96,17 @@ def plan_sets(opened: OpenStudy) -> SetPlan | None:
         left_out=left_out,
         adaptive=study.design.adaptive,
         warnings=(
-            *_warnings_of_comparisons(study.sets, groups, of, never),
+            *_warnings_of_comparisons(study.sets, groups, of, met),
             *_warnings_of_answers(study, left_out, raters),
-            *_distinguishable(opened),
+            *_distinguishable(study.sets, opened.sets.sets, opened.stimuli),
         ),
     )
+
+
+def _sizes(sets: Iterable[StimulusSet]) -> tuple[int, int]:
+    """The fewest and the most stimuli of a set that are judged."""
+    judged = [sum(role != "reference" for _, role in stimulus_set.members) for stimulus_set in sets] or [0]
+    return min(judged), max(judged)
 
 
 def _fewest_raters(study: Study, sets: Sequence[StimulusSet], per_rater: int) -> int:
@@ -119,9 +123,12 @@ def _met(sets: Iterable[StimulusSet], label: Mapping[str, str | None]) -> Counte
     """In how many sets two are together; two stimuli of the same system say nothing about systems."""
     met: Counter[tuple[str, str]] = Counter()
     for stimulus_set in sets:
-        nodes = sorted({name for stimulus in stimulus_set.stimuli if (name := label[stimulus]) is not None})
-        met.update(itertools.combinations(nodes, 2))
+        met.update(itertools.combinations(sorted(_labels(stimulus_set, label)), 2))
     return met
+
+
+def _labels(stimulus_set: StimulusSet, label: Mapping[str, str | None]) -> set[str]:
+    return {name for stimulus in stimulus_set.stimuli if (name := label[stimulus]) is not None}
 
 
 def _groups(nodes: Iterable[str], met: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
@@ -134,8 +141,10 @@ def _groups(nodes: Iterable[str], met: Iterable[tuple[str, str]]) -> tuple[tuple
 
 
 def _warnings_of_comparisons(
-    sets: Sets, groups: tuple[tuple[str, ...], ...], of: str, never: list[tuple[str, str]]
+    sets: Sets, groups: tuple[tuple[str, ...], ...], of: str, met: Container[tuple[str, str]]
 ) -> Iterable[str]:
+    nodes = sorted(itertools.chain(*groups)) if of == "system" else []
+    never = [pair for pair in itertools.combinations(nodes, 2) if pair not in met]
     if len(groups) > 1:
         parts = "; ".join(_listed(group) for group in groups[:MOST_NAMED])
         yield (
@@ -161,15 +170,14 @@ def _warnings_of_answers(study: Study, left_out: tuple[str, ...], raters: int) -
         yield "Every set is judged by one rater: agreement between raters cannot be estimated."
 
 
-def _distinguishable(opened: OpenStudy) -> Iterable[str]:
+def _distinguishable(kind: Sets, sets: Iterable[StimulusSet], stimuli: pl.DataFrame) -> Iterable[str]:
     """By what the files of a set that hides one could be told apart without listening: their size is made equal."""
-    sets = opened.study.sets
-    if opened.sets is None or sets is None or (sets.reference is None and sets.type != "abx"):
+    if kind.reference is None and kind.type != "abx":
         return
-    columns = [name for name in ("path", "rate", "channels", "duration") if name in opened.stimuli.columns]
-    facts = {row["stimulus"]: row for row in opened.stimuli.select("stimulus", *columns).to_dicts()}
+    columns = [name for name in ("path", "rate", "channels", "duration") if name in stimuli.columns]
+    facts = {row["stimulus"]: row for row in stimuli.select("stimulus", *columns).to_dicts()}
     mixed: Counter[str] = Counter()
-    for stimulus_set in opened.sets.sets:
+    for stimulus_set in sets:
         mixed.update(_differences([facts[stimulus] for stimulus, _ in stimulus_set.members]))
     for name in ("format", "sample rate or channels", "duration"):
         if mixed[name]:

@@ -5,7 +5,7 @@ The stimulus of a battle is what a system made for a prompt; where the log names
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -118,20 +118,10 @@ def _is_log(columns: Iterable[str]) -> bool:
 
 
 def _roles(table: SourceTable, votes: tuple[str, ...]) -> dict[str, str]:
-    columns, options = table.columns, table.options
-    folded = {column.strip().casefold(): column for column in reversed(columns)}
     out: dict[str, str] = {}
-    for role, usual in NAMES.items():
-        column = options.get(role)
-        # The option of a role may also say that no column plays it, or name the only question.
-        if column is not None and column not in columns and (column == "none" or role == "question"):
-            continue
-        if column is None:
-            names = (*usual, *SYNONYMS["rater"][:-1]) if role == "judge" else usual
-            candidates = (folded[name] for name in names if name in folded)
-            column = next((name for name in candidates if name not in out.values()), None)
+    for role in NAMES:
+        column = _column(role, table, out.values())
         if column is not None:
-            need(columns, [column], table.where)
             out[role] = column
     if votes:
         out.pop("winner", None)
@@ -139,11 +129,25 @@ def _roles(table: SourceTable, votes: tuple[str, ...]) -> dict[str, str]:
         if role not in out:
             raise InputError(
                 f"{table.where}: no column is unmistakably {role}.",
-                f"Name it with {as_option(role, 'COLUMN')}. The columns are: {', '.join(columns[:40])}.",
+                f"Name it with {as_option(role, 'COLUMN')}. The columns are: {', '.join(table.columns[:40])}.",
             )
-    if "question" in out and "question" not in options and _holds_prompts(table, out["question"]):
+    if "question" in out and "question" not in table.options and _holds_prompts(table, out["question"]):
         out.setdefault("prompt", out.pop("question"))
     return {AS_PAIR.get(role, role): column for role, column in out.items()}
+
+
+def _column(role: str, table: SourceTable, used_columns: Collection[str]) -> str | None:
+    """The column of a role: the one the options name, else the first free one with a usual name."""
+    stated = table.options.get(role)
+    if stated is None:
+        folded = {column.strip().casefold(): column for column in reversed(table.columns)}
+        candidates = map(folded.get, (*NAMES[role], *(SYNONYMS["rater"][:-1] if role == "judge" else ())))
+        return next((name for name in candidates if name not in {None, *used_columns}), None)
+    # The option may also say that no column plays the role, or name the only question.
+    if stated not in table.columns and (stated == "none" or role == "question"):
+        return None
+    need(table.columns, [stated], table.where)
+    return stated
 
 
 def _holds_prompts(table: SourceTable, question: str) -> bool:
@@ -158,12 +162,8 @@ def _battle_rows(snapshot: Snapshot, question: str) -> pl.DataFrame:
     if not table.height or not isinstance(snapshot.study.scale_of(question), Choice):
         return table.clear()
     table = _with_systems(table, snapshot.stimuli)
-    extras = [name for name in ratings.columns if name not in RATINGS.names or name == "answer"]
-    if extras:
-        trial_extras = ratings.filter(pl.col("question") == question)
-        trial_extras = trial_extras.select("rater", "trial", *extras).unique(["rater", "trial"], keep="first")
-        trial_extras = trial_extras.rename(free_names([name for name in extras if name != "answer"], *NAMES))
-        table = table.join(trial_extras, on=["rater", "trial"], how="left", nulls_equal=True, maintain_order="left")
+    extras = _trial_extras(ratings.filter(pl.col("question") == question))
+    table = table.join(extras, on=["rater", "trial"], how="left", nulls_equal=True, maintain_order="left")
     winner = (
         pl.when(pl.col("value") > 0.5).then(pl.lit("model_a"))
         .when(pl.col("value") < 0.5).then(pl.lit("model_b"))
@@ -180,6 +180,13 @@ def _battle_rows(snapshot: Snapshot, question: str) -> pl.DataFrame:
     )
     listed = [name for name in _COLUMNS if name in table.columns]
     return table.select(*listed, pl.exclude(listed))
+
+
+def _trial_extras(ratings: pl.DataFrame) -> pl.DataFrame:
+    """What is known of each trial besides its answer as a number."""
+    extras = [name for name in ratings.columns if name not in RATINGS.names or name == "answer"]
+    once = ratings.select("rater", "trial", *extras).unique(["rater", "trial"], keep="first")
+    return once.rename(free_names([name for name in extras if name != "answer"], *NAMES))
 
 
 def _with_systems(table: pl.DataFrame, stimuli: pl.DataFrame) -> pl.DataFrame:

@@ -6,7 +6,7 @@ the rows stream into the snapshot's own Parquet file. Columns that play no role 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -66,6 +66,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Spooled, spool
 from heartfelt.snapshot.survey import raise_doubled
 from heartfelt.study import Study
+from heartfelt.study.scales.scale import AnyScale
 from heartfelt.tables import RATINGS, number_schema
 from heartfelt.wording import listed
 
@@ -179,11 +180,7 @@ def _read_answers(format: str, table: SourceTable, source: Path, progress: Progr
     questions = spooled.survey.questions
     if not questions:
         raise InputError(f"{path} holds no ratings.", "Point to a table with one answer per row.")
-    scales = {question: stated_scale(question, options) or tagged for question in questions}
-    stated = any(scales.values()) or stated_references(options, path.parent)
-    study = None if stated else study_next_to(path, set(questions))
-    if study is not None:
-        scales = {question: study.scales[study.question(question).scale] for question in questions}
+    scales, study = _scales(questions, tagged, table)
     spooled, coded = coded_answers(spooled, scales, table.where)
     sets, ledger = None, None
     if "trial" in roles.others and (study is None or study.sets is None):
@@ -213,6 +210,18 @@ def _read_answers(format: str, table: SourceTable, source: Path, progress: Progr
         ledger=ledger,
         reading=[_understood(roles)],
     )
+
+
+def _scales(
+    questions: Iterable[str], tagged: AnyScale | None, table: SourceTable
+) -> tuple[dict[str, AnyScale | None], Study | None]:
+    """The stated scale of each question, or that of the study beside the table where nothing is stated."""
+    scales = {question: stated_scale(question, table.options) or tagged for question in questions}
+    stated = any(scales.values()) or stated_references(table.options, table.path.parent)
+    study = None if stated else study_next_to(table.path, set(scales))
+    if study is None:
+        return scales, None
+    return {question: study.scales[study.question(question).scale] for question in scales}, study
 
 
 def _understood(roles: Roles) -> str:

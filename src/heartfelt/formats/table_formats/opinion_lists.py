@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import filterfalse
 from pathlib import Path, PurePath
 from typing import ClassVar
 
@@ -58,7 +59,7 @@ def split_of(path: Path) -> str | None:
 def _tables(source: Path, columns: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
     """The CSV files in a folder that have these columns, or the file itself; and of the others why they are not read."""
     paths = [source] if source.is_file() else sorted(source.rglob("*.csv"))
-    lacking = {path: [name for name in columns if name not in header_of(path)] for path in paths}
+    lacking = {path: list(filterfalse(header_of(path).__contains__, columns)) for path in paths}
     matching = [path for path, names in lacking.items() if not names]
     if not matching:
         raise InputError(
@@ -86,7 +87,7 @@ def _further_columns(frames: Iterable[pl.DataFrame], columns: Iterable[str]) -> 
     counts = by_stimulus.agg(pl.col(list(names.values())).drop_nulls().n_unique())
     constant = [name for name in names.values() if (counts[name] <= 1).all()]
     facts = by_stimulus.agg(pl.col(constant).drop_nulls().first())
-    differing = [name for name, fact in names.items() if fact not in constant]
+    differing = (name for name, fact in names.items() if fact not in constant)
     notes = [f"'{name}' was not read: it differs within a stimulus." for name in differing]
     return number_types(facts, keep=["stimulus"]), notes
 

@@ -65,18 +65,14 @@ class VoiceMosFormat(OpinionList):
                 frame.filter(~pl.col("stimulus").is_in(list(clips))).select(parts[0].columns if parts else pl.all())
             )
         rows = pl.concat(parts).with_columns(pl.lit(question).alias("question"))
-        notes = (
-            ["The lists of means repeat the ratings and were not read for clips that have single ratings."]
-            if clips
-            else []
-        )
+        repeated = "The lists of means repeat the ratings and were not read for clips that have single ratings."
         people = pl.concat(rated).group_by("rater", maintain_order=True).agg(pl.col(_INFO).first()) if rated else None
         unread = {
             path.relative_to(sets.parent).as_posix(): "is no list of scores of the challenge"
             for path in every
             if path not in {*lists, *single}
         }
-        return self._snapshot(source, rows, options, progress, notes, people, unread)
+        return self._snapshot(source, rows, options, progress, [repeated] if clips else [], people, unread)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         for part in snapshot.stimuli["split"].drop_nulls().unique() if "split" in snapshot.stimuli.columns else ():
@@ -90,11 +86,8 @@ class VoiceMosFormat(OpinionList):
         for _, folder, rows in scores_by_question(snapshot, target, self.name):
             data = folder / "DATA"
             (data / "sets").mkdir(parents=True)
-            named = rows.with_columns(
-                pl.Series(
-                    "clip", [_clip_name(*row) for row in rows.select("stimulus", "system").iter_rows()], dtype=pl.String
-                )
-            )
+            clips = [_clip_name(*row) for row in rows.select("stimulus", "system").iter_rows()]
+            named = rows.with_columns(pl.Series("clip", clips, dtype=pl.String))
             _refuse_shared_names(named)
             for part in named["part"].unique(maintain_order=True):
                 chosen = named.filter(pl.col("part") == part)

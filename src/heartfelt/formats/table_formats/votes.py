@@ -120,8 +120,8 @@ def _columns(sheet: NamedTable, used_columns: Sequence[str], table: SourceTable)
         sheet.need(*columns)
     else:
         shape = compile_pattern(options.get("pattern", "{category}_votes"), ["category"])
-        matches = {name: shape.fullmatch(name) for name in frame.columns if name not in used_columns}
-        columns = {name: match["category"] for name, match in matches.items() if match}
+        unused = frame.drop(used_columns).columns
+        columns = {name: match["category"] for name in unused if (match := shape.fullmatch(name))}
         if not columns and "pattern" not in options:
             columns = {name: name for name in _whole_columns(frame, used_columns)}
     if len(columns) < 2:
@@ -134,18 +134,19 @@ def _columns(sheet: NamedTable, used_columns: Sequence[str], table: SourceTable)
 
 def _whole_columns(frame: pl.DataFrame, used_columns: Sequence[str]) -> list[str]:
     """The columns of whole numbers that are no totals, neither by name nor by their sums."""
-    integer_columns: dict[str, pl.Series] = {}
-    for name in frame.columns:
-        if name in used_columns or name.casefold() in TOTALS or is_unnamed(name):
-            continue
-        number = frame[name].cast(pl.Float64, strict=False)
-        if number.null_count() == 0 and (number >= 0).all() and (number == number.floor()).all():
-            integer_columns[name] = number
+    integer_columns = _integer_columns(frame.drop(used_columns))
     for name, column in integer_columns.items():
         remaining = [other_column for key, other_column in integer_columns.items() if key != name]
         if len(remaining) > 1 and (sum(remaining[1:], remaining[0]) == column).all():
             return [column_name for column_name in integer_columns if column_name != name]
     return list(integer_columns)
+
+
+def _integer_columns(frame: pl.DataFrame) -> dict[str, pl.Series]:
+    """The columns of whole numbers from 0 that are not named like totals."""
+    named = (name for name in frame.columns if name.casefold() not in TOTALS and not is_unnamed(name))
+    numbers = {name: frame[name].cast(pl.Float64, strict=False) for name in named}
+    return {n: c for n, c in numbers.items() if not c.null_count() and ((c >= 0) & (c == c.floor())).all()}
 
 
 def _ratings(sheet: NamedTable, items: pl.DataFrame, columns: Mapping[str, str], scale: AnyScale) -> pl.DataFrame:

@@ -21,11 +21,10 @@ from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.errors import InputError, as_option
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.ratings.described import COMMON_OPTIONS, build
 from heartfelt.formats.ratings.set_rows import ROW, occurrence
-from heartfelt.formats.ratings.webmushra_pages import read_page
+from heartfelt.formats.ratings.webmushra_pages import read_page, require_roles
 from heartfelt.formats.tables.columns import NamedTable, ids, need
 from heartfelt.formats.tables.delimited import header_of
 from heartfelt.formats.tables.source_table import SourceTable, locate, open_table
@@ -125,17 +124,13 @@ def _roles(table: SourceTable) -> dict[str, str]:
     folded = {column.strip().casefold(): column for column in reversed(columns)}
     out: dict[str, str] = {}
     for role, usual in NAMES.items():
-        named = [options[role]] if role in options else [folded[name] for name in usual if name in folded]
-        if role in options and named[0] not in columns:
-            NamedTable(pl.DataFrame(schema=columns), table.where).need(named[0])
-        named = [name for name in named if name not in out.values()]
-        if named:
-            out[role] = named[0]
-    if "trial" not in out:
-        raise InputError(
-            f"{table.where}: no column is unmistakably the trial.",
-            f"Name it with {as_option('trial', 'COLUMN')}. The columns are: {', '.join(columns[:40])}.",
-        )
+        if role in options:
+            need(columns, [options[role]], table.where)
+        candidates = [options[role]] if role in options else map(folded.get, usual)
+        column = next((name for name in candidates if name not in {None, *out.values()}), None)
+        if column is not None:
+            out[role] = column
+    require_roles(out, ("trial",), columns, table.where)
     return out
 
 

@@ -177,7 +177,7 @@ def _with_id(table: SourceTable, rows: str) -> tuple[NamedTable, list[str]]:
 def _cells(frame: pl.DataFrame, rows: str, column_role: str, table: SourceTable) -> NamesReading:
     """The columns of answers, by the pattern of their names or, where none is given, as these are usual."""
     options = table.options
-    about = [options[role] for role in ABOUT_STIMULUS if role in options]
+    about = map(options.get, ABOUT_STIMULUS)
     described = {rows, *about, *table.names_in("rater_columns", "stimulus_columns")}
     columns = [name for name in frame.columns if name not in described]
     by_pattern = "pattern" in options

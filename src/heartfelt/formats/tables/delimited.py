@@ -387,16 +387,19 @@ def _header(readable: Path, delimiter: str, path: Path, stated: str | None) -> H
     else:
         even = [row for row in lines if len(row) == len(lines[0])]
         header = find_header([[_plain(cell) for cell in row] for row in even], stated or _one_line(even), str(path))
-    names = header.names
-    refuse_patterns(names, str(path))
+    refuse_patterns(header.names, str(path))
+    _refuse_doubled(header.names, f"{path}, line {header.first + 1}")
+    return header
+
+
+def _refuse_doubled(names: Sequence[str], where: str) -> None:
     second = next((index for index, name in enumerate(names) if name in names[:index]), None)
     if second is not None:
         raise InputError(
-            f"{path}, line {header.first + 1}: the column '{names[second]}' is there twice (columns"
-            f" {names.index(names[second]) + 1} and {second + 1}).",
+            f"{where}: the column '{names[second]}' is there twice (columns {names.index(names[second]) + 1} and"
+            f" {second + 1}).",
             "Rename one of them, so that every column has a name of its own.",
         )
-    return header
 
 
 def _top_lines(readable: Path, delimiter: str, path: Path) -> list[list[str]]:
@@ -443,27 +446,25 @@ def _check_rows(readable: Path, delimiter: str, width: int, path: Path) -> bool:
     uneven: tuple[int, int] | None = None
     try:
         for line, row in _rows(readable, delimiter):
-            if row and uneven is not None:
-                break
-            if row and len(row) != width:
-                uneven = (line, len(row))
+            if row:
+                if uneven is not None:
+                    break
+                if len(row) != width:
+                    uneven = (line, len(row))
             rewrite = rewrite or not row or any('"' in cell for cell in row)
     except csv.Error as error:
         raise InputError(
             f"{path}: a quoted field that begins on or after line {line + 1} is never closed properly ({error}).",
             "The file may be cut off; get a complete copy, or close the quote.",
         ) from error
-    if uneven is not None:
-        at, fields = uneven
-        cut = at == line and fields < width
-        raise InputError(
-            f"{path}, line {at}: {fields} fields where the header has {width}."
-            + (" It is the last line: the file seems to be cut off." if cut else ""),
-            "Get a complete copy of the file."
-            if cut
-            else f"Check the delimiter ('{delimiter}') and the quotes on that line.",
-        )
-    return rewrite
+    if uneven is None:
+        return rewrite
+    at, fields = uneven
+    problem = f"{path}, line {at}: {fields} fields where the header has {width}."
+    if at == line and fields < width:
+        problem += " It is the last line: the file seems to be cut off."
+        raise InputError(problem, "Get a complete copy of the file.")
+    raise InputError(problem, f"Check the delimiter ('{delimiter}') and the quotes on that line.")
 
 
 def _well_formed(readable: Path, delimiter: str) -> tuple[Path, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
@@ -133,13 +133,15 @@ def _inner_records(records: list[Record]) -> list[Record]:
     inner = next((name for name in names if _holds_records([record.get(name) for record in records])), None)
     if inner is None:
         return records
-    rows = []
-    for record in records:
-        outer = {key: value for key, value in record.items() if key != inner}
-        for part in record.get(inner) or [{}]:
-            renamed = {f"{inner}.{key}" if key in names else key: value for key, value in part.items()}
-            rows.append({**outer, **_flat(renamed)})
-    return rows
+    return [row for record in records for row in _rows_inside(record, inner, names)]
+
+
+def _rows_inside(record: Record, inner: str, names: Collection[str]) -> Iterator[Record]:
+    """The rows of one record: a key that the records have too is named after the list it stands in."""
+    outer = {key: value for key, value in record.items() if key != inner}
+    for part in record.get(inner) or [{}]:
+        renamed = {f"{inner}.{key}" if key in names else key: value for key, value in part.items()}
+        yield {**outer, **_flat(renamed)}
 
 
 def _holds_records(cells: list[Any]) -> bool:
@@ -235,11 +237,16 @@ def _json_lines(text: str, path: Path) -> Iterator[Any]:
 def _records_of_object(content: Record) -> list[Any]:
     """The records of a table written by column, else the only list of records in the object, else the object itself."""
     lists = [value for value in content.values() if isinstance(value, list)]
-    by_column = len(lists) == len(content) and len({len(column) for column in lists}) == 1
-    if by_column and not any(isinstance(cell, dict) for column in lists for cell in column):
+    if len(lists) == len(content) and _are_columns(lists):
         return [dict(zip(content, row, strict=True)) for row in zip(*lists, strict=True)]
-    records = [value for value in lists if value and all(isinstance(row, dict) for row in value)]
+    records = [value for value in lists if _holds_records([value])]
     return records[0] if len(records) == 1 else [content]
+
+
+def _are_columns(lists: list[list[Any]]) -> bool:
+    """Whether lists can be the columns of a table: of one length, without records in them."""
+    equal = len({len(column) for column in lists}) == 1
+    return equal and not any(isinstance(cell, dict) for column in lists for cell in column)
 
 
 def _listed_by_line(lines: list[Any]) -> list[Any]:

@@ -29,6 +29,9 @@ PARTICIPANT = ("participant", "participant_file")
 that is free."""
 
 
+_RATER_NAMES = tuple(name for name in SYNONYMS["rater"] if name != "id")
+
+
 def open_source(
     source: Path,
     options: Mapping[str, str],
@@ -65,7 +68,7 @@ def participants_table(source: Path, frames: Mapping[Path, pl.DataFrame]) -> Sou
 def _naming_column(tables: Sequence[pl.DataFrame]) -> str | None:
     """The column of the rater that all tables have: best one with a single name in each; None where there is none."""
     shared = [name for name in tables[0].columns if all(name in frame.columns for frame in tables)]
-    usual = [name for synonym in SYNONYMS["rater"] if synonym != "id" for name in shared if folded(name) == synonym]
+    usual = [name for synonym in _RATER_NAMES for name in shared if folded(name) == synonym]
     single = (name for name in usual if all(frame[name].drop_nulls().n_unique() == 1 for frame in tables))
     return next(single, next(iter(usual), None))
 
@@ -84,9 +87,8 @@ def _participant_files(source: Path, preferred: Sequence[str], suffixes: Set[str
     if not source.is_dir() or any((source / name).is_file() for name in preferred):
         return []
     paths = sorted(path for path in source.iterdir() if path.is_file() and path.suffix.lower() in suffixes)
-    if len(paths) < 2 or len({path.suffix.lower() for path in paths}) > 1:
-        return []
-    return paths if _have_most_columns_in_common(paths) else []
+    alike = len(paths) > 1 and len({path.suffix.lower() for path in paths}) == 1
+    return paths if alike and _have_most_columns_in_common(paths) else []
 
 
 def _have_most_columns_in_common(paths: Sequence[Path]) -> bool:

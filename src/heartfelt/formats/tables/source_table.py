@@ -173,10 +173,7 @@ def locate(source: Path, preferred: Sequence[str] = (), suffixes: Set[str] = TAB
         return source
     if not source.is_dir():
         raise InputError(f"There is no file or folder {source}.", "Check the path.")
-    named = [source / name for name in preferred if (source / name).is_file()]
-    tables = named[:1] or sorted(
-        p for p in source.iterdir() if p.suffix.lower() in suffixes and p.is_file() and p.name != ADJUDICATIONS_FILE
-    )
+    tables = _tables_in(source, preferred, suffixes)
     if len(tables) == 1:
         return tables[0]
     if not tables:
@@ -184,6 +181,14 @@ def locate(source: Path, preferred: Sequence[str] = (), suffixes: Set[str] = TAB
         raise InputError(f"{source} holds no {kinds}.", "Point to the table itself.")
     listed = ", ".join(p.name for p in tables[:6])
     raise InputError(f"{source} holds {len(tables)} tables ({listed}).", "Point to the one to read.")
+
+
+def _tables_in(folder: Path, preferred: Sequence[str], suffixes: Set[str]) -> list[Path]:
+    """The first table with a preferred name, else all tables but that of adjudications."""
+    named = [folder / name for name in preferred if (folder / name).is_file()]
+    return named[:1] or sorted(
+        p for p in folder.iterdir() if p.suffix.lower() in suffixes and p.is_file() and p.name != ADJUDICATIONS_FILE
+    )
 
 
 def open_table(path: Path, options: Mapping[str, str], *, records: bool = False, numbered: bool = False) -> SourceTable:
@@ -313,20 +318,20 @@ def _in_memory(path: Path, table: TextTable, options: Mapping[str, str]) -> Sour
 def _personal(rows: pl.LazyFrame, wanted: set[str]) -> dict[str, str]:
     """The columns that hold personal data, each with its kind; those the options name are wanted."""
     schema = rows.collect_schema()
-    names = [name for name in schema.names() if name not in wanted]
-    kinds = {name: _kind_by_name(name) for name in names}
-    texts = [name for name in names if schema[name] == pl.String and kinds[name] is None]
-    if texts:
-        head = rows.select(texts).head(_ROWS_CHECKED).collect()
-        kinds |= {name: _kind_by_cells(head[name]) for name in texts}
-    # By name before by cells, as the note lists them.
-    ordered = sorted((name for name in names if kinds[name] is not None), key=texts.__contains__)
-    return {name: str(kinds[name]) for name in ordered if kinds[name] != "coordinates" or _are_degrees(rows, name)}
+    kinds = {name: kind for name in schema if name not in wanted and (kind := _kind_by_name(name))}
+    texts = [name for name, dtype in schema.items() if dtype == pl.String and name not in {*wanted, *kinds}]
+    if texts:  # after those by name, as the note lists them
+        kinds |= _kinds_by_cells(rows.select(texts).head(_ROWS_CHECKED).collect())
+    return {n: kind for n, kind in kinds.items() if kind != "coordinates" or _are_degrees(rows, n)}
 
 
 def _kind_by_name(name: str) -> str | None:
     snake_name = re.sub(r"[\s.\-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())).casefold()
     return next((kind for kind, pattern in _PERSONAL_NAMES.items() if re.match(pattern, snake_name)), None)
+
+
+def _kinds_by_cells(texts: pl.DataFrame) -> dict[str, str]:
+    return {column.name: kind for column in texts if (kind := _kind_by_cells(column))}
 
 
 def _kind_by_cells(column: pl.Series) -> str | None:

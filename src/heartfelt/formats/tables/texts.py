@@ -38,7 +38,7 @@ def snapshot_texts(snapshot: Snapshot, field: str) -> NamedTexts:
     study = snapshot.study
     questions = [q.id for q in study.asked if study.scale_of(q.id).level == "text"]
     fields = snapshot.fields["field"].unique(maintain_order=True).to_list() if snapshot.fields.height else []
-    columns = [name for name, dtype in snapshot.stimuli.schema.items() if dtype == pl.String and name != "stimulus"]
+    columns = snapshot.stimuli.select(pl.col(pl.String).exclude("stimulus")).columns
     name, _, which = field.rpartition(".")
     if field in questions:
         rows = _with(snapshot.scan_ratings(), "answer").filter(pl.col("question") == field)

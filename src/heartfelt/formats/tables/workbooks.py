@@ -49,16 +49,17 @@ def read_workbook(path: Path, sheet: str | None = None, header: str | None = Non
             f"{path} cannot be read as a spreadsheet: {str(error).splitlines()[0]}.",
             "Get a complete copy of the file, or save the sheet as CSV in UTF-8.",
         ) from error
-    cells = {name: sum(c.count() for c in frame) for name, frame in loaded.items() if frame.height > 1}
+    cells = {name: sum(frame.count().row(0)) for name, frame in loaded.items() if frame.height > 1}
     if not cells:
         raise InputError(f"{path} holds no table.", "Point to a spreadsheet with a header and rows below it.")
     name = max(cells, key=cells.__getitem__)
-    notes = []
-    if len(names) > 1:
-        unread = [sheet_name for sheet_name in names if sheet_name != name]
-        advice = f"Choose another with {as_option('sheet', 'NAME')}."
-        notes.append(f"The sheet '{name}' of {path.name} was read, not {_listed(unread)}. {advice}")
-    return _table(loaded[name], header, f"{path}, sheet '{name}'", notes)
+    return _table(loaded[name], header, f"{path}, sheet '{name}'", _note_on_sheets(name, names, path))
+
+
+def _note_on_sheets(read: str, names: list[str], path: Path) -> list[str]:
+    unread = [name for name in names if name != read]
+    advice = f"Choose another with {as_option('sheet', 'NAME')}."
+    return [f"The sheet '{read}' of {path.name} was read, not {_listed(unread)}. {advice}"] if unread else []
 
 
 def _listed(names: list[str]) -> str:

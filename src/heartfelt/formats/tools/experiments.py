@@ -91,15 +91,14 @@ class PsychoPy(ToolExport):
         table = replace(table, rows=rows.lazy())
         rater = _rater(table)
         values = _psychopy_answers(table, rows.columns)
-        loops = [name for name in rows.columns if name.endswith(".thisN") and re.search(PRACTICE, name)]
-        practice = _any_filled(loops)
+        practice = _in_practice_loop(rows.columns)
         conditions = [name for name in rows.columns if "." not in name and name not in {*self._INFO, rater}]
         answered = _any_filled(values)
         stimulus = stimulus_column(rows.filter(answered & ~practice), conditions, table)
         table = left_out(
             table,
             {
-                "practice trial": practice | matches([c for c in conditions if re.match(_PART_NAMES, c)], PRACTICE),
+                "practice trial": practice | matches(_part_columns(conditions), PRACTICE),
                 "no answer in the row (instructions, fixation, breaks)": ~answered,
                 "answer without a stimulus": ~filled(stimulus),
             },
@@ -129,6 +128,15 @@ def _without_component(names: Sequence[str], columns: Sequence[str]) -> dict[str
     """The names without their last part, where no column is called so: ``valence`` for ``valence.response``."""
     short = {name: name.rpartition(".")[0] for name in names}
     return {old: new for old, new in short.items() if new not in columns}
+
+
+def _in_practice_loop(columns: Iterable[str]) -> pl.Expr:
+    return _any_filled(name for name in columns if name.endswith(".thisN") and re.search(PRACTICE, name))
+
+
+def _part_columns(columns: Iterable[str]) -> list[str]:
+    """The columns that say which part of the experiment a trial belongs to."""
+    return [name for name in columns if re.match(_PART_NAMES, name)]
 
 
 def _any_filled(names: Iterable[str]) -> pl.Expr:
@@ -161,7 +169,7 @@ class JsPsych(ToolExport):
         rows = rows.with_columns(_asks(rows, responses).alias("\0asks"))
         values = table.names_in("value") or responses
         stimulus, rows = _shown(rows, table)
-        parts = [name for name in rows.columns if re.match(_PART_NAMES, name)]
+        parts = _part_columns(rows.columns)
         kind = pl.col("trial_type").cast(pl.String)
         of_other_types = {
             f"trial of type '{name}'" if name else "trial without a type": ~pl.col("\0asks")
@@ -212,15 +220,16 @@ def _unfolded(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """The rows with the fields of a form's response (``{"Q0": 3}``) as columns of their own, and these columns."""
     old = [name for name in rows.columns if name.startswith("responses.")]
     rows = rows.rename({name: f"response.{name.partition('.')[2]}" for name in old}, strict=False)
-    response_columns = [name for name in _RESPONSES if name in rows.columns]
-    if response_columns:
-        cells = [pl.when(filled(name)).then(pl.col(name).cast(pl.String)) for name in response_columns]
-        rows = rows.with_columns(pl.coalesce(cells).alias("response")).drop(set(response_columns) - {"response"})
-        rows = _with_form_fields(rows)
+    responses = [name for name in _RESPONSES if name in rows.columns]
+    rows = _with_form_fields(_with_one_response(rows, responses)) if responses else rows
     fields = [name for name in rows.columns if name.startswith("response.")]
-    short = {name: name.partition(".")[2] for name in fields}
-    short = {name: new for name, new in short.items() if new not in rows.columns}
+    short = {name: new for name in fields if (new := name.partition(".")[2]) not in rows.columns}
     return rows.rename(short), [short.get(name, name) for name in fields]
+
+
+def _with_one_response(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    cells = [pl.when(filled(name)).then(pl.col(name).cast(pl.String)) for name in columns]
+    return rows.with_columns(pl.coalesce(cells).alias("response")).drop(set(columns) - {"response"})
 
 
 def _with_form_fields(rows: pl.DataFrame) -> pl.DataFrame:
@@ -355,7 +364,7 @@ class PsyToolkit(ToolExport, layouts=("long", "wide")):
         survey = source / "data.csv" if source.is_dir() else source
         if not folder.is_dir():
             return "wide", replace(open_source(survey, options), options={"id": "participant"})
-        files = sorted(path for path in folder.iterdir() if path.suffix == ".txt")
+        files = sorted(folder.glob("*.txt"))
         if not files:
             raise InputError(f"{folder} holds no data files.", "Unpack the whole download of PsyToolkit.")
         joined = participants_table(source, {path: _plain_rows(path) for path in files})

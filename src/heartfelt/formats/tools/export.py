@@ -200,7 +200,7 @@ def stimulus_column(rows: pl.DataFrame, names: Sequence[str], table: SourceTable
     if "stimulus" in table.options:
         return table.options["stimulus"]
     media = media_columns(rows, names)
-    usual = [name for name in names if _STIMULUS_NAME.fullmatch(name)]
+    usual = list(filter(_STIMULUS_NAME.fullmatch, names))
     varied = [name for name in names if rows[name].drop_nulls().n_unique() > 1]
     attempts = ([n for n in media if n in usual], media, [n for n in usual if n in varied], varied)
     candidates = next(filter(None, attempts), [])

@@ -9,6 +9,7 @@ for the emotion or the dimension and the other keys are empty. The prior is what
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -110,8 +111,9 @@ class QuestionGroup:
 def subsets_of(snapshot: Snapshot) -> list[QuestionGroup]:
     """The subsets a snapshot holds: one, or two where a study asks both kinds of question."""
     study = snapshot.study
-    kinds = {question.id: _kind_of(study.scale_of(question.id)) for question in study.asked}
-    names_of = {form.kind: tuple(name for name, kind in kinds.items() if kind == form.kind) for form in _FORMS}
+    names_of: defaultdict[str | None, list[str]] = defaultdict(list)
+    for question in study.asked:
+        names_of[_kind_of(study.scale_of(question.id))].append(question.id)
     forms = [form for form in _FORMS if names_of[form.kind]]
     if not forms:
         raise InputError(
@@ -122,7 +124,7 @@ def subsets_of(snapshot: Snapshot) -> list[QuestionGroup]:
     source_form = {EMO.name: EMO_FORM, DIM.name: DIM_FORM}.get(snapshot.source.format)
     out = []
     for form in forms:
-        names = names_of[form.kind]
+        names = tuple(names_of[form.kind])
         _require_one_scale(study, names)
         single = study.name if len(forms) == 1 else f"{study.name}-{form.kind}"
         title = snapshot.source.format if source_form is form else single
