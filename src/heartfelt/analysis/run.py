@@ -17,7 +17,7 @@ from heartfelt import __version__
 from heartfelt.analysis.compared_sets.strengths import comparison_results, majorities
 from heartfelt.analysis.compared_sets.traces import trace_results
 from heartfelt.analysis.consistency.adjudicated import adjudicated_items
-from heartfelt.analysis.consistency.attributes import field_agreement, field_answers
+from heartfelt.analysis.consistency.attributes import field_agreement
 from heartfelt.analysis.consistency.categories import categories
 from heartfelt.analysis.consistency.coefficients import agreement, breakdown, intent_confusion
 from heartfelt.analysis.consistency.reliability import pooled_reliability, reliability, reliability_for
@@ -174,10 +174,8 @@ def analyze(snapshot: Snapshot, options: AnalyzeOptions | None = None, progress:
         traces=guard("traces", (), trace_results, material.snapshot) or None,
         registered=_registered(planned, snapshot, panel, counted, options),
         verification=guard("verification", None, verification, snapshot.without_probes, panel.dropped),
-        categories=guard("categories", None, lambda: categories(material, scores, field_answers(material))),
-        field_agreement=guard(
-            "field_agreement", None, lambda: field_agreement(material, trust, field_answers(material))
-        ),
+        categories=guard("categories", None, categories, material, scores),
+        field_agreement=guard("field_agreement", None, field_agreement, material, trust),
         adjudication=guard("adjudication", None, adjudicated_items, material.snapshot),
         instruments=guard("instruments", (), instrument_scores, material.snapshot) or None,
         notes=(*material.labels.notes, *notes),

@@ -178,12 +178,10 @@ def _ranked_systems(question: str, score: StimulusScores, tests: Iterable[PairDi
     """The systems under one question: the closest to its intents first where there are references, else the highest mean."""
     closest = score.question.referenced
     means = {system: score.means(score.where("system", system)) for system in score.question.systems}
-    size: dict[str, float] = {}
-    for system, figures in means.items():
-        value = (figures.absolute_deviation if closest else figures.mean).value
-        if value is not None:
-            size[system] = value if closest else -value
-    rank_of = {system: rank for rank, system in enumerate(sorted(size, key=lambda s: (size[s], s)), 1)}
+    if closest:
+        rank_of = _ranks({system: figures.absolute_deviation.value for system, figures in means.items()}, 1)
+    else:
+        rank_of = _ranks({system: figures.mean.value for system, figures in means.items()}, -1)
     key = (question, "absolute" if closest else "value")
     tested = [pair for pair in tests if (pair.outcome, pair.deviation) == key]
     tied = {frozenset((pair.a, pair.b)) for pair in tested if not pair.significant}
@@ -197,6 +195,12 @@ def _ranked_systems(question: str, score: StimulusScores, tests: Iterable[PairDi
             ranked_by="absolute deviation, smallest first" if closest else "mean, highest first",
             tied_with=tied_with if tested else None,
         )
+
+
+def _ranks(values: Mapping[str, float | None], sign: int) -> dict[str, int]:
+    """The rank of each system that has a value, by value times ``sign`` and then by name."""
+    ordered = sorted((sign * value, system) for system, value in values.items() if value is not None)
+    return {system: rank for rank, (_, system) in enumerate(ordered, 1)}
 
 
 def intent_means(scores: Scores) -> tuple[IntentMeans, ...]:
