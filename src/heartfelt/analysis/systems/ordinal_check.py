@@ -153,16 +153,16 @@ def _by_pair(table: Pairwise) -> Mapping[tuple[str, str], tuple[float, bool | No
 
 def sentence(checks: Iterable[OrdinalCheck]) -> str:
     """What the check says in one sentence; empty where no question was checked."""
-    tested = [check for check in checks if check.p is not None]
-    agree = [_findings(check) for check in tested if check.agrees]
-    differ = [_findings(check) for check in tested if not check.agrees]
-    parts = []
-    if agree:
-        parts.append(f"An {MODEL} agrees: {'; '.join(agree)}")
-    if differ:
-        start = "it disagrees" if agree else f"An {MODEL} disagrees"
-        parts.append(f"{start}: {'; '.join(differ)}")
-    return f"{'; '.join(parts)}." if parts else ""
+    findings: dict[bool, list[str]] = {True: [], False: []}
+    for check in checks:
+        if check.p is not None:
+            findings[check.agrees].append(_findings(check))
+    agree, differ = "; ".join(findings[True]), "; ".join(findings[False])
+    if agree and differ:
+        return f"An {MODEL} agrees: {agree}; it disagrees: {differ}."
+    if agree or differ:
+        return f"An {MODEL} {'agrees' if agree else 'disagrees'}: {agree or differ}."
+    return ""
 
 
 def _findings(check: OrdinalCheck) -> str:

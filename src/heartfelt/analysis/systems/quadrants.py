@@ -120,7 +120,7 @@ class _Landed:
         return chance_of_hits(
             [self.plane.names[self.intended[k]] for k in at],
             [None if perceived[k] == MIDLINE else perceived[k] for k in at],
-            [self.system[k] for k in at],
+            self.system.gather(at).to_list(),
             self.seed,
         )
 
@@ -229,12 +229,9 @@ def chance_of_hits(
     """Chance for stimuli with these intended and perceived names; None where there are no stimuli."""
     if not intended:
         return None
-    every = dict.fromkeys([*intended, *(name or "" for name in perceived)])
-    names = {name: index for index, name in enumerate(every)}
-    a = np.array([names[name] for name in intended], np.int64)
-    b = np.array([names[name] if name else -1 for name in perceived], np.int64)
+    a, b, size = _coded(intended, perceived)
     group = code([name or "" for name in system]).codes
-    expected, variance = _moments(a, b, group, len(names))
+    expected, variance = _moments(a, b, group, size)
     hits = int(np.count_nonzero(a == b))
     share = expected / a.size
     if variance <= 1e-12:
@@ -245,6 +242,15 @@ def chance_of_hits(
         return ChanceTest(share, float(ndtr(-(hits - 0.5 - expected) / math.sqrt(variance))), f"{METHOD}, normal")
     as_many = int(np.count_nonzero(_hits_of_draws(a, b, group, seed) >= hits))
     return ChanceTest(share, (1 + as_many) / (1 + DRAWS), METHOD)
+
+
+def _coded(intended: Sequence[str], perceived: Sequence[str | None]) -> tuple[Ints, Ints, int]:
+    """Codes of both, -1 for what is perceived as nothing, and how many codes there are."""
+    every = dict.fromkeys([*intended, *(name or "" for name in perceived)])
+    names = {name: index for index, name in enumerate(every)}
+    a = np.array([names[name] for name in intended], np.int64)
+    b = np.array([names[name] if name else -1 for name in perceived], np.int64)
+    return a, b, len(names)
 
 
 def _hits_of_draws(a: Ints, b: Ints, group: Ints, seed: int) -> Ints:

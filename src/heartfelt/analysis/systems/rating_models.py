@@ -62,7 +62,11 @@ def rating_models(material: AnalysisData, scores: Scores, smallest_effect: float
         model = rating_model(question)
         if model is None:
             continue
-        fitted = question.why_no_raters or attempt(_fitted, question, model, scores.get(question.id), smallest_effect)
+        fitted = (
+            attempt(_fitted, question, model, scores.get(question.id), smallest_effect)
+            if question.why_no_raters is None
+            else Failed(question.why_no_raters)
+        )
         if isinstance(fitted, Failed | str):
             reason = fitted if isinstance(fitted, str) else fitted.reason
             effects += [
@@ -124,7 +128,7 @@ def _fitted(
         return f"more than {MOST_LEVELS} levels"
     fitted, why_no_tastes = _with_tastes(frame, fixed)
     if _too_large(fitted) and score is not None and "system" in fixed:
-        return _by_jackknife(question, model, score, fitted.why_missing or "")
+        return _by_jackknife(question, model, score, fitted)
     formula = f"{model.formula}{RANDOM_TASTES if TASTE in fitted.variances else RANDOM}"
     template = RatingModelEffect(
         outcome=question.id,
@@ -201,7 +205,7 @@ def _too_large(fitted: MixedResult) -> bool:
 
 
 def _by_jackknife(
-    question: QuestionData, model: EffectsModel, score: StimulusScores, reason: str
+    question: QuestionData, model: EffectsModel, score: StimulusScores, fitted: MixedResult
 ) -> RatingModels | str:
     """The test of systems from their means and the covariance of the two-way jackknife."""
     names = group_names(question.items, "system")
@@ -218,7 +222,7 @@ def _by_jackknife(
         df=(tested.contrasts, tested.df),
         f=tested.f,
         p=tested.p,
-        variances=_no_variances(reason),
+        variances=_no_variances(fitted.why_missing or ""),
         method="Wald F test, two-way jackknife over stimuli and raters",
         n=question.ratings.height,
         means={name: score.estimate(score.where("system", name), model.outcome) for name in usable},
