@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
-from functools import partial
 from typing import Any
 
 import polars as pl
@@ -87,7 +86,10 @@ def analyze(snapshot: Snapshot, options: AnalyzeOptions | None = None, progress:
     seed, failures = options.seed, Failures()
     guard = failures.guard
 
-    step = partial(_show_step, progress)
+    def step(index: int) -> None:
+        if progress is not None:
+            progress(f"analysing: {STEPS[index]}", index, len(STEPS))
+
     planned = None if options.preregistration is None else read_preregistration(options.preregistration)
     grouping = _grouping(snapshot, options.by)
     covariates, notes = covariate_columns(snapshot, options.covariates, progress)
@@ -181,11 +183,6 @@ def analyze(snapshot: Snapshot, options: AnalyzeOptions | None = None, progress:
         courses=material.labels.courses,
         pairs=pairs,
     )
-
-
-def _show_step(progress: Progress | None, index: int) -> None:
-    if progress is not None:
-        progress(f"analysing: {STEPS[index]}", index, len(STEPS))
 
 
 def _grouping(snapshot: Snapshot, column: str | None) -> RaterGrouping | None:

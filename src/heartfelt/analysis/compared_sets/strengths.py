@@ -90,29 +90,19 @@ def _question(snapshot: Snapshot, question: str, contests: Sequence[Contest], br
     study, ratings = snapshot.study, first_presentations(snapshot)
     scale, rows = study.scale_of(question), members(ratings, question)
     trials, raters = rows.select(TRIAL).n_unique(), rows["rater"].drop_nulls().n_unique()
+    kind: Answered = scale.type if isinstance(scale, COMPARED) else "mushra"
+    answered = ComparisonQuestion(question=question, scale=kind, trials=trials, raters=raters)
     if not rows.height:
-        kind: Answered = scale.type if isinstance(scale, COMPARED) else "mushra"
-        return ComparisonQuestion(
-            question=question, scale=kind, trials=0, raters=0, why_missing="nobody answered this question"
-        )
+        return replace(answered, why_missing="nobody answered this question")
     if (rows["role"] == "x").any():
-        return ComparisonQuestion(
-            question=question,
-            scale="abx",
-            trials=trials,
-            raters=raters,
-            abx=_abx(rows.filter(pl.col("role") == "x"), snapshot),
-        )
+        return replace(answered, scale="abx", abx=_abx(rows.filter(pl.col("role") == "x"), snapshot))
     if isinstance(scale, COMPARED):
-        return _compared(question, scale, trials, raters, _contests(snapshot, question, contests), brief)
+        return _compared(answered, scale, _contests(snapshot, question, contests), brief)
     if study.sets is not None and study.sets.type == "reference":
         references = against_reference(rows, snapshot.stimuli, scale)
-        return ComparisonQuestion(
-            question=question, scale="reference", trials=trials, raters=raters, reference=references
-        )
+        return replace(answered, scale="reference", reference=references)
     if (rows["role"] == "hidden-reference").any():
-        result = mushra_result(rows, snapshot.stimuli, scale.bounds() or (0.0, 100.0))
-        return ComparisonQuestion(question=question, scale="mushra", trials=trials, raters=raters, mushra=result)
+        return replace(answered, mushra=mushra_result(rows, snapshot.stimuli, scale.bounds() or (0.0, 100.0)))
     return None
 
 
@@ -128,27 +118,22 @@ def _contests(snapshot: Snapshot, question: str, at_hand: Sequence[Contest]) -> 
 
 
 def _compared(
-    question: str, scale: Scale, trials: int, raters: int, contests: Mapping[str, Contest], brief: bool
+    answered: ComparisonQuestion, scale: Scale, contests: Mapping[str, Contest], brief: bool
 ) -> ComparisonQuestion:
-    kind = cast("Answered", scale.type)  # type: ignore[attr-defined]  # every scale for sets has its type
     by_stimulus = contests.get("stimulus")
     if by_stimulus is None:
-        reason = "no trial has answers about two different stimuli"
-        return ComparisonQuestion(question=question, scale=kind, trials=trials, raters=raters, why_missing=reason)
+        return replace(answered, why_missing="no trial has answers about two different stimuli")
     main_contest = contests.get("system", by_stimulus)
     result = main_contest.result
-    strengths = ComparisonQuestion(
-        question=question,
-        scale=kind,
-        trials=trials,
-        raters=raters,
+    strengths = replace(
+        answered,
         of=main_contest.of,
         model=result.model if result.core else "",
         contestants=_contestants(main_contest),
         why_no_strengths=_why_no_strengths(result),
         pairs=() if brief else _pairs(main_contest),
         tie=result.tie if result.model == "Davidson" else None,
-        consistency=_consistency(main_contest, raters),
+        consistency=_consistency(main_contest, answered.raters),
         notes=main_contest.notes,
     )
     if isinstance(scale, Choice | Preference):

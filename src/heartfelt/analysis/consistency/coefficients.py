@@ -314,16 +314,8 @@ def share_of(column: pl.Series, method: str, reason: str = "no item says so") ->
     if not non_null.len():
         return Estimate.missing(reason, method, counts)
     hits = int(non_null.sum())
-    low, high = wilson(hits, non_null.len(), 0.95)
-    return Estimate(
-        value=hits / non_null.len(),
-        low=low,
-        high=high,
-        method=method,
-        interval="Wilson over items",
-        confidence=0.95,
-        counts=counts,
-    )
+    share = Estimate(value=hits / non_null.len(), method=method, counts=counts)
+    return share.with_interval(*wilson(hits, non_null.len(), 0.95), "Wilson over items")
 
 
 def intent_confusion(material: AnalysisData, seed: int) -> tuple[IntentConfusion, ...] | None:

@@ -333,24 +333,16 @@ def one_way_from_means(mean: pl.Series, sd: pl.Series, n: pl.Series) -> OneWayMe
     df = (usable.height - 1, total - usable.height)
     n0 = (total - float((k**2).sum()) / total) / df[0]
     f = float((k * (y - grand) ** 2).sum()) / df[0] / within
-    single = [(ratio - 1) / (ratio - 1 + n0) for ratio in _f_with_limits(f, df)]
-    several = [stepped_up(value, n0) for value in single]
+    single, *limits = [(ratio - 1) / (ratio - 1 + n0) for ratio in _f_with_limits(f, df)]
+    several = stepped_up(single, n0)
     name = "F" if float(np.ptp(k)) == 0 else "F with n0 for unequal counts"
-    icc1 = Estimate(
-        value=single[0],
-        low=single[1],
-        high=single[2],
-        method=f"ICC(1,1), {FROM_MEANS}",
-        interval=name,
-        confidence=0.95,
-        counts=counts,
-    )
+    icc1 = Estimate(value=single, method=f"ICC(1,1), {FROM_MEANS}", counts=counts)
+    icc1 = icc1.with_interval(limits[0], limits[1], name)
     method = f"ICC(1,k), {FROM_MEANS}, k = {n0:.6g}"
-    if not math.isfinite(several[0]):
+    if not math.isfinite(several):
         return OneWayMeans(icc1, Estimate.missing("the means are all equal", method, counts), *tops)
-    icc1k = Estimate(
-        value=several[0], low=several[1], high=several[2], method=method, interval=name, confidence=0.95, counts=counts
-    )
+    low, high = (stepped_up(limit, n0) for limit in limits)
+    icc1k = Estimate(value=several, method=method, counts=counts).with_interval(low, high, name)
     return OneWayMeans(icc1, icc1k, *tops)
 
 

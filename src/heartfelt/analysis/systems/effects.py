@@ -255,7 +255,7 @@ def _adjusted(question: QuestionData, model: EffectsModel, factor: str, covariat
         factor,
         covariates={name: frame[name] for name in model.covariates},
     )
-    return _pairs(adjusted.pairs, question.id, model.outcome, factor, model.formula)
+    return pair_differences(adjusted.pairs, question.id, model.outcome, factor, model.formula)
 
 
 def _one_way(question: QuestionData, outcome: Outcome, factor: str) -> list[PairDifference]:
@@ -266,11 +266,12 @@ def _one_way(question: QuestionData, outcome: Outcome, factor: str) -> list[Pair
     return [
         pair
         for table in (tukey(column, group), games_howell(column, group))
-        for pair in _pairs(table, question.id, outcome, factor, factor)
+        for pair in pair_differences(table, question.id, outcome, factor, factor)
     ]
 
 
-def _pairs(table: Pairwise, question: str, outcome: Outcome, factor: str, model: str) -> list[PairDifference]:
+def pair_differences(table: Pairwise, question: str, outcome: Outcome, factor: str, model: str) -> list[PairDifference]:
+    """All pairs of a table of tests, with what was compared."""
     return [
         PairDifference(
             outcome=question,

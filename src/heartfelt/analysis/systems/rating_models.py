@@ -25,7 +25,7 @@ import polars as pl
 
 from heartfelt.analysis.data.material import AnalysisData, QuestionData
 from heartfelt.analysis.findings.parts import PairDifference, RatingModelEffect, SystemEquivalence
-from heartfelt.analysis.systems.effects import MOST_LEVELS, EffectsModel, group_names, models
+from heartfelt.analysis.systems.effects import MOST_LEVELS, EffectsModel, group_names, models, pair_differences
 from heartfelt.analysis.systems.means import Scores, StimulusScores
 from heartfelt.analysis.systems.two_way import Changes, joint_test
 from heartfelt.failures import Failed, attempt
@@ -144,7 +144,8 @@ def _fitted(
     if fitted.pairs is None:
         return RatingModels(effects=effects)
     equivalence = () if smallest_effect is None else _equivalence(question.id, fitted.pairs, smallest_effect)
-    return RatingModels(effects=effects, pairs=_pairs(template, fitted.pairs), equivalence=equivalence)
+    pairs = pair_differences(fitted.pairs, question.id, model.outcome, "system", formula)
+    return RatingModels(effects=effects, pairs=tuple(pairs), equivalence=equivalence)
 
 
 def _effects(
@@ -163,25 +164,6 @@ def _effects(
             why_no_tastes=why_no_tastes if of_systems else None,
             means=fitted.means if of_systems else None,
         )
-
-
-def _pairs(template: RatingModelEffect, fitted: Pairwise) -> tuple[PairDifference, ...]:
-    return tuple(
-        PairDifference(
-            outcome=template.outcome,
-            deviation=template.deviation,
-            factor="system",
-            model=template.model,
-            method=fitted.method,
-            a=pair.a,
-            b=pair.b,
-            difference=pair.estimate,
-            p=pair.p,
-            significant=pair.significant,
-            df=pair.df,
-        )
-        for pair in fitted.pairs
-    )
 
 
 def _with_tastes(frame: pl.DataFrame, fixed: Mapping[str, pl.Series]) -> tuple[MixedResult, str | None]:
