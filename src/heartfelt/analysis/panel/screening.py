@@ -28,6 +28,7 @@ MOST_RANKED = 25
 
 def screening(panel: Panel, default: Panel, why_missing: str | None) -> Screening:
     """Who was flagged and why, whose answers run in parallel, and who would be left out by default."""
+    ranked = panel.ranking.filter(pl.col("score") > 0).head(MOST_RANKED)
     left_out = default.ledger.select("rater", "rule", "reason", "statistic", "value", "threshold")
     return Screening(
         policy=panel.policy,
@@ -40,7 +41,10 @@ def screening(panel: Panel, default: Panel, why_missing: str | None) -> Screenin
         dropped_by_default=tuple(default.dropped),
         ledger_by_default=tuple(DroppedRater(**row) for row in left_out.iter_rows(named=True)),
         rules={rule.rule: rule for rule in panel.rules()},
-        ranking=_ranking(panel),
+        ranking=tuple(
+            RankedRater(row["rank"], row["rater"], row["score"], tuple(row["flagged_by"]))
+            for row in ranked.iter_rows(named=True)
+        ),
         notes=(*panel.notes, *(note for note in default.notes if note not in panel.notes)),
         why_missing=why_missing,
     )
@@ -51,15 +55,6 @@ def _not_judged(panel: Panel) -> tuple[str, ...]:
     judged = panel.flags.filter(pl.col("rater").is_not_null() & pl.col("why_missing").is_null())
     judged_raters = set(judged["rater"].to_list())
     return tuple(name for name in panel.view.raters if name not in judged_raters) if panel.flags.height else ()
-
-
-def _ranking(panel: Panel) -> tuple[RankedRater, ...]:
-    """The most careless raters first."""
-    ranked = panel.ranking.filter(pl.col("score") > 0).head(MOST_RANKED)
-    return tuple(
-        RankedRater(row["rank"], row["rater"], row["score"], tuple(row["flagged_by"]))
-        for row in ranked.iter_rows(named=True)
-    )
 
 
 def _parallel(panel: Panel) -> tuple[ParallelPair, ...]:
