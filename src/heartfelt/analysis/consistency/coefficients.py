@@ -249,22 +249,17 @@ def _items(material: AnalysisData) -> pl.DataFrame | None:
     if not by_id:
         return None
     listed = material.snapshot.table("items")
-    table = _labels_with_items(material, by_id, listed)
-    about = {question.id: question.about for question in material.study.asked if question.id in by_id}
-    further = [name for name in listed.columns if name in table.columns]
-    return table.with_columns(_matches_intended(table.columns).alias("matches"), *_fact_columns(about, further))
-
-
-def _labels_with_items(material: AnalysisData, by_id: Mapping[str, QuestionData], listed: pl.DataFrame) -> pl.DataFrame:
-    """The labels of these questions: whether something is ``present``, whether raters are ``unanimous``, and what is listed."""
     by_item = "intended_present" in listed.columns
     lowest = {name: min(q.categories) for name, q in by_id.items() if q.asks_presence or by_item}
     table = material.labels.table.filter(pl.col("question").is_in(list(by_id)))
     least = pl.col("question").replace_strict(lowest, default=None, return_dtype=pl.Float64)
     table = table.with_columns((pl.col("value") > least).alias("present"), (pl.col("share") == 1.0).alias("unanimous"))
-    if not listed.height:
-        return table
-    return table.join(listed, on=["stimulus", "question"], how="left", maintain_order="left", suffix="_item")
+    if listed.height:
+        keys = ["stimulus", "question"]
+        table = table.join(listed, on=keys, how="left", maintain_order="left", suffix="_item")
+    about = {question.id: question.about for question in material.study.asked if question.id in by_id}
+    further = [name for name in listed.columns if name in table.columns]
+    return table.with_columns(_matches_intended(table.columns).alias("matches"), *_fact_columns(about, further))
 
 
 def _matches_intended(columns: Collection[str]) -> pl.Expr:

@@ -37,6 +37,7 @@ LEFT_TO_POOL = "given for all questions on this scale together"
 NO_ORDER = "the answers are categories without an order"
 NOT_CATEGORIES = "the answers are numbers, not categories"
 Figures = TypeVar("Figures", Reliability, Agreement, VarianceShares)
+SHARES = ("rater", "stimulus", "residual", "share_rater", "share_stimulus", "share_residual")
 FROM_MEANS = "one-way analysis of variance from published means, spreads and counts"
 
 
@@ -189,9 +190,6 @@ def _nothing(reason: str, method: bool = False) -> Reliability:
         cell_means_in_sample=gone,
         human=gone,
     )
-    shares = VarianceShares(
-        rater=gone, stimulus=gone, residual=gone, share_rater=gone, share_stimulus=gone, share_residual=gone
-    )
     empty = Reliability(
         alpha_interval=gone,
         alpha_ordinal=gone,
@@ -199,7 +197,7 @@ def _nothing(reason: str, method: bool = False) -> Reliability:
         **_forms(named),
         split_half=gone,
         ceiling=ceilings,
-        variance_components=shares,
+        variance_components=VarianceShares(**dict.fromkeys(SHARES, gone)),
     )
     return with_more_raters(empty, empty.icc1)
 
@@ -253,8 +251,7 @@ def _forms(make: Callable[[str], Estimate]) -> IntraclassCorrelations:
 def _components(question: QuestionData, seed: int) -> VarianceShares:
     if not question.numbers or question.why_no_raters is not None:
         reason = NO_ORDER if not question.numbers else question.why_no_raters or ""
-        names = ("rater", "stimulus", "residual", "share_rater", "share_stimulus", "share_residual")
-        return VarianceShares(**{name: Estimate.missing(reason, name) for name in names})
+        return VarianceShares(**{name: Estimate.missing(reason, name) for name in SHARES})
     components = variance_components(question.coded, seed=seed)
     return VarianceShares(
         rater=components.rater,

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from heartfelt.analysis.findings.parts import (
-    ALL,
-    AnovaEffect,
-    MeanFigures,
-    PairDifference,
-    RatingModelEffect,
-    SystemEquivalence,
-)
+from heartfelt.analysis.findings.parts import ALL, AnovaEffect, PairDifference, RatingModelEffect, SystemEquivalence
 from heartfelt.analysis.summary import SensitivityPairs, Summary
 from heartfelt.analysis.systems.effects import model_pairs
 from heartfelt.analysis.systems.means import JACKKNIFE
@@ -232,13 +225,13 @@ def _distance(summary: Summary) -> list[str]:
     """The largest effect on how far stimuli land from their intent, and how much of the distance is noise."""
     rows = _distance_effects(summary)
     largest = max(rows, key=lambda row: row.eta_squared or 0.0, default=None)
-    measured = [row for row in summary.questions or () if _is_measured(row.means)]
+    known = [row for row in summary.questions or () if not row.means.absolute_deviation.is_missing]
     return template_lines(
         TEMPLATE,
         "distance",
         largest=largest,
         smaller=[] if largest is None else _other_effects(rows, largest),
-        questions=measured[:MOST_SHOWN],
+        questions=[row for row in known if not row.means.absolute_deviation_corrected.is_missing][:MOST_SHOWN],
     )
 
 
@@ -258,11 +251,6 @@ def _other_effects(rows: Iterable[AnovaEffect], effect: AnovaEffect) -> list[Ano
     """The other effects in the same model."""
     key = (effect.outcome, effect.model)
     return [row for row in rows if (row.outcome, row.model) == key and row.effect != effect.effect]
-
-
-def _is_measured(means: MeanFigures) -> bool:
-    """Whether the distance from the references is known with the noise and without."""
-    return not means.absolute_deviation.is_missing and not means.absolute_deviation_corrected.is_missing
 
 
 def _shrinkage(summary: Summary) -> Iterator[str]:
