@@ -7,7 +7,7 @@ says why.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from heartfelt import __version__
 from heartfelt.analysis.compared_sets.strengths import comparison_results, majorities
 from heartfelt.analysis.compared_sets.traces import trace_results
 from heartfelt.analysis.consistency.adjudicated import adjudicated_items
-from heartfelt.analysis.consistency.attributes import field_agreement, field_answers
+from heartfelt.analysis.consistency.attributes import field_agreement
 from heartfelt.analysis.consistency.categories import categories
 from heartfelt.analysis.consistency.coefficients import agreement, breakdown, intent_confusion
 from heartfelt.analysis.consistency.reliability import pooled_reliability, reliability, reliability_for
@@ -34,12 +34,12 @@ from heartfelt.analysis.data.preregistration import (
 )
 from heartfelt.analysis.findings.parts import AnalysisCounts, Reliability
 from heartfelt.analysis.options import AnalyzeOptions
-from heartfelt.analysis.panel.groups import rater_grouping, rater_groups
+from heartfelt.analysis.panel.groups import RaterGrouping, rater_grouping, rater_groups
 from heartfelt.analysis.panel.instruments import instrument_scores
 from heartfelt.analysis.panel.screening import raters_table, screening
 from heartfelt.analysis.panel.sensitivity import PolicySide, crossfit, sensitivity, sensitivity_pairs
 from heartfelt.analysis.published import published
-from heartfelt.analysis.summary import Analysis, SensitivityCounts, SideCounts, Summary
+from heartfelt.analysis.summary import Analysis, Crossfit, SensitivityCounts, SideCounts, Summary
 from heartfelt.analysis.systems.effects import Covariates, covariate_columns, pairwise, variance_tables
 from heartfelt.analysis.systems.means import (
     Scores,
@@ -61,6 +61,7 @@ from heartfelt.screening.panel import Panel, screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import set_questions
 from heartfelt.stats.compiled.blas_threads import one_blas_thread
+from heartfelt.stats.estimate import FutureRaters
 
 SCHEMA = 2
 FROM_MEANS = ("pairwise", "questions", "systems", "intents", "slopes", "quadrants")
@@ -90,8 +91,7 @@ def analyze(snapshot: Snapshot, options: AnalyzeOptions | None = None, progress:
             progress(f"analysing: {STEPS[index]}", index, len(STEPS))
 
     planned = None if options.preregistration is None else read_preregistration(options.preregistration)
-    column = options.by or compared_arms(snapshot)
-    grouping = None if column is None else rater_grouping(snapshot, column)
+    grouping = _grouping(snapshot, options.by)
     covariates, notes = covariate_columns(snapshot, options.covariates, progress)
     step(0)
     panel, default = _screened(snapshot, options, failures)
@@ -99,14 +99,11 @@ def analyze(snapshot: Snapshot, options: AnalyzeOptions | None = None, progress:
     material = prepare(panel.snapshot())
     step(1)
     whom = options.future_raters
-    trust = guard("reliability", {}, reliability, material, seed)
+    trust = _for_future_raters(guard("reliability", {}, reliability, material, seed), whom)
     pooled = guard("reliability_pooled", None, pooled_reliability, material, seed)
-    trust = {name: reliability_for(part, whom) for name, part in trust.items()}
-    pooled = pooled and {name: reliability_for(part, whom) for name, part in pooled.items()}
+    pooled = _for_future_raters(pooled or {}, whom)
     step(2)
     policy_side, scores = _side(material, trust, covariates, failures, seed)
-    if "means" in failures.reasons:
-        failures.absent |= dict.fromkeys(FROM_MEANS, failures.reasons["means"])
     step(3)
     margin = options.smallest_effect or snapshot.study.smallest_effect
     rated = guard("mixed", RatingModels(), rating_models, material, scores, margin)
@@ -115,19 +112,8 @@ def analyze(snapshot: Snapshot, options: AnalyzeOptions | None = None, progress:
     step(5)
     sides = guard("sensitivity", (policy_side, policy_side), _both_sides, panel, default, policy_side, failures, seed)
     compared = "sensitivity" not in failures.reasons
-    held_out = guard("crossfit", "", crossfit, panel, default, seed)
-    if isinstance(held_out, str) and held_out:
-        failures.absent["crossfit"] = held_out
+    held_out = _held_out(panel, default, failures, seed)
     counted = counts(material, snapshot)
-    if counted.probe_stimuli:
-        notes.append(
-            f"{counted.probe_stimuli:,} stimuli are probes (anchors or practice); their {counted.answers_to_probes:,}"
-            " answers are used for screening raters only."
-        )
-    if material.aside:
-        notes.append(
-            f"{len(material.aside):,} stimuli are hidden references or anchors; means, reliability and tests leave them out."
-        )
     everyone = sides[0]
     comparisons = guard("comparisons", (), comparison_results, material.snapshot, material.labels.contests)
     summary = Summary(
@@ -143,9 +129,9 @@ def analyze(snapshot: Snapshot, options: AnalyzeOptions | None = None, progress:
         counts=counted,
         answers_used=guard("answers_used", AnswersUsed(0, 0), answers_used, material, panel, comparisons),
         reliability=trust,
-        reliability_pooled=pooled,
+        reliability_pooled=pooled or None,
         agreement=guard("agreement", None, agreement, material, trust, whom),
-        agreement_pooled=guard("agreement_pooled", None, agreement, material, pooled or {}, whom, pooled=True),
+        agreement_pooled=guard("agreement_pooled", None, agreement, material, pooled, whom, pooled=True),
         checks=guard("checks", None, checks, material),
         covariates=tuple(covariates),
         anova=policy_side.anova,
@@ -166,21 +152,19 @@ def analyze(snapshot: Snapshot, options: AnalyzeOptions | None = None, progress:
         by=guard("by", None, rater_groups, material, grouping, seed),
         screening=screening(panel, default, failures.reasons.get("screening")),
         sensitivity=sensitivity(*sides) if compared else None,
-        sensitivity_counts=SensitivityCounts(*(side.counts for side in sides)),
+        sensitivity_counts=SensitivityCounts(everyone.counts, sides[1].counts),
         sensitivity_pairs=sensitivity_pairs(*sides) if compared else None,
-        crossfit=None if isinstance(held_out, str) else held_out,
+        crossfit=held_out,
         published=guard("published", None, published, snapshot, counted, everyone.anova, everyone.pairwise),
         comparisons=comparisons or None,
         traces=guard("traces", (), trace_results, material.snapshot) or None,
         registered=_registered(planned, snapshot, panel, counted, options),
         verification=guard("verification", None, verification, snapshot.without_probes, panel.dropped),
-        categories=guard("categories", None, lambda: categories(material, scores, field_answers(material))),
-        field_agreement=guard(
-            "field_agreement", None, lambda: field_agreement(material, trust, field_answers(material))
-        ),
+        categories=guard("categories", None, categories, material, scores),
+        field_agreement=guard("field_agreement", None, field_agreement, material, trust),
         adjudication=guard("adjudication", None, adjudicated_items, material.snapshot),
         instruments=guard("instruments", (), instrument_scores, material.snapshot) or None,
-        notes=(*material.labels.notes, *notes),
+        notes=(*material.labels.notes, *notes, *_notes(material, counted)),
     )
     raters = guard("raters", panel.source.raters.select("rater"), raters_table, material, panel)
     labels = guard("facts of labels", material.labels.table, _labels, material)
@@ -201,6 +185,39 @@ def analyze(snapshot: Snapshot, options: AnalyzeOptions | None = None, progress:
     )
 
 
+def _grouping(snapshot: Snapshot, column: str | None) -> RaterGrouping | None:
+    """The groups of raters by a column, else by the arms of the study; None without either."""
+    column = column or compared_arms(snapshot)
+    return None if column is None else rater_grouping(snapshot, column)
+
+
+def _for_future_raters(parts: Mapping[str, Reliability], whom: FutureRaters) -> dict[str, Reliability]:
+    return {name: reliability_for(part, whom) for name, part in parts.items()}
+
+
+def _held_out(panel: Panel, default: Panel, failures: Failures, seed: int) -> Crossfit | None:
+    """Alpha on held-out stimuli; where there is none, ``failures`` has the reason."""
+    result = failures.guard("crossfit", "", crossfit, panel, default, seed)
+    if not isinstance(result, str):
+        return result
+    if result:
+        failures.absent["crossfit"] = result
+    return None
+
+
+def _notes(material: AnalysisData, counted: AnalysisCounts) -> Iterator[str]:
+    """Which stimuli the figures leave out."""
+    if counted.probe_stimuli:
+        yield (
+            f"{counted.probe_stimuli:,} stimuli are probes (anchors or practice); their {counted.answers_to_probes:,}"
+            " answers are used for screening raters only."
+        )
+    if material.aside:
+        yield (
+            f"{len(material.aside):,} stimuli are hidden references or anchors; means, reliability and tests leave them out."
+        )
+
+
 def _screened(snapshot: Snapshot, options: AnalyzeOptions, failures: Failures) -> tuple[Panel, Panel]:
     """The panel under the policy asked for and under the default policy; nobody judged where screening fails."""
     panel = attempt(screen, snapshot, options.rules, seed=options.seed)
@@ -217,6 +234,8 @@ def _side(
     """The parts that are computed with and without the raters in question, and the stimuli's scores they are made from."""
     guard, table = failures.guard, material.labels.table
     scores = guard("means", {}, lambda: {q.id: stimulus_scores(q) for q in material.questions})
+    if "means" in failures.reasons:
+        failures.absent |= dict.fromkeys(FROM_MEANS, failures.reasons["means"])
     pairs = guard("pairwise", (), pairwise, scores, covariates, failures)
     side = PolicySide(
         counts=SideCounts(

@@ -124,17 +124,20 @@ def _items(rows: pl.DataFrame) -> tuple[ItemGrades, ...]:
     out = []
     for key, part in sorted(rows.partition_by("item", as_dict=True).items()):
         grades = part["grade"]
-        n, mean, sd = grades.len(), float(grades.mean() or 0.0), grades.std()  # type: ignore[arg-type]  # a number
-        estimate = Estimate(value=mean, method="mean grade", counts={"raters": n})
-        if n > 1 and isinstance(sd, float) and sd > 0:
-            wide = with_t(estimate, sd / math.sqrt(n), n - 1, "Student's t over listeners", 0.95)
-            low, high = max(wide.low or 0.0, 0.0), min(wide.high or HUNDRED, HUNDRED)
-            estimate = wide.with_interval(low, high, wide.interval)
-        else:
-            estimate = estimate.without_interval("one listener" if n < 2 else "nothing varies")
         quarter, middle, three = (float(grades.quantile(q, "linear") or 0.0) for q in (0.25, 0.5, 0.75))
-        out.append(ItemGrades(str(key[0]), estimate, middle, (quarter, three)))
+        out.append(ItemGrades(str(key[0]), _mean_grade(grades), middle, (quarter, three)))
     return tuple(out)
+
+
+def _mean_grade(grades: pl.Series) -> Estimate:
+    """The mean of the listeners' grades, its interval within the scale."""
+    n, mean, sd = grades.len(), float(grades.mean() or 0.0), grades.std()  # type: ignore[arg-type]  # a number
+    estimate = Estimate(value=mean, method="mean grade", counts={"raters": n})
+    if n < 2 or not isinstance(sd, float) or sd <= 0:
+        return estimate.without_interval("one listener" if n < 2 else "nothing varies")
+    wide = with_t(estimate, sd / math.sqrt(n), n - 1, "Student's t over listeners", 0.95)
+    low, high = max(wide.low or 0.0, 0.0), min(wide.high or HUNDRED, HUNDRED)
+    return wide.with_interval(low, high, wide.interval)
 
 
 def against_reference(rows: pl.DataFrame, stimuli: pl.DataFrame, scale: Scale) -> tuple[AgainstReference, ...]:

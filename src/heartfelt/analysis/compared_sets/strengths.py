@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
 from typing import Any, cast
 
 import numpy as np
@@ -41,10 +43,11 @@ from heartfelt.labels.strengths import (
 )
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import TRIAL, choices, members, set_questions
+from heartfelt.stats.comparison.judges.consistency import Transitivity
 from heartfelt.stats.comparison.mushra import crossed_mean
 from heartfelt.stats.comparison.predicted.ceilings import choice_ceilings, strength_ceiling
 from heartfelt.stats.comparison.spread import ratio_over_raters, without_each
-from heartfelt.stats.comparison.strengths.models import TestedEffect
+from heartfelt.stats.comparison.strengths.models import Strengths, TestedEffect
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.reliability.two_way_jackknife import jackknife_variance
 from heartfelt.study import Scale
@@ -87,29 +90,19 @@ def _question(snapshot: Snapshot, question: str, contests: Sequence[Contest], br
     study, ratings = snapshot.study, first_presentations(snapshot)
     scale, rows = study.scale_of(question), members(ratings, question)
     trials, raters = rows.select(TRIAL).n_unique(), rows["rater"].drop_nulls().n_unique()
+    kind: Answered = scale.type if isinstance(scale, COMPARED) else "mushra"
+    answered = ComparisonQuestion(question=question, scale=kind, trials=trials, raters=raters)
     if not rows.height:
-        kind: Answered = scale.type if isinstance(scale, COMPARED) else "mushra"
-        return ComparisonQuestion(
-            question=question, scale=kind, trials=0, raters=0, why_missing="nobody answered this question"
-        )
+        return replace(answered, why_missing="nobody answered this question")
     if (rows["role"] == "x").any():
-        return ComparisonQuestion(
-            question=question,
-            scale="abx",
-            trials=trials,
-            raters=raters,
-            abx=_abx(rows.filter(pl.col("role") == "x"), snapshot),
-        )
+        return replace(answered, scale="abx", abx=_abx(rows.filter(pl.col("role") == "x"), snapshot))
     if isinstance(scale, COMPARED):
-        return _compared(question, scale, trials, raters, _contests(snapshot, question, contests), brief)
+        return _compared(answered, scale, _contests(snapshot, question, contests), brief)
     if study.sets is not None and study.sets.type == "reference":
         references = against_reference(rows, snapshot.stimuli, scale)
-        return ComparisonQuestion(
-            question=question, scale="reference", trials=trials, raters=raters, reference=references
-        )
+        return replace(answered, scale="reference", reference=references)
     if (rows["role"] == "hidden-reference").any():
-        result = mushra_result(rows, snapshot.stimuli, scale.bounds() or (0.0, 100.0))
-        return ComparisonQuestion(question=question, scale="mushra", trials=trials, raters=raters, mushra=result)
+        return replace(answered, mushra=mushra_result(rows, snapshot.stimuli, scale.bounds() or (0.0, 100.0)))
     return None
 
 
@@ -125,48 +118,67 @@ def _contests(snapshot: Snapshot, question: str, at_hand: Sequence[Contest]) -> 
 
 
 def _compared(
-    question: str, scale: Scale, trials: int, raters: int, contests: Mapping[str, Contest], brief: bool
+    answered: ComparisonQuestion, scale: Scale, contests: Mapping[str, Contest], brief: bool
 ) -> ComparisonQuestion:
-    kind = cast("Answered", scale.type)  # type: ignore[attr-defined]  # every scale for sets has its type
     by_stimulus = contests.get("stimulus")
     if by_stimulus is None:
-        reason = "no trial has answers about two different stimuli"
-        return ComparisonQuestion(question=question, scale=kind, trials=trials, raters=raters, why_missing=reason)
+        return replace(answered, why_missing="no trial has answers about two different stimuli")
     main_contest = contests.get("system", by_stimulus)
     result = main_contest.result
-    missing = [strength.why_missing for strength in result.strengths if strength.is_missing]
-    pairs, size = main_contest.pairs, len(result.names)
-    paired = isinstance(scale, Choice | Preference)
-    transitivity = concordance = None
-    if paired and size <= MOST_TRANSITIVE and not brief:
-        transitivity = stats.transitivity(pairs["first"], pairs["second"], pairs["value"], rater=rater_of(pairs))
-    if isinstance(scale, Ranking) and not brief:
-        concordance = stats.rank_concordance(*by_stimulus.rows.select("rater", "trial", "name", "value"))
-    return ComparisonQuestion(
-        question=question,
-        scale=kind,
-        trials=trials,
-        raters=raters,
+    strengths = replace(
+        answered,
         of=main_contest.of,
         model=result.model if result.core else "",
-        contestants=_contestants(main_contest) if size <= MOST_LISTED else (),
-        why_no_strengths=missing[0] if missing and not result.core else None,
-        pairs=_pairs(main_contest) if size <= MOST_PAIRED and not brief else (),
-        order=_order(pairs, result.order_effect) if paired and why_no_order(pairs) is None else None,
+        contestants=_contestants(main_contest),
+        why_no_strengths=_why_no_strengths(result),
+        pairs=() if brief else _pairs(main_contest),
         tie=result.tie if result.model == "Davidson" else None,
-        transitivity=transitivity,
-        consistency=_consistency(main_contest, raters),
-        agreement=_agreement(by_stimulus) if paired else None,
-        concordance=concordance,
-        ceilings=_ceilings(by_stimulus, main_contest) if paired and not brief else {},
+        consistency=_consistency(main_contest, answered.raters),
         notes=main_contest.notes,
     )
+    if isinstance(scale, Choice | Preference):
+        return _with_choices(strengths, by_stimulus, main_contest, brief)
+    if isinstance(scale, Ranking) and not brief:
+        rankings = by_stimulus.rows.select("rater", "trial", "name", "value")
+        return replace(strengths, concordance=stats.rank_concordance(*rankings))
+    return strengths
 
 
-def _order(pairs: pl.DataFrame, effect: TestedEffect) -> OrderEffect:
-    """The share of first choices with raters as the sample where they are known; its own test where no effect was fitted."""
+def _why_no_strengths(result: Strengths) -> str | None:
+    """The first reason for a missing strength where no contestant has one."""
+    missing = [strength.why_missing for strength in result.strengths if strength.is_missing]
+    return missing[0] if missing and not result.core else None
+
+
+def _with_choices(
+    strengths: ComparisonQuestion, by_stimulus: Contest, main_contest: Contest, brief: bool
+) -> ComparisonQuestion:
+    """What answers to single pairs add: the effect of order and agreement, and in full transitivity and ceilings."""
+    pairs = main_contest.pairs
+    strengths = replace(
+        strengths, order=_order(pairs, main_contest.result.order_effect), agreement=_agreement(by_stimulus)
+    )
+    if brief:
+        return strengths
+    return replace(strengths, transitivity=_transitivity(main_contest), ceilings=_ceilings(by_stimulus, main_contest))
+
+
+def _transitivity(fitted_contest: Contest) -> Transitivity | None:
+    pairs = fitted_contest.pairs
+    if len(fitted_contest.result.names) > MOST_TRANSITIVE:
+        return None
+    return stats.transitivity(pairs["first"], pairs["second"], pairs["value"], rater=rater_of(pairs))
+
+
+def _order(pairs: pl.DataFrame, effect: TestedEffect) -> OrderEffect | None:
+    """The share of first choices with raters as the sample where they are known; its own test where no effect was fitted.
+
+    None where pairs have no order.
+    """
     from scipy.special import stdtr
 
+    if why_no_order(pairs) is not None:
+        return None
     share, p = stats.first_choices(pairs["value"]), effect.p_value
     decided = pairs.filter((pl.col("value") != 0.5) & pl.col("rater").is_not_null())
     by_rater = decided.group_by("rater").agg(pl.sum("value"), pl.len().alias("n")).sort("rater")
@@ -181,6 +193,10 @@ def _order(pairs: pl.DataFrame, effect: TestedEffect) -> OrderEffect:
 
 
 def _contestants(fitted_contest: Contest) -> tuple[Contestant, ...]:
+    """All contestants, the strongest first; none where there are too many to list."""
+    result = fitted_contest.result
+    if len(result.names) > MOST_LISTED:
+        return ()
     answers, scores = fitted_contest.answers, _best_worst_scores(fitted_contest)
     made_of = (
         Contestant(
@@ -194,7 +210,7 @@ def _contestants(fitted_contest: Contest) -> tuple[Contestant, ...]:
             score=scores.get(str(name)),
         )
         for name, strength, (rank, rank_low, rank_high, best) in zip(
-            fitted_contest.result.names, fitted_contest.result.strengths, ranks(fitted_contest.result), strict=True
+            result.names, result.strengths, ranks(result), strict=True
         )
     )
     return tuple(
@@ -211,28 +227,22 @@ def _best_worst_scores(fitted_contest: Contest) -> Mapping[str, Estimate]:
 
 
 def _pairs(fitted_contest: Contest) -> tuple[ComparedPair, ...]:
-    """Every two contestants that met or that both have a strength."""
-    result, met = fitted_contest.result, _met(fitted_contest)
-    graded = isinstance(fitted_contest.scale, Preference)
+    """Every two contestants that met or that both have a strength; none where contestants are too many."""
+    result = fitted_contest.result
+    if len(result.names) > MOST_PAIRED:
+        return ()
+    met = _met(fitted_contest)
     by_pair = {(str(k[0]), str(k[1])): part for k, part in met.partition_by("a", "b", as_dict=True).items()}
     strong = sorted(str(result.names[index]) for index in result.core)
-    wanted = sorted({*by_pair, *((a, b) for a in strong for b in strong if a < b)})
-    middle = 0.0 if graded else 0.5
-    scale: tuple[float, float] = (fitted_contest.scale.bounds() or (0.0, 1.0)) if graded else (0.0, 1.0)
+    wanted = sorted({*by_pair, *combinations(strong, 2)})
     effects = [result.difference(a, b) for a, b in wanted]
     corrected = stats.holm([effect.p_value for effect in effects])
+    middle = 0.0 if isinstance(fitted_contest.scale, Preference) else 0.5
     out = []
     for (a, b), effect, p, significant in zip(wanted, effects, corrected.adjusted, corrected.significant, strict=True):
-        part = by_pair.get((a, b))
-        values = pl.Series([], dtype=pl.Float64) if part is None else part["value"]
-        method = "mean grade in favour of the first" if graded else "share of answers for the first"
-        preference = (
-            Estimate.missing("they did not meet", method)
-            if part is None
-            else crossed_mean(part["rater"], part["unit"], part["value"], method, scale=scale)
-        )
+        part = by_pair.get((a, b), met.clear())
+        values = part["value"]
         won, tied = int((values > middle).sum()), int((values == middle).sum())
-        lost = values.len() - won - tied
         out.append(
             ComparedPair(
                 a=a,
@@ -240,8 +250,8 @@ def _pairs(fitted_contest: Contest) -> tuple[ComparedPair, ...]:
                 comparisons=values.len(),
                 a_wins=won,
                 ties=tied,
-                b_wins=lost,
-                preference=preference,
+                b_wins=values.len() - won - tied,
+                preference=_preference(part, fitted_contest.scale),
                 difference=effect.estimate,
                 p=effect.p_value,
                 p_corrected=p,
@@ -249,6 +259,16 @@ def _pairs(fitted_contest: Contest) -> tuple[ComparedPair, ...]:
             )
         )
     return tuple(out)
+
+
+def _preference(answers: pl.DataFrame, scale: Scale) -> Estimate:
+    """How far the answers to a pair favour its first contestant."""
+    graded = isinstance(scale, Preference)
+    method = "mean grade in favour of the first" if graded else "share of answers for the first"
+    if not answers.height:
+        return Estimate.missing("they did not meet", method)
+    limits = (scale.bounds() if graded else None) or (0.0, 1.0)
+    return crossed_mean(answers["rater"], answers["unit"], answers["value"], method, scale=limits)
 
 
 def _met(fitted_contest: Contest) -> pl.DataFrame:

@@ -7,7 +7,7 @@ which the rater's trace follows the mean of the others best.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
@@ -31,11 +31,7 @@ def _question(snapshot: Snapshot, question: str) -> TraceQuestion:
     timed = is_timed(snapshot, question)
     every = aligned(snapshot, question)
     stimuli = tuple(_stimulus(name, data, timed) for name, data in every.items())
-    lags: dict[str, list[float]] = {}
-    for data in every.values():
-        for rater, lag in rater_lags(data).items() if data.values.shape[1] > 2 else ():
-            if lag is not None:
-                lags.setdefault(str(rater), []).append(lag)
+    lags = _lags_by_rater(every.values())
     raters = sorted({str(rater) for data in every.values() for rater in data.raters})
     constant, overlong, duplicate = _odd_traces(snapshot, question, timed)
     return TraceQuestion(
@@ -53,6 +49,16 @@ def _question(snapshot: Snapshot, question: str) -> TraceQuestion:
         overlong=overlong,
         duplicate=duplicate,
     )
+
+
+def _lags_by_rater(stimuli: Iterable[Traces]) -> dict[str, list[float]]:
+    """The lags of each rater behind the others, one for each stimulus on which the trace follows them."""
+    lags: dict[str, list[float]] = {}
+    for data in stimuli:
+        for rater, lag in rater_lags(data).items() if data.values.shape[1] > 2 else ():
+            if lag is not None:
+                lags.setdefault(str(rater), []).append(lag)
+    return lags
 
 
 def _odd_traces(snapshot: Snapshot, question: str, timed: bool) -> tuple[int, int, int]:

@@ -106,16 +106,20 @@ def _read(row: dict[str, object], study: Study) -> _Decided:
     value, answer = row["value"], row.get("answer")
     number = value if isinstance(value, float) else None
     words = number if answer is None else str(answer)
-    rules = tuple(name.strip() for name in str(row.get("rule") or "").split(",") if name.strip())
     return _Decided(
         question=question,
-        rules=rules,
+        rules=_rules(row.get("rule")),
         final=answer_key(words, scale),
         value=number,
         answers=tuple(answer_key(answer.words, scale) for answer in worded),
         values=tuple(answer.value for answer in worded if answer.value is not None),
         draft=_draft(history.draft, question, study),
     )
+
+
+def _rules(text: object) -> tuple[str, ...]:
+    """The rules that selected an item, which are stored with commas between them."""
+    return tuple(name.strip() for name in str(text or "").split(",") if name.strip())
 
 
 def _draft(text: str | None, question: str, study: Study) -> Hashable | None:

@@ -74,12 +74,13 @@ def field_answers(material: AnalysisData) -> pl.DataFrame:
 
 
 def field_agreement(
-    material: AnalysisData, trust: Mapping[str, Reliability] | None, answers: pl.DataFrame
+    material: AnalysisData, trust: Mapping[str, Reliability] | None
 ) -> tuple[FieldAgreement, ...] | None:
     """Agreement on every question about single stimuli; None for a study without tags and drafts."""
     study = material.study
     if not has_fields(study):
         return None
+    answers = field_answers(material)
     scaled = [question for question in study.asked if study.scale_of(question.id).level != "comparison"]
     return tuple(
         _agreement(study, question, answers.filter(pl.col("question") == question.id), trust or {})
@@ -91,31 +92,35 @@ def _agreement(
     study: Study, question: Question, answers: pl.DataFrame, trust: Mapping[str, Reliability]
 ) -> FieldAgreement:
     scale = study.scale_of(question.id)
-    none = pl.col("answer").fill_null("") == NONE
-    kind = "tags" if isinstance(scale, Tags) else KINDS[scale.level]
     jaccard: Estimate | None = None
-    if not answers.height:
-        value = Estimate.missing("nobody answered this question")
-    elif isinstance(scale, Tags):
+    if isinstance(scale, Tags) and answers.height:
         sets = [tuple(sorted(members(scale, text))) for text in answers["answer"].fill_null("")]
         value, jaccard = (alpha(answers["rater"], answers["stimulus"], sets, level) for level in ("masi", "jaccard"))
-    elif scale.level == "text":
-        value = Estimate.missing(TEXTS)
     else:
-        trusted = trust.get(question.id)
-        value = _numbers(question.id, study, answers) if trusted is None else _own_level(trusted, scale.level)
-        if value.is_missing and trusted is not None and answers["value"].null_count():
-            value = _numbers(question.id, study, answers)
+        value = _alpha_without_tags(study, question.id, answers, trust.get(question.id))
     return FieldAgreement(
         question=question.id,
-        answers=kind,
+        answers="tags" if isinstance(scale, Tags) else KINDS[scale.level],
         n_stimuli=answers["stimulus"].n_unique(),
         n_answers=answers.height,
         alpha=value,
         jaccard=jaccard,
-        n_none=answers.filter(none).height,
+        n_none=answers.filter(pl.col("answer").fill_null("") == NONE).height,
         n_drafted=int(answers["drafted"].sum()),
     )
+
+
+def _alpha_without_tags(study: Study, name: str, answers: pl.DataFrame, trust: Reliability | None) -> Estimate:
+    """Alpha at the level of the scale; from all answers where the reliability of the ratings does not have it."""
+    level = study.scale_of(name).level
+    if not answers.height:
+        return Estimate.missing("nobody answered this question")
+    if level == "text":
+        return Estimate.missing(TEXTS)
+    if trust is None:
+        return _numbers(name, study, answers)
+    value = _own_level(trust, level)
+    return _numbers(name, study, answers) if value.is_missing and answers["value"].null_count() else value
 
 
 def _own_level(reliability: Reliability, level: str) -> Estimate:

@@ -13,12 +13,14 @@ counts 1 / (m - 1), so that each answer counts once.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
 
-from heartfelt.analysis.consistency.attributes import attribute_tables
+from heartfelt.analysis.consistency.attributes import attribute_tables, field_answers
 from heartfelt.analysis.consistency.coefficients import share_of
 from heartfelt.analysis.data.material import AnalysisData, QuestionData
 from heartfelt.analysis.findings.categories import (
@@ -48,6 +50,7 @@ SHARE = "share of the stimuli with a label that have this one"
 FIT = "share of answers whose valence is on the side of the rater's own category, mean over stimuli"
 ETA = "eta squared of the category, one-way analysis of variance of the stimuli's means"
 RECOVERED = "linear discriminant analysis, each stimulus classified by all others"
+Part = TypeVar("Part", PolarityFit, Recovered, RaterConfusion)
 SIDES = {"positive": 1, "negative": -1}
 
 
@@ -57,10 +60,13 @@ def is_categories(study: Study, question: QuestionData) -> bool:
     return rater_answered and question.level == "nominal" and len(question.categories) >= 3
 
 
-def categories(material: AnalysisData, scores: Scores, answers: pl.DataFrame) -> tuple[CategoryQuestion, ...] | None:
-    """The figures of every question answered with categories; ``answers`` are those of ``attributes.field_answers``."""
+def categories(material: AnalysisData, scores: Scores) -> tuple[CategoryQuestion, ...] | None:
+    """The figures of every question answered with categories."""
     categorical = [q for q in material.questions if is_categories(material.study, q) and q.items.height]
-    return tuple(_categories(material, question, scores, answers) for question in categorical) or None
+    if not categorical:
+        return None
+    answers = field_answers(material)
+    return tuple(_categories(material, question, scores, answers) for question in categorical)
 
 
 def _categories(
@@ -82,12 +88,17 @@ def _categories(
         axes=axes,
         places=_places(scores, [q.id for q in numbers], axes, labelled, names),
         explained=tuple(_explained(q, labelled) for q in numbers),
-        polarity=None if isinstance(polarity, str) else polarity,
-        recovered=None if isinstance(recovered, str) else recovered,
-        raters=None if isinstance(raters, str) else raters,
+        polarity=_unless_reason(polarity),
+        recovered=_unless_reason(recovered),
+        raters=_unless_reason(raters),
         attributes=attribute_tables(material, answers, labelled, names),
         why_missing=reasons,
     )
+
+
+def _unless_reason(part: Part | str) -> Part | None:
+    """The part; None where there is the reason for its absence."""
+    return None if isinstance(part, str) else part
 
 
 def _axes(material: AnalysisData, numbers: list[str]) -> tuple[str, ...]:
@@ -144,23 +155,22 @@ def _places(
 ) -> tuple[CategoryPlace, ...]:
     """Means and ellipses of every category that is the label of a stimulus."""
     category = dict(labelled.iter_rows())
+    sizes = Counter(category.values())
     of_stimulus = {
         name: scores[name].question.items["stimulus"].replace_strict(category, default=None, return_dtype=pl.String)
         for name in numbers
         if name in scores
     }
-    points = _points([scores[name].question for name in axes if name in scores], labelled)
+    mapped = [scores[name].question for name in axes if name in scores]
+    points = _points(mapped, labelled) if mapped else None
     out = []
-    for name in names:
+    for name in filter(sizes.__contains__, names):
         means = {
             question: scores[question].estimate((label == name).fill_null(value=False).to_numpy(), "value")
             for question, label in of_stimulus.items()
         }
-        size = sum(label == name for label in category.values())
-        if size:
-            mapped = len(axes) == 2 and points is not None
-            shape = _ellipse(points.filter(pl.col("category") == name)) if mapped and points is not None else None
-            out.append(CategoryPlace(name, size, means, shape))
+        shape = None if points is None else _ellipse(points.filter(pl.col("category") == name))
+        out.append(CategoryPlace(name, sizes[name], means, shape))
     return tuple(out)
 
 
@@ -178,10 +188,8 @@ def _ellipse(points: pl.DataFrame) -> CategoryEllipse:
     )
 
 
-def _points(questions: list[QuestionData], labelled: pl.DataFrame) -> pl.DataFrame | None:
-    """Stimuli with a category and a mean under every question, in columns ``0``, ``1`` …; None without questions."""
-    if not questions:
-        return None
+def _points(questions: list[QuestionData], labelled: pl.DataFrame) -> pl.DataFrame:
+    """Stimuli with a category and a mean under every question, in columns ``0``, ``1`` …"""
     points = labelled
     for axis, question in enumerate(questions):
         question_means = question.items.select("stimulus", pl.col("mean").alias(str(axis)))
@@ -191,7 +199,6 @@ def _points(questions: list[QuestionData], labelled: pl.DataFrame) -> pl.DataFra
 
 def _explained(question: QuestionData, labelled: pl.DataFrame) -> Explained:
     points = _points([question], labelled)
-    assert points is not None
     if points["category"].n_unique() < 2 or points.height < 3:
         reason = "fewer than two categories have stimuli with a mean"
         return Explained(question=question.id, eta_squared=Estimate.missing(reason), f=None, df=None, p=None)
@@ -205,14 +212,13 @@ def _explained(question: QuestionData, labelled: pl.DataFrame) -> Explained:
 
 
 def _polarity(material: AnalysisData, question: QuestionData, axes: tuple[str, ...]) -> PolarityFit | str:
-    study, side = material.study, _sides(material.study, question)
+    side = _sides(material.study, question)
     if not {1, -1} <= set(side.values()):
         return "the study does not group its intents into positive and negative ones"
-    valence = next((name for name in axes if "valence" in (study.question(name).axis, name)), None)
-    bounds = None if valence is None else study.scale_of(valence).bounds()
-    if valence is None or bounds is None:
+    valence = _valence(material.study, axes)
+    if valence is None:
         return "no question asks for valence on a scale with a midpoint"
-    midpoint = sum(bounds) / 2
+    name, midpoint = valence
     table = material.answers
     of_question = table.filter(pl.col("question") == question.id).select(
         "rater",
@@ -220,7 +226,7 @@ def _polarity(material: AnalysisData, question: QuestionData, axes: tuple[str, .
         pl.col("value").alias("code"),
         pl.col("value").replace_strict(side, default=None, return_dtype=pl.Float64).alias("side"),
     )
-    theirs = table.filter(pl.col("question") == valence).select("rater", "stimulus", pl.col("value").alias("valence"))
+    theirs = table.filter(pl.col("question") == name).select("rater", "stimulus", pl.col("value").alias("valence"))
     both = of_question.join(theirs, on=["rater", "stimulus"], maintain_order="left").drop_nulls("side")
     off_midpoint = both.filter(pl.col("valence") != midpoint)
     fits = off_midpoint.with_columns(
@@ -228,7 +234,7 @@ def _polarity(material: AnalysisData, question: QuestionData, axes: tuple[str, .
     )
     by_name = {question.categories[code]: fits.filter(pl.col("code") == code) for code in sorted(side)}
     return PolarityFit(
-        question=valence,
+        question=name,
         midpoint=midpoint,
         positive=tuple(question.categories[code] for code in sorted(side) if side[code] == 1),
         negative=tuple(question.categories[code] for code in sorted(side) if side[code] == -1),
@@ -237,6 +243,15 @@ def _polarity(material: AnalysisData, question: QuestionData, axes: tuple[str, .
         share=_fit(question, fits),
         by_category={name: _fit(question, answers) for name, answers in by_name.items()},
     )
+
+
+def _valence(study: Study, axes: tuple[str, ...]) -> tuple[str, float] | None:
+    """The question on valence and the midpoint of its scale; None where either is missing."""
+    for name in axes:
+        if "valence" in (study.question(name).axis, name):
+            bounds = study.scale_of(name).bounds()
+            return None if bounds is None else (name, sum(bounds) / 2)
+    return None
 
 
 def _sides(study: Study, question: QuestionData) -> dict[float, int]:
@@ -263,7 +278,7 @@ def _recovered(
         return "no two questions ask for valence and arousal"
     by_id = {question.id: question for question in numbers}
     points = _points([by_id[name] for name in axes], labelled)
-    if points is None or not points.height:
+    if not points.height:
         return "no stimulus has a category and a mean on both axes"
     used = [name for name in names if name in set(points["category"])]
     group = points["category"].replace_strict({n: k for k, n in enumerate(used)}, return_dtype=pl.Int64).to_numpy()

@@ -12,7 +12,7 @@ Shares have Wilson intervals over items.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -56,24 +56,26 @@ def agreement(
 
     ``reliability`` has the ordinal alpha that leads where categories have an order; ``whom`` intervals are for.
     """
-    out = {}
-    for question in material.pools if pooled else material.questions:
-        if not question.categorical:
-            continue
-        figures = _brief(question) if material.many and not pooled else _full(question, material)
-        question_ids = question.members if pooled else [question.id]
-        labels = material.labels.table.filter(pl.col("question").is_in(question_ids))
-        trust = reliability.get(question.id)
-        ordered = trust is not None and question.level == "ordinal" and len(question.categories) > 2
-        out[question.id] = replace(
-            for_future_raters(figures, whom),
-            leading="alpha_ordinal" if ordered else "fleiss_kappa",
-            alpha_ordinal=trust.alpha_ordinal if trust is not None and ordered else None,
-            n_questions=len(question.members) if pooled else None,
-            n_items=labels.height,
-            n_tied=labels.filter(pl.col("why_missing") == TIED).height,
-        )
-    return out or None
+    categorical = [q for q in (material.pools if pooled else material.questions) if q.categorical]
+    return {q.id: _question_agreement(q, material, reliability.get(q.id), whom) for q in categorical} or None
+
+
+def _question_agreement(
+    question: QuestionData, material: AnalysisData, trust: Reliability | None, whom: FutureRaters
+) -> Agreement:
+    """Agreement on a question or a pool, with how many of its items are tied."""
+    figures = _brief(question) if material.many and not question.members else _full(question, material)
+    labels = material.labels.table.filter(pl.col("question").is_in(list(question.members) or [question.id]))
+    in_order = question.level == "ordinal" and len(question.categories) > 2
+    ordinal = trust.alpha_ordinal if trust is not None and in_order else None
+    return replace(
+        for_future_raters(figures, whom),
+        leading="fleiss_kappa" if ordinal is None else "alpha_ordinal",
+        alpha_ordinal=ordinal,
+        n_questions=len(question.members) or None,
+        n_items=labels.height,
+        n_tied=labels.filter(pl.col("why_missing") == TIED).height,
+    )
 
 
 def _brief(question: QuestionData) -> Agreement:
@@ -189,18 +191,30 @@ def _coefficients(
 def _priors(question: QuestionData, material: AnalysisData) -> dict[str, Prior]:
     """What the items were chosen to show: the code of a category, or present and absent."""
     items = _items_of(question, material.snapshot.table("items"))
-    out: dict[str, Prior] = {}
+    present = {item: float(bool(value)) for item, value in _intentions(items, pl.col("intended_present"))}
+    priors = {"all": _intended_codes(question, items, present), "present": present}
+    return {name: prior for name, prior in priors.items() if prior}
+
+
+def _intended_codes(question: QuestionData, items: pl.DataFrame, present: Prior) -> Prior:
+    """The code of the category each item was chosen to show; of two categories, present is the higher."""
     codes = {word: code for code, word in question.categories.items()}
-    if "intended" in items.columns:
-        words = items.select("item", pl.col("intended").cast(pl.String)).drop_nulls().iter_rows()
-        out["all"] = {item: codes[word] for item, word in words if word in codes}
-    if "intended_present" in items.columns:
-        intended = items.select("item", "intended_present").drop_nulls().iter_rows()
-        out["present"] = {item: float(bool(value)) for item, value in intended}
-        if len(codes) == 2 and "all" not in out:
-            low, high = sorted(question.categories)
-            out["all"] = {item: high if value else low for item, value in out["present"].items()}
-    return {name: prior for name, prior in out.items() if prior}
+    if present and len(codes) == 2 and "intended" not in items.columns:
+        low, high = sorted(question.categories)
+        return {item: high if value else low for item, value in present.items()}
+    return {item: codes[word] for item, word in _intentions(items, pl.col("intended").cast(pl.String)) if word in codes}
+
+
+def _intentions(items: pl.DataFrame, column: pl.Expr) -> list[tuple[str, Any]]:
+    """Each item with what a column says it was chosen to show; nothing without the column."""
+    return items.select("item", column).drop_nulls().rows() if column.meta.output_name() in items.columns else []
+
+
+def _known_intentions(items: pl.DataFrame, column: str) -> Iterable[tuple[str, Any]]:
+    """Each item with what a column says it was chosen to show; nothing without the column."""
+    if column not in items.columns:
+        return ()
+    return items.select("item", pl.col(column).cast(pl.String) if column == "intended" else column).drop_nulls().rows()
 
 
 def _items_of(question: QuestionData, items: pl.DataFrame) -> pl.DataFrame:
@@ -244,13 +258,17 @@ def _items(material: AnalysisData) -> pl.DataFrame | None:
         keys = ["stimulus", "question"]
         table = table.join(listed, on=keys, how="left", maintain_order="left", suffix="_item")
     about = {question.id: question.about for question in material.study.asked if question.id in by_id}
-    matches = pl.lit(None, pl.Boolean)
-    if "intended" in table.columns:
-        matches = pl.col("answer") == pl.col("intended").cast(pl.String)
-    elif "intended_present" in table.columns:
-        matches = pl.col("present") == pl.col("intended_present")
     further = [name for name in listed.columns if name in table.columns]
-    return table.with_columns(matches.alias("matches"), *_fact_columns(about, further))
+    return table.with_columns(_matches_intended(table.columns).alias("matches"), *_fact_columns(about, further))
+
+
+def _matches_intended(columns: Collection[str]) -> pl.Expr:
+    """Whether the label is what the item was chosen to show; null where nobody says what that was."""
+    if "intended" in columns:
+        return pl.col("answer") == pl.col("intended").cast(pl.String)
+    if "intended_present" in columns:
+        return pl.col("present") == pl.col("intended_present")
+    return pl.lit(None, pl.Boolean)
 
 
 def _fact_columns(about: Mapping[str, Mapping[str, str]], further: list[str]) -> list[pl.Expr]:
@@ -291,16 +309,8 @@ def share_of(column: pl.Series, method: str, reason: str = "no item says so") ->
     if not non_null.len():
         return Estimate.missing(reason, method, counts)
     hits = int(non_null.sum())
-    low, high = wilson(hits, non_null.len(), 0.95)
-    return Estimate(
-        value=hits / non_null.len(),
-        low=low,
-        high=high,
-        method=method,
-        interval="Wilson over items",
-        confidence=0.95,
-        counts=counts,
-    )
+    share = Estimate(value=hits / non_null.len(), method=method, counts=counts)
+    return share.with_interval(*wilson(hits, non_null.len(), 0.95), "Wilson over items")
 
 
 def intent_confusion(material: AnalysisData, seed: int) -> tuple[IntentConfusion, ...] | None:

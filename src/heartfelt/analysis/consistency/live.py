@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from heartfelt.analysis.consistency.attributes import field_agreement, field_answers, has_fields
+from heartfelt.analysis.consistency.attributes import field_agreement, has_fields
 from heartfelt.analysis.consistency.categories import category_balance, is_categories
 from heartfelt.analysis.consistency.reliability import NO_ORDER, intraclass_correlations, question_alpha
 from heartfelt.analysis.consistency.verification import drafted_field
@@ -221,7 +221,7 @@ def field_agreements(material: AnalysisData) -> list[FieldAgreement]:
     """Agreement on the questions that have no reliability of values: tags and texts."""
     if not has_fields(material.study):
         return []
-    rows = field_agreement(material, None, field_answers(material)) or ()
+    rows = field_agreement(material, None) or ()
     return [row for row in rows if row.answers in {"tags", "text"}]
 
 

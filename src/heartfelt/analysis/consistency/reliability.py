@@ -9,7 +9,7 @@ different for every item; the ceilings are those of `heartfelt.stats.ceilings.nu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypedDict, TypeVar
@@ -37,6 +37,7 @@ LEFT_TO_POOL = "given for all questions on this scale together"
 NO_ORDER = "the answers are categories without an order"
 NOT_CATEGORIES = "the answers are numbers, not categories"
 Figures = TypeVar("Figures", Reliability, Agreement, VarianceShares)
+SHARES = ("rater", "stimulus", "residual", "share_rater", "share_stimulus", "share_residual")
 FROM_MEANS = "one-way analysis of variance from published means, spreads and counts"
 
 
@@ -64,8 +65,8 @@ def reliability(material: AnalysisData, seed: int, *, brief: bool = False) -> di
 
     Where there are many questions, those that share a scale get alpha only, and their pool the rest.
     """
-    pooled = {name for pool in material.pools if material.many for name in pool.members}
-    crowded = {name for pool in material.pools if len(pool.members) > MANY_QUESTIONS for name in pool.members}
+    pooled = _members(material.pools) if material.many else set()
+    crowded = _members(pool for pool in material.pools if len(pool.members) > MANY_QUESTIONS)
     gone = Estimate.missing(LEFT_TO_POOL)
 
     def of(question: QuestionData) -> Reliability:
@@ -82,6 +83,10 @@ def reliability(material: AnalysisData, seed: int, *, brief: bool = False) -> di
     # Of many ratings, most of the time is spent where other threads can run.
     with compiling_at_once(), ThreadPoolExecutor(2) as pool:
         return dict(zip(names, pool.map(collecting_in_thread(of), material.questions), strict=True))
+
+
+def _members(pools: Iterable[QuestionData]) -> set[str]:
+    return {name for pool in pools for name in pool.members}
 
 
 def pooled_reliability(material: AnalysisData, seed: int) -> dict[str, Reliability] | None:
@@ -185,9 +190,6 @@ def _nothing(reason: str, method: bool = False) -> Reliability:
         cell_means_in_sample=gone,
         human=gone,
     )
-    shares = VarianceShares(
-        rater=gone, stimulus=gone, residual=gone, share_rater=gone, share_stimulus=gone, share_residual=gone
-    )
     empty = Reliability(
         alpha_interval=gone,
         alpha_ordinal=gone,
@@ -195,7 +197,7 @@ def _nothing(reason: str, method: bool = False) -> Reliability:
         **_forms(named),
         split_half=gone,
         ceiling=ceilings,
-        variance_components=shares,
+        variance_components=VarianceShares(**dict.fromkeys(SHARES, gone)),
     )
     return with_more_raters(empty, empty.icc1)
 
@@ -249,8 +251,7 @@ def _forms(make: Callable[[str], Estimate]) -> IntraclassCorrelations:
 def _components(question: QuestionData, seed: int) -> VarianceShares:
     if not question.numbers or question.why_no_raters is not None:
         reason = NO_ORDER if not question.numbers else question.why_no_raters or ""
-        names = ("rater", "stimulus", "residual", "share_rater", "share_stimulus", "share_residual")
-        return VarianceShares(**{name: Estimate.missing(reason, name) for name in names})
+        return VarianceShares(**{name: Estimate.missing(reason, name) for name in SHARES})
     components = variance_components(question.coded, seed=seed)
     return VarianceShares(
         rater=components.rater,
@@ -264,37 +265,43 @@ def _components(question: QuestionData, seed: int) -> VarianceShares:
 
 def _ceilings(question: QuestionData, seed: int, votes: bool) -> Ceilings:
     """Ceilings by metric; by system, within cells and of the bare cell means for the metric labels are made for."""
-    names, facts = question.items["item"].to_list(), question.items.select("item", "system", "intent")
-    system = dict(zip(names, facts["system"].fill_null("unknown").to_list(), strict=True))
-    grouped = system if 1 < len(set(system.values())) <= MOST_GROUPS else None
-    cells = facts.select(pl.concat_str(pl.col("system", "intent").fill_null(""), separator=" / ")).to_series()
-    cell = dict(zip(names, cells.to_list(), strict=True)) if cells.n_unique() > 1 else None
+    system, cell = _systems_and_cells(question)
     correlation, rmse = (Estimate.missing(NO_ORDER, f"ceiling, {name}") for name in ("correlation", "rmse"))
     accuracy = Estimate.missing(LEFT_TO_POOL if question.categorical else NOT_CATEGORIES, "ceiling, accuracy")
-    main = of_votes = None
+    ceilings, main = Ceilings(correlation=correlation, rmse=rmse, accuracy=accuracy), None
     if question.numbers:
-        main = ceiling(question.coded, metric="correlation", cell=cell, group=grouped, seed=seed)
-        correlation = main.overall
+        main = ceiling(question.coded, metric="correlation", cell=cell, group=system, seed=seed)
         rmse = ceiling(question.coded, metric="rmse", seed=seed).overall
+        ceilings = replace(ceilings, correlation=main.overall, rmse=rmse)
     if question.categorical and (votes or main is None):
         of_votes = ceiling(question.coded, metric="accuracy", cell=cell, seed=seed)
-        accuracy = of_votes.overall
-    main = main or of_votes
+        ceilings = replace(
+            ceilings,
+            accuracy=of_votes.overall,
+            accuracy_smooth=of_votes.smooth,
+            accuracy_cell_means=of_votes.cell_means,
+            accuracy_human=of_votes.human,
+        )
+        main = main or of_votes
     assert main is not None, "answers are numbers or categories"
-    return Ceilings(
-        correlation=correlation,
-        rmse=rmse,
-        accuracy=accuracy,
-        accuracy_smooth=None if of_votes is None else of_votes.smooth,
-        accuracy_cell_means=None if of_votes is None else of_votes.cell_means,
-        accuracy_human=None if of_votes is None else of_votes.human,
+    return replace(
+        ceilings,
         metric=main.metric,
-        by_system={str(name): group for name, group in main.groups.items()} if grouped else {},
+        by_system={str(name): of_system for name, of_system in main.groups.items()},
         within_cells=main.within_cells,
         cell_means=main.cell_means,
         cell_means_in_sample=main.cell_means_in_sample,
         human=main.human,
     )
+
+
+def _systems_and_cells(question: QuestionData) -> tuple[dict[str, str] | None, dict[str, str] | None]:
+    """The system, and the cell of system and intent, of each item; None where all share one or systems are too many."""
+    names, facts = question.items["item"].to_list(), question.items.select("item", "system", "intent")
+    systems = facts["system"].fill_null("unknown")
+    cells = facts.select(pl.concat_str(pl.col("system", "intent").fill_null(""), separator=" / ")).to_series()
+    system, cell = (dict(zip(names, column.to_list(), strict=True)) for column in (systems, cells))
+    return system if 1 < systems.n_unique() <= MOST_GROUPS else None, cell if cells.n_unique() > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,29 +325,26 @@ def one_way_from_means(mean: pl.Series, sd: pl.Series, n: pl.Series) -> OneWayMe
         few = "fewer than two items have a mean, a spread and a count"
         gone = Estimate.missing(few if usable.height < 2 else "the spreads are all zero", FROM_MEANS, counts)
         return OneWayMeans(gone, gone, *tops)
-    from scipy.special import fdtri
-
     total = float(k.sum())
     grand = float((k * y).sum() / total)
     df = (usable.height - 1, total - usable.height)
     n0 = (total - float((k**2).sum()) / total) / df[0]
     f = float((k * (y - grand) ** 2).sum()) / df[0] / within
-    single = [(ratio - 1) / (ratio - 1 + n0) for ratio in (f, *(f / float(fdtri(*df, q)) for q in (0.975, 0.025)))]
-    several = [stepped_up(value, n0) for value in single]
+    single, *limits = [(ratio - 1) / (ratio - 1 + n0) for ratio in _f_with_limits(f, df)]
+    several = stepped_up(single, n0)
     name = "F" if float(np.ptp(k)) == 0 else "F with n0 for unequal counts"
-    icc1 = Estimate(
-        value=single[0],
-        low=single[1],
-        high=single[2],
-        method=f"ICC(1,1), {FROM_MEANS}",
-        interval=name,
-        confidence=0.95,
-        counts=counts,
-    )
+    icc1 = Estimate(value=single, method=f"ICC(1,1), {FROM_MEANS}", counts=counts)
+    icc1 = icc1.with_interval(limits[0], limits[1], name)
     method = f"ICC(1,k), {FROM_MEANS}, k = {n0:.6g}"
-    if not math.isfinite(several[0]):
+    if not math.isfinite(several):
         return OneWayMeans(icc1, Estimate.missing("the means are all equal", method, counts), *tops)
-    icc1k = Estimate(
-        value=several[0], low=several[1], high=several[2], method=method, interval=name, confidence=0.95, counts=counts
-    )
+    low, high = (stepped_up(limit, n0) for limit in limits)
+    icc1k = Estimate(value=several, method=method, counts=counts).with_interval(low, high, name)
     return OneWayMeans(icc1, icc1k, *tops)
+
+
+def _f_with_limits(f: float, df: tuple[int, float]) -> tuple[float, float, float]:
+    """An F ratio and the limits of the 95% interval of the ratio it estimates."""
+    from scipy.special import fdtri
+
+    return f, f / float(fdtri(*df, 0.975)), f / float(fdtri(*df, 0.025))

@@ -37,7 +37,6 @@ def counts(material: AnalysisData, everything: Snapshot) -> AnalysisCounts:
     raters = len(everything.survey.raters)
     if everything.survey.blank:
         raters = answered(everything.scan_ratings()).select(pl.col("rater").drop_nulls().n_unique()).collect().item()
-    systems = everything.stimuli["system"] if "system" in everything.stimuli.columns else pl.Series([None])
     # How many items have how many first ratings; stimuli, where all questions are asked together.
     first = everything.scan_ratings().filter(pl.col("value").is_not_null())
     if "repeat" in first.collect_schema():
@@ -61,7 +60,7 @@ def counts(material: AnalysisData, everything: Snapshot) -> AnalysisCounts:
         answers_to_probes=int(probes["ratings"].sum()),
         means=all_counts["means"],
         questions=all_counts["questions"],
-        systems=systems.drop_nulls().n_unique(),
+        systems=len(distinct_names(everything.stimuli, "system")),
         intents=all_counts["intents"],
         labels=material.labels.table["value"].count(),
         items_without_label=material.labels.ledger.filter(pl.col("what") == "item").height,
@@ -69,6 +68,11 @@ def counts(material: AnalysisData, everything: Snapshot) -> AnalysisCounts:
         ratings_per_item={str(n): int(items) for n, items in sizes.iter_rows()},
         blank_answers=everything.survey.blank or None,
     )
+
+
+def distinct_names(stimuli: pl.DataFrame, column: str) -> list[str]:
+    """The systems or intents that the stimuli name, in alphabetical order; none where there is no such column."""
+    return stimuli[column].drop_nulls().unique().sort().to_list() if column in stimuli.columns else []
 
 
 def _trials(snapshot: Snapshot) -> tuple[int, bool]:

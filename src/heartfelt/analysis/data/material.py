@@ -10,9 +10,10 @@ coordinate on a midline belongs to neither side.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 
 import polars as pl
 
@@ -159,13 +160,7 @@ def prepare(snapshot: Snapshot) -> AnalysisData:
     aside = _references_and_anchors(snapshot)
     answers = answers.filter(~pl.col("stimulus").is_in(aside)) if aside else answers
     plane = find_plane(study)
-    columns = [
-        pl.col(name).cast(pl.String) if name in snapshot.stimuli.columns else pl.lit(None, pl.String).alias(name)
-        for name in FACTS
-    ]
-    of_intent = {} if isinstance(plane, str) else dict(plane.of_intent)
-    quadrant = pl.col("intent").replace_strict(of_intent, default=None, return_dtype=pl.String)
-    facts = snapshot.stimuli.select("stimulus", *columns).with_columns(quadrant.alias("quadrant"))
+    facts = _facts(snapshot.stimuli, plane)
     # One row per item that has a label or a tie, with its mean rating.
     computed = answers.group_by(ITEM).agg(pl.mean("value").alias("mean"))
     means = item_labels.table.select(*ITEM, "value", "n", "sd", "method")
@@ -175,9 +170,36 @@ def prepare(snapshot: Snapshot) -> AnalysisData:
     means = means.join(facts, on="stimulus", how="left", maintain_order="left")
     labelled = answers.join(means.select(ITEM), on=ITEM, how="semi", maintain_order="left")
     labelled = labelled.join(facts.select("stimulus", *FACTS), on="stimulus", how="left", maintain_order="left")
+    questions = _questions(study, labelled, means, set(answers["question"].unique()))
+    return AnalysisData(
+        snapshot=snapshot,
+        kind=kind_of(study),
+        answers=answers,
+        labels=item_labels,
+        questions=questions,
+        pools=_pools(study, questions, labelled, means),
+        plane=plane,
+        aside=tuple(aside),
+    )
+
+
+def _facts(stimuli: pl.DataFrame, plane: QuestionPlane | str) -> pl.DataFrame:
+    """The system, intent and quadrant of every stimulus, null where it has none."""
+    columns = [
+        pl.col(name).cast(pl.String) if name in stimuli.columns else pl.lit(None, pl.String).alias(name)
+        for name in FACTS
+    ]
+    of_intent = {} if isinstance(plane, str) else dict(plane.of_intent)
+    quadrant = pl.col("intent").replace_strict(of_intent, default=None, return_dtype=pl.String)
+    return stimuli.select("stimulus", *columns).with_columns(quadrant.alias("quadrant"))
+
+
+def _questions(
+    study: Study, labelled: pl.DataFrame, means: pl.DataFrame, answered: Collection[str]
+) -> tuple[QuestionData, ...]:
+    """Every question with values; one that was answered but has no label says that it has too few ratings."""
     ratings = {str(k[0]): v for k, v in labelled.partition_by("question", as_dict=True).items()}
     items = {str(k[0]): v for k, v in means.partition_by("question", as_dict=True).items()}
-    answered = set(answers["question"].unique().to_list())
     questions = []
     for name in (q.id for q in study.asked if study.scale_of(q.id).has_values):
         data = _question(study, name, ratings.get(name, labelled.clear()), items.get(name, means.clear()))
@@ -185,17 +207,7 @@ def prepare(snapshot: Snapshot) -> AnalysisData:
             reason = f"no item has the {study.design.minimum_ratings} ratings yet that minimum_ratings asks for"
             data = replace(data, why_no_raters=reason, too_few=reason)
         questions.append(data)
-    pools = _pools(study, questions, labelled, means)
-    return AnalysisData(
-        snapshot=snapshot,
-        kind=kind_of(study),
-        answers=answers,
-        labels=item_labels,
-        questions=tuple(questions),
-        pools=pools,
-        plane=plane,
-        aside=tuple(aside),
-    )
+    return tuple(questions)
 
 
 def _references_and_anchors(snapshot: Snapshot) -> list[str]:
@@ -258,11 +270,8 @@ def _sides(study: Study, across: tuple[str, float], up: tuple[str, float]) -> di
 
 def _quadrant_names(study: Study, side_of: Mapping[str, Side], axes: tuple[str, str]) -> dict[Side, str]:
     """A name for each of the four quadrants: the study's group of intents where groups and quadrants are the same thing."""
-    default_names = {
-        (x, y): f"{'high' if x > 0 else 'low'} {axes[0]}, {'high' if y > 0 else 'low'} {axes[1]}"
-        for x in (1, -1)
-        for y in (1, -1)
-    }
+    words = {1: "high", -1: "low"}
+    default_names = {(x, y): f"{words[x]} {axes[0]}, {words[y]} {axes[1]}" for x, y in product(words, repeat=2)}
     groups: dict[Side, set[str]] = {}
     for intent in study.intents:
         if intent.id in side_of:
@@ -301,7 +310,7 @@ def _why_no_raters(ratings: pl.DataFrame, items: pl.DataFrame) -> str | None:
 
 
 def _pools(
-    study: Study, questions: list[QuestionData], labelled: pl.DataFrame, means: pl.DataFrame
+    study: Study, questions: Sequence[QuestionData], labelled: pl.DataFrame, means: pl.DataFrame
 ) -> tuple[QuestionData, ...]:
     """All questions on one scale of categories together; where there are many questions, on any scale."""
     by_scale: dict[str, list[QuestionData]] = {}

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from heartfelt.analysis.data.counts import distinct_names
 from heartfelt.serialization import dumps, read_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Study
@@ -148,8 +149,7 @@ def check_registration(
     count("ratings per item", planned.ratings_per_item, per_item, 1)
     count("stimuli rated", planned.stimuli, snapshot.counts["rated"])
     for topic, before, column in (("systems", planned.systems, "system"), ("intents", planned.intents, "intent")):
-        present = snapshot.stimuli[column].drop_nulls().unique().to_list() if column in snapshot.stimuli.columns else []
-        compare(topic, _names(before), _names([str(name) for name in present]))
+        compare(topic, _names(before), _names([str(name) for name in distinct_names(snapshot.stimuli, column)]))
     compare("minimum ratings of a label", str(planned.minimum_ratings), str(study.design.minimum_ratings))
     trials = study.design.stimuli_per_rater
     if trials is not None:

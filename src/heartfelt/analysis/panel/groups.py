@@ -78,29 +78,33 @@ def rater_grouping(snapshot: Snapshot, column: str) -> RaterGrouping:
 def _categories(column: pl.Series, name: str) -> tuple[pl.Series, list[float]]:
     """The group of every rater in words, and where numbers were cut."""
     kind = column.dtype
+    if isinstance(kind, pl.List | pl.Struct | pl.Array):
+        raise InputError(f"The column '{name}' holds lists, not one value per rater.", "Name a column with one value.")
     if not kind.is_numeric():
-        if isinstance(kind, pl.List | pl.Struct | pl.Array):
-            raise InputError(
-                f"The column '{name}' holds lists, not one value per rater.", "Name a column with one value."
-            )
         return column.cast(pl.String), []
     numbers = column.cast(pl.Float64).fill_nan(None)
-    values = numbers.drop_nulls().unique().sort().to_list()
-    if len(values) <= MOST_VALUES:
+    if numbers.drop_nulls().n_unique() <= MOST_VALUES:
         words = [None if value is None else f"{value:g}" for value in numbers.to_list()]
         return pl.Series(name, words, dtype=pl.String), []
+    cuts = _cuts(numbers.drop_nulls(), name)
+    labels = _labels(cuts)
+    bins = np.searchsorted(cuts, numbers.fill_null(np.inf).to_numpy(), side="left").tolist()
+    words = [None if v is None else labels[at] for v, at in zip(numbers.to_list(), bins, strict=True)]
+    return pl.Series(name, words, dtype=pl.String), cuts
+
+
+def _cuts(numbers: pl.Series, name: str) -> list[float]:
+    """Where numbers are cut into groups of about the same size."""
     shares = [k / BINS for k in range(1, BINS)]
-    limits = np.unique(np.quantile(numbers.drop_nulls().to_numpy(), shares)).tolist()
-    cuts = [cut for cut in limits if cut < values[-1]]
+    values = numbers.to_numpy()
+    limits = np.unique(np.quantile(values, shares))
+    cuts: list[float] = limits[limits < values.max()].tolist()
     if not cuts:
         raise InputError(
             f"The numbers in '{name}' cannot be cut into groups: most raters share the highest one.",
             "Add a column of your own that names each rater's group.",
         )
-    labels = _labels(cuts)
-    bins = np.searchsorted(cuts, numbers.fill_null(np.inf).to_numpy(), side="left").tolist()
-    words = [None if v is None else labels[at] for v, at in zip(numbers.to_list(), bins, strict=True)]
-    return pl.Series(name, words, dtype=pl.String), cuts
+    return cuts
 
 
 def _labels(cuts: list[float]) -> list[str]:

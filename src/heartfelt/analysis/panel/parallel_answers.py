@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -42,13 +43,20 @@ def parallel_answers(snapshot: Snapshot, raters: Sequence[str]) -> ParallelAnswe
     shown = [name for name in raters[:MOST_RATERS] if name in trials]
     if not shown:
         return ParallelAnswers((), (), (), len(raters))
-    every = [trial for name in shown for trial in trials[name]]
-    questions = [q.id for q in snapshot.study.asked if any(q.id in trial.answers for trial in every)]
+    every = list(chain.from_iterable(trials[name] for name in shown))
+    answered = set().union(*(trial.answers for trial in every))
+    questions = tuple(question.id for question in snapshot.study.asked if question.id in answered)
     answers = {name: _matrix(snapshot, trials[name], questions, every) for name in shown}
     lines = [_line(_align(answers[shown[0]], answers[name]), trials[name]) for name in shown]
-    columns = sorted({column for line in lines for column in line})
-    aligned = tuple(tuple(line.get(column) for column in columns) for line in lines)
-    return ParallelAnswers(tuple(shown), tuple(questions), aligned, len(raters) - len(shown))
+    return ParallelAnswers(tuple(shown), questions, _in_columns(lines), len(raters) - len(shown))
+
+
+def _in_columns(
+    lines: Sequence[Mapping[tuple[int, float], PresentedTrial]],
+) -> tuple[tuple[PresentedTrial | None, ...], ...]:
+    """The lines with every column that any of them has, in order."""
+    columns = sorted(set().union(*lines))
+    return tuple(tuple(line.get(column) for column in columns) for line in lines)
 
 
 def _line(

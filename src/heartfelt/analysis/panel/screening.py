@@ -28,17 +28,15 @@ MOST_RANKED = 25
 
 def screening(panel: Panel, default: Panel, why_missing: str | None) -> Screening:
     """Who was flagged and why, whose answers run in parallel, and who would be left out by default."""
-    judged = panel.flags.filter(pl.col("rater").is_not_null() & pl.col("why_missing").is_null())
-    judged_raters = set(judged["rater"].to_list())
-    left_out = default.ledger.select("rater", "rule", "reason", "statistic", "value", "threshold")
     ranked = panel.ranking.filter(pl.col("score") > 0).head(MOST_RANKED)
+    left_out = default.ledger.select("rater", "rule", "reason", "statistic", "value", "threshold")
     return Screening(
         policy=panel.policy,
         flagged={rater: tuple(reasons) for rater, reasons in panel.flagged().items()},
         flagged_by_standards={rater: tuple(reasons) for rater, reasons in panel.flagged_by_standards().items()},
         collusion=tuple(tuple(group) for group in panel.groups),
         parallel=_parallel(panel),
-        not_judged=tuple(name for name in panel.view.raters if name not in judged_raters) if panel.flags.height else (),
+        not_judged=_not_judged(panel),
         dropped=tuple(panel.dropped),
         dropped_by_default=tuple(default.dropped),
         ledger_by_default=tuple(DroppedRater(**row) for row in left_out.iter_rows(named=True)),
@@ -50,6 +48,13 @@ def screening(panel: Panel, default: Panel, why_missing: str | None) -> Screenin
         notes=(*panel.notes, *(note for note in default.notes if note not in panel.notes)),
         why_missing=why_missing,
     )
+
+
+def _not_judged(panel: Panel) -> tuple[str, ...]:
+    """The raters whom no rule could judge; nobody where no rule was applied."""
+    judged = panel.flags.filter(pl.col("rater").is_not_null() & pl.col("why_missing").is_null())
+    judged_raters = set(judged["rater"].to_list())
+    return tuple(name for name in panel.view.raters if name not in judged_raters) if panel.flags.height else ()
 
 
 def _parallel(panel: Panel) -> tuple[ParallelPair, ...]:
@@ -81,6 +86,23 @@ def parallel_words(pairs: Sequence[ParallelPair]) -> str:
 
 def raters_table(material: AnalysisData, panel: Panel) -> pl.DataFrame:
     """One row per rater of the whole snapshot; figures from the material analysed, empty for raters left out."""
+    overall, *by_question = _rater_figures(material)
+    if not material.questions:
+        overall = _trials(material).join(overall.drop("n"), on="rater", how="left", maintain_order="left")
+    out = panel.source.raters.select("rater")
+    for table in (overall, *by_question, *_screened(panel), *_verified(panel)):
+        out = out.join(table, on="rater", how="left", maintain_order="left")
+    groups = {rater: number for number, group in enumerate(panel.groups, 1) for rater in group}
+    return out.with_columns(
+        pl.col("n").fill_null(0),
+        pl.col("flags", "flags_by_standards", "words", "not_judged").fill_null(""),
+        pl.col("rater").replace_strict(groups, default=None, return_dtype=pl.Int64).alias("parallel_group"),
+        (~pl.col("rater").is_in(list(panel.dropped))).alias("kept"),
+    )
+
+
+def _rater_figures(material: AnalysisData) -> list[pl.DataFrame]:
+    """The figures of each rater over all questions, weighted by answers; then by question where these are few."""
     parts = {q.id: _figures(q) for q in material.blocks if q.ratings.height and q.ratings["known"].any()}
     schema = {"rater": pl.String, "n": pl.Int64} | dict.fromkeys(FIGURES, pl.Float64)
     n = pl.col("n")
@@ -91,20 +113,7 @@ def raters_table(material: AnalysisData, panel: Panel) -> pl.DataFrame:
     if 1 < len(material.questions) <= MOST_COLUMNS:
         for question, part in parts.items():
             tables.append(part.rename({name: f"{name}_{question}" for name in ("n", *FIGURES)}))
-    tables += _screened(panel)
-    if not material.questions:
-        tables[0] = _trials(material).join(tables[0].drop("n"), on="rater", how="left", maintain_order="left")
-    tables += _verified(panel)
-    out = panel.source.raters.select("rater")
-    for table in tables:
-        out = out.join(table, on="rater", how="left", maintain_order="left")
-    groups = {rater: number for number, group in enumerate(panel.groups, 1) for rater in group}
-    return out.with_columns(
-        pl.col("n").fill_null(0),
-        pl.col("flags", "flags_by_standards", "words", "not_judged").fill_null(""),
-        pl.col("rater").replace_strict(groups, default=None, return_dtype=pl.Int64).alias("parallel_group"),
-        (~pl.col("rater").is_in(list(panel.dropped))).alias("kept"),
-    )
+    return tables
 
 
 def _screened(panel: Panel) -> list[pl.DataFrame]:

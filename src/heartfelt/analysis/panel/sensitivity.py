@@ -132,9 +132,7 @@ def sensitivity_pairs(with_all: PolicySide, without: PolicySide) -> tuple[Sensit
     rows = []
     for key, pairs in families_with.items():
         without_pairs = families_without.get(key, {})
-        both = [pair for pair in pairs if pair in without_pairs]
-        only_with = tuple(pair for pair in both if pairs[pair] and not without_pairs[pair])
-        only_without = tuple(pair for pair in both if without_pairs[pair] and not pairs[pair])
+        changed = [pair for pair, differs in pairs.items() if without_pairs.get(pair, differs) != differs]
         question, deviation, factor, method, model = key
         rows.append(
             SensitivityPairs(
@@ -146,8 +144,8 @@ def sensitivity_pairs(with_all: PolicySide, without: PolicySide) -> tuple[Sensit
                 pairs=len(pairs),
                 with_all=sum(pairs.values()),
                 without=sum(without_pairs.values()),
-                only_with_all=only_with,
-                only_without=only_without,
+                only_with_all=tuple(pair for pair in changed if pairs[pair]),
+                only_without=tuple(pair for pair in changed if without_pairs[pair]),
             )
         )
     return tuple(rows)
@@ -164,12 +162,8 @@ def _families(pairs: Iterable[PairDifference]) -> dict[Family, dict[tuple[str, s
 def crossfit(panel: Panel, default: Panel, seed: int) -> Crossfit | str:
     """Held-out alpha per question, or why there is none."""
     source = panel.source
-    if not default.dropped:
-        return "the default policy leaves nobody out"
-    if source.survey.ratings > MOST_RATINGS:
-        return f"there are more than {MOST_RATINGS:,} ratings"
-    if not any(source.study.scale_of(question.id).has_values for question in source.study.asked):
-        return "alpha needs questions that are answered with numbers or categories"
+    if reason := _why_no_crossfit(source, default):
+        return reason
     halves = _halves(source, seed)
     if halves is None:
         return f"fewer than {LEAST_STIMULI} rated stimuli"
@@ -180,6 +174,17 @@ def crossfit(panel: Panel, default: Panel, seed: int) -> Crossfit | str:
     if not held_out_rows:
         return "alpha cannot be computed on both halves"
     return Crossfit(tuple(len(names) for names in chosen), held_out_rows)
+
+
+def _why_no_crossfit(source: Snapshot, default: Panel) -> str:
+    """Why nobody need be screened on halves of the stimuli; empty where somebody must."""
+    if not default.dropped:
+        return "the default policy leaves nobody out"
+    if source.survey.ratings > MOST_RATINGS:
+        return f"there are more than {MOST_RATINGS:,} ratings"
+    if not any(source.study.scale_of(question.id).has_values for question in source.study.asked):
+        return "alpha needs questions that are answered with numbers or categories"
+    return ""
 
 
 def _held_out(materials: list[AnalysisData], index: int, chosen: list[list[str]]) -> HeldOutAlpha | None:

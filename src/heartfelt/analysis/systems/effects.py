@@ -88,22 +88,23 @@ def outcome_column(frame: pl.DataFrame, outcome: Outcome) -> pl.Series:
 def models(question: QuestionData, covariates: Iterable[str] = ()) -> list[EffectsModel]:
     """The models that suit a question, given what is known of its stimuli."""
     varying = {name for name in ("system", "intent", "quadrant") if question.items[name].n_unique() > 1}
-    if "system" not in varying and "intent" in varying:
-        wanted = [EffectsModel("signed" if question.referenced else "value", ("intent",))]
-    elif question.referenced:
-        wanted = [
-            EffectsModel("signed", ("system", "intent")),
-            EffectsModel("absolute", ("quadrant", "system")),
-            EffectsModel("signed", ("system", "quadrant"), True),
-            EffectsModel("absolute", ("system", "quadrant"), True),
-        ]
-        if "quadrant" not in varying:
-            wanted.append(EffectsModel("absolute", ("system", "intent")))
-    else:
-        wanted = [EffectsModel("value", ("system", "intent") if "intent" in varying else ("system",))]
-    fitting = [model for model in wanted if set(model.factors) <= varying]
+    fitting = [model for model in _wanted_models(question.referenced, varying) if set(model.factors) <= varying]
     extra = tuple(covariates)
     return fitting + [replace(model, covariates=extra) for model in fitting if extra]
+
+
+def _wanted_models(referenced: bool, varying: Collection[str]) -> list[EffectsModel]:
+    if "system" not in varying and "intent" in varying:
+        return [EffectsModel("signed" if referenced else "value", ("intent",))]
+    if not referenced:
+        return [EffectsModel("value", ("system", "intent") if "intent" in varying else ("system",))]
+    wanted = [
+        EffectsModel("signed", ("system", "intent")),
+        EffectsModel("absolute", ("quadrant", "system")),
+        EffectsModel("signed", ("system", "quadrant"), True),
+        EffectsModel("absolute", ("system", "quadrant"), True),
+    ]
+    return wanted if "quadrant" in varying else [*wanted, EffectsModel("absolute", ("system", "intent"))]
 
 
 def variance_tables(material: AnalysisData, covariates: Covariates) -> tuple[AnovaEffect, ...]:
@@ -254,7 +255,7 @@ def _adjusted(question: QuestionData, model: EffectsModel, factor: str, covariat
         factor,
         covariates={name: frame[name] for name in model.covariates},
     )
-    return _pairs(adjusted.pairs, question.id, model.outcome, factor, model.formula)
+    return pair_differences(adjusted.pairs, question.id, model.outcome, factor, model.formula)
 
 
 def _one_way(question: QuestionData, outcome: Outcome, factor: str) -> list[PairDifference]:
@@ -265,11 +266,12 @@ def _one_way(question: QuestionData, outcome: Outcome, factor: str) -> list[Pair
     return [
         pair
         for table in (tukey(column, group), games_howell(column, group))
-        for pair in _pairs(table, question.id, outcome, factor, factor)
+        for pair in pair_differences(table, question.id, outcome, factor, factor)
     ]
 
 
-def _pairs(table: Pairwise, question: str, outcome: Outcome, factor: str, model: str) -> list[PairDifference]:
+def pair_differences(table: Pairwise, question: str, outcome: Outcome, factor: str, model: str) -> list[PairDifference]:
+    """All pairs of a table of tests, with what was compared."""
     return [
         PairDifference(
             outcome=question,
@@ -347,8 +349,8 @@ def loudness_of(
     root = snapshot.source.media_root
     if root is None or "path" not in snapshot.stimuli.columns:
         return {}
-    rows = snapshot.stimuli.select("stimulus", "path").drop_nulls().rows()
-    rows = [row for row in rows if among is None or row[0] in among]
+    table = snapshot.stimuli.select("stimulus", "path").drop_nulls()
+    rows = (table if among is None else table.filter(pl.col("stimulus").is_in(list(among)))).rows()
     measured: dict[str, float] = {}
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         values = pool.map(_loudness, [root / path for _, path in rows])

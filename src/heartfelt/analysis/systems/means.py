@@ -20,7 +20,7 @@ is wider.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -176,27 +176,35 @@ def system_means(scores: Scores, pairs: Iterable[PairDifference]) -> tuple[Syste
 
 def _ranked_systems(question: str, score: StimulusScores, tests: Iterable[PairDifference]) -> Iterator[SystemMeans]:
     """The systems under one question: the closest to its intents first where there are references, else the highest mean."""
-    closest = score.question.referenced
     means = {system: score.means(score.where("system", system)) for system in score.question.systems}
-    size: dict[str, float] = {}
+    if score.question.referenced:
+        measure, ranked_by = "absolute", "absolute deviation, smallest first"
+        rank_of = _ranks({system: figures.absolute_deviation.value for system, figures in means.items()}, 1)
+    else:
+        measure, ranked_by = "value", "mean, highest first"
+        rank_of = _ranks({system: figures.mean.value for system, figures in means.items()}, -1)
+    tested = [pair for pair in tests if (pair.outcome, pair.deviation) == (question, measure)]
     for system, figures in means.items():
-        value = (figures.absolute_deviation if closest else figures.mean).value
-        if value is not None:
-            size[system] = value if closest else -value
-    rank_of = {system: rank for rank, system in enumerate(sorted(size, key=lambda s: (size[s], s)), 1)}
-    key = (question, "absolute" if closest else "value")
-    tested = [pair for pair in tests if (pair.outcome, pair.deviation) == key]
-    tied = {frozenset((pair.a, pair.b)) for pair in tested if not pair.significant}
-    for system in means:
-        tied_with = tuple(sorted(peer for peer in means if frozenset((system, peer)) in tied))
         yield SystemMeans(
             system=system,
             question=question,
-            means=means[system],
+            means=figures,
             rank=rank_of.get(system),
-            ranked_by="absolute deviation, smallest first" if closest else "mean, highest first",
-            tied_with=tied_with if tested else None,
+            ranked_by=ranked_by,
+            tied_with=_ties(system, tested, means) if tested else None,
         )
+
+
+def _ties(system: str, tested: Iterable[PairDifference], systems: Collection[str]) -> tuple[str, ...]:
+    """The other systems that a system is not shown to differ from."""
+    pairs = [(pair.a, pair.b) for pair in tested if not pair.significant and system in (pair.a, pair.b)]
+    return tuple(sorted({name for pair in pairs for name in pair if name != system and name in systems}))
+
+
+def _ranks(values: Mapping[str, float | None], sign: int) -> dict[str, int]:
+    """The rank of each system that has a value, by value times ``sign`` and then by name."""
+    ordered = sorted((sign * value, system) for system, value in values.items() if value is not None)
+    return {system: rank for rank, (_, system) in enumerate(ordered, 1)}
 
 
 def intent_means(scores: Scores) -> tuple[IntentMeans, ...]:

@@ -44,20 +44,22 @@ def ordinal_checks(
             continue
         values = question.ratings["value"].n_unique()
         reason = _why_left_out(question, row, values, used)
-        used += 0 if reason else question.ratings.height
+        if reason is not None:
+            checks.append(_not_checked(row, question.ratings.height, values, reason))
+            continue
+        used += question.ratings.height
         model_pairs = [pair for pair in compared if (pair.outcome, pair.model) == (row.outcome, row.model)]
-        check = Failed(reason) if reason else attempt(_check, question, row, values, model_pairs)
-        if isinstance(check, Failed):
-            check = OrdinalCheck(
-                outcome=row.outcome,
-                model=row.model,
-                n=question.ratings.height,
-                categories=values,
-                p_interval=row.p,
-                why_missing=check.reason,
-            )
-        checks.append(check)
+        check = attempt(_check, question, row, values, model_pairs)
+        checks.append(
+            _not_checked(row, question.ratings.height, values, check.reason) if isinstance(check, Failed) else check
+        )
     return tuple(checks)
+
+
+def _not_checked(row: RatingModelEffect, n: int, values: int, reason: str) -> OrdinalCheck:
+    return OrdinalCheck(
+        outcome=row.outcome, model=row.model, n=n, categories=values, p_interval=row.p, why_missing=reason
+    )
 
 
 def _why_left_out(question: QuestionData, row: RatingModelEffect, values: int, used: int) -> str | None:
@@ -67,11 +69,16 @@ def _why_left_out(question: QuestionData, row: RatingModelEffect, values: int, u
         return f"more than {MOST_RATINGS:,} ratings"
     if any(estimate.is_missing for estimate in row.variances.values()):
         return "the model of the ratings is too large to fit"
+    # A deviation from one reference is the rating moved by a constant; from several, it is another order.
+    factors = _factors_with_several_references(question) if row.deviation == "signed" else []
+    return f"references differ within {listed(factors)}" if factors else None
+
+
+def _factors_with_several_references(question: QuestionData) -> list[str]:
+    """The factors beside systems whose stimuli have different references; none where each level has one."""
     model = rating_model(question)
-    other_factors = [name for name in model.factors if name != "system"] if model else []
-    if row.deviation == "signed" and other_factors and _references_vary(question.items, other_factors):
-        return f"references differ within {listed(other_factors)}"
-    return None
+    factors = [name for name in model.factors if name != "system"] if model else []
+    return factors if factors and _references_vary(question.items, factors) else []
 
 
 def _references_vary(items: pl.DataFrame, factors: list[str]) -> bool:
@@ -94,14 +101,7 @@ def _check(question: QuestionData, row: RatingModelEffect, values: int, pairs: l
     effect = fitted.effect("system")
     missing = fitted.why_missing or effect.why_missing
     if missing or effect.chi_square is None:
-        return OrdinalCheck(
-            outcome=row.outcome,
-            model=row.model,
-            n=frame.height,
-            categories=values,
-            p_interval=row.p,
-            why_missing=missing or "systems have no test",
-        )
+        return _not_checked(row, frame.height, values, missing or "systems have no test")
     return _compared(row, fitted, values, frame.height, pairs)
 
 
@@ -153,16 +153,16 @@ def _by_pair(table: Pairwise) -> Mapping[tuple[str, str], tuple[float, bool | No
 
 def sentence(checks: Iterable[OrdinalCheck]) -> str:
     """What the check says in one sentence; empty where no question was checked."""
-    tested = [check for check in checks if check.p is not None]
-    agree = [_findings(check) for check in tested if check.agrees]
-    differ = [_findings(check) for check in tested if not check.agrees]
-    parts = []
-    if agree:
-        parts.append(f"An {MODEL} agrees: {'; '.join(agree)}")
-    if differ:
-        start = "it disagrees" if agree else f"An {MODEL} disagrees"
-        parts.append(f"{start}: {'; '.join(differ)}")
-    return f"{'; '.join(parts)}." if parts else ""
+    findings: dict[bool, list[str]] = {True: [], False: []}
+    for check in checks:
+        if check.p is not None:
+            findings[check.agrees].append(_findings(check))
+    agree, differ = "; ".join(findings[True]), "; ".join(findings[False])
+    if agree and differ:
+        return f"An {MODEL} agrees: {agree}; it disagrees: {differ}."
+    if agree or differ:
+        return f"An {MODEL} {'agrees' if agree else 'disagrees'}: {agree or differ}."
+    return ""
 
 
 def _findings(check: OrdinalCheck) -> str:

@@ -34,7 +34,7 @@ from heartfelt.analysis.systems.means import Scores
 from heartfelt.analysis.systems.two_way import Bools, Matrix, Stimuli, estimate, mean_changes, stimuli_of
 from heartfelt.stats.columns.triples import Floats, Ints, code
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.groups.geometry import ellipse, overlap
+from heartfelt.stats.groups.geometry import Ellipse, ellipse, overlap
 from heartfelt.streams import stream
 
 MIDLINE = "on a midline"
@@ -49,18 +49,8 @@ def quadrants(material: AnalysisData, scores: Scores, seed: int) -> QuadrantResu
     plane = material.plane
     if isinstance(plane, str):
         return None
-    items = _items(material, plane)
-    axes = [question for name in plane.axes for question in material.questions if question.id == name]
-    reason = axes[0].why_no_raters or axes[1].why_no_raters
-    data = stimuli_of(items, [question.ratings for question in axes], ["x", "y"], reason)
-    intended = np.array([plane.names.index(name) for name in items["quadrant"]], dtype=np.int64)
-    landed = _Landed(plane, data, intended, items["system"].to_list(), seed)
-    everything = np.ones(items.height, dtype=np.bool_)
-    of_system = {
-        name: (items["system"] == name).fill_null(False).to_numpy()
-        for name in items["system"].drop_nulls().unique().sort().to_list()
-        if name
-    }
+    landed = _landed(material, plane, seed)
+    everything, of_system = np.ones(landed.intended.size, dtype=np.bool_), landed.of_system()
     rows = _by_quadrant(scores, plane)
     return QuadrantResults(
         names=plane.names,
@@ -74,8 +64,19 @@ def quadrants(material: AnalysisData, scores: Scores, seed: int) -> QuadrantResu
         hit_rate_by_chance=landed.chance(everything),
         hit_rate_by_system={name: landed.hit_rate(chosen) for name, chosen in of_system.items()},
         hit_rate_by_system_by_chance={name: landed.chance(chosen) for name, chosen in of_system.items()},
-        hit_rate_by_quadrant={name: landed.hit_rate(intended == index) for index, name in enumerate(plane.names)},
+        hit_rate_by_quadrant={
+            name: landed.hit_rate(landed.intended == index) for index, name in enumerate(plane.names)
+        },
     )
+
+
+def _landed(material: AnalysisData, plane: QuestionPlane, seed: int) -> _Landed:
+    items, by_id = _items(material, plane), {question.id: question for question in material.questions}
+    axes = [by_id[name] for name in plane.axes]
+    reason = axes[0].why_no_raters or axes[1].why_no_raters
+    data = stimuli_of(items, [question.ratings for question in axes], ["x", "y"], reason)
+    intended = np.array([plane.names.index(name) for name in items["quadrant"]], dtype=np.int64)
+    return _Landed(plane, data, intended, items["system"], seed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +86,7 @@ class _Landed:
     plane: QuestionPlane
     data: Stimuli
     intended: Ints
-    system: Sequence[str | None]
+    system: pl.Series
     seed: int
 
     @property
@@ -93,6 +94,11 @@ class _Landed:
         """The quadrant of every stimulus's mean ratings, or the midline."""
         columns = (*self.plane.names, MIDLINE)
         return [columns[index] for index in _perceived(self.data.mean, self.plane)]
+
+    def of_system(self) -> dict[str, Bools]:
+        """The stimuli of each system."""
+        names = [name for name in self.system.drop_nulls().unique().sort() if name]
+        return {name: (self.system == name).fill_null(False).to_numpy() for name in names}
 
     def confusion(self) -> ConfusionTable:
         """Intended against perceived."""
@@ -114,7 +120,7 @@ class _Landed:
         return chance_of_hits(
             [self.plane.names[self.intended[k]] for k in at],
             [None if perceived[k] == MIDLINE else perceived[k] for k in at],
-            [self.system[k] for k in at],
+            self.system.gather(at).to_list(),
             self.seed,
         )
 
@@ -179,26 +185,27 @@ def ellipses(
         for name in plane.names:
             cloud = of_system.filter(of_system["quadrant"] == name)
             clouds[name] = (cloud["x"].to_numpy(), cloud["y"].to_numpy())
-            shape = ellipse(*clouds[name])
-            drawn_ellipses.append(
-                QuadrantEllipse(
-                    system=system,
-                    quadrant=name,
-                    centre=shape.centre if shape.points else None,
-                    semi_axes=None if shape.is_missing else shape.semi_axes,
-                    angle=None if shape.is_missing else shape.angle,
-                    area=shape.area,
-                    confidence=shape.confidence,
-                    n_points=shape.points,
-                    n_left_out=shape.left_out,
-                    why_missing=shape.why_missing,
-                )
-            )
+            drawn_ellipses.append(_ellipse(system, name, ellipse(*clouds[name])))
         overlaps += [
             Overlap(system, a, b, overlap(clouds[a], clouds[b], resamples=resamples, seed=seed))
             for a, b in combinations(plane.names, 2)
         ]
     return tuple(drawn_ellipses), tuple(overlaps)
+
+
+def _ellipse(system: str, quadrant: str, shape: Ellipse) -> QuadrantEllipse:
+    return QuadrantEllipse(
+        system=system,
+        quadrant=quadrant,
+        centre=shape.centre if shape.points else None,
+        semi_axes=None if shape.is_missing else shape.semi_axes,
+        angle=None if shape.is_missing else shape.angle,
+        area=shape.area,
+        confidence=shape.confidence,
+        n_points=shape.points,
+        n_left_out=shape.left_out,
+        why_missing=shape.why_missing,
+    )
 
 
 def confusion(rows: Sequence[str], columns: Sequence[str], pairs: Sequence[tuple[str, str]]) -> ConfusionTable:
@@ -222,12 +229,9 @@ def chance_of_hits(
     """Chance for stimuli with these intended and perceived names; None where there are no stimuli."""
     if not intended:
         return None
-    every = dict.fromkeys([*intended, *(name or "" for name in perceived)])
-    names = {name: index for index, name in enumerate(every)}
-    a = np.array([names[name] for name in intended], np.int64)
-    b = np.array([names[name] if name else -1 for name in perceived], np.int64)
+    a, b, size = _coded(intended, perceived)
     group = code([name or "" for name in system]).codes
-    expected, variance = _moments(a, b, group, len(names))
+    expected, variance = _moments(a, b, group, size)
     hits = int(np.count_nonzero(a == b))
     share = expected / a.size
     if variance <= 1e-12:
@@ -236,13 +240,28 @@ def chance_of_hits(
         from scipy.special import ndtr
 
         return ChanceTest(share, float(ndtr(-(hits - 0.5 - expected) / math.sqrt(variance))), f"{METHOD}, normal")
+    as_many = int(np.count_nonzero(_hits_of_draws(a, b, group, seed) >= hits))
+    return ChanceTest(share, (1 + as_many) / (1 + DRAWS), METHOD)
+
+
+def _coded(intended: Sequence[str], perceived: Sequence[str | None]) -> tuple[Ints, Ints, int]:
+    """Codes of both, -1 for what is perceived as nothing, and how many codes there are."""
+    every = dict.fromkeys([*intended, *(name or "" for name in perceived)])
+    names = {name: index for index, name in enumerate(every)}
+    a = np.array([names[name] for name in intended], np.int64)
+    b = np.array([names[name] if name else -1 for name in perceived], np.int64)
+    return a, b, len(names)
+
+
+def _hits_of_draws(a: Ints, b: Ints, group: Ints, seed: int) -> Ints:
+    """The number of hits in each random reassignment of the intents within groups."""
     rng = stream(seed, "analysis", "chance of hits")
     counted = np.zeros(DRAWS, np.int64)
     for group_index in range(int(group.max()) + 1):
         members = np.flatnonzero(group == group_index)
         permuted = rng.permuted(np.broadcast_to(a[members], (DRAWS, members.size)), axis=1)
         counted += np.count_nonzero(permuted == b[members], axis=1)
-    return ChanceTest(share, (1 + int(np.count_nonzero(counted >= hits))) / (1 + DRAWS), METHOD)
+    return counted
 
 
 def _moments(a: Ints, b: Ints, group: Ints, size: int) -> tuple[float, float]:

@@ -18,14 +18,14 @@ significant after Holm's correction over the pairs, from the same model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from heartfelt.analysis.data.material import AnalysisData, QuestionData
 from heartfelt.analysis.findings.parts import PairDifference, RatingModelEffect, SystemEquivalence
-from heartfelt.analysis.systems.effects import MOST_LEVELS, EffectsModel, group_names, models
+from heartfelt.analysis.systems.effects import MOST_LEVELS, EffectsModel, group_names, models, pair_differences
 from heartfelt.analysis.systems.means import Scores, StimulusScores
 from heartfelt.analysis.systems.two_way import Changes, joint_test
 from heartfelt.failures import Failed, attempt
@@ -62,7 +62,11 @@ def rating_models(material: AnalysisData, scores: Scores, smallest_effect: float
         model = rating_model(question)
         if model is None:
             continue
-        fitted = attempt(_fitted, question, model, scores.get(question.id), smallest_effect)
+        fitted = (
+            attempt(_fitted, question, model, scores.get(question.id), smallest_effect)
+            if question.why_no_raters is None
+            else Failed(question.why_no_raters)
+        )
         if isinstance(fitted, Failed | str):
             reason = fitted if isinstance(fitted, str) else fitted.reason
             effects += [
@@ -118,55 +122,48 @@ def _fitted(
     question: QuestionData, model: EffectsModel, score: StimulusScores | None, smallest_effect: float | None
 ) -> RatingModels | str:
     """The effects and pairs, or why there are none."""
-    if question.why_no_raters is not None:
-        return question.why_no_raters
     frame = rating_frame(question, model)
     fixed = {name: frame[name] for name in model.factors}
     if any(column.n_unique() > MOST_LEVELS for column in fixed.values()):
         return f"more than {MOST_LEVELS} levels"
     fitted, why_no_tastes = _with_tastes(frame, fixed)
     if _too_large(fitted) and score is not None and "system" in fixed:
-        return _by_jackknife(question, model, score, fitted.why_missing or "")
+        return _by_jackknife(question, model, score, fitted)
     formula = f"{model.formula}{RANDOM_TASTES if TASTE in fitted.variances else RANDOM}"
-    effects = tuple(
-        RatingModelEffect(
-            outcome=question.id,
-            deviation=model.outcome,
-            model=formula,
+    template = RatingModelEffect(
+        outcome=question.id,
+        deviation=model.outcome,
+        model=formula,
+        effect="",
+        variances=fitted.variances,
+        method=f"{fitted.method}, Satterthwaite degrees of freedom",
+        n=frame.height,
+        notes=tuple(fitted.notes),
+    )
+    effects = tuple(_effects(template, fitted, why_no_tastes))
+    if fitted.pairs is None:
+        return RatingModels(effects=effects)
+    equivalence = () if smallest_effect is None else _equivalence(question.id, fitted.pairs, smallest_effect)
+    pairs = pair_differences(fitted.pairs, question.id, model.outcome, "system", formula)
+    return RatingModels(effects=effects, pairs=tuple(pairs), equivalence=equivalence)
+
+
+def _effects(
+    template: RatingModelEffect, fitted: MixedResult, why_no_tastes: str | None
+) -> Iterator[RatingModelEffect]:
+    """The test of every effect; means of systems, and why there are no tastes, go with that of systems."""
+    for row in fitted.effects:
+        of_systems = row.effect == "system"
+        yield replace(
+            template,
             effect=row.effect,
             df=(row.df, row.df_residual),
             f=row.f,
             p=row.p,
-            variances=fitted.variances,
-            method=f"{fitted.method}, Satterthwaite degrees of freedom",
-            n=frame.height,
-            notes=tuple(fitted.notes),
             why_missing=row.why_missing,
-            why_no_tastes=why_no_tastes if row.effect == "system" else None,
-            means=fitted.means if row.effect == "system" else None,
+            why_no_tastes=why_no_tastes if of_systems else None,
+            means=fitted.means if of_systems else None,
         )
-        for row in fitted.effects
-    )
-    if fitted.pairs is None:
-        return RatingModels(effects=effects)
-    pairs = tuple(
-        PairDifference(
-            outcome=question.id,
-            deviation=model.outcome,
-            factor="system",
-            model=formula,
-            method=fitted.pairs.method,
-            a=pair.a,
-            b=pair.b,
-            difference=pair.estimate,
-            p=pair.p,
-            significant=pair.significant,
-            df=pair.df,
-        )
-        for pair in fitted.pairs.pairs
-    )
-    equivalence = () if smallest_effect is None else _equivalence(question.id, fitted.pairs, smallest_effect)
-    return RatingModels(effects=effects, pairs=pairs, equivalence=equivalence)
 
 
 def _with_tastes(frame: pl.DataFrame, fixed: Mapping[str, pl.Series]) -> tuple[MixedResult, str | None]:
@@ -190,7 +187,7 @@ def _too_large(fitted: MixedResult) -> bool:
 
 
 def _by_jackknife(
-    question: QuestionData, model: EffectsModel, score: StimulusScores, reason: str
+    question: QuestionData, model: EffectsModel, score: StimulusScores, fitted: MixedResult
 ) -> RatingModels | str:
     """The test of systems from their means and the covariance of the two-way jackknife."""
     names = group_names(question.items, "system")
@@ -207,7 +204,7 @@ def _by_jackknife(
         df=(tested.contrasts, tested.df),
         f=tested.f,
         p=tested.p,
-        variances=_no_variances(reason),
+        variances=_no_variances(fitted.why_missing or ""),
         method="Wald F test, two-way jackknife over stimuli and raters",
         n=question.ratings.height,
         means={name: score.estimate(score.where("system", name), model.outcome) for name in usable},
@@ -226,12 +223,11 @@ def _equivalence(outcome: str, pairs: Pairwise, margin: float) -> tuple[SystemEq
     ]
     above = [float(stdtr(df, -(margin + value) / error)) for _, value, error, df in estimated]
     below = [float(stdtr(df, -(margin - value) / error)) for _, value, error, df in estimated]
-    corrected = [holm(tail).adjusted for tail in (above, below, [max(pair) for pair in zip(above, below, strict=True)])]
+    p_values_a, p_values_b, p_values = map(_corrected, (above, below, list(map(max, above, below))))
     out = []
     for index, (pair, value, error, df) in enumerate(estimated):
         reach = float(stdtrit(df, 0.95)) * error
         without_interval = Estimate(value=value, method=pair.estimate.method, counts=dict(pair.estimate.counts))
-        p_a, p_b, p = (float(tail[index] or 0.0) for tail in corrected)
         out.append(
             SystemEquivalence(
                 outcome=outcome,
@@ -239,10 +235,14 @@ def _equivalence(outcome: str, pairs: Pairwise, margin: float) -> tuple[SystemEq
                 b=pair.b,
                 margin=margin,
                 difference=without_interval.with_interval(value - reach, value + reach, "Satterthwaite t", 0.9),
-                p=p,
-                p_a_not_inferior=p_a,
-                p_b_not_inferior=p_b,
+                p=p_values[index],
+                p_a_not_inferior=p_values_a[index],
+                p_b_not_inferior=p_values_b[index],
                 method="two one-sided tests in the model of the ratings, Holm",
             )
         )
     return tuple(out)
+
+
+def _corrected(p_values: Sequence[float]) -> list[float]:
+    return [float(p or 0.0) for p in holm(p_values).adjusted]

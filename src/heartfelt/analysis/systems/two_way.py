@@ -297,15 +297,9 @@ def joint_test(parts: Sequence[Changes]) -> JointTest | str:
         return reason
     took = np.logical_or.reduce([part.took_part for part in parts])
     raters = int(np.count_nonzero(took))
-    moved = np.stack([part.by_rater[took] for part in parts], axis=1)
-    moved -= moved.mean(axis=0)
-    by_rater = moved.T @ moved * (raters - 1) / raters - np.diag([part.ratings.variance for part in parts])
-    sizes, turns = np.linalg.eigh(by_rater)
-    stimuli = np.array([part.stimuli.variance for part in parts])
-    covariance = np.diag(stimuli) + (turns * np.maximum(sizes, 0.0)) @ turns.T
     contrast_matrix = np.eye(len(parts))[1:] - np.eye(len(parts))[:1]
     gaps = contrast_matrix @ np.array([part.value for part in parts])
-    inside = contrast_matrix @ covariance @ contrast_matrix.T
+    inside = contrast_matrix @ _covariance(parts, took) @ contrast_matrix.T
     if float(np.linalg.eigvalsh(inside)[0]) <= 1e-24:
         return NO_WIDTH
     contrasts = len(parts) - 1
@@ -316,6 +310,18 @@ def joint_test(parts: Sequence[Changes]) -> JointTest | str:
         return f"{raters} raters are too few to test {len(parts)} systems at once"
     f = float(gaps @ np.linalg.solve(inside, gaps)) / contrasts * residual_df / df
     return JointTest(contrasts=contrasts, df=residual_df, f=f, p=float(fdtrc(contrasts, residual_df, f)))
+
+
+def _covariance(parts: Sequence[Changes], took_part: Bools) -> Matrix:
+    """The two-way jackknife's covariance of statistics of different stimuli, over the raters who took part in any."""
+    raters = int(np.count_nonzero(took_part))
+    moved = np.stack([part.by_rater[took_part] for part in parts], axis=1)
+    moved -= moved.mean(axis=0)
+    by_rater = moved.T @ moved * (raters - 1) / raters - np.diag([part.ratings.variance for part in parts])
+    # Taking the variance of the ratings out, lest it count twice, can leave directions with less than no variance.
+    sizes, turns = np.linalg.eigh(by_rater)
+    stimuli = np.array([part.stimuli.variance for part in parts])
+    return np.asarray(np.diag(stimuli) + (turns * np.maximum(sizes, 0.0)) @ turns.T)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,14 +32,19 @@ def covered(summary: Summary) -> tuple[list[str], list[str]]:
     names = list(summary.reliability or {})
     if len(names) <= MOST_COVERED:
         return names, []
-    referenced = {row.question for row in summary.slopes or ()}
+    referenced, size = {row.question for row in summary.slopes or ()}, _system_effect_sizes(summary)
+    ranked = sorted(names, key=lambda name: (name not in referenced, -size.get(name, -1.0)))
+    chosen = ranked[:MOST_COVERED]
+    return chosen, [name for name in names if name not in chosen]
+
+
+def _system_effect_sizes(summary: Summary) -> dict[str, float]:
+    """The largest eta squared of systems on the mean ratings or signed deviations of each question."""
     size: dict[str, float] = {}
     for row in summary.anova or ():
         if row.effect == "system" and row.eta_squared is not None and row.deviation != "absolute":
             size[row.outcome] = max(size.get(row.outcome, 0.0), row.eta_squared)
-    ranked = sorted(names, key=lambda name: (name not in referenced, -size.get(name, -1.0)))
-    chosen = ranked[:MOST_COVERED]
-    return chosen, [name for name in names if name not in chosen]
+    return size
 
 
 def covers_pools(summary: Summary) -> bool:

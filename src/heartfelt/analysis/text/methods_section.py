@@ -17,6 +17,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.analysis.data.arms import arms_text
+from heartfelt.analysis.data.counts import distinct_names
 from heartfelt.analysis.summary import Analysis, Summary
 from heartfelt.analysis.text.methods_text import collected, instrument_words, method_words
 from heartfelt.analysis.text.sentences import template_lines
@@ -77,18 +78,16 @@ def references(paragraphs: tuple[Paragraph, ...], study: Study | None = None) ->
 def stimuli_text(snapshot: Snapshot, summary: Summary) -> str:
     """What was rated: how many stimuli, by which systems, for which intents, how long."""
     table, study = snapshot.stimuli, snapshot.study
-    columns = set(table.columns)
     names = {system.id: system.name or system.id for system in study.systems}
-    systems = table["system"].drop_nulls().unique().sort().to_list() if "system" in columns else []
-    durations = table["duration"].drop_nulls() if "duration" in columns else pl.Series()
+    durations = table["duration"].drop_nulls() if "duration" in table.columns else pl.Series()
     seconds = {"low": durations.min(), "mean": durations.mean(), "high": durations.max()}
-    has_size = {"width", "height"} <= columns
+    has_size = {"width", "height"} <= set(table.columns)
     return method_words(
         "stimuli",
         summary,
         stimuli=plural(table.height, *NOUNS.get(study.media, ("stimulus", "stimuli"))),
-        systems=[names.get(name, name) for name in systems],
-        intents=table["intent"].drop_nulls().unique().sort().to_list() if "intent" in columns else (),
+        systems=[names.get(name, name) for name in distinct_names(table, "system")],
+        intents=distinct_names(table, "intent"),
         norms=[norm.name for norm in norms_of(study.intents)] if summary.counts.intents else (),
         seconds={name: number(float(str(value)), 1) for name, value in seconds.items()} if durations.len() else None,
         sizes=table.select("width", "height").drop_nulls().unique().rows() if has_size else (),
@@ -110,29 +109,42 @@ def measures(study: Study) -> list[str]:
 
 def scale_words(scale: Scale) -> str:
     """A scale as a phrase: ``a 9-point scale from 1 (very unpleasant) to 9 (very pleasant)``."""
-    if isinstance(scale, Points):
-        anchors = {point: text for point, text in scale.anchors.items() if _line(text)}
-        first, last = (f"{end}{_anchor(anchors.get(end))}" for end in (scale.first, scale.last))
-        middle = [f"{at}{_anchor(text)}" for at, text in sorted(anchors.items()) if scale.first < at < scale.last]
-        between = f", with {listed(middle)} between" if middle else ""
-        pictures = " and pictures" if scale.pictures else ""
-        return f"a {scale.points}-point scale{pictures} from {first} to {last}{between}"
-    if isinstance(scale, Numeric):
-        unit = f" {scale.unit}" if scale.unit else ""
-        limits = scale.bounds()
-        return f"a number{unit}" if limits is None else f"a number from {limits[0]:g} to {limits[1]:g}{unit}"
-    if isinstance(scale, Ordered | Categories):
-        names = [_category(category) for category in scale.categories]
-        order = "ordered " if isinstance(scale, Ordered) else ""
-        return f"one of {len(names)} {order}categories ({listed(names, 20)})"
-    if isinstance(scale, YesNo):
-        return "yes or no"
-    if isinstance(scale, FreeText):
-        return "a text of the rater's own"
-    if isinstance(scale, Tags):
-        from_list = f" from a list of {len(scale.names)}" if scale.names else ""
-        return f"any number of tags{from_list}{' or tags of the rater' + chr(8217) + 's own' if scale.open and from_list else ''}"
+    match scale:
+        case Points():
+            return _points_words(scale)
+        case Numeric():
+            return _number_words(scale)
+        case Ordered() | Categories():
+            names = [_category(category) for category in scale.categories]
+            order = "ordered " if isinstance(scale, Ordered) else ""
+            return f"one of {len(names)} {order}categories ({listed(names, 20)})"
+        case YesNo():
+            return "yes or no"
+        case FreeText():
+            return "a text of the rater's own"
+        case Tags():
+            return _tags_words(scale)
     return _set_scale_words(scale)
+
+
+def _points_words(scale: Points) -> str:
+    anchors = {point: text for point, text in scale.anchors.items() if _line(text)}
+    first, last = (f"{end}{_anchor(anchors.get(end))}" for end in (scale.first, scale.last))
+    middle = [f"{at}{_anchor(text)}" for at, text in sorted(anchors.items()) if scale.first < at < scale.last]
+    between = f", with {listed(middle)} between" if middle else ""
+    pictures = " and pictures" if scale.pictures else ""
+    return f"a {scale.points}-point scale{pictures} from {first} to {last}{between}"
+
+
+def _number_words(scale: Numeric) -> str:
+    unit, limits = f" {scale.unit}" if scale.unit else "", scale.bounds()
+    return f"a number{unit}" if limits is None else f"a number from {limits[0]:g} to {limits[1]:g}{unit}"
+
+
+def _tags_words(scale: Tags) -> str:
+    from_list = f" from a list of {len(scale.names)}" if scale.names else ""
+    invented = " or tags of the rater\u2019s own" if scale.open and from_list else ""
+    return f"any number of tags{from_list}{invented}"
 
 
 def _set_scale_words(scale: Scale) -> str:

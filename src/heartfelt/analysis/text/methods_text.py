@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from heartfelt.analysis.findings.parts import ALL, AnovaEffect
-from heartfelt.analysis.summary import Summary
+from heartfelt.analysis.summary import HeldOutAlpha, SensitivityFigure, Summary
 from heartfelt.analysis.text import categories as category_text
 from heartfelt.analysis.text import verdict_comparisons
 from heartfelt.analysis.text.highlights import cell_words, covered, held_constant, main_questions
@@ -70,7 +70,8 @@ def results(summary: Summary) -> str:
     parts = (
         _reliability(summary),
         _effects(summary),
-        _systems(summary),
+        _slopes(summary),
+        _rankings(summary),
         verdict_comparisons.sentences(summary),
         *(category_text.sentences(result, reasons=False) for result in summary.categories or ()),
         _screening(summary),
@@ -106,14 +107,15 @@ def _is_main(row: AnovaEffect) -> bool:
     return ":" in row.effect or ("*" not in row.model and first)
 
 
-def _systems(summary: Summary) -> Iterator[str]:
-    """Slopes; and for studies of opinion the ranking of systems by mean rating."""
+def _slopes(summary: Summary) -> Iterator[str]:
     slopes = [row for row in summary.slopes or () if row.system == ALL and not row.slope.is_missing]
     for line in slopes[:MOST_SHOWN]:
         yield from template_lines("analysis/results", "slope", line=line)
-    if summary.kind == "conveyance":
-        return
-    for name in covered(summary)[0]:
+
+
+def _rankings(summary: Summary) -> Iterator[str]:
+    """For studies of opinion, the ranking of systems by mean rating."""
+    for name in covered(summary)[0] if summary.kind != "conveyance" else ():
         rows = [row for row in summary.systems or () if row.question == name and row.rank is not None]
         rows.sort(key=lambda row: row.rank or 0)
         if len(rows) > 1:
@@ -124,15 +126,19 @@ def _screening(summary: Summary) -> list[str]:
     screening, raters = summary.screening, summary.counts.raters
     if not raters or not screening.flagged:
         return []
+    moved, by_default = _moved_alphas(summary)[:MOST_SHOWN], len(screening.dropped_by_default)
+    values = {"flagged": len(screening.flagged), "raters": raters, "by_default": by_default}
+    return template_lines("analysis/results", "screening", moved=moved, **values)
+
+
+def _moved_alphas(summary: Summary) -> list[tuple[SensitivityFigure, HeldOutAlpha | None]]:
+    """The alphas with and without the raters in question, each with its value on held-out stimuli."""
     held_out = {row.question: row for row in (summary.crossfit.questions if summary.crossfit else ())}
-    moved = [
+    return [
         (row, held_out.get(row.question or ""))
         for row in summary.sensitivity or ()
         if row.figure == "alpha_interval" and row.question and _is_known(row.without)
     ]
-    by_default = len(screening.dropped_by_default)
-    values = {"flagged": len(screening.flagged), "raters": raters, "by_default": by_default}
-    return template_lines("analysis/results", "screening", moved=moved[:MOST_SHOWN], **values)
 
 
 def _is_known(estimate: Estimate | float | None) -> bool:

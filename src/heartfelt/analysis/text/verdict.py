@@ -97,7 +97,7 @@ def _no_information(summary: Summary) -> str:
         "no_information",
         questions=list(every),
         varying=dict(list(varying.items())[:MOST_NAMED]),
-        constant=verdict_raters.constant_words(checks) if checks and checks.raters_judged else "",
+        constant=verdict_raters.constant_words(checks),
     )
 
 
@@ -122,23 +122,39 @@ def _trust(summary: Summary) -> list[str]:
     every, drafted = main_questions(summary), _drafted(summary)
     every = {name: trust for name, trust in every.items() if name not in drafted} or every
     named = {called(name, trust): trust for name, trust in every.items()}
-    rated = {name: trust for name, trust in named.items() if not mean_rating(trust).is_missing}
-    by_use: dict[str, dict[str, Estimate]] = {}
-    for name, trust in rated.items():
-        if information(trust) != "not shown":
-            by_use.setdefault(fitness(mean_rating(trust)), {})[name] = mean_rating(trust)
-    single = {name: single_rating(trust)[1] for name, trust in named.items()}
-    unknown = [figure.why_missing for figure in single.values() if figure.is_missing]
     return template_lines(
         TEMPLATE,
         "trust",
-        by_use=by_use,
-        agreeing={} if rated else {name: single[name] for name in named if information(named[name]) == "shown"},
+        by_use=_labels_by_use(named),
+        agreeing=_agreeing(named),
         n_further=0 if covers_pools(summary) else len(covered(summary)[1]),
-        unknown=unknown[0] if unknown and len(unknown) == len(every) else None,
+        unknown=_why_all_unknown(named),
         lost=[name for name, trust in named.items() if information(trust) == "not shown"],
         only_means=verdict_comparisons.only_means_usable(summary),
     )
+
+
+def _labels_by_use(questions: Mapping[str, Reliability]) -> dict[str, dict[str, Estimate]]:
+    """The reliability of mean ratings by what they are good for, where ratings depend on the stimuli or that is unknown."""
+    by_use: dict[str, dict[str, Estimate]] = {}
+    for name, trust in questions.items():
+        labels = mean_rating(trust)
+        if not labels.is_missing and information(trust) != "not shown":
+            by_use.setdefault(fitness(labels), {})[name] = labels
+    return by_use
+
+
+def _agreeing(questions: Mapping[str, Reliability]) -> dict[str, Estimate]:
+    """The coefficients above zero of single ratings, where no question has a reliability of mean ratings."""
+    if not all(mean_rating(trust).is_missing for trust in questions.values()):
+        return {}
+    return {name: single_rating(trust)[1] for name, trust in questions.items() if information(trust) == "shown"}
+
+
+def _why_all_unknown(questions: Mapping[str, Reliability]) -> str | None:
+    """The first reason for having no coefficient of single ratings; None where some question has one."""
+    single = [single_rating(trust)[1] for trust in questions.values()]
+    return single[0].why_missing if single and all(figure.is_missing for figure in single) else None
 
 
 def reliability_sentences(summary: Summary) -> Iterator[str]:

@@ -22,23 +22,27 @@ def noun(summary: Summary) -> str:
 
 def clauses(summary: Summary) -> list[str]:
     """For the bottom line: one clause per question."""
-    comparisons, traces = summary.comparisons or (), summary.traces or ()
+    traces_by_use: dict[str, list[TraceQuestion]] = {"hardly_shared": [], "shared": [], "unknown": []}
+    for traced in summary.traces or ():
+        traces_by_use[_trace_use(traced)].append(traced)
+    return [*_comparison_clauses(summary), *template_lines(TEMPLATE, "trace_clauses", **traces_by_use)]
+
+
+def _comparison_clauses(summary: Summary) -> Iterator[str]:
+    """A clause per comparison, except for grades of sets whose best system the model of the ratings already names."""
+    comparisons = summary.comparisons or ()
     named = {name for name, test in rating_tests(summary).items() if differs(test) and highest(test)}
     several = len(comparisons) > 1
-    written = [
-        clause
-        for comparison in comparisons
-        if comparison.mushra is None or comparison.question not in named
-        for clause in template_lines(TEMPLATE, "clause", comparison=comparison, several=several)
-    ]
-    usable = [traced for traced in traces if not traced.pairwise.is_missing]
-    return written + template_lines(
-        TEMPLATE,
-        "trace_clauses",
-        hardly_shared=[traced for traced in usable if _hardly_shared(traced)],
-        shared=[traced for traced in usable if not _hardly_shared(traced)],
-        unknown=[traced for traced in traces if traced.pairwise.is_missing],
-    )
+    for comparison in comparisons:
+        if comparison.mushra is None or comparison.question not in named:
+            yield from template_lines(TEMPLATE, "clause", comparison=comparison, several=several)
+
+
+def _trace_use(question: TraceQuestion) -> str:
+    """Whether raters share the course over time."""
+    if question.pairwise.is_missing:
+        return "unknown"
+    return "hardly_shared" if _hardly_shared(question) else "shared"
 
 
 def only_means_usable(summary: Summary) -> bool:

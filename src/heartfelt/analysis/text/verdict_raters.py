@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from heartfelt.analysis.findings.parts import ALL, Checks
 from heartfelt.analysis.panel.screening import parallel_words
 from heartfelt.analysis.summary import HeldOutAlpha, SensitivityFigure, Summary
 from heartfelt.analysis.text.sentences import template_lines, template_text
 from heartfelt.analysis.text.verdict_comparisons import noun
+from heartfelt.screening.panel import RuleSummary
 from heartfelt.screening.rules.ratings.repetition import LEAST_ANSWERS
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import share
@@ -53,16 +54,21 @@ def _flags(summary: Summary) -> list[str]:
 def judged_words(summary: Summary) -> str:
     """How many rules with error control could judge how many raters, and why the others could judge nobody."""
     rules = [rule for rule in summary.screening.rules.values() if rule.error_controlled]
-    dependence = [rule for rule in rules if rule.rule in DEPENDENCE]
-    reasons = [reason for rule in dependence for reason in rule.why_missing]
     return template_text(
         TEMPLATE,
         "judged",
         rules=rules,
         able=[rule for rule in rules if rule.judged],
         raters=summary.counts.raters,
-        reason=None if any(rule.judged for rule in dependence) or not reasons else reasons[0],
+        reason=_why_dependence_unknown([rule for rule in rules if rule.rule in DEPENDENCE]),
     )
+
+
+def _why_dependence_unknown(rules: Sequence[RuleSummary]) -> str | None:
+    """The first reason why these rules could judge nobody; None where one of them could."""
+    if any(rule.judged for rule in rules):
+        return None
+    return next((reason for rule in rules for reason in rule.why_missing), None)
 
 
 def flagged_words(summary: Summary) -> str:
@@ -139,8 +145,10 @@ def _constant(summary: Summary) -> list[str]:
     return template_lines(TEMPLATE, "constant_raters", words=words, raters=raters, n_flagged=n_flagged)
 
 
-def constant_words(checks: Checks) -> str:
-    """How many of the raters who answered often enough always give the same answer."""
+def constant_words(checks: Checks | None) -> str:
+    """How many of the raters who answered often enough always give the same answer; nothing where nobody did."""
+    if checks is None or not checks.raters_judged:
+        return ""
     count = len(checks.constant_raters)
     return template_text(TEMPLATE, "constant", count=count, judged=checks.raters_judged, least=LEAST_ANSWERS)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from heartfelt.analysis.findings.parts import ALL, AnovaEffect, PairDifference, RatingModelEffect, SystemEquivalence
 from heartfelt.analysis.summary import SensitivityPairs, Summary
@@ -44,15 +44,20 @@ def _differences(summary: Summary) -> Iterator[str]:
         elif row is not None:
             pairs, other_raters = _pairs(summary, row), _other_raters(summary, row)
             yield from template_lines(TEMPLATE, "untested", row=row, pairs=pairs, other_raters=other_raters)
-    others = [effects[name] for name in other_questions if name in effects]
-    if others:
-        yield from template_lines(
-            TEMPLATE,
-            "other_questions",
-            total=len(others),
-            differing=[row.outcome for row in others if differs(tests.get(row.outcome, row))],
-            sizes=[row.eta_squared for row in others if row.eta_squared is not None],
-        )
+    yield from _other_questions([effects[name] for name in other_questions if name in effects], tests)
+
+
+def _other_questions(effects: Sequence[AnovaEffect], tests: Mapping[str, RatingModelEffect]) -> list[str]:
+    """In how many of the questions without a sentence of their own systems differ."""
+    if not effects:
+        return []
+    return template_lines(
+        TEMPLATE,
+        "other_questions",
+        total=len(effects),
+        differing=[row.outcome for row in effects if differs(tests.get(row.outcome, row))],
+        sizes=[row.eta_squared for row in effects if row.eta_squared is not None],
+    )
 
 
 def _tested(summary: Summary, test: RatingModelEffect, row: AnovaEffect | None) -> str:
@@ -82,45 +87,56 @@ def _unequal_spread(row: AnovaEffect | None) -> bool:
     return row is not None and is_significant(row.unequal_spread)
 
 
+def _pairs_by(summary: Summary, test: AnovaEffect | RatingModelEffect, method: str) -> list[PairDifference]:
+    """The pairs of a test that were compared by a method."""
+    key = (test.outcome, test.deviation, test.effect, method)
+    return [p for p in summary.pairwise or () if (p.outcome, p.deviation, p.factor, p.method) == key]
+
+
 def _model_pairs(summary: Summary, test: RatingModelEffect, row: AnovaEffect | None) -> str:
     """How many pairs differ: by the model, or, where systems differ in spread, each pair with its own variance."""
-    key, unequal = (test.outcome, test.deviation, "system"), _unequal_spread(row)
-    pairs = [pair for pair in summary.pairwise or () if (pair.outcome, pair.deviation, pair.factor) == key]
-    by_model = [] if unequal else [pair for pair in pairs if pair.method == TUKEY]
-    wanted = by_model or [pair for pair in pairs if pair.method == JACKKNIFE]
+    unequal = _unequal_spread(row)
+    by_model = [] if unequal else _pairs_by(summary, test, TUKEY)
     how = "Tukey" if by_model else "two-way jackknife, Holm"
     how += "; systems differ in spread, so each pair has its own variance" if unequal else ""
-    return template_text(TEMPLATE, "pairs", how=how, **_differing(wanted))
+    return template_text(TEMPLATE, "pairs", how=how, **_differing(by_model or _pairs_by(summary, test, JACKKNIFE)))
 
 
 def _equivalence(summary: Summary) -> Iterator[str]:
     """Which systems are equivalent within the smallest effect, and which pairs stay undecided."""
-    rows = summary.equivalence or ()
-    for name in dict.fromkeys(row.outcome for row in rows):
-        of_outcome = [row for row in rows if row.outcome == name]
-        differing = {
-            (pair.a, pair.b)
-            for pair in summary.pairwise or ()
-            if pair.outcome == name and pair.method == TUKEY and pair.significant
-        }
-        undecided = [row for row in of_outcome if (row.a, row.b) not in differing and not row.equivalent]
+    by_outcome: dict[str, list[SystemEquivalence]] = {}
+    for row in summary.equivalence or ():
+        by_outcome.setdefault(row.outcome, []).append(row)
+    for name, rows in by_outcome.items():
+        differing = _differing_pairs(summary, name)
+        undecided = [row for row in rows if (row.a, row.b) not in differing and not row.equivalent]
         yield from template_lines(
             TEMPLATE,
             "equivalence",
             name=name,
-            margin=of_outcome[0].margin,
-            equivalent=[f"{row.a} and {row.b}" for row in of_outcome if row.equivalent],
+            margin=rows[0].margin,
+            equivalent=[f"{row.a} and {row.b}" for row in rows if row.equivalent],
             undecided=len(undecided),
-            not_inferior=[words for row in undecided for words in _not_inferior(row)],
+            not_inferior=list(_not_inferior(undecided)),
         )
 
 
-def _not_inferior(row: SystemEquivalence) -> Iterator[str]:
-    """Which of two systems is at most the margin below the other."""
-    if is_significant(row.p_a_not_inferior):
-        yield f"{row.a} to {row.b}"
-    if is_significant(row.p_b_not_inferior):
-        yield f"{row.b} to {row.a}"
+def _differing_pairs(summary: Summary, outcome: str) -> set[tuple[str, str]]:
+    """The pairs that differ by the model of the ratings."""
+    return {
+        (pair.a, pair.b)
+        for pair in summary.pairwise or ()
+        if pair.outcome == outcome and pair.method == TUKEY and pair.significant
+    }
+
+
+def _not_inferior(rows: Iterable[SystemEquivalence]) -> Iterator[str]:
+    """Which system of a pair is at most the margin below the other."""
+    for row in rows:
+        if is_significant(row.p_a_not_inferior):
+            yield f"{row.a} to {row.b}"
+        if is_significant(row.p_b_not_inferior):
+            yield f"{row.b} to {row.a}"
 
 
 def _pairs(summary: Summary, row: AnovaEffect) -> str:
@@ -128,10 +144,8 @@ def _pairs(summary: Summary, row: AnovaEffect) -> str:
     pairs = model_pairs(summary.pairwise, row)
     other_factors = [name for name in row.model.split(" + ") if name != row.effect]
     how = f"Tukey, adjusted for {listed(other_factors)}" if other_factors else "Tukey-Kramer"
-    if _unequal_spread(row):
-        key = (row.outcome, row.deviation, row.effect, GAMES_HOWELL)
-        games_howell = [p for p in summary.pairwise or () if (p.outcome, p.deviation, p.factor, p.method) == key]
-        pairs, how = (games_howell, f"{GAMES_HOWELL}, as systems differ in spread") if games_howell else (pairs, how)
+    if _unequal_spread(row) and (games_howell := _pairs_by(summary, row, GAMES_HOWELL)):
+        pairs, how = games_howell, f"{GAMES_HOWELL}, as systems differ in spread"
     counts = _differing(pairs)
     return template_text(TEMPLATE, "pairs", how=how, gone=len(pairs) - counts["tested"], **counts)
 
@@ -159,22 +173,27 @@ def _other_raters(summary: Summary, row: AnovaEffect) -> str:
     dropped, by_default = summary.screening.dropped, summary.screening.dropped_by_default
     if not dropped and not by_default:
         return ""
-    key = (row.outcome, row.effect, f"{row.deviation} ~ {row.model}")
-    same_test = [
-        figure.with_all if dropped else figure.without
-        for figure in summary.sensitivity or ()
-        if figure.figure.startswith("F of ") and (figure.question, figure.of, figure.model) == key
-    ]
     family = _pairs_by_raters(summary, row)
     return template_text(
         TEMPLATE,
         "other_raters",
         n_raters=len(dropped or by_default),
         dropped=bool(dropped),
-        f=", ".join(f"F = {number(f, 2)}" for f in same_test if isinstance(f, float)),
+        f=_other_f(summary, row),
         family_count="" if family is None else _count(family.with_all if dropped else family.without, family.pairs),
         changed=None if family is None else _changed_pairs(summary, family),
     )
+
+
+def _other_f(summary: Summary, row: AnovaEffect) -> str:
+    """``F = 3.21``: the test of the other choice of raters; nothing where it has none."""
+    key = (row.outcome, row.effect, f"{row.deviation} ~ {row.model}")
+    same_test = [
+        figure.with_all if summary.screening.dropped else figure.without
+        for figure in summary.sensitivity or ()
+        if figure.figure.startswith("F of ") and (figure.question, figure.of, figure.model) == key
+    ]
+    return ", ".join(f"F = {number(f, 2)}" for f in same_test if isinstance(f, float))
 
 
 def _changed_pairs(summary: Summary, family: SensitivityPairs) -> list[str] | None:
@@ -204,7 +223,21 @@ def _ordinal(summary: Summary) -> Iterator[str]:
 
 def _distance(summary: Summary) -> list[str]:
     """The largest effect on how far stimuli land from their intent, and how much of the distance is noise."""
-    rows = [
+    rows = _distance_effects(summary)
+    largest = max(rows, key=lambda row: row.eta_squared or 0.0, default=None)
+    known = [row for row in summary.questions or () if not row.means.absolute_deviation.is_missing]
+    return template_lines(
+        TEMPLATE,
+        "distance",
+        largest=largest,
+        smaller=[] if largest is None else _other_effects(rows, largest),
+        questions=[row for row in known if not row.means.absolute_deviation_corrected.is_missing][:MOST_SHOWN],
+    )
+
+
+def _distance_effects(summary: Summary) -> list[AnovaEffect]:
+    """The significant effects on absolute deviations that have a size, in models without covariates."""
+    return [
         row
         for row in summary.anova or ()
         if row.deviation == "absolute"
@@ -212,20 +245,12 @@ def _distance(summary: Summary) -> list[str]:
         and row.eta_squared is not None
         and differs(row)
     ]
-    largest = max(rows, key=lambda row: row.eta_squared or 0.0, default=None)
-    key = None if largest is None else (largest.outcome, largest.model)
-    measured = [
-        row
-        for row in summary.questions or ()
-        if not row.means.absolute_deviation.is_missing and not row.means.absolute_deviation_corrected.is_missing
-    ]
-    return template_lines(
-        TEMPLATE,
-        "distance",
-        largest=largest,
-        smaller=[row for row in rows if (row.outcome, row.model) == key and largest and row.effect != largest.effect],
-        questions=measured[:MOST_SHOWN],
-    )
+
+
+def _other_effects(rows: Iterable[AnovaEffect], effect: AnovaEffect) -> list[AnovaEffect]:
+    """The other effects in the same model."""
+    key = (effect.outcome, effect.model)
+    return [row for row in rows if (row.outcome, row.model) == key and row.effect != effect.effect]
 
 
 def _shrinkage(summary: Summary) -> Iterator[str]:
