@@ -136,14 +136,7 @@ def answer_labels(
 
 
 def _tags(labels: Sequence[Label], scale: Tags, least: float, most: int | None, note: str | None) -> Prediction:
-    ids = vocabulary(scale.tags)
-    shares: dict[str, float] = {}
-    for label in labels:
-        names = list(dict.fromkeys(ids[word] for word in _forms(label) if word in ids))
-        if not names and scale.open:
-            names = [" ".join(label.name.replace(scale.separator, " ").split())]
-        for name in names:
-            shares[name] = shares.get(name, 0.0) + label.share
+    shares = _tag_shares(labels, scale)
     if not shares:
         return _unmatched(labels, scale.names)
     # A sum of many small shares may exceed 1 by rounding.
@@ -152,6 +145,19 @@ def _tags(labels: Sequence[Label], scale: Tags, least: float, most: int | None, 
     if not likely:
         return _unlikely([Label(*pair) for pair in ranked], least)
     return Prediction(answer=scale.separator.join(likely), score=max(likely.values()), shares=likely, note=note)
+
+
+def _tag_shares(labels: Sequence[Label], scale: Tags) -> dict[str, float]:
+    """By tag the sum of the shares of the labels that name it; on an open scale labels are tags of their own too."""
+    ids = vocabulary(scale.tags)
+    shares: dict[str, float] = {}
+    for label in labels:
+        names = list(dict.fromkeys(ids[word] for word in _forms(label) if word in ids))
+        if not names and scale.open:
+            names = [" ".join(label.name.replace(scale.separator, " ").split())]
+        for name in names:
+            shares[name] = shares.get(name, 0.0) + label.share
+    return shares
 
 
 def _category(labels: Sequence[Label], scale: Categories | Ordered, least: float, note: str | None) -> Prediction:

@@ -43,13 +43,7 @@ def log_entries(
         yield 0, "", "", {"what": "score", UNUSED: reason}
     for number, row in enumerate(rows, 1):
         for name, answer in scorers.answers(row["sample"]).items():
-            about = name or row["question"]
-            if about is None and len(questions) > 1:
-                raise InputError(
-                    f"{path} does not say which question a sample answers, and {len(questions)} are asked.",
-                    "Ask one question; or give samples the metadata 'question', or name the scorers like the questions.",
-                )
-            key = row["stimulus"], str(about or questions[0])
+            key = row["stimulus"], _question_of(name or row["question"], questions, path)
             entry = entries.setdefault(key, _Entry(number, str(row["sample"]["id"])))
             if not entry.add(answer, str(row["sample"]["id"])):
                 raise InputError(
@@ -60,6 +54,16 @@ def log_entries(
         yield entry.number, stimulus, question, entry.row
 
 
+def _question_of(name: str | None, questions: Sequence[str], path: Path) -> str:
+    """The question that a scorer or a sample names, or the only one."""
+    if name is None and len(questions) > 1:
+        raise InputError(
+            f"{path} does not say which question a sample answers, and {len(questions)} are asked.",
+            "Ask one question; or give samples the metadata 'question', or name the scorers like the questions.",
+        )
+    return str(name or questions[0])
+
+
 @dataclass(slots=True)
 class _Entry:
     """What the epochs of one sample answer to one question."""
@@ -68,23 +72,27 @@ class _Entry:
     """Of the first of them in the log."""
     id: str
     epochs: list[Prediction] = field(default_factory=list)
-    own: Row | None = None
+    written_prediction: Row | None = None
     """A prediction that heartfelt wrote itself, of which there is one."""
 
     def add(self, answer: Answer, id: str) -> bool:
         """Take an answer; False where it belongs to another sample, or is one too many."""
         is_own = isinstance(answer, Mapping)
-        if id != self.id or (is_own and (self.epochs or self.own is not None)):
+        if id != self.id or (is_own and (self.epochs or self.written_prediction is not None)):
             return False
         if isinstance(answer, Prediction):
             self.epochs.append(answer)
         else:
-            self.own = answer
+            self.written_prediction = answer
         return True
 
     @property
     def row(self) -> Row:
-        return {"said": self.epochs} if self.epochs or self.own is None else self.own
+        return (
+            self.written_prediction
+            if self.written_prediction is not None and not self.epochs
+            else {"said": self.epochs}
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,50 +113,53 @@ class _Scorers:
     def of(cls, samples: Sequence[Row], questions: Sequence[str], wanted: str | None, path: Path) -> _Scorers:
         """The scorer that is ``wanted``, or those that are called like questions, or the only one."""
         scores = [_scores(sample) for sample in samples]
-        every = list(dict.fromkeys(name for by_name in scores for name in by_name))
-        if wanted is not None and wanted not in every:
-            raise InputError(f"{path} has no score of '{wanted}'.", suggestion(wanted, every, "Scorers"))
-        names = every if wanted is None else [wanted]
+        names = _available_scorers(scores, wanted, path)
         named = tuple(name for name in names if name in questions)
         if named:
-            unused = (f"the scorer '{name}' is no question that is asked" for name in names if name not in named)
+            unused = (f"the scorer '{name}' is no question that is asked" for name in _except(names, named))
             return cls(names=named, questions=named, unused=tuple(unused))
         parts = _parts_by_scorer(scores, names)
-        answering = [name for name, in_value in parts.items() if set(in_value) & set(questions)] or names
-        if len(answering) > 1:
-            raise InputError(
-                f"{path} has {len(answering)} scorers: {listed(answering)}.",
-                f"Say which: file[scorer={answering[0]}]:{path}.",
-            )
-        in_value = parts.get(answering[0], ()) if answering else ()
-        asked = tuple(part for part in in_value if part in questions)
-        unused_parts = [part for part in in_value if part not in asked] if asked else []
+        scorer = _only_scorer(names, parts, questions, path)
+        if scorer is None:
+            return cls(names=(), wanted=wanted is not None)
+        answered = tuple(part for part in parts.get(scorer, ()) if part in questions)
         return cls(
-            names=tuple(answering),
+            names=(scorer,),
             wanted=wanted is not None,
-            questions=asked,
-            in_parts=bool(asked),
+            questions=answered,
+            in_parts=bool(answered),
             unused=(
-                *(f"the scorer '{name}' was not used" for name in names if name not in answering),
-                *(f"'{part}' of the scorer '{answering[0]}' is no question that is asked" for part in unused_parts),
+                *(f"the scorer '{name}' was not used" for name in _except(names, [scorer])),
+                *_unused_parts(scorer, parts.get(scorer, ()), answered),
             ),
         )
 
     def answers(self, sample: Row) -> Mapping[str | None, Answer]:
         if problem := _problem(sample):
-            return dict.fromkeys(self.questions or (None,), Prediction.failed(problem))
-        scores = _scores(sample)
+            return self._for_all(Prediction.failed(problem))
         if self.questions and not self.in_parts:
-            return {
-                name: _answer_of(scores[name], sample) if name in scores else _without_score(name)
-                for name in self.names
-            }
+            return self._by_scorer(sample)
         name = next(iter(self.names), None)
-        unscored = name is None or not (scores or self.wanted or self.in_parts)
-        score = {} if unscored else scores.get(str(name))
+        score = self._score(name, sample)
         if score is None:
-            return dict.fromkeys(self.questions or (None,), _without_score(name))
+            return self._for_all(_without_score(name))
         return self._parts(str(name), score, sample) if self.in_parts else {None: _own_or_answer(score, sample)}
+
+    def _for_all(self, answer: Prediction) -> Mapping[str | None, Answer]:
+        return dict.fromkeys(self.questions or (None,), answer)
+
+    def _by_scorer(self, sample: Row) -> Mapping[str | None, Answer]:
+        scores = _scores(sample)
+        return {
+            name: _answer_of(scores[name], sample) if name in scores else _without_score(name) for name in self.names
+        }
+
+    def _score(self, name: str | None, sample: Row) -> Row | None:
+        """The scorer's score; empty where what the model wrote is the answer, None where a score is missing."""
+        scores = _scores(sample)
+        if name is None or not (scores or self.wanted or self.in_parts):
+            return {}
+        return scores.get(name)
 
     def _parts(self, name: str, score: Row, sample: Row) -> Mapping[str | None, Answer]:
         parts = part_of(score, "value")
@@ -158,6 +169,39 @@ class _Scorers:
             else Prediction.failed(f"the value of the scorer '{name}' has no part '{part}'")
             for part in self.questions
         }
+
+
+def _available_scorers(scores: Sequence[Mapping[str, Row]], wanted: str | None, path: Path) -> list[str]:
+    """The scorer that somebody named, or all there are."""
+    names = list(dict.fromkeys(name for by_name in scores for name in by_name))
+    if wanted is None:
+        return names
+    if wanted not in names:
+        raise InputError(f"{path} has no score of '{wanted}'.", suggestion(wanted, names, "Scorers"))
+    return [wanted]
+
+
+def _only_scorer(
+    names: list[str], parts: Mapping[str, Sequence[str]], questions: Sequence[str], path: Path
+) -> str | None:
+    """The scorer whose values have parts called like questions, else the only one; None where nothing was scored."""
+    answering = [name for name, in_value in parts.items() if set(in_value) & set(questions)] or names
+    if len(answering) > 1:
+        raise InputError(
+            f"{path} has {len(answering)} scorers: {listed(answering)}.",
+            f"Say which: file[scorer={answering[0]}]:{path}.",
+        )
+    return answering[0] if answering else None
+
+
+def _unused_parts(scorer: str, in_value: Sequence[str], answered: Sequence[str]) -> list[str]:
+    if not answered:
+        return []
+    return [f"'{part}' of the scorer '{scorer}' is no question that is asked" for part in _except(in_value, answered)]
+
+
+def _except(names: Sequence[str], used: Sequence[str]) -> list[str]:
+    return [name for name in names if name not in used]
 
 
 def _parts_by_scorer(scores: Sequence[Mapping[str, Row]], names: Sequence[str]) -> dict[str, list[str]]:
@@ -206,6 +250,15 @@ def _answer_of(score: Row, sample: Row) -> Prediction:
     explanation = str(reason) if reason and reason != answer else None
     if answer is not None and str(answer).strip():
         return Prediction(answer=_chosen(str(answer).strip(), sample), reason=explanation)
+    by_value = _value_answer(score, explanation)
+    if by_value is not None:
+        return by_value
+    completion = str(part_of(sample, "output").get("completion") or "").strip()
+    return Prediction(answer=completion) if completion else Prediction.failed("the model wrote nothing")
+
+
+def _value_answer(score: Row, explanation: str | None) -> Prediction | None:
+    """What the scorer's value answers; None where it has none, or grades the answer."""
     match score.get("value"):
         case list():
             return Prediction.failed("the scorer's value is a list and not one answer")
@@ -221,8 +274,7 @@ def _answer_of(score: Row, sample: Row) -> Prediction:
             return Prediction(value=number, reason=explanation)
         case str() as value if value not in _GRADES:
             return Prediction(answer=value, reason=explanation)
-    completion = str(part_of(sample, "output").get("completion") or "").strip()
-    return Prediction(answer=completion) if completion else Prediction.failed("the model wrote nothing")
+    return None
 
 
 def _chosen(answer: str, sample: Row) -> str:
@@ -238,11 +290,16 @@ def together(epochs: Sequence[Prediction], ask: Ask) -> Prediction:
     if len(read) == 1 or not good:
         return read[0]
     lost = "" if len(good) == len(read) else f"; {len(read) - len(good)} of {len(read)} failed"
-    numbers = [prediction.value for prediction in good if prediction.value is not None]
-    if len(numbers) == len(good) and not ask.scale.labels():
-        mean = math.fsum(numbers) / len(numbers)
-        return Prediction(value=mean, note=f"mean of {plural(len(numbers), 'epoch')}{lost}")
-    return _most_frequent(good, ask, lost)
+    mean = None if ask.scale.labels() else _mean(good)
+    if mean is None:
+        return _most_frequent(good, ask, lost)
+    return Prediction(value=mean, note=f"mean of {plural(len(good), 'epoch')}{lost}")
+
+
+def _mean(predictions: Sequence[Prediction]) -> float | None:
+    """The mean of the values; None where some have none."""
+    values = [prediction.value for prediction in predictions if prediction.value is not None]
+    return math.fsum(values) / len(values) if len(values) == len(predictions) else None
 
 
 def _most_frequent(good: Sequence[Prediction], ask: Ask, lost: str) -> Prediction:

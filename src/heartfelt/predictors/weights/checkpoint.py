@@ -85,7 +85,7 @@ def checkpoint_path(where: str, files: Sequence[str], extra_files: Sequence[str]
     if path.is_file():
         return path, None
     if path.is_dir():
-        checkpoint = next((path / name for name in files if (path / name).is_file()), None)
+        checkpoint = _first_file(path, files)
         if checkpoint is None:
             raise InputError(
                 f"{where} holds none of {', '.join(files)}.", "Give the folder or the file of the weights."
@@ -98,10 +98,14 @@ def checkpoint_path(where: str, files: Sequence[str], extra_files: Sequence[str]
         )
     fetch = partial(hub_library().snapshot_download, allow_patterns=[*files, *extra_files])
     folder = hub_folder(where, fetch=fetch)
-    checkpoint = next((folder / name for name in files if (folder / name).is_file()), None)
+    checkpoint = _first_file(folder, files)
     if checkpoint is None:
         raise InputError(f"'{where}' on the hub holds none of {', '.join(files)}.", "Give another name, or a file.")
     return checkpoint, folder.name
+
+
+def _first_file(folder: Path, names: Sequence[str]) -> Path | None:
+    return next((folder / name for name in names if (folder / name).is_file()), None)
 
 
 def open_checkpoint(where: str, files: Sequence[str], extra_files: Sequence[str] = ()) -> Checkpoint:
