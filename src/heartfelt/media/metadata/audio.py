@@ -77,9 +77,9 @@ def wav(data: bytes) -> Iterator[Piece]:
             size = large
         chunks.setdefault(kind, _wav_chunk(data, kind, at, min(len(data), begin + size)))
         at = begin + size + size % 2
-    if b"data" not in chunks or b"fmt " not in chunks:
+    if not {b"data", b"fmt "} <= chunks.keys():
         raise ValueError("no sound in it")
-    parts = [part for kind in (b"fmt ", b"fact", b"data") for part in chunks.get(kind, ())]
+    parts = [*chunks[b"fmt "], *chunks.get(b"fact", ()), *chunks[b"data"]]
     total = 4 + sum(map(length_of, parts))
     if data[:4] in {b"RF64", b"BW64"}:
         ds64 = struct.pack("<4sIQQQI", b"ds64", 28, total + 36, large, frames, 0)

@@ -123,7 +123,7 @@ def _cleaned(data: bytes, box: Box, shown: dict[int, Box], locations: dict[int, 
         case b"iinf":
             return [_listed(data, box, shown)]
         case b"iloc":
-            return [_located(data, box, [locations[number].entry for number in locations if number in shown])]
+            return [_located(data, box, shown, locations)]
         case b"iref":
             return [_referred(data, box, set(shown))]
         case b"iprp":
@@ -160,7 +160,8 @@ def _listed(data: bytes, box: Box, shown: dict[int, Box]) -> bytes:
     return _box(b"iinf", head + count + entries)
 
 
-def _located(data: bytes, box: Box, entries: list[bytes]) -> bytes:
+def _located(data: bytes, box: Box, shown: dict[int, Box], locations: dict[int, _Location]) -> bytes:
+    entries = [location.entry for number, location in locations.items() if number in shown]
     head = data[box.content : box.content + 6]
     count = struct.pack(">I" if head[0] == 2 else ">H", len(entries))
     return _box(b"iloc", head + count + b"".join(entries))

@@ -126,12 +126,12 @@ def answer_labels(
                 return _unlikely(ranked, least)
             shares = {label.name: label.share for label in likely}
             result = _readable(", ".join(shares), scale, note, shares)
-            return result or Prediction.failed(f"{_length(scale)}; seen: {_seen(ranked)}")
+            return result or Prediction.failed(f"{_length(scale)}; seen: {_named(ranked)}")
         case YesNo():
             return _yes_no(ranked, ask, note)
         case _:
             return Prediction.failed(
-                f"it names what there is ({_seen(ranked)}), and this question has a {_kind(scale)}"
+                f"it names what there is ({_named(ranked)}), and this question has a {_kind(scale)}"
             )
 
 
@@ -180,7 +180,7 @@ def _yes_no(labels: Sequence[Label], ask: Ask, note: str | None) -> Prediction:
     if not any(wanted in _forms(label) for label in labels):
         return Prediction.failed(
             f"'{ask.question}' is none of the names it knows; a question to be answered with yes or no must have such a name as "
-            f"its id (seen: {_seen(labels)})"
+            f"its id (seen: {_named(labels)})"
         )
     share = min(share, 1.0)
     return Prediction(
@@ -227,7 +227,7 @@ def _texts(text: Text | None) -> Iterable[str]:
 
 
 def _unmatched(labels: Sequence[Label], names: Sequence[str]) -> Prediction:
-    shown_labels = _seen(labels) if labels else "nothing"
+    shown_labels = _named(labels) if labels else "nothing"
     return Prediction.failed(f"{shown_labels}: this is not among the answers of the scale ({listed(names[:12])})")
 
 
@@ -240,7 +240,7 @@ def _unlikely(labels: Sequence[Label], least: float) -> Prediction:
     )
 
 
-def _seen(labels: Sequence[Label]) -> str:
+def _named(labels: Sequence[Label]) -> str:
     return listed([f"{label.name} {label.share:.2g}" for label in labels[:_LISTED]])
 
 

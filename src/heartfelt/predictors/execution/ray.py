@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError
 from heartfelt.extras import install_command
 from heartfelt.failures import WorkerResult, result_of_worker, run_in_worker
-from heartfelt.predictors.execution.engines import ENGINES, BatchJob, Engine, Given, Result
+from heartfelt.predictors.execution.engines import ENGINES, BatchJob, Engine, Input, Result
 from heartfelt.predictors.execution.work import error_line
 from heartfelt.predictors.interface.predictor import Case, Media
 from heartfelt.predictors.interface.spec import number_option
@@ -71,7 +71,7 @@ class Ray(Engine):
         self._started = False
 
     def map(
-        self, work: BatchJob[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
+        self, work: BatchJob[Input, Result], batches: Iterable[Sequence[Input]], at_once: int
     ) -> Iterator[Sequence[Result]]:
         packed = _packed(work)
         self._connect()

@@ -18,6 +18,7 @@ from heartfelt.predictors.execution.store import Recent
 from heartfelt.predictors.interface.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.measures.images import Networks
 from heartfelt.predictors.weights import Model
+from heartfelt.study.scales.answer import Scale
 from heartfelt.study.scales.scale import Numeric
 
 T = TypeVar("T")
@@ -128,20 +129,24 @@ class MetricPredictor(MeasuringPredictor[MeasuredFile]):
 def on_scale(value: float | None, score: MetricScore, ask: Ask, name: str, warnings: Sequence[str] = ()) -> Prediction:
     if value is None:
         return Prediction.failed("; ".join(warnings) or f"{name} is not defined for this file")
-    note, bounds = "; ".join(warnings) or None, ask.scale.bounds()
+    note, bounds, ends = "; ".join(warnings) or None, ask.scale.bounds(), score.ends
     if bounds is None and ask.question == name and isinstance(ask.scale, Numeric):
         return Prediction(value=value, note=note)
-    any_number = isinstance(ask.scale, Numeric) and ask.scale.low is ask.scale.high is None
-    takes_numbers = not ask.scale.labels() and (any_number or bounds is not None)
-    ends = score.ends
-    if not takes_numbers:
+    if not _takes_numbers(ask.scale):
         between = "" if ends is None else " between two ends"
         return Prediction.failed(f"{name} is a number{between}, and this question has another kind of answer")
     if ends is None:
         return Prediction(score=value, note=note)
+    worst, best = ends
     if bounds is None:
-        return Prediction(value=value if ends[1] > ends[0] else ends[0] + ends[1] - value, note=note)
+        return Prediction(value=value if best > worst else worst + best - value, note=note)
     return moved_linearly(value, ends, bounds, "the model gave", warnings)
+
+
+def _takes_numbers(scale: Scale) -> bool:
+    """Whether any number is an answer, or any between two ends; not where there is one end, or categories."""
+    unbounded = isinstance(scale, Numeric) and scale.low is scale.high is None
+    return not scale.labels() and (unbounded or scale.bounds() is not None)
 
 
 @PREDICTORS.register("brisque")

@@ -173,15 +173,15 @@ class FineTunedPredictor(Predictor):
         output = next((by_question[name] for name in ask.names if name in by_question), None)
         if output is None:
             return Prediction.failed(f"the model predicts {', '.join(by_question)}, not '{ask.question}'")
-        notes = [f"the model's {output.question}"] if output.question != ask.question else []
         trained_on, (flags, doubts) = self.model.saw(case.media_file.hash), _doubts(case.media_file)
         flag = "trained on" if trained_on else "; ".join(flags) or None
         row = answers[output.question][at]
         prediction = _category(ask, output, row) if output.categories else self._number(ask, output, float(row), flag)
         if prediction.problem is not None:
             return prediction
-        note = "; ".join([*notes, *([TRAINED_ON] if trained_on else []), *doubts]) or None
-        return replace(prediction, note=note, flag=flag)
+        notes = [f"the model's {output.question}"] if output.question != ask.question else []
+        notes += [TRAINED_ON] if trained_on else []
+        return replace(prediction, note="; ".join([*notes, *doubts]) or None, flag=flag)
 
     def _number(self, ask: Ask, output: Answered, number: float, flag: str | None) -> Prediction:
         ends = (number, *self._bounds(output, number, flag))

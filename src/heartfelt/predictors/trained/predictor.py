@@ -107,7 +107,7 @@ class TrainedPredictor(Predictor):
 class Doubt:
     """What makes a prediction doubtful: a flag to filter by, the words, and where the stimulus lies."""
 
-    place: DomainDistance
+    distance: DomainDistance
     flag: str | None = None
     words: tuple[str, ...] = ()
 
@@ -135,11 +135,10 @@ def answer_of(ask: Ask, out: QuestionHead, features: Features, doubt: Doubt, lef
     notes = [f"the model's {out.question}"] if ask.question != out.question else []
     notes += [*([OUT_OF_FOLD] if left_out is not None else []), *doubt.words]
     value, low, high = (onto(number, out.bounds, ask.scale.bounds()) for number in (value, low, high))
+    prediction = Prediction(value=value, low=low, high=high, note="; ".join(notes) or None, flag=doubt.flag)
     windows = WINDOWS in ask.about
-    spread = float(out.answers.sd(value)) if windows and out.answers is not None else None
-    prediction = Prediction(
-        value=value, low=low, high=high, note="; ".join(notes) or None, flag=doubt.flag, answer_sd=spread
-    )
+    if windows and out.answers is not None:
+        prediction = replace(prediction, answer_sd=float(out.answers.sd(value)))
     if left_out is None and (windows or isinstance(ask.scale, Trace)):
         return _with_course(prediction, ask, out, features)
     return prediction
@@ -158,6 +157,6 @@ def interval(out: QuestionHead, value: float, doubt: Doubt) -> tuple[float, floa
     """The prediction interval of a value, clipped to the scale; the whole scale where the prediction is flagged."""
     if doubt.flag is not None and out.bounds is not None:
         return out.bounds
-    half = out.half(doubt.place)
+    half = out.half(doubt.distance)
     low, high = out.on_scale(np.array([value - half, value + half])).tolist()
     return low, high

@@ -39,7 +39,7 @@ class NamedTensors(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         raise InputError(f"{self.file} has no weights '{name}'.", _PUBLISHED)
 
-    def under(self, prefix: str) -> NamedTensors:
+    def with_prefix(self, prefix: str) -> NamedTensors:
         start = len(prefix)
         return NamedTensors({name[start:]: self[name] for name in self if name.startswith(prefix)}, self.file)
 
@@ -250,7 +250,7 @@ def blip_of_salesforce(library: Any, state: NamedTensors, pad: int) -> tuple[Any
     """The encoder of images, and that of text which attends to it, from a checkpoint of BLIP's own code; heads are 64 wide."""
     from transformers.models.blip.modeling_blip_text import BlipTextModel
 
-    vision, text = state.under("visual_encoder."), state.under("text_encoder.")
+    vision, text = state.with_prefix("visual_encoder."), state.with_prefix("text_encoder.")
     text.pop("embeddings.position_ids", None)
     patch = vision["patch_embed.proj.weight"]
     words = text["embeddings.word_embeddings.weight"]
