@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import polars as pl
@@ -90,8 +90,7 @@ class GroupedLabels:
         for stimulus, question, number in rows:
             for key in self._keys(stimulus, question):
                 self._groups.setdefault(key, Group()).add(number)
-        text = "\n".join(f"{s}\x1f{q}\x1f{v!r}" for s, q, v in rows)
-        self.digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        self.digest = _digest(rows)
 
     def _keys(self, stimulus: str, question: str) -> Iterable[tuple[str, ...]]:
         facts, half = self._facts.get(stimulus, {}), self._half.get(stimulus, "a")
@@ -121,6 +120,11 @@ class GroupedLabels:
         if group is None:
             return None
         return group, self._groups["half", ask.question, other_half], self._groups["all", ask.question]
+
+
+def _digest(rows: Iterable[tuple[str, str, float]]) -> str:
+    text = "\n".join(f"{stimulus}\x1f{question}\x1f{value!r}" for stimulus, question, value in rows)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _halves(facts: Mapping[str, Mapping[str, str | None]]) -> dict[str, str]:
@@ -374,11 +378,15 @@ class Human(Predictor):
         value, against, n = left_out
         if against is None:
             return Prediction.failed("the other raters are tied" if n else "only one person rated this item")
-        note = f"one rater against {n} others"
-        if case.members:
-            first, second = sorted(member.stimulus for member in case.members)
-            return Prediction(members={first: value or 0.0, second: 1.0 - (value or 0.0)}, against=against, note=note)
-        return Prediction(value=value, against=against, note=note)
+        answer = Prediction(value=value, against=against, note=f"one rater against {n} others")
+        return _of_pair(answer, case) if case.members else answer
+
+
+def _of_pair(answer: Prediction, case: Case) -> Prediction:
+    """The share of the first stimulus by name, as the values of both."""
+    first, second = sorted(member.stimulus for member in case.members)
+    share = answer.value or 0.0
+    return replace(answer, value=None, members={first: share, second: 1.0 - share})
 
 
 def _with_sides(table: pl.DataFrame, answers: pl.DataFrame, source: Snapshot) -> pl.DataFrame:

@@ -70,9 +70,7 @@ def cases(
     study = source.study
     chosen = [question.id for question in study.asked] if questions is None else list(questions)
     need(source.stimuli, facts, "The table of stimuli")
-    judged = sets_of(source, [name for name in chosen if isinstance(study.scale_of(name), COMPARED)])
-    if items is not None:
-        judged = holding(judged, items)
+    judged = _judged_sets(source, chosen, items)
     if limit is not None and judged.height:
         judged = judged.join(balanced_sample(judged, limit, seed), on=_PAIR, how="semi", maintain_order="left")
     pairs = _pairs(source, items, labelled).filter(~pl.col("question").is_in(judged["question"].unique().to_list()))
@@ -85,6 +83,12 @@ def cases(
     by_stimulus = dict(pairs.group_by("stimulus", maintain_order=True).agg("question").iter_rows())
     out = _cases_of(source, by_stimulus, facts)
     return [*out, *_together(source, judged, facts)] if compares else out
+
+
+def _judged_sets(source: Snapshot | Benchmark, questions: Sequence[str], items: pl.DataFrame | None) -> pl.DataFrame:
+    """The sets that were judged together under those of the questions that compare stimuli."""
+    judged = sets_of(source, [name for name in questions if isinstance(source.study.scale_of(name), COMPARED)])
+    return judged if items is None else holding(judged, items)
 
 
 def _in_order(source: Snapshot | Benchmark, pairs: pl.DataFrame) -> pl.DataFrame:
