@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import polars as pl
@@ -90,7 +90,8 @@ class GroupedLabels:
         for stimulus, question, number in rows:
             for key in self._keys(stimulus, question):
                 self._groups.setdefault(key, Group()).add(number)
-        self.digest = _digest(rows)
+        text = "\n".join(f"{s}\x1f{q}\x1f{v!r}" for s, q, v in rows)
+        self.digest = hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def _keys(self, stimulus: str, question: str) -> Iterable[tuple[str, ...]]:
         facts, half = self._facts.get(stimulus, {}), self._half.get(stimulus, "a")
@@ -120,11 +121,6 @@ class GroupedLabels:
         if group is None:
             return None
         return group, self._groups["half", ask.question, other_half], self._groups["all", ask.question]
-
-
-def _digest(rows: Iterable[tuple[str, str, float]]) -> str:
-    text = "\n".join(f"{stimulus}\x1f{question}\x1f{value!r}" for stimulus, question, value in rows)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _halves(facts: Mapping[str, Mapping[str, str | None]]) -> dict[str, str]:
@@ -378,15 +374,11 @@ class Human(Predictor):
         value, against, n = left_out
         if against is None:
             return Prediction.failed("the other raters are tied" if n else "only one person rated this item")
-        answer = Prediction(value=value, against=against, note=f"one rater against {n} others")
-        return _of_pair(answer, case) if case.members else answer
-
-
-def _of_pair(answer: Prediction, case: Case) -> Prediction:
-    """The share of the first stimulus by name, as the values of both."""
-    first, second = sorted(member.stimulus for member in case.members)
-    share = answer.value or 0.0
-    return replace(answer, value=None, members={first: share, second: 1.0 - share})
+        note = f"one rater against {n} others"
+        if case.members:
+            first, second = sorted(member.stimulus for member in case.members)
+            return Prediction(members={first: value or 0.0, second: 1.0 - (value or 0.0)}, against=against, note=note)
+        return Prediction(value=value, against=against, note=note)
 
 
 def _with_sides(table: pl.DataFrame, answers: pl.DataFrame, source: Snapshot) -> pl.DataFrame:

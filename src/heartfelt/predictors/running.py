@@ -92,7 +92,8 @@ def run(
     begun = clock.timer()
     try:
         if folder is not None and state.todo:
-            _remove_outputs(folder)
+            for name in _WRITTEN:
+                (folder / name).unlink(missing_ok=True)
         _ask(predictor, state, options, progress)
         result = state.result(predictor, round(clock.timer() - begun, 3), folder)
         if folder is not None:
@@ -233,7 +234,6 @@ class _State:
 
 
 def _item_keys(predictor: Predictor, cases: Sequence[Case], repeats: int) -> Iterator[tuple[_Item, str]]:
-    """Every item with a hash of all that decides its answer."""
     identity = hashlib.sha256(predictor.identity.encode()).hexdigest()
     # Most cases share their questions, whose digests take longer than all else here.
     digests: dict[int, str] = {}
@@ -362,11 +362,6 @@ class _Asking:
 def _calls(outcome: CaseOutcome) -> list[Call]:
     calls = [call for prediction in outcome.predictions for call in prediction.calls]
     return list({call.id: call for call in calls if call.metered}.values())
-
-
-def _remove_outputs(folder: Path) -> None:
-    for name in _WRITTEN:
-        (folder / name).unlink(missing_ok=True)
 
 
 def _write(result: Run, folder: Path) -> None:

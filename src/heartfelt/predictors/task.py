@@ -164,7 +164,6 @@ def _of_level(study: Study, level: str) -> list[str]:
 def _cases_of(
     source: Snapshot | Benchmark, by_stimulus: Mapping[str, Sequence[str]], visible: Sequence[str]
 ) -> list[Case]:
-    """A case for each stimulus with its questions, in the order of the stimuli."""
     root = source.media_root if isinstance(source, Benchmark) else source.source.media_root
     study = source.study
     shared = {question.id: _about_one(ask_of(study, question)) for question in study.asked}

@@ -110,32 +110,24 @@ def _tags(answer: str, scale: Tags, language: str) -> DraftValue:
     tags = [plain_words(part) for part in answer.split(scale.separator)]
     names = [words.replace(scale.separator, ",") for words, _ in tags if words]
     vocabulary_ids = vocabulary([*scale.tags, *scale.suggestions])
-    by_folded: dict[str, str] = {}
+    unique: dict[str, str] = {}
     for name in names:
         name = vocabulary_ids.get(normalised(name), name)
-        by_folded.setdefault(name.casefold(), name)
-    unique = list(by_folded.values())
-    _check_tags(unique)
-    _, value = scale.read(unique)
+        unique.setdefault(name.casefold(), name)
+    if not unique:
+        raise InputError("There are no tags.", "")
+    if len(unique) > MOST_TAGS:
+        raise InputError(f"There are {len(unique):,} tags.", f"At most {MOST_TAGS} make a draft.")
+    long = next((name for name in unique.values() if len(name) > LONGEST_TAG), None)
+    if long is not None:
+        raise InputError(f"'{shortened(long)}' is no tag but prose.", f"A tag has at most {LONGEST_TAG} characters.")
+    _, value = scale.read(list(unique.values()))
     ids = set(vocabulary_ids.values())
-    _check_script(" ".join(name for name in unique if name not in ids), language)
+    _check_script(" ".join(name for name in unique.values() if name not in ids), language)
     changes = ["markup was removed"] if any(changed for _, changed in tags) else []
     if len(unique) < len(names):
         changes.append("repeated tags were merged")
     return DraftValue(str(value), "; ".join(changes))
-
-
-def _check_tags(names: list[str]) -> None:
-    """Raise where there are none or too many, or where one is prose."""
-    if not names:
-        raise InputError("There are no tags.", "")
-    if len(names) > MOST_TAGS:
-        raise InputError(f"There are {len(names):,} tags.", f"At most {MOST_TAGS} make a draft.")
-    for name in names:
-        if len(name) > LONGEST_TAG:
-            raise InputError(
-                f"'{shortened(name)}' is no tag but prose.", f"A tag has at most {LONGEST_TAG} characters."
-            )
 
 
 def _text(answer: str, scale: FreeText, language: str) -> DraftValue:

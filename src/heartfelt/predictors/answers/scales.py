@@ -194,7 +194,6 @@ def _yes_no(labels: Sequence[Label], ask: Ask, note: str | None) -> Prediction:
 def _readable(
     text: str, scale: Scale, note: str | None, shares: Mapping[str, float] | None = None
 ) -> Prediction | None:
-    """A text, if the scale accepts its length."""
     try:
         scale.read(text)
     except InputError:

@@ -40,7 +40,12 @@ def assign(
 
     ``fields`` are ``machine_first`` questions, all of them if empty; ``drafters`` are texts ``NAME`` or ``FIELD=NAME``.
     """
-    first = _machine_first(study)
+    first = {question.id: question for question in study.asked if question.machine_first}
+    if not first:
+        raise InputError(
+            f"The study '{study.name}' has no question that a machine fills in first.",
+            "Add 'machine_first: true' to the questions to be drafted.",
+        )
     for name in fields:
         _check_field(study, name, first)
     machines = _parsed(study, drafters, first)
@@ -56,16 +61,6 @@ def assign(
             chosen.setdefault((spec, machines.is_of_study(spec, question)), []).append(question)
     _check_machines(without, required=bool(fields) or not chosen)
     return [Assignment(spec, tuple(questions), named) for (spec, named), questions in chosen.items()], without
-
-
-def _machine_first(study: Study) -> dict[str, Question]:
-    first = {question.id: question for question in study.asked if question.machine_first}
-    if not first:
-        raise InputError(
-            f"The study '{study.name}' has no question that a machine fills in first.",
-            "Add 'machine_first: true' to the questions to be drafted.",
-        )
-    return first
 
 
 @dataclass(frozen=True, slots=True)

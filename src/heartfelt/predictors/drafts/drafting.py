@@ -56,15 +56,11 @@ def draft(folder: Path | str, options: DraftOptions | None = None, progress: Pro
         opened = open_study(folder, progress)
         files = DraftFiles(opened)
         runs = [_drafted(opened, assignment, files, options, progress) for assignment in assigned]
-        _check_any_drafted(runs)
+        if runs and all(drafter_run.problem is not None for drafter_run in runs):
+            raise InputError(f"Nothing was drafted: {runs[0].problem}", "Or name another drafter with --with.")
         if options.duplicates and opened.study.media == "image":
             files.write_duplicates(progress)
         return summary(files, assigned, runs, without, _spent(opened.folder / RUNS))
-
-
-def _check_any_drafted(runs: Sequence[DrafterRun]) -> None:
-    if runs and all(drafter_run.problem is not None for drafter_run in runs):
-        raise InputError(f"Nothing was drafted: {runs[0].problem}", "Or name another drafter with --with.")
 
 
 def _spent(runs: Path) -> float | None:
@@ -173,7 +169,6 @@ def run_folder(runs: Path, drafter: Predictor, *, fresh: bool = False) -> Path:
 
 @contextmanager
 def _only_run(runs: Path) -> Iterator[None]:
-    """Keep other runs out of the study while one is drafting."""
     try:
         runs.mkdir(exist_ok=True)
         file = (runs / "lock").open("ab")

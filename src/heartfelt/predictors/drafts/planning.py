@@ -98,7 +98,8 @@ def _planned(opened: OpenStudy, assigned: Assignment, options: DraftOptions) -> 
         asks = {question.id: draft_ask(opened.study, question, language) for question in assigned.fields}
         cases = draft_cases(opened, asks, pending)
         requests = sum(len({ask.shown for ask in case.asks}) for case in cases)
-        earlier = _answered_calls(run_folder(opened.folder / RUNS, drafter))
+        home = run_folder(opened.folder / RUNS, drafter)
+        earlier = [call for _, call in calls_in(home) if call.output_tokens]
         if earlier:
             basis = f"the mean of {len(earlier):,} earlier requests"
             sent, written = _tokens_as_before(earlier, requests)
@@ -108,10 +109,6 @@ def _planned(opened: OpenStudy, assigned: Assignment, options: DraftOptions) -> 
             sent += media_tokens(opened, pending)
         cost = drafter.cost(sent, written)
         return replace(planned, requests=requests, input_tokens=sent, output_tokens=written, cost=cost, basis=basis)
-
-
-def _answered_calls(home: Path) -> list[Call]:
-    return [call for _, call in calls_in(home) if call.output_tokens]
 
 
 def _tokens_as_before(earlier: Sequence[Call], requests: int) -> tuple[int, int]:

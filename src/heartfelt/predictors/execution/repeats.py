@@ -19,7 +19,6 @@ reasoning in language models" (the majority of repeats).
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import statistics
@@ -100,25 +99,19 @@ def _of_answers(answers: Sequence[Prediction], ask: Ask) -> Prediction:
     """Numbers averaged, or the most frequent category."""
     first = answers[0]
     numbers = {name: _column(answers, name) for name in _NUMBERS}
-    means, spread = _means(numbers), _spread(numbers["value"] or numbers["score"])
+    means: dict[str, Any] = {name: math.fsum(values) / len(values) for name, values in numbers.items() if values}
+    measured = numbers["value"] or numbers["score"]
+    spread = statistics.stdev(measured) if len(measured) > 1 else None
     if first.members is not None or (first.shares is not None and first.answer is None):
         return replace(first, **means, **_of_sets(answers))
     if first.samples is not None:
         return replace(first, **means, samples=_mean_trace(answers), spread=spread)
-    words = _column(answers, "answer")
-    if not words:
+    words = [answer.answer for answer in answers if answer.answer is not None]
+    if len(words) < len(answers):
         return replace(first, **means, answer=None, spread=spread)
     if isinstance(ask.scale, FreeText) and words[0] != NONE:
         return _noted(first, "the text of the first repeat", repeats=first.repeats)
     return _most_frequent(answers, words, means.get("score"))
-
-
-def _means(numbers: Mapping[str, Sequence[float]]) -> dict[str, Any]:
-    return {name: math.fsum(values) / len(values) for name, values in numbers.items() if values}
-
-
-def _spread(values: Sequence[float]) -> float | None:
-    return statistics.stdev(values) if len(values) > 1 else None
 
 
 def _most_frequent(answers: Sequence[Prediction], words: Sequence[str], score: float | None) -> Prediction:
@@ -141,20 +134,15 @@ def _column(answers: Sequence[Prediction], name: str) -> list[Any]:
 
 
 def _of_tags(answers: Sequence[Prediction]) -> Prediction:
-    tags_of_repeats = [_tags(answer) for answer in answers]
-    # A counter is in the order in which tags are first met, so the tags of the answer are in that order too.
-    counts = Counter(itertools.chain.from_iterable(tags_of_repeats))
-    frequent = [tag for tag, count in counts.items() if 2 * count > len(answers)]
+    sets = [frozenset((answer.answer or "").split(";")) - {""} for answer in answers]
+    counts = Counter(tag for tags in sets for tag in tags)
+    order = dict.fromkeys(tag for answer in answers for tag in (answer.answer or "").split(";") if tag)
+    frequent = [tag for tag in order if 2 * counts[tag] > len(sets)]
     if not frequent:
         return Prediction(problem="no tag is in more than half of the repeats", call=answers[0].call)
-    shares = {tag: count / len(answers) for tag, count in sorted(counts.items())}
-    same = sum(set(tags) == set(frequent) for tags in tags_of_repeats) / len(answers)
+    shares = {tag: count / len(sets) for tag, count in sorted(counts.items())}
+    same = sum(tags == frozenset(frequent) for tags in sets) / len(sets)
     return replace(answers[0], answer=";".join(frequent), shares=shares, agreement=same)
-
-
-def _tags(prediction: Prediction) -> list[str]:
-    """The tags of an answer in its order, each once."""
-    return [tag for tag in dict.fromkeys((prediction.answer or "").split(";")) if tag]
 
 
 def _of_sets(answers: Sequence[Prediction]) -> dict[str, Any]:

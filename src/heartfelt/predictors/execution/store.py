@@ -126,7 +126,6 @@ class Journal:
         self._synced = time.monotonic()
 
     def _read(self, lines: Iterable[bytes]) -> dict[str, StoredPrediction]:
-        """Every finished item by its key."""
         entries: dict[str, StoredPrediction] = {}
         for line in lines:
             try:

@@ -210,7 +210,8 @@ class PredictorWork:
         cases = [open_case.case.only(open_case.unsettled) for open_case in open_cases]
         try:
             answers = self._predict(cases)
-            _check_count(answers, cases)
+            if len(answers) != len(cases):
+                raise ValueError(f"the predictor answered {len(answers)} cases of {len(cases)}")
         except TransientError as error:
             again = Prediction.later(error.problem, error.after, error.lost_calls)
             return [[again] * len(case.asks) for case in cases]
@@ -296,7 +297,9 @@ class PredictorWork:
         )
         if open_case.keys and self.cache is not None:
             keyed = zip(open_case.keys, predictions, attempts, strict=True)
-            self.cache.add(_answered_now(keyed))
+            self.cache.add(
+                {key: prediction for key, prediction, times in keyed if times and prediction.problem is None}
+            )
         for file in case.files:
             file.release()
         lost = open_case.transient_error and all(prediction.problem is not None for prediction in predictions)
@@ -311,22 +314,11 @@ class PredictorWork:
         )
 
 
-def _answered_now(keyed: Iterable[tuple[str, Prediction, int]]) -> dict[str, Prediction]:
-    """By key the answers that were not in the cache already: those of questions that were attempted."""
-    return {key: prediction for key, prediction, attempts in keyed if attempts and prediction.problem is None}
-
-
 def _media_problem(case: Case) -> str | None:
-    """Which media of a case are missing; None where all are there."""
     part = next((part for part in case.parts if part.media is None), None)
     if part is None:
         return None
     return NO_MEDIA + (f": {part.facts['path']}" if "path" in part.facts else "")
-
-
-def _check_count(answers: Sequence[Sequence[Prediction]], cases: Sequence[Case]) -> None:
-    if len(answers) != len(cases):
-        raise ValueError(f"the predictor answered {len(answers)} cases of {len(cases)}")
 
 
 def _complete(predictions: Sequence[Prediction], case: Case) -> Sequence[Prediction]:

@@ -203,7 +203,7 @@ class File(Predictor):
 
     def _match(self, cases: Sequence[Case]) -> list[Row]:
         """Find what the file answers of what is asked; return what answers nothing, for the ledger."""
-        asked_keys = _keys(cases)
+        asked_keys = {(case.stimulus, name) for case in cases for name in _names(case.asks)}
         names = StimulusNames(case.stimulus for case in cases)
         answers: dict[tuple[str, str], Row] = {}
         unmatched = _Unmatched(self._path.name, names)
@@ -414,7 +414,6 @@ class _Unmatched:
         self._reasons: set[tuple[int, str]] = set()
 
     def add(self, row_number: int, row: Row, name: str, question: str, *, is_known: bool) -> None:
-        """Note a row about a stimulus of this ``name``, known or not."""
         reason = row.get(UNUSED) or self._reason(row_number, name, question, is_known=is_known)
         # A row about an unknown stimulus is listed once, whatever it answers.
         if is_known or (row_number, reason) not in self._reasons:
@@ -432,12 +431,7 @@ class _Unmatched:
         return "no stimulus that is asked about has this name"
 
 
-def _keys(cases: Iterable[Case]) -> set[tuple[str, str]]:
-    return {(case.stimulus, name) for case in cases for name in _names(case.asks)}
-
-
 def _names(asks: Iterable[Ask]) -> list[str]:
-    """What files may call the questions."""
     return list(dict.fromkeys(name for ask in asks for name in ask.names))
 
 

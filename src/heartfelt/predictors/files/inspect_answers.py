@@ -88,11 +88,8 @@ class _Entry:
 
     @property
     def row(self) -> Row:
-        return (
-            self.written_prediction
-            if self.written_prediction is not None and not self.epochs
-            else {"said": self.epochs}
-        )
+        own_row = None if self.epochs else self.written_prediction
+        return {"said": self.epochs} if own_row is None else own_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,50 +113,36 @@ class _Scorers:
         names = _available_scorers(scores, wanted, path)
         named = tuple(name for name in names if name in questions)
         if named:
-            unused = (f"the scorer '{name}' is no question that is asked" for name in _except(names, named))
+            unused = (f"the scorer '{name}' is no question that is asked" for name in names if name not in named)
             return cls(names=named, questions=named, unused=tuple(unused))
         parts = _parts_by_scorer(scores, names)
         scorer = _only_scorer(names, parts, questions, path)
         if scorer is None:
             return cls(names=(), wanted=wanted is not None)
-        answered = tuple(part for part in parts.get(scorer, ()) if part in questions)
-        return cls(
-            names=(scorer,),
-            wanted=wanted is not None,
-            questions=answered,
-            in_parts=bool(answered),
-            unused=(
-                *(f"the scorer '{name}' was not used" for name in _except(names, [scorer])),
-                *_unused_parts(scorer, parts.get(scorer, ()), answered),
-            ),
-        )
+        in_value = parts.get(scorer, [])
+        answered = tuple(part for part in in_value if part in questions)
+        unused_parts = [part for part in in_value if part not in answered] if answered else []
+        skipped = [f"the scorer '{name}' was not used" for name in names if name != scorer]
+        skipped += [f"'{part}' of the scorer '{scorer}' is no question that is asked" for part in unused_parts]
+        is_named = wanted is not None
+        return cls(names=(scorer,), wanted=is_named, questions=answered, in_parts=bool(answered), unused=tuple(skipped))
 
     def answers(self, sample: Row) -> Mapping[str | None, Answer]:
         if problem := _problem(sample):
-            return self._for_all(Prediction.failed(problem))
+            return dict.fromkeys(self.questions or (None,), Prediction.failed(problem))
+        scores = _scores(sample)
         if self.questions and not self.in_parts:
-            return self._by_scorer(sample)
+            return {
+                name: _answer_of(scores[name], sample) if name in scores else _without_score(name)
+                for name in self.names
+            }
         name = next(iter(self.names), None)
-        score = self._score(name, sample)
-        if score is None:
-            return self._for_all(_without_score(name))
-        return self._parts(str(name), score, sample) if self.in_parts else {None: _own_or_answer(score, sample)}
-
-    def _for_all(self, answer: Prediction) -> Mapping[str | None, Answer]:
-        return dict.fromkeys(self.questions or (None,), answer)
-
-    def _by_scorer(self, sample: Row) -> Mapping[str | None, Answer]:
-        scores = _scores(sample)
-        return {
-            name: _answer_of(scores[name], sample) if name in scores else _without_score(name) for name in self.names
-        }
-
-    def _score(self, name: str | None, sample: Row) -> Row | None:
-        """The scorer's score; empty where what the model wrote is the answer, None where a score is missing."""
-        scores = _scores(sample)
+        score = scores.get(str(name))
         if name is None or not (scores or self.wanted or self.in_parts):
-            return {}
-        return scores.get(name)
+            score = {}
+        if score is None:
+            return dict.fromkeys(self.questions or (None,), _without_score(name))
+        return self._parts(str(name), score, sample) if self.in_parts else {None: _own_or_answer(score, sample)}
 
     def _parts(self, name: str, score: Row, sample: Row) -> Mapping[str | None, Answer]:
         parts = part_of(score, "value")
@@ -172,7 +155,6 @@ class _Scorers:
 
 
 def _available_scorers(scores: Sequence[Mapping[str, Row]], wanted: str | None, path: Path) -> list[str]:
-    """The scorer that somebody named, or all there are."""
     names = list(dict.fromkeys(name for by_name in scores for name in by_name))
     if wanted is None:
         return names
@@ -192,16 +174,6 @@ def _only_scorer(
             f"Say which: file[scorer={answering[0]}]:{path}.",
         )
     return answering[0] if answering else None
-
-
-def _unused_parts(scorer: str, in_value: Sequence[str], answered: Sequence[str]) -> list[str]:
-    if not answered:
-        return []
-    return [f"'{part}' of the scorer '{scorer}' is no question that is asked" for part in _except(in_value, answered)]
-
-
-def _except(names: Sequence[str], used: Sequence[str]) -> list[str]:
-    return [name for name in names if name not in used]
 
 
 def _parts_by_scorer(scores: Sequence[Mapping[str, Row]], names: Sequence[str]) -> dict[str, list[str]]:
@@ -290,16 +262,11 @@ def together(epochs: Sequence[Prediction], ask: Ask) -> Prediction:
     if len(read) == 1 or not good:
         return read[0]
     lost = "" if len(good) == len(read) else f"; {len(read) - len(good)} of {len(read)} failed"
-    mean = None if ask.scale.labels() else _mean(good)
-    if mean is None:
-        return _most_frequent(good, ask, lost)
-    return Prediction(value=mean, note=f"mean of {plural(len(good), 'epoch')}{lost}")
-
-
-def _mean(predictions: Sequence[Prediction]) -> float | None:
-    """The mean of the values; None where some have none."""
-    values = [prediction.value for prediction in predictions if prediction.value is not None]
-    return math.fsum(values) / len(values) if len(values) == len(predictions) else None
+    numbers = [prediction.value for prediction in good if prediction.value is not None]
+    if len(numbers) == len(good) and not ask.scale.labels():
+        mean = math.fsum(numbers) / len(numbers)
+        return Prediction(value=mean, note=f"mean of {plural(len(numbers), 'epoch')}{lost}")
+    return _most_frequent(good, ask, lost)
 
 
 def _most_frequent(good: Sequence[Prediction], ask: Ask, lost: str) -> Prediction:

@@ -102,7 +102,6 @@ def _asks(predictor: Predictor, options: FileOptions) -> tuple[Ask, ...]:
 
 
 def _chosen(asks: Sequence[Ask], questions: Sequence[str]) -> tuple[Ask, ...]:
-    """The questions that somebody named, in that order."""
     by_question = {ask.question: ask for ask in asks}
     for name in questions:
         if name not in by_question:

@@ -83,7 +83,6 @@ def holds_pairs(rows: Iterable[Row]) -> bool:
 
 
 def is_about_traces(header: Sequence[str], asks: Iterable[Ask]) -> bool:
-    """Whether a file has a row for every moment of a trace."""
     if "samples" in header:
         return False  # a row for every trace
     traced = any(isinstance(ask.scale, Trace) for ask in asks)
@@ -139,7 +138,8 @@ def _pairs(
         )
     by_pair: dict[tuple[str, str], list[_PairRow]] = {}
     for row_number, row in enumerate(rows, 1):
-        pair = _pair_in(row, columns, names)
+        first, second = (str(row.get(columns[part])) for part in ("first", "second"))
+        pair = names.find(first) or first, names.find(second) or second
         if pair[0] == pair[1]:
             raise InputError(
                 f"{path}, row {row_number}: the stimulus '{pair[0]}' is paired with itself.", "Remove the row."
@@ -149,11 +149,6 @@ def _pairs(
         by_pair.setdefault((set_name(pair), question), []).append((row_number, pair, part))
     for (name, question), entries in by_pair.items():
         yield entries[-1][0], name, question, _judged_in_orders(entries, question, path)
-
-
-def _pair_in(row: Row, columns: Mapping[str, str], names: StimulusNames) -> tuple[str, str]:
-    first, second = (str(row.get(columns[part])) for part in ("first", "second"))
-    return names.find(first) or first, names.find(second) or second
 
 
 def _judged_in_orders(entries: Sequence[_PairRow], question: str, path: Path) -> Row:

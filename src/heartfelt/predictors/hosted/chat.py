@@ -341,18 +341,15 @@ class Chat(RemotePredictor):
         digest = hashlib.sha256(body).hexdigest()
         if (paid := self._paid.pop((digest, case.repeat), None)) is not None:
             return Response(200, completion_text(paid).encode()), paid
-        name = hashlib.sha256(f"{digest} {at}".encode()).hexdigest()[:16]
-        questions = tuple(ask.question for ask in asks)
-        prompt = in_words(self._messages(content))
         call = Call(
-            id=name,
+            id=hashlib.sha256(f"{digest} {at}".encode()).hexdigest()[:16],
             request=digest,
             at=at,
-            questions=questions,
+            questions=tuple(ask.question for ask in asks),
             requested_model=self.model,
             form=form,
             status=None,
-            prompt=prompt,
+            prompt=in_words(self._messages(content)),
         )
         self._note_call(call)
         try:
@@ -436,7 +433,6 @@ def _noted(prediction: Prediction, note: str | None) -> Prediction:
 
 
 def _raise_transient(completion: Completion, call: Call) -> None:
-    """Raise where the error that a server reports may pass."""
     if completion.status is not None and is_transient(completion.status):
         error = TransientError(call.lost or "", status=completion.status)
         error.lost_calls = () if call.input_tokens is None else (call,)

@@ -173,10 +173,8 @@ def allowed(scale: Scale) -> str:
     if isinstance(scale, Tags):
         return f"a list of tags{'' if scale.open else ' from: ' + ', '.join(scale.names)}"
     bounds = scale.bounds()
-    return "a number" if bounds is None else _allowed_numbers(scale, bounds)
-
-
-def _allowed_numbers(scale: Scale, bounds: tuple[float, float]) -> str:
+    if bounds is None:
+        return "a number"
     anchors = {float(point): say(text) for point, text in scale.anchors.items()} if isinstance(scale, Points) else {}
     ends = [f"{end:g}" + (f" ({anchors[end]})" if end in anchors else "") for end in bounds]
     return f"a number from {ends[0]} to {ends[1]}, decimals allowed"

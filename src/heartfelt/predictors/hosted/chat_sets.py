@@ -84,7 +84,6 @@ def set_values(answer: Any, scale: SetScale, members: int) -> list[float]:
 
 
 def _index_of(answer: Any, members: int) -> int:
-    """The stimulus that an answer names by its letter."""
     letter = str(answer).strip().strip(".").upper()
     if len(letter) != 1 or letter not in LETTERS[:members]:
         raise InputError(f"'{answer}' is not one of the letters.", "Allowed: the letters of the stimuli.")

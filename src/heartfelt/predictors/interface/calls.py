@@ -205,16 +205,11 @@ class Spending:
     def receive(self, calls: Iterable[Call]) -> None:
         """Note what the requests of one case took; those whose answers were lost count like the dearest case."""
         self._under_way -= 1
-        amounts = []
-        for call in calls:
-            if call.cached:
-                continue
-            if (amount := self.budget.of(call)) is not None:
-                amounts.append(amount)
-            elif call.lost is not None:
-                self._lost += 1
-            else:
-                self._uncounted = True
+        sent = [call for call in calls if not call.cached]
+        amounts = [amount for call in sent if (amount := self.budget.of(call)) is not None]
+        uncounted = [call for call in sent if self.budget.of(call) is None]
+        self._lost += sum(call.lost is not None for call in uncounted)
+        self._uncounted = self._uncounted or any(call.lost is None for call in uncounted)
         if amounts:
             self._counted += sum(amounts)
             self.dearest = max(self.dearest or 0.0, sum(amounts))

@@ -16,7 +16,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from types import ModuleType
 from typing import Any, ClassVar, Self, cast
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
@@ -122,22 +121,11 @@ def imported(address: str) -> Callable[..., Any]:
     module, _, name = address.partition(":")
     if not module or not name:
         raise InputError(f"'{address}' does not name a function.", "Write module:function, such as my_model:predict.")
-    home = _imported_module(module)
-    function = getattr(home, name, None)
-    if not callable(function):
-        functions = [name for name, member in vars(home).items() if callable(member) and not name.startswith("_")]
-        raise UnknownNameError(
-            f"The module '{module}' has no function '{name}'.", suggestion(name, functions, "Its functions")
-        )
-    return cast("Callable[..., Any]", function)
-
-
-def _imported_module(module: str) -> ModuleType:
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.insert(0, folder)
     try:
-        return importlib.import_module(module)
+        home = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
             raise InputError(
@@ -150,6 +138,13 @@ def _imported_module(module: str) -> ModuleType:
         raise InputError(
             f"The module '{module}' does not load: {type(error).__name__}: {error}.", "Correct it, and try again."
         ) from error
+    function = getattr(home, name, None)
+    if not callable(function):
+        functions = [name for name, member in vars(home).items() if callable(member) and not name.startswith("_")]
+        raise UnknownNameError(
+            f"The module '{module}' has no function '{name}'.", suggestion(name, functions, "Its functions")
+        )
+    return cast("Callable[..., Any]", function)
 
 
 def _parameters(function: Callable[..., Any], address: str) -> tuple[str, ...]:
@@ -175,21 +170,18 @@ def _parameters(function: Callable[..., Any], address: str) -> tuple[str, ...]:
 def _by_question(result: Any, case: Case) -> list[Prediction]:
     questions = [ask.question for ask in case.asks]
     if isinstance(result, Mapping) and not set(result) <= _FIELDS:
-        return _by_name(result, questions)
+        unknown = sorted(str(name) for name in set(result) - set(questions))
+        if unknown and not set(result) & set(questions):
+            problem = f"the function answered '{unknown[0]}', which was not asked"
+            return [Prediction.failed(problem)] * len(questions)
+        missing = Prediction.failed("the function left this question out")
+        return [_read(result[name]) if name in result else missing for name in questions]
     if isinstance(result, Sequence) and not isinstance(result, str | bytes):
         return [_read(answer) for answer in result]
     if len(questions) > 1:
         wrong = f"the function gave one answer to {len(questions)} questions"
         return [Prediction.failed(wrong)] * len(questions)
     return [_read(result)]
-
-
-def _by_name(answers: Mapping[Any, Any], questions: Sequence[str]) -> list[Prediction]:
-    if set(answers).isdisjoint(questions):
-        problem = f"the function answered '{min(map(str, answers))}', which was not asked"
-        return [Prediction.failed(problem)] * len(questions)
-    missing = Prediction.failed("the function left this question out")
-    return [_read(answers[name]) if name in answers else missing for name in questions]
 
 
 def _read(result: Any) -> Prediction:

@@ -35,7 +35,6 @@ class MetricScore:
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """Its worst and its best; None where it has no ends."""
         return None if self.worst is None or self.best is None else (self.worst, self.best)
 
     def ask(self, name: str, media: str) -> Ask:

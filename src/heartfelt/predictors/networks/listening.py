@@ -5,7 +5,7 @@ A long file is never held whole: music is decoded block by block, speech is judg
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,9 +16,8 @@ from heartfelt.errors import InputError
 from heartfelt.media.sound import SoundFile, decode, file_doubts
 from heartfelt.predictors.networks import musicnn
 from heartfelt.predictors.networks.mel import RATE
-from heartfelt.predictors.networks.speech import JUDGES, Judge, SpeechQuality
+from heartfelt.predictors.networks.speech import JUDGES
 from heartfelt.predictors.weights.loading import load_model
-from heartfelt.predictors.weights.model import Model
 from heartfelt.progress import Progress
 from heartfelt.stats.estimate import Estimate
 
@@ -56,7 +55,9 @@ def speech_quality(
     path: Path | str, *, models: tuple[str, ...] = ("dnsmos", "distillmos"), progress: Progress | None = None
 ) -> ModelAnswers:
     """How good the speech in a file sounds, from 1 to 5: ``sig``, ``bak``, ``ovrl``, ``p808`` and ``distillmos``."""
-    _check_judges(models)
+    for name in models:
+        if name not in JUDGES:
+            raise InputError(f"'{name}' does not judge speech.", f"Choose from: {', '.join(JUDGES)}.")
     sound = SoundFile.of(path)
     samples = None if sound.seconds > _LONG_SECONDS else decode(path, RATE)
     seconds = sound.seconds if samples is None else len(samples) / RATE
@@ -67,7 +68,12 @@ def speech_quality(
         if progress is not None:
             progress(f"listening to {path}", number, len(loaded))
         judge = JUDGES[model.name]
-        quality = _of_long(sound, judge, model) if samples is None else judge(samples, model=model)
+        if samples is None:
+            windows = judge.windows(int(sound.seconds * RATE))
+            excerpts = sound.excerpts(windows.starts, windows.length, RATE)
+            quality = judge.of_windows(excerpts, windows.warnings, model=model)
+        else:
+            quality = judge(samples, model=model)
         for name, score in quality.scores.items():
             values[name] = _estimate(score, judge.scales[name], {"windows": quality.windows})
         warnings += [warning for warning in quality.warnings if warning not in warnings]
@@ -75,18 +81,6 @@ def speech_quality(
     return ModelAnswers(
         file=str(path), seconds=round(seconds, 3), values=values, models=identities, warnings=tuple(warnings)
     )
-
-
-def _check_judges(models: Sequence[str]) -> None:
-    for name in models:
-        if name not in JUDGES:
-            raise InputError(f"'{name}' does not judge speech.", f"Choose from: {', '.join(JUDGES)}.")
-
-
-def _of_long(sound: SoundFile, judge: Judge, model: Model) -> SpeechQuality:
-    """The quality of a sound that is too long to be held in memory, read window by window."""
-    windows = judge.windows(int(sound.seconds * RATE))
-    return judge.of_windows(sound.excerpts(windows.starts, windows.length, RATE), windows.warnings, model=model)
 
 
 def _warnings(sound: SoundFile) -> tuple[str, ...]:

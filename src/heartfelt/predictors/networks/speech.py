@@ -20,7 +20,7 @@ speechmos 0.0.1.1; B. Stahl and H. Gamper (ICASSP 2025), as in ``conversion/spee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
@@ -252,19 +252,15 @@ def aecmos(
         _decibels(samples[: min(shortest, _ECHO_WHOLE)], _ECHO_FFT + 1, _ECHO_FFT // 2, _ECHO_BANDS)
         for samples in signals
     ]
-    inputs = _marked(bands, talk) if talk else bands
-    feeds = {"input": np.stack(inputs)[None].astype(np.float32), "h0": np.zeros((4, 1, 64), np.float32)}
+    if talk:
+        # The far-end signal is marked as silent where only the near end speaks, the microphone's the other way round.
+        marks = (float(talk != "near-end"), float(talk != "far-end"), 1.0)
+        silence = np.zeros((_MARKED_FRAMES, _ECHO_BANDS), np.float32)
+        bands = [np.concatenate([rows, silence + mark, silence]) for rows, mark in zip(bands, marks, strict=True)]
+    feeds = {"input": np.stack(bands)[None].astype(np.float32), "h0": np.zeros((4, 1, 64), np.float32)}
     loaded = model or load_model("aecmos")
     echo, other_quality = loaded.run(feeds, file="talk.onnx" if talk else "model.onnx")["output"][:2].tolist()
     return SpeechQuality({"aecmos-echo": echo, "aecmos-other": other_quality}, 1, warnings)
-
-
-def _marked(bands: Sequence[Array], talk: str) -> list[Array]:
-    """The signals with rows behind them that say who speaks."""
-    # The far-end signal is marked as silent where only the near end speaks, the microphone's the other way round.
-    marks = (float(talk != "near-end"), float(talk != "far-end"), 1.0)
-    silence = np.zeros((_MARKED_FRAMES, _ECHO_BANDS), np.float32)
-    return [np.concatenate([rows, silence + mark, silence]) for rows, mark in zip(bands, marks, strict=True)]
 
 
 dnsmos = Judge(

@@ -173,20 +173,23 @@ class FineTunedPredictor(Predictor):
         output = next((by_question[name] for name in ask.names if name in by_question), None)
         if output is None:
             return Prediction.failed(f"the model predicts {', '.join(by_question)}, not '{ask.question}'")
+        notes = [f"the model's {output.question}"] if output.question != ask.question else []
         trained_on, (flags, doubts) = self.model.saw(case.media_file.hash), _doubts(case.media_file)
         flag = "trained on" if trained_on else "; ".join(flags) or None
+        note = "; ".join([*notes, *([TRAINED_ON] if trained_on else []), *doubts]) or None
         row = answers[output.question][at]
-        prediction = _category(ask, output, row) if output.categories else self._number(ask, output, float(row), flag)
-        if prediction.problem is not None:
-            return prediction
-        notes = [f"the model's {output.question}"] if output.question != ask.question else []
-        notes += [TRAINED_ON] if trained_on else []
-        return replace(prediction, note="; ".join([*notes, *doubts]) or None, flag=flag)
-
-    def _number(self, ask: Ask, output: Answered, number: float, flag: str | None) -> Prediction:
-        ends = (number, *self._bounds(output, number, flag))
-        value, low, high = (None if end is None else onto(end, output.bounds, ask.scale.bounds()) for end in ends)
-        return Prediction(value=value, low=low, high=high)
+        if not output.categories:
+            ends = (float(row), *self._bounds(output, float(row), flag))
+            value, low, high = (None if end is None else onto(end, output.bounds, ask.scale.bounds()) for end in ends)
+            return Prediction(value=value, low=low, high=high, note=note, flag=flag)
+        shares = {name: float(share) for name, share in zip(output.categories, row, strict=True)}
+        asked_codes = ask.scale.codes()
+        if set(asked_codes) != set(shares):
+            return Prediction.failed(
+                f"the model knows the categories {', '.join(shares)}, not those of '{ask.question}'"
+            )
+        best = max(shares, key=shares.__getitem__)
+        return Prediction(value=asked_codes[best], answer=best, shares=shares, note=note, flag=flag)
 
     def _bounds(self, output: Answered, value: float, flag: str | None) -> tuple[float | None, float | None]:
         """The prediction interval on the model's scale; the whole scale where there is nothing to hear or see."""
@@ -198,15 +201,6 @@ class FineTunedPredictor(Predictor):
             return low, high
         half = interval.half_width
         return max(low, min(value, high) - half), min(high, max(value, low) + half)
-
-
-def _category(ask: Ask, output: Answered, row: _Floats) -> Prediction:
-    shares = {name: float(share) for name, share in zip(output.categories, row, strict=True)}
-    asked_codes = ask.scale.codes()
-    if set(asked_codes) != set(shares):
-        return Prediction.failed(f"the model knows the categories {', '.join(shares)}, not those of '{ask.question}'")
-    best = max(shares, key=shares.__getitem__)
-    return Prediction(value=asked_codes[best], answer=best, shares=shares)
 
 
 def _doubts(media: Media) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -156,27 +156,17 @@ def read_manifest(folder: Path | str) -> dict[str, Json]:
         raise InputError(f"{folder} {problem}.", _TRAIN)
     path = folder / MODEL
     if not path.is_file():
-        raise InputError(f"{folder} holds no trained model (there is no {MODEL}){_other_content(folder)}.", _TRAIN)
+        content = next((words for name, words in _OTHER_FOLDERS.items() if (folder / name).is_file()), None)
+        if folder.name.endswith(".training"):
+            content = "the checkpoints of an unfinished training (continue it with --resume)"
+        holds = f"; it holds {content}" if content else ""
+        raise InputError(f"{folder} holds no trained model (there is no {MODEL}){holds}.", _TRAIN)
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DamagedError(f"{path} cannot be read.", RESTORE) from error
     if not isinstance(manifest, dict) or not ({"heartfelt_model", "kind"} & set(manifest)):
         raise InputError(f"{path} was not written by heartfelt.", _TRAIN)
-    _check_readable(manifest, folder)
-    return manifest
-
-
-def _other_content(folder: Path) -> str:
-    """What a folder without a trained model holds, as the end of a sentence; empty where that is not known."""
-    content = next((words for name, words in _OTHER_FOLDERS.items() if (folder / name).is_file()), None)
-    if folder.name.endswith(".training"):
-        content = "the checkpoints of an unfinished training (continue it with --resume)"
-    return f"; it holds {content}" if content else ""
-
-
-def _check_readable(manifest: Mapping[str, Json], folder: Path) -> None:
-    """Raise where a later version wrote the model."""
     layout = manifest.get("heartfelt_model", manifest.get("layout"))
     if layout not in (1, 2, LAYOUT):
         raise InputError(
@@ -188,6 +178,7 @@ def _check_readable(manifest: Mapping[str, Json], folder: Path) -> None:
             f"{folder} holds a model of the kind '{manifest['kind']}', which this version does not read.",
             "Update heartfelt, or train the model again with this version.",
         )
+    return manifest
 
 
 def require_kind(folder: Path | str, kind: str, fix: str) -> dict[str, Json]:

@@ -132,22 +132,18 @@ def doubt_of(model: TrainedModel, features: Features, path: Path) -> Doubt:
 def answer_of(ask: Ask, out: QuestionHead, features: Features, doubt: Doubt, left_out: float | None) -> Prediction:
     value = left_out if left_out is not None else float(out.on_scale(out.head.answer(features.rows)).mean())
     low, high = interval(out, value, doubt)
-    notes = [f"the model's {out.question}"] if ask.question != out.question else []
-    notes += [*([OUT_OF_FOLD] if left_out is not None else []), *doubt.words]
+    notes = [*([OUT_OF_FOLD] if left_out is not None else []), *doubt.words]
+    if ask.question != out.question:
+        notes.insert(0, f"the model's {out.question}")
     value, low, high = (onto(number, out.bounds, ask.scale.bounds()) for number in (value, low, high))
-    prediction = Prediction(value=value, low=low, high=high, note="; ".join(notes) or None, flag=doubt.flag)
     windows = WINDOWS in ask.about
-    if windows and out.answers is not None:
-        prediction = replace(prediction, answer_sd=float(out.answers.sd(value)))
-    if left_out is None and (windows or isinstance(ask.scale, Trace)):
-        return _with_course(prediction, ask, out, features)
-    return prediction
-
-
-def _with_course(prediction: Prediction, ask: Ask, out: QuestionHead, features: Features) -> Prediction:
-    """The prediction with a sample in the middle of each window, where there are several."""
-    if features.starts.size < 2:
+    spread = float(out.answers.sd(value)) if windows and out.answers is not None else None
+    prediction = Prediction(
+        value=value, low=low, high=high, note="; ".join(notes) or None, flag=doubt.flag, answer_sd=spread
+    )
+    if not (windows or isinstance(ask.scale, Trace)) or features.starts.size < 2 or left_out is not None:
         return prediction
+    # One sample in the middle of each window.
     step = float(features.starts[1] - features.starts[0])
     course = [onto(value, out.bounds, ask.scale.bounds()) for value in out.on_scale(out.head.answer(features.rows))]
     return replace(prediction, samples=tuple(course), rate=1.0 / step, start=float(features.starts[0]) + step / 2)

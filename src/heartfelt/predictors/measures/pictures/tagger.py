@@ -85,12 +85,16 @@ class Tagger(Function):
         sure = [tag for tag in tags if tag.certainty >= self.least]
         if not sure and ask.none:
             return Prediction(answer=NONE, note="it saw nothing that it is sure enough of")
-        answer = answer_labels(_labels(tags), ask, least=self.least, most=self.top)
+        likeliest: dict[str, float] = {}
+        for tag in tags:
+            likeliest[tag.words] = max(likeliest.get(tag.words, 0.0), tag.certainty)
+        labels = [Label(words, confidence) for words, confidence in likeliest.items()]
+        answer = answer_labels(labels, ask, least=self.least, most=self.top)
         if answer.problem is not None:
             return answer
-        boxes = tuple(tag.written for tag in sure if tag.box is not None) or None
+        boxes = tuple(tag.written for tag in sure if tag.box is not None)
         score = answer.score if any(tag.confidence is not None for tag in sure) else None
-        return replace(answer, score=score, shares=answer.shares if score else None, boxes=boxes)
+        return replace(answer, score=score, shares=answer.shares if score else None, boxes=boxes or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +133,6 @@ class SeenTag:
             )
         if not (x_min < right and top < bottom):
             raise ValueError(f"the box of '{self.words}' ({written}) has no area")
-
-
-def _labels(tags: Sequence[SeenTag]) -> list[Label]:
-    """The words that were seen, each once, with the highest certainty."""
-    likeliest: dict[str, float] = {}
-    for tag in tags:
-        likeliest[tag.words] = max(likeliest.get(tag.words, 0.0), tag.certainty)
-    return [Label(words, certainty) for words, certainty in likeliest.items()]
 
 
 def tags_seen(result: Any) -> list[SeenTag]:
