@@ -364,7 +364,7 @@ def test_a_paid_answer_is_kept_when_the_next_request_meets_an_error(tmp_path: Pa
 
 
 def test_a_prediction_travels_through_the_journal_unchanged() -> None:
-    from heartfelt.predictors.execution.store import _plain, _prediction
+    from heartfelt.predictors.execution.store import _as_json, _prediction
     from heartfelt.predictors.interface.calls import Call
 
     call = Call(
@@ -379,4 +379,4 @@ def test_a_prediction_travels_through_the_journal_unchanged() -> None:
         cost=0.1,
     )
     prediction = Prediction(value=1.0, shares={"a": 1.0}, flag="odd", call=call)
-    assert _prediction(json.loads(json.dumps(_plain(prediction)))) == prediction
+    assert _prediction(json.loads(json.dumps(_as_json(prediction)))) == prediction

@@ -16,7 +16,7 @@ import pytest
 
 from heartfelt.errors import InputError, Interrupted
 from heartfelt.predictors import Ask, Case, Media, Prediction, Retry, RunOptions, TransientError, run
-from heartfelt.predictors.execution.engines import BatchJob, Given, Local, Result
+from heartfelt.predictors.execution.engines import BatchJob, Input, Local, Result
 from heartfelt.predictors.execution.store import (
     JOURNAL,
     Cache,
@@ -375,7 +375,7 @@ def test_a_success_after_the_end_of_a_run_does_not_hide_the_last_problem(clips: 
 def test_a_case_the_engine_lost_is_reported_as_such(clips: list[Path]) -> None:
     class Forgetful(Local):
         def map(
-            self, work: BatchJob[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
+            self, work: BatchJob[Input, Result], batches: Iterable[Sequence[Input]], at_once: int
         ) -> Iterator[Sequence[Result]]:
             yield from list(super().map(work, batches, at_once))[1:]
 

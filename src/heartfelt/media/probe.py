@@ -189,7 +189,7 @@ class _Probes:
 
     def facts(self, paths: Sequence[str | None], locate: Callable[[str], Path], report: Progress | None) -> list[_Row]:
         """The facts of every path in order; only those not known are located and probed, several at a time."""
-        rows = [None if path is None else self._remembered(path) for path in paths]
+        rows = list(map(self._remembered, paths))
         missing = [index for index, row in enumerate(rows) if row is None]
         # A path that leads out of the folder is an error before anything is opened.
         files = [None if (path := paths[index]) is None else (path, locate(path)) for index in missing]
@@ -202,11 +202,11 @@ class _Probes:
                 done += 1
                 if report is not None:
                     report("probing media", done, len(rows))
-        return [row for row in rows if row is not None]
+        return list(filter(None, rows))
 
-    def _remembered(self, path: str) -> _Row | None:
-        stored = self._known.get(path)
-        if stored is None:
+    def _remembered(self, path: str | None) -> _Row | None:
+        stored = None if path is None else self._known.get(path)
+        if path is None or stored is None:
             return None
         try:
             status = os.stat(f"{self._root}/{path}")  # noqa: PTH116 - a Path for each of 160,000 files takes seconds

@@ -83,7 +83,7 @@ def run(
     _check_cases(cases)
     if options.repeats > 1 and not predictor.repeatable:
         raise InputError(
-            f"'{predictor.label or predictor.spec or predictor.name}' gives the same answer however often it is asked.",
+            f"'{_name_of(predictor)}' gives the same answer however often it is asked.",
             "Leave out repeats; they are for servers and functions.",
         )
     predictor.expect(cases)
@@ -104,6 +104,10 @@ def run(
     finally:
         if state.journal is not None:
             state.journal.close()
+
+
+def _name_of(predictor: Predictor) -> str:
+    return predictor.label or predictor.spec or predictor.name
 
 
 def _interrupted(state: _State) -> Interrupted:
@@ -130,7 +134,7 @@ class _State:
     """What is known of every item so far."""
 
     def __init__(self, predictor: Predictor, cases: Sequence[Case], journal: Journal | None, repeats: int = 1) -> None:
-        self.model = predictor.label or predictor.spec or predictor.name
+        self.model = _name_of(predictor)
         self.journal = journal
         self.last_problem = ""
         self.entries: dict[_Item, StoredPrediction] = {}
@@ -139,21 +143,10 @@ class _State:
         self.calls: dict[str, tuple[str, Call]] = {} if journal is None else journal.calls
         self.cases, self.repeats = cases, repeats
         earlier = {} if journal is None else journal.entries
-        identity = hashlib.sha256(predictor.identity.encode()).hexdigest()
-        digests: dict[int, str] = {}
-        for case in cases:
-            context = _context(case, identity)
-            for ask in case.asks:
-                digest = digests.get(id(ask)) or question_digest(ask, None)
-                digests[id(ask)] = digest
-                sent = predictor.request_digest(case, ask)
-                parts = f"{context}\x1f{digest}" + (f"\x1f{sent}" if sent else "")
-                for repeat in range(repeats):
-                    item = (case.stimulus, ask.question, repeat)
-                    text = f"{parts}\x1frepeat {repeat}" if repeat else parts
-                    self.keys[item] = key = hashlib.sha256(text.encode()).hexdigest()[:32]
-                    if key in earlier:
-                        self.entries[item] = earlier[key]
+        for item, key in _item_keys(predictor, cases, repeats):
+            self.keys[item] = key
+            if key in earlier:
+                self.entries[item] = earlier[key]
         self.todo = [part for repeat in range(repeats) for case in cases for part in self._unanswered(case, repeat)]
         """What is still to be asked, every first repeat before any second."""
         self.earlier = self.answered
@@ -238,6 +231,22 @@ class _State:
                 attempts = sum(entry.attempts for entry in entries)
                 entry = StoredPrediction(prediction, attempts, round(sum(seconds), 6) if seconds else None)
                 yield case.stimulus, ask.question, entry
+
+
+def _item_keys(predictor: Predictor, cases: Sequence[Case], repeats: int) -> Iterator[tuple[_Item, str]]:
+    identity = hashlib.sha256(predictor.identity.encode()).hexdigest()
+    # Most cases share their questions, whose digests take longer than all else here.
+    digests: dict[int, str] = {}
+    for case in cases:
+        context = _context(case, identity)
+        for ask in case.asks:
+            digest = digests.get(id(ask)) or question_digest(ask, None)
+            digests[id(ask)] = digest
+            sent = predictor.request_digest(case, ask)
+            parts = f"{context}\x1f{digest}" + (f"\x1f{sent}" if sent else "")
+            for repeat in range(repeats):
+                text = f"{parts}\x1frepeat {repeat}" if repeat else parts
+                yield (case.stimulus, ask.question, repeat), hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _context(case: Case, identity: str) -> str:

@@ -16,7 +16,7 @@ does not matter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -69,32 +69,39 @@ def cases(
         raise InputError(f"A limit of {limit} items leaves nothing to ask.", "Give at least 1, or no limit.")
     study = source.study
     chosen = [question.id for question in study.asked] if questions is None else list(questions)
-    order = {question.id: index for index, question in enumerate(study.asked)}
-    columns = [name for name in ("system", "intent") if name in source.stimuli.columns]
-    stimuli = source.stimuli.select("stimulus", *columns).with_row_index("_at")
     need(source.stimuli, facts, "The table of stimuli")
-    judged = sets_of(source, [name for name in chosen if isinstance(study.scale_of(name), COMPARED)])
-    if items is not None:
-        judged = holding(judged, items)
+    judged = _judged_sets(source, chosen, items)
     if limit is not None and judged.height:
         judged = judged.join(balanced_sample(judged, limit, seed), on=_PAIR, how="semi", maintain_order="left")
-    pairs = (
-        _pairs(source, items, labelled)
-        .filter(~pl.col("question").is_in(judged["question"].unique().to_list()))
-        .filter(pl.col("question").is_in([study.question(name).id for name in chosen]))
-        .unique(_PAIR)
-        .join(stimuli, on="stimulus", maintain_order="left")
-        .with_columns(pl.col("question").replace_strict(order, return_dtype=pl.Int64).alias("_question"))
-        .sort("_at", "_question")
-    )
+    pairs = _pairs(source, items, labelled).filter(~pl.col("question").is_in(judged["question"].unique().to_list()))
+    pairs = _in_order(source, pairs.filter(pl.col("question").is_in([study.question(name).id for name in chosen])))
     if limit is not None:
         pairs = balanced_sample(pairs, limit, seed)
     pairs = pairs.select(_PAIR)
     if not compares:
         pairs = pl.concat([pairs, _members_alone(source, judged)])
     by_stimulus = dict(pairs.group_by("stimulus", maintain_order=True).agg("question").iter_rows())
-    out = _made(source, by_stimulus, facts)
+    out = _cases_of(source, by_stimulus, facts)
     return [*out, *_together(source, judged, facts)] if compares else out
+
+
+def _judged_sets(source: Snapshot | Benchmark, questions: Sequence[str], items: pl.DataFrame | None) -> pl.DataFrame:
+    """The sets that were judged together under those of the questions that compare stimuli."""
+    judged = sets_of(source, [name for name in questions if isinstance(source.study.scale_of(name), COMPARED)])
+    return judged if items is None else holding(judged, items)
+
+
+def _in_order(source: Snapshot | Benchmark, pairs: pl.DataFrame) -> pl.DataFrame:
+    """Each pair once, in the order of the stimuli and the questions, with what a sample is balanced over."""
+    order = {question.id: index for index, question in enumerate(source.study.asked)}
+    columns = [name for name in ("system", "intent") if name in source.stimuli.columns]
+    stimuli = source.stimuli.select("stimulus", *columns).with_row_index("_at")
+    return (
+        pairs.unique(_PAIR)
+        .join(stimuli, on="stimulus", maintain_order="left")
+        .with_columns(pl.col("question").replace_strict(order, return_dtype=pl.Int64).alias("_question"))
+        .sort("_at", "_question")
+    )
 
 
 def _members_alone(source: Snapshot | Benchmark, judged: pl.DataFrame) -> pl.DataFrame:
@@ -106,28 +113,28 @@ def _members_alone(source: Snapshot | Benchmark, judged: pl.DataFrame) -> pl.Dat
 
 def _together(source: Snapshot | Benchmark, judged: pl.DataFrame, visible: Sequence[str]) -> list[Case]:
     names = judged.select(pl.col("members").explode().unique()).to_series().to_list() if judged.height else []
-    alone = {case.stimulus: case for case in _made(source, {name: [] for name in names}, visible)}
+    alone = {case.stimulus: case for case in _cases_of(source, dict.fromkeys(names, ()), visible)}
     study, out = source.study, []
     asks = {name: ask_of(study, study.question(name)) for name in judged["question"].unique()}
-    fits = _about_prompts(study)
+    fits = about_prompts(study)
     sets = judged.group_by("stimulus", maintain_order=True).agg(pl.first("members"), pl.first("set"), "question")
     for name, stimuli, set_id, questions in sets.iter_rows():
         members = tuple(alone[stimulus] for stimulus in stimuli)
-        prompt, intent = (_shared([getattr(part, name) for part in members]) for name in ("prompt", "intent"))
-        asked = tuple(_shown(asks[question], prompt if question in fits else None) for question in questions)
+        prompt, intent = _shared([part.prompt for part in members]), _shared([part.intent for part in members])
+        shown = tuple(with_prompt(asks[question], prompt, fits) for question in questions)
         facts = {} if set_id is None else {"set": set_id}
-        out.append(Case(stimulus=name, asks=asked, intent=intent, prompt=prompt, facts=facts, members=members))
+        out.append(Case(stimulus=name, asks=shown, intent=intent, prompt=prompt, facts=facts, members=members))
     return out
 
 
-def _about_prompts(study: Study) -> set[str]:
+def about_prompts(study: Study) -> set[str]:
     """The questions with which raters were shown the prompt."""
     return {question.id for question in study.asked if "prompt" in question.shows}
 
 
-def _shown(ask: Ask, prompt: str | None) -> Ask:
-    """The question with the prompt that raters were shown with it, where there is one."""
-    return replace(ask, text=prompt, shown=prompt) if prompt else ask
+def with_prompt(ask: Ask, prompt: str | None, about_prompt: Collection[str]) -> Ask:
+    """The question with the prompt that raters were shown with it, where there is one and it is about prompts."""
+    return replace(ask, text=prompt, shown=prompt) if prompt and ask.question in about_prompt else ask
 
 
 def _shared(values: Sequence[str | None]) -> str | None:
@@ -140,11 +147,9 @@ def _pairs(source: Snapshot | Benchmark, items: pl.DataFrame | None, labelled: b
         return items.select(_PAIR)
     if isinstance(source, Benchmark) or not labelled:
         return source.items.select(_PAIR)
-    levels = {question.id: source.study.scale_of(question.id).level for question in source.study.asked}
-    ordered = [name for name, level in levels.items() if level == "ordinal"]
-    scored = pl.col("value").is_finite() | pl.col("question").is_in(ordered)
+    scored = pl.col("value").is_finite() | pl.col("question").is_in(_of_level(source.study, "ordinal"))
     have = labels(source).table.filter(scored).select(_PAIR)
-    worded = [name for name, level in levels.items() if level == "text"]
+    worded = _of_level(source.study, "text")
     table = source.scan_ratings()
     if not worded or "answer" not in table.collect_schema():
         return have
@@ -152,33 +157,35 @@ def _pairs(source: Snapshot | Benchmark, items: pl.DataFrame | None, labelled: b
     return pl.concat([have, answered.select(_PAIR).unique().collect()])
 
 
-def _made(source: Snapshot | Benchmark, by_stimulus: Mapping[str, list[str]], visible: Sequence[str]) -> list[Case]:
+def _of_level(study: Study, level: str) -> list[str]:
+    return [question.id for question in study.asked if study.scale_of(question.id).level == level]
+
+
+def _cases_of(
+    source: Snapshot | Benchmark, by_stimulus: Mapping[str, Sequence[str]], visible: Sequence[str]
+) -> list[Case]:
     root = source.media_root if isinstance(source, Benchmark) else source.source.media_root
     study = source.study
     shared = {question.id: _about_one(ask_of(study, question)) for question in study.asked}
     prompts = {prompt.id: prompt.text for prompt in study.prompts}
-    fits = _about_prompts(study)
+    fits = about_prompts(study)
     columns = [name for name in ("path", *visible) if name in source.stimuli.columns]
     references = references_of(source)
     out = []
     wanted = source.stimuli.filter(pl.col("stimulus").is_in(list(by_stimulus)))
     for row in wanted.iter_rows(named=True):
         prompt = prompt_of(row, prompts)
-        questions = by_stimulus[row["stimulus"]]
-        asks = tuple(_shown(shared[question], prompt if question in fits else None) for question in questions)
-        facts = {column: str(row[column]) for column in columns if row[column] is not None}
-        media = media_of(root, row.get("path"))
-        reference = media_of(root, references.get(row["stimulus"]))
+        asks = tuple(with_prompt(shared[question], prompt, fits) for question in by_stimulus[row["stimulus"]])
         out.append(
             Case(
                 stimulus=row["stimulus"],
                 asks=asks,
-                media=media,
+                media=media_of(root, row.get("path")),
                 system=row.get("system"),
                 intent=row.get("intent"),
                 prompt=prompt,
-                facts=facts,
-                reference=reference,
+                facts={column: str(row[column]) for column in columns if row[column] is not None},
+                reference=media_of(root, references.get(row["stimulus"])),
             )
         )
     return out

@@ -12,7 +12,7 @@ from heartfelt.media.images.image import decode_image
 from heartfelt.predictors.networks.fixed_inputs import picture
 from heartfelt.predictors.networks.images.expressions import EXPRESSIONS, SIDE, recognise_expressions
 from heartfelt.predictors.networks.images.expressions import _square as square_of
-from heartfelt.predictors.networks.images.faces import LONGEST, Face, _order_apart, detect_faces
+from heartfelt.predictors.networks.images.faces import LONGEST, Face, _separate_order, detect_faces
 from tests.predictors.weights.conftest import Pulled
 
 PACKAGE = {
@@ -100,7 +100,7 @@ def test_of_overlapping_boxes_the_best_stays() -> None:
             [20, 20, 30, 30, 0.6],
         ]
     )
-    assert _order_apart(boxes, 0.7) == [1, 2, 3]
-    assert _order_apart(boxes, 0.85) == [1, 0, 2, 3]
-    assert _order_apart(boxes, 0.7, of_smaller=True) == [1, 3]
-    assert _order_apart(np.empty((0, 5)), 0.7) == []
+    assert _separate_order(boxes, 0.7) == [1, 2, 3]
+    assert _separate_order(boxes, 0.85) == [1, 0, 2, 3]
+    assert _separate_order(boxes, 0.7, of_smaller=True) == [1, 3]
+    assert _separate_order(np.empty((0, 5)), 0.7) == []

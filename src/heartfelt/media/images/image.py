@@ -65,7 +65,7 @@ def decode_image(source: Path | str | bytes, *, name: str | None = None, least: 
     With ``least``, a JPEG may be decoded at a half, a quarter or an eighth of its size, which takes less time, as long as both
     sides have at least so many pixels.
     """
-    from PIL import Image, ImageOps, UnidentifiedImageError
+    from PIL import Image, UnidentifiedImageError
 
     name = name or ("The image sent" if isinstance(source, bytes) else str(source))
     if not isinstance(source, bytes) and not Path(source).is_file():
@@ -75,21 +75,10 @@ def decode_image(source: Path | str | bytes, *, name: str | None = None, least: 
     if pixels is not None:
         return Image.fromarray(pixels)
     try:
-        # Pillow warns before it refuses; an image of that size is refused outright. What a warning does is decided for the
-        # whole process, so headers are read in turn; pixels are decoded by as many threads as ask.
-        with _OPENING, warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            opened = Image.open(io.BytesIO(source) if isinstance(source, bytes) else source)
-        with opened as image:
-            if not image.width * image.height:
-                raise ValueError("it has no pixels")
-            if least:
-                image.draft(None, (least, least))
-            ImageOps.exif_transpose(image, in_place=True)
-            decoded = _on_white(image)
-            if store is not None:
-                store.keep_image(source, least, np.asarray(decoded))
-            return decoded
+        decoded = _decoded(source, least)
+        if store is not None:
+            store.keep_image(source, least, np.asarray(decoded))
+        return decoded
     except UnidentifiedImageError:
         problem = "its content is in no known image format"
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):
@@ -99,6 +88,23 @@ def decode_image(source: Path | str | bytes, *, name: str | None = None, least: 
     raise InputError(
         f"{name} cannot be read as an image: {problem}.", "Replace it with a complete PNG, JPEG or WebP file."
     )
+
+
+def _decoded(source: Path | str | bytes, least: int) -> Image:
+    from PIL import Image, ImageOps
+
+    # Pillow warns before it refuses; an image of that size is refused outright. What a warning does is decided for the
+    # whole process, so headers are read in turn; pixels are decoded by as many threads as ask.
+    with _OPENING, warnings.catch_warnings():
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        opened = Image.open(io.BytesIO(source) if isinstance(source, bytes) else source)
+    with opened as image:
+        if not image.width * image.height:
+            raise ValueError("it has no pixels")
+        if least:
+            image.draft(None, (least, least))
+        ImageOps.exif_transpose(image, in_place=True)
+        return _on_white(image)
 
 
 def image_doubts(source: Path | str | bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -75,17 +75,11 @@ def wav(data: bytes) -> Iterator[Piece]:
             large, frames = struct.unpack_from("<QQ", data, begin + 8)
         if kind == b"data" and (size == _UNKNOWN_SIZE or (streamed and not size)):
             size = large
-        stop = min(len(data), begin + size)
-        if kind == b"fmt ":
-            chunks.setdefault(kind, _little_chunk(kind, _wav_format(data[begin:stop])))
-        elif kind == b"fact":
-            chunks.setdefault(kind, _little_chunk(kind, data[begin:stop][:4]))
-        elif kind == b"data":
-            chunks.setdefault(kind, [Span(at, stop), bytes((stop - begin) % 2)])
+        chunks.setdefault(kind, _wav_chunk(data, kind, at, min(len(data), begin + size)))
         at = begin + size + size % 2
-    if b"data" not in chunks or b"fmt " not in chunks:
+    if not {b"data", b"fmt "} <= chunks.keys():
         raise ValueError("no sound in it")
-    parts = [part for kind in (b"fmt ", b"fact", b"data") for part in chunks.get(kind, ())]
+    parts = [*chunks[b"fmt "], *chunks.get(b"fact", ()), *chunks[b"data"]]
     total = 4 + sum(map(length_of, parts))
     if data[:4] in {b"RF64", b"BW64"}:
         ds64 = struct.pack("<4sIQQQI", b"ds64", 28, total + 36, large, frames, 0)
@@ -93,6 +87,16 @@ def wav(data: bytes) -> Iterator[Piece]:
     else:
         yield data[:4] + (data[4:8] if streamed else struct.pack("<I", total)) + b"WAVE"
     yield from parts
+
+
+def _wav_chunk(data: bytes, kind: bytes, at: int, stop: int) -> list[Piece]:
+    """What is kept of a chunk; nothing of most."""
+    begin = at + 8
+    if kind == b"fmt ":
+        return _little_chunk(kind, _wav_format(data[begin:stop]))
+    if kind == b"fact":
+        return _little_chunk(kind, data[begin:stop][:4])
+    return [Span(at, stop), bytes((stop - begin) % 2)] if kind == b"data" else []
 
 
 def _little_chunk(kind: bytes, content: bytes) -> list[Piece]:

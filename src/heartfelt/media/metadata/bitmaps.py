@@ -184,41 +184,35 @@ def _number(fields: dict[int, _Field], order: str, tag: int, default: int) -> in
 
 def _strips(data: bytes, fields: dict[int, _Field], order: str) -> list[tuple[int, int]]:
     """Where the pixels of a page are; without coding, no more of them than the picture has."""
-    tag = _TILES if _TILES in fields else _STRIPS
-    starts = _numbers(fields, order, tag)
-    sizes = list(_numbers(fields, order, _TILE_SIZES if tag == _TILES else _STRIP_SIZES))
+    tag, sizes_tag = (_TILES, _TILE_SIZES) if _TILES in fields else (_STRIPS, _STRIP_SIZES)
+    starts, sizes = _numbers(fields, order, tag), list(_numbers(fields, order, sizes_tag))
     coding = _number(fields, order, _COMPRESSION, 1)
     if coding not in _CODINGS:
         raise ValueError(f"its pixels are coded in a way that may have metadata inside (compression {coding})")
     if not starts or len(starts) != len(sizes):
         raise ValueError("it does not say where its pixels are")
     if coding == 1 and tag == _STRIPS:
-        height = _number(fields, order, _LENGTH, 0)
-        rows = min(_number(fields, order, _ROWS, height), height)
-        planar = _number(fields, order, _PLANAR, 1) == 2
-        samples = 1 if planar else _number(fields, order, _SAMPLES, 1)
-        row = (_number(fields, order, _WIDTH, 0) * samples * _number(fields, order, _BITS, 1) + 7) // 8
-        sizes = [min(size, rows * row) for size in sizes]
+        longest = _uncoded_strip(fields, order)
+        sizes = [min(size, longest) for size in sizes]
     spans = [(start, start + size) for start, size in zip(starts, sizes, strict=True)]
     if any(stop > len(data) for _, stop in spans):
         raise ValueError("its pixels reach beyond the file")
     return spans
 
 
+def _uncoded_strip(fields: dict[int, _Field], order: str) -> int:
+    """The bytes of a strip of pixels without coding."""
+    height = _number(fields, order, _LENGTH, 0)
+    rows = min(_number(fields, order, _ROWS, height), height)
+    planar = _number(fields, order, _PLANAR, 1) == 2
+    samples = 1 if planar else _number(fields, order, _SAMPLES, 1)
+    return rows * ((_number(fields, order, _WIDTH, 0) * samples * _number(fields, order, _BITS, 1) + 7) // 8)
+
+
 def _page(data: bytes, fields: dict[int, _Field], order: str, begin: int, *, last: bool) -> Iterator[Piece]:
     """A directory at ``begin``, its values, and its pixels."""
     spans = _strips(data, fields, order)
-    fields_written = {
-        tag: field
-        for tag, field in fields.items()
-        if tag in _COUNTS and field.kind != _UNDEFINED and field.values <= _COUNTS[tag]
-    }
-    palette = fields.get(_PALETTE)
-    if palette is not None and palette.values == 3 << _number(fields, order, _BITS, 1):
-        fields_written[_PALETTE] = palette
-    profile = cleaned_profile(fields[_PROFILE].content) if _PROFILE in fields else None
-    if profile is not None:
-        fields_written[_PROFILE] = _Field(_UNDEFINED, len(profile), profile)
+    fields_written = _shown_fields(fields, order)
     tags = (_TILES, _TILE_SIZES) if _TILES in fields else (_STRIPS, _STRIP_SIZES)
     for tag in tags:
         fields_written[tag] = _Field(_LONG, len(spans), bytes(4 * len(spans)))
@@ -232,16 +226,37 @@ def _page(data: bytes, fields: dict[int, _Field], order: str, begin: int, *, las
         pixels_at += _even(stop - start)
     for tag, values in zip(tags, (starts, [stop - start for start, stop in spans]), strict=True):
         fields_written[tag] = _Field(_LONG, len(values), struct.pack(f"{order}{len(values)}I", *values))
-    directory, content = struct.pack(f"{order}H", len(fields_written)), b""
-    content_at = begin + 6 + 12 * len(fields_written)
-    for tag, field in sorted(fields_written.items()):
+    yield _written_directory(fields_written, order, begin, following=0 if last else pixels_at)
+    yield from pixels
+
+
+def _shown_fields(fields: dict[int, _Field], order: str) -> dict[int, _Field]:
+    """The fields that are needed to show a page, but for where its pixels are."""
+    out = {
+        tag: field
+        for tag, field in fields.items()
+        if tag in _COUNTS and field.kind != _UNDEFINED and field.values <= _COUNTS[tag]
+    }
+    palette = fields.get(_PALETTE)
+    if palette is not None and palette.values == 3 << _number(fields, order, _BITS, 1):
+        out[_PALETTE] = palette
+    profile = cleaned_profile(fields[_PROFILE].content) if _PROFILE in fields else None
+    if profile is not None:
+        out[_PROFILE] = _Field(_UNDEFINED, len(profile), profile)
+    return out
+
+
+def _written_directory(fields: dict[int, _Field], order: str, begin: int, *, following: int) -> bytes:
+    """A directory at ``begin``, the next of which is at ``following``, and the values that do not fit into it."""
+    directory, content = struct.pack(f"{order}H", len(fields)), b""
+    content_at = begin + 6 + 12 * len(fields)
+    for tag, field in sorted(fields.items()):
         value = field.content.ljust(4, b"\0")
         if len(field.content) > 4:
             value = struct.pack(f"{order}I", content_at + len(content))
             content += field.content + bytes(len(field.content) % 2)
         directory += struct.pack(f"{order}HHI", tag, field.kind, field.values) + value
-    yield directory + struct.pack(f"{order}I", 0 if last else pixels_at) + content
-    yield from pixels
+    return directory + struct.pack(f"{order}I", following) + content
 
 
 def _even(size: int) -> int:

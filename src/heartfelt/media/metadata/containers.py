@@ -89,6 +89,11 @@ def container_of(data: bytes) -> Container:
             return container
     if _DRAWING.match(data[:200].removeprefix(b"\xef\xbb\xbf")) and b"<svg" in data[:100_000]:
         return _SVG
+    return _bare_sound(data)
+
+
+def _bare_sound(data: bytes) -> Container:
+    """The format of sound without a container of its own, behind tags or not."""
     begin = audio.after_tags(data, 0)
     if begin and data[begin : begin + 4] == b"fLaC":
         return _FLAC

@@ -63,20 +63,24 @@ def mp4(data: bytes) -> Iterator[Piece]:
 
 def _shown_ranges(data: bytes, boxes: list[Box]) -> list[Range] | None:
     """Where in the file is what tracks and pictures refer to; None in a file of fragments, which is kept whole."""
-    movie = next((box for box in boxes if box.kind == b"moov"), None)
-    pictures = next((box for box in boxes if box.kind == b"meta"), None)
+    # Of boxes that occur again the first counts.
+    by_kind = {box.kind: box for box in reversed(boxes)}
+    movie, pictures, fragmented = by_kind.get(b"moov"), by_kind.get(b"meta"), b"moof" in by_kind
     if movie is None and pictures is None:
         raise ValueError("no sound and no picture in it")
-    inside = [] if movie is None else children(data, movie.content, movie.stop)
-    tracks = [box for box in inside if box.kind == b"trak"]
-    played = [track for track in tracks if _handler(data, track) in _PLAYED]
-    fragmented = any(box.kind == b"moof" for box in boxes)
-    if fragmented and len(played) < len(tracks):
-        raise ValueError("its fragments hold texts or places beside sound or film")
+    played = [] if movie is None else _played_tracks(data, movie, fragmented=fragmented)
     shown = [span for track in played for span in _chunks(data, track)]
     if pictures is not None:
         shown += item_ranges(data, pictures)
     return None if fragmented else joined(shown)
+
+
+def _played_tracks(data: bytes, movie: Box, *, fragmented: bool) -> list[Box]:
+    tracks = [box for box in children(data, movie.content, movie.stop) if box.kind == b"trak"]
+    played = [track for track in tracks if _handler(data, track) in _PLAYED]
+    if fragmented and len(played) < len(tracks):
+        raise ValueError("its fragments hold texts or places beside sound or film")
+    return played
 
 
 def _cleaned(data: bytes, box: Box, parent: bytes, handler: bytes = b"") -> Iterator[Piece]:

@@ -157,9 +157,8 @@ def _webp_shown(data: bytes, chunk: Chunk) -> list[Piece]:
 
 def _webp_extended(data: bytes, header: Chunk, all_chunks: Sequence[Chunk], pixels: list[Piece]) -> list[Piece]:
     """The pixels behind a header whose flags say that a profile and an orientation come with them."""
-    profiles = (cleaned_profile(data[c.content : c.stop]) for c in all_chunks if c.kind == b"ICCP")
-    profile = next((cleaned for cleaned in profiles if cleaned is not None), None)
-    blocks = (data[c.content : c.stop].removeprefix(b"Exif\0\0") for c in all_chunks if c.kind == b"EXIF")
+    profile = next(filter(None, map(cleaned_profile, _contents(data, all_chunks, b"ICCP"))), None)
+    blocks = (block.removeprefix(b"Exif\0\0") for block in _contents(data, all_chunks, b"EXIF"))
     turned = next((turn for turn in map(orientation, blocks) if turn is not None), None)
     flags = data[header.content] & ~(_WEBP_PROFILE | _WEBP_EXIF | _WEBP_XMP)
     flags |= (_WEBP_PROFILE if profile else 0) | (_WEBP_EXIF if turned else 0)
@@ -167,6 +166,10 @@ def _webp_extended(data: bytes, header: Chunk, all_chunks: Sequence[Chunk], pixe
     head = _riff_chunk(b"VP8X", bytes([flags]) + bytes(3) + size)
     behind = [_riff_chunk(b"EXIF", only_orientation(turned))] if turned else []
     return [head, *([_riff_chunk(b"ICCP", profile)] if profile else []), *pixels, *behind]
+
+
+def _contents(data: bytes, all_chunks: Sequence[Chunk], kind: bytes) -> Iterator[bytes]:
+    return (data[chunk.content : chunk.stop] for chunk in all_chunks if chunk.kind == kind)
 
 
 def _riff_chunk(kind: bytes, content: bytes) -> bytes:

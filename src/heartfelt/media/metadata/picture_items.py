@@ -6,7 +6,7 @@ The list is written anew in its place; what becomes free is free space, so that 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from heartfelt.media.metadata.boxes import Box, Range, child, children, colours, free, joined, masked, trimmed
@@ -106,33 +106,42 @@ def picture_items(data: bytes, meta: Box) -> Iterator[Piece]:
     yield Span(meta.start, meta.content + 4)
     freed = 0
     for box in children(data, meta.content + 4, meta.stop):
-        parts: list[Piece] = []
-        if box.kind == b"hdlr":
-            parts = [Span(box.start, box.content + 12), bytes(max(0, box.stop - box.content - 12))]
-        elif box.kind == b"pitm":
-            parts = list(trimmed(data, box))
-        elif box.kind == b"iinf":
-            parts = [_listed(data, box, shown)]
-        elif box.kind == b"iloc":
-            parts = [_located(data, box, [locations[number].entry for number in locations if number in shown])]
-        elif box.kind == b"iref":
-            parts = [_referred(data, box, set(shown))]
-        elif box.kind == b"iprp":
-            parts = list(_described(data, box))
-        elif box.kind == b"idat":
-            ranges = [
-                (box.content + start, box.content + stop)
-                for number in shown
-                if number in locations and locations[number].inner
-                for start, stop in locations[number].ranges
-            ]
-            parts = [Span(box.start, box.content), *masked(box.content, box.stop, joined(ranges))]
-        else:
-            parts = list(free(box))
+        parts = list(_cleaned(data, box, shown, locations))
         yield from parts
         freed += box.stop - box.start - sum(map(length_of, parts))
     if freed:
         yield struct.pack(">I4s", freed, b"free") + bytes(freed - 8)
+
+
+def _cleaned(data: bytes, box: Box, shown: dict[int, Box], locations: dict[int, _Location]) -> Iterable[Piece]:
+    """What is kept of a box about pictures."""
+    match box.kind:
+        case b"hdlr":
+            return [Span(box.start, box.content + 12), bytes(max(0, box.stop - box.content - 12))]
+        case b"pitm":
+            return trimmed(data, box)
+        case b"iinf":
+            return [_listed(data, box, shown)]
+        case b"iloc":
+            return [_located(data, box, shown, locations)]
+        case b"iref":
+            return [_referred(data, box, set(shown))]
+        case b"iprp":
+            return _described(data, box)
+        case b"idat":
+            return _inner_pixels(box, [locations[number] for number in shown if number in locations])
+    return free(box)
+
+
+def _inner_pixels(box: Box, locations: list[_Location]) -> list[Piece]:
+    """The pictures whose pixels are in the box itself; all else in it is blank."""
+    ranges = [
+        (box.content + start, box.content + stop)
+        for location in locations
+        if location.inner
+        for start, stop in location.ranges
+    ]
+    return [Span(box.start, box.content), *masked(box.content, box.stop, joined(ranges))]
 
 
 def _box(kind: bytes, content: bytes) -> bytes:
@@ -151,7 +160,8 @@ def _listed(data: bytes, box: Box, shown: dict[int, Box]) -> bytes:
     return _box(b"iinf", head + count + entries)
 
 
-def _located(data: bytes, box: Box, entries: list[bytes]) -> bytes:
+def _located(data: bytes, box: Box, shown: dict[int, Box], locations: dict[int, _Location]) -> bytes:
+    entries = [location.entry for number, location in locations.items() if number in shown]
     head = data[box.content : box.content + 6]
     count = struct.pack(">I" if head[0] == 2 else ">H", len(entries))
     return _box(b"iloc", head + count + b"".join(entries))

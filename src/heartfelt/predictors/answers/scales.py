@@ -126,24 +126,17 @@ def answer_labels(
                 return _unlikely(ranked, least)
             shares = {label.name: label.share for label in likely}
             result = _readable(", ".join(shares), scale, note, shares)
-            return result or Prediction.failed(f"{_length(scale)}; seen: {_seen(ranked)}")
+            return result or Prediction.failed(f"{_length(scale)}; seen: {_named(ranked)}")
         case YesNo():
             return _yes_no(ranked, ask, note)
         case _:
             return Prediction.failed(
-                f"it names what there is ({_seen(ranked)}), and this question has a {_kind(scale)}"
+                f"it names what there is ({_named(ranked)}), and this question has a {_kind(scale)}"
             )
 
 
 def _tags(labels: Sequence[Label], scale: Tags, least: float, most: int | None, note: str | None) -> Prediction:
-    ids = vocabulary(scale.tags)
-    shares: dict[str, float] = {}
-    for label in labels:
-        names = list(dict.fromkeys(ids[word] for word in _forms(label) if word in ids))
-        if not names and scale.open:
-            names = [" ".join(label.name.replace(scale.separator, " ").split())]
-        for name in names:
-            shares[name] = shares.get(name, 0.0) + label.share
+    shares = _tag_shares(labels, scale)
     if not shares:
         return _unmatched(labels, scale.names)
     # A sum of many small shares may exceed 1 by rounding.
@@ -152,6 +145,19 @@ def _tags(labels: Sequence[Label], scale: Tags, least: float, most: int | None, 
     if not likely:
         return _unlikely([Label(*pair) for pair in ranked], least)
     return Prediction(answer=scale.separator.join(likely), score=max(likely.values()), shares=likely, note=note)
+
+
+def _tag_shares(labels: Sequence[Label], scale: Tags) -> dict[str, float]:
+    """By tag the sum of the shares of the labels that name it; on an open scale labels are tags of their own too."""
+    ids = vocabulary(scale.tags)
+    shares: dict[str, float] = {}
+    for label in labels:
+        names = list(dict.fromkeys(ids[word] for word in _forms(label) if word in ids))
+        if not names and scale.open:
+            names = [" ".join(label.name.replace(scale.separator, " ").split())]
+        for name in names:
+            shares[name] = shares.get(name, 0.0) + label.share
+    return shares
 
 
 def _category(labels: Sequence[Label], scale: Categories | Ordered, least: float, note: str | None) -> Prediction:
@@ -174,7 +180,7 @@ def _yes_no(labels: Sequence[Label], ask: Ask, note: str | None) -> Prediction:
     if not any(wanted in _forms(label) for label in labels):
         return Prediction.failed(
             f"'{ask.question}' is none of the names it knows; a question to be answered with yes or no must have such a name as "
-            f"its id (seen: {_seen(labels)})"
+            f"its id (seen: {_named(labels)})"
         )
     share = min(share, 1.0)
     return Prediction(
@@ -188,7 +194,6 @@ def _yes_no(labels: Sequence[Label], ask: Ask, note: str | None) -> Prediction:
 def _readable(
     text: str, scale: Scale, note: str | None, shares: Mapping[str, float] | None = None
 ) -> Prediction | None:
-    """A text, if the scale accepts its length."""
     try:
         scale.read(text)
     except InputError:
@@ -221,7 +226,7 @@ def _texts(text: Text | None) -> Iterable[str]:
 
 
 def _unmatched(labels: Sequence[Label], names: Sequence[str]) -> Prediction:
-    shown_labels = _seen(labels) if labels else "nothing"
+    shown_labels = _named(labels) if labels else "nothing"
     return Prediction.failed(f"{shown_labels}: this is not among the answers of the scale ({listed(names[:12])})")
 
 
@@ -234,7 +239,7 @@ def _unlikely(labels: Sequence[Label], least: float) -> Prediction:
     )
 
 
-def _seen(labels: Sequence[Label]) -> str:
+def _named(labels: Sequence[Label]) -> str:
     return listed([f"{label.name} {label.share:.2g}" for label in labels[:_LISTED]])
 
 

@@ -14,7 +14,7 @@ import polars as pl
 from heartfelt.formats.study_folder.machine_values import machine_values
 from heartfelt.formats.study_folder.manifest import OpenStudy
 from heartfelt.predictors.interface.predictor import Ask, Case
-from heartfelt.predictors.task import ask_of, media_of, prompt_of
+from heartfelt.predictors.task import about_prompts, ask_of, media_of, prompt_of, with_prompt
 from heartfelt.study import Question, Study
 from heartfelt.study.model import say
 
@@ -29,7 +29,7 @@ def draft_cases(opened: OpenStudy, asks: Mapping[str, Ask], pending: pl.DataFram
     """The cases of the ``pending`` items (stimulus, question), in the order of the stimuli and the ``asks``."""
     study, root = opened.study, opened.media_root
     prompts = {prompt.id: prompt.text for prompt in study.prompts}
-    shows = {question.id for question in study.asked if "prompt" in question.shows}
+    fits = about_prompts(study)
     wanted: dict[str, set[str]] = {}
     for stimulus, question in pending.select("stimulus", "question").iter_rows():
         wanted.setdefault(stimulus, set()).add(question)
@@ -39,13 +39,9 @@ def draft_cases(opened: OpenStudy, asks: Mapping[str, Ask], pending: pl.DataFram
         if fields is None:
             continue
         prompt, path = prompt_of(row, prompts), row.get("path")
-        shown = [
-            replace(ask, text=prompt, shown=prompt) if prompt and name in shows else ask
-            for name, ask in asks.items()
-            if name in fields
-        ]
+        shown = tuple(with_prompt(ask, prompt, fits) for name, ask in asks.items() if name in fields)
         facts = {} if path is None else {"path": str(path)}
-        out.append(Case(stimulus=row["stimulus"], asks=tuple(shown), media=media_of(root, path), facts=facts))
+        out.append(Case(stimulus=row["stimulus"], asks=shown, media=media_of(root, path), facts=facts))
     return out
 
 

@@ -48,20 +48,38 @@ def assign(
         )
     for name in fields:
         _check_field(study, name, first)
-    of_field, general = _parsed(study, drafters, first)
-    asked = [question for name, question in first.items() if not fields or name in fields]
+    machines = _parsed(study, drafters, first)
     chosen: dict[tuple[str, bool], list[Question]] = {}
-    for question in asked:
-        of_question = question.draft or by_id(study, question)
-        wanted = general or of_question if fields else of_question or general
-        spec = of_field.get(question.id) or wanted
-        if spec is not None:
-            named = spec == question.draft and spec not in {*of_field.values(), general}
-            chosen.setdefault((spec, named), []).append(question)
-    drafted = {question.id for questions in chosen.values() for question in questions}
-    without = [question.id for question in asked if question.id not in drafted]
+    without = []
+    for name, question in first.items():
+        if fields and name not in fields:
+            continue
+        spec = machines.of(study, question, named_field=bool(fields))
+        if spec is None:
+            without.append(name)
+        else:
+            chosen.setdefault((spec, machines.is_of_study(spec, question)), []).append(question)
     _check_machines(without, required=bool(fields) or not chosen)
     return [Assignment(spec, tuple(questions), named) for (spec, named), questions in chosen.items()], without
+
+
+@dataclass(frozen=True, slots=True)
+class _Machines:
+    """The drafters that the command names."""
+
+    by_field: dict[str, str]
+    general: str | None
+    """The one for all fields that no other is named for."""
+
+    def of(self, study: Study, question: Question, *, named_field: bool) -> str | None:
+        """The drafter of a question; None where there is none. What the command names comes first for fields it names."""
+        own_machine = question.draft or by_id(study, question)
+        candidates = (self.general, own_machine) if named_field else (own_machine, self.general)
+        return self.by_field.get(question.id) or candidates[0] or candidates[1]
+
+    def is_of_study(self, spec: str, question: Question) -> bool:
+        """Whether only ``study.yaml`` names this drafter of a question."""
+        return spec == question.draft and spec not in {*self.by_field.values(), self.general}
 
 
 def _check_machines(without: Sequence[str], *, required: bool) -> None:
@@ -91,7 +109,7 @@ def _check_field(study: Study, name: str, first: dict[str, Question]) -> None:
     raise InputError(f"The study has no question '{name}'.", suggestion(name, first, "Fields"))
 
 
-def _parsed(study: Study, drafters: Sequence[str], first: dict[str, Question]) -> tuple[dict[str, str], str | None]:
+def _parsed(study: Study, drafters: Sequence[str], first: dict[str, Question]) -> _Machines:
     of_field: dict[str, str] = {}
     general: str | None = None
     questions = {question.id for question in study.asked}
@@ -109,4 +127,4 @@ def _parsed(study: Study, drafters: Sequence[str], first: dict[str, Question]) -
             )
         else:
             general = text.strip()
-    return of_field, general
+    return _Machines(of_field, general)

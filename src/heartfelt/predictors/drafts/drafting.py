@@ -32,6 +32,7 @@ from heartfelt.predictors.execution.budgets import applies_to, calls_in, runs_be
 from heartfelt.predictors.interface.calls import usage_of
 from heartfelt.predictors.interface.predictor import Ask, Case, Prediction, Predictor
 from heartfelt.predictors.interface.spec import check_extras, parse_spec, predictor_from
+from heartfelt.predictors.options import RunOptions
 from heartfelt.predictors.running import Run, run
 from heartfelt.progress import Progress
 from heartfelt.study import load_study
@@ -59,9 +60,14 @@ def draft(folder: Path | str, options: DraftOptions | None = None, progress: Pro
             raise InputError(f"Nothing was drafted: {runs[0].problem}", "Or name another drafter with --with.")
         if options.duplicates and opened.study.media == "image":
             files.write_duplicates(progress)
-        earlier_calls = [call for home in runs_below(opened.folder / RUNS) for _, call in calls_in(home)]
-        spent = [call.cost for call in earlier_calls if call.cost is not None]
-        return summary(files, assigned, runs, without, sum(spent) if spent else None)
+        return summary(files, assigned, runs, without, _spent(opened.folder / RUNS))
+
+
+def _spent(runs: Path) -> float | None:
+    """What all drafters of a study ever cost; None where no request had a price."""
+    calls = (call for home in runs_below(runs) for _, call in calls_in(home))
+    costs = [call.cost for call in calls if call.cost is not None]
+    return sum(costs) if costs else None
 
 
 def draft_from_pixels(folder: Path | str, progress: Progress | None = None) -> Drafting | None:
@@ -113,15 +119,9 @@ def _drafted(
         done = replace(done, source=source, version=version, stimuli=len(cases), limits=drafter.limits)
         if not cases:
             return done
-        runs = opened.folder / RUNS
-        home = run_folder(runs, drafter, fresh=options.fresh)
-        limited = options.budget is not None and applies_to(options.budget, drafter)
-        budget = with_other_runs(options.budget, runs, home, drafter) if options.budget and limited else None
-        asking = replace(options.asking, budget=budget)
-        if options.fresh:
-            asking = replace(asking, cache=None)
+        home = run_folder(opened.folder / RUNS, drafter, fresh=options.fresh)
         before = {call.id for _, call in calls_in(home)}
-        result = run(drafter, cases, home, asking, progress)
+        result = run(drafter, cases, home, _asking(options, drafter, home), progress)
         checks = "" if drafter.reach == "here" else language
         rows, problems, changed = _read(result, cases, drafter, checks)
         files.add(rows, problems, changed)
@@ -136,6 +136,15 @@ def _drafted(
         without_counts=usage.without_counts,
         cost=usage.cost,
     )
+
+
+def _asking(options: DraftOptions, drafter: Predictor, home: Path) -> RunOptions:
+    """How a drafter is asked: within what other runs left of the budget, and past the cache where all is to be new."""
+    budget = options.budget
+    if budget is not None:
+        budget = with_other_runs(budget, home.parent, home, drafter) if applies_to(budget, drafter) else None
+    asking = replace(options.asking, budget=budget)
+    return replace(asking, cache=None) if options.fresh else asking
 
 
 def language_of(opened: OpenStudy, wanted: str | None) -> str:
@@ -160,7 +169,6 @@ def run_folder(runs: Path, drafter: Predictor, *, fresh: bool = False) -> Path:
 
 @contextmanager
 def _only_run(runs: Path) -> Iterator[None]:
-    """Keep other runs out of the study while one is drafting."""
     try:
         runs.mkdir(exist_ok=True)
         file = (runs / "lock").open("ab")
@@ -179,9 +187,7 @@ def _read(
     asks: dict[tuple[str, str], tuple[Case, Ask]] = {
         (case.stimulus, ask.question): (case, ask) for case in cases for ask in case.asks
     }
-    sent: dict[str, tuple[str, str | None]] = {}
-    if result.calls is not None:
-        sent = {name: (at, model) for name, at, model in result.calls.select("id", "at", "model").iter_rows()}
+    sent = _sent(result)
     rows: list[Mapping[str, object]] = []
     problems, changed = [], []
     for row in result.table.iter_rows(named=True):
@@ -197,15 +203,22 @@ def _read(
             continue
         if change := drafted.changed or _change(row["note"]):
             changed.append((stimulus, question, change))
-        at, model = sent.get(row.get("call") or "", (None, None))
-        when = now if at is None else datetime.fromisoformat(at)
-        rows.append(_draft_row(row, drafted.value, drafter, (case, ask), when, model))
+        at, model = sent.get(row.get("call") or "", (now, None))
+        rows.append(_draft_row(row, drafted.value, drafter, (case, ask), at, model))
     schema = {column.name: column.dtype for column in DRAFTS.columns}
     return pl.DataFrame(rows, schema=schema), problems, changed
 
 
+def _sent(result: Run) -> dict[str, tuple[datetime, str | None]]:
+    """When each request was sent, by its id, and which model answered it."""
+    if result.calls is None:
+        return {}
+    sent = result.calls.select("id", "at", "model").iter_rows()
+    return {name: (datetime.fromisoformat(at), model) for name, at, model in sent}
+
+
 def _draft_row(
-    row: Mapping[str, Any], value: str, drafter: Predictor, asked: tuple[Case, Ask], at: datetime, model: str | None
+    row: Mapping[str, Any], value: str, drafter: Predictor, item: tuple[Case, Ask], at: datetime, model: str | None
 ) -> Mapping[str, object]:
     source, version = provenance(drafter)
     return {
@@ -214,7 +227,7 @@ def _draft_row(
         "value": value,
         "source": source,
         "version": version or (model if model != source else None),
-        "prompt_hash": drafter.request_digest(*asked)[:16] or None,
+        "prompt_hash": drafter.request_digest(*item)[:16] or None,
         "at": at,
         "confidence": _confidence(row, value, drafter),
         "boxes": row.get("boxes"),

@@ -81,7 +81,6 @@ def plan_drafts(folder: Path | str, options: DraftOptions | None = None, progres
 def _planned(opened: OpenStudy, assigned: Assignment, options: DraftOptions) -> PlannedDrafter:
     language = language_of(opened, options.language)
     names = tuple(question.id for question in assigned.fields)
-    asks = [draft_ask(opened.study, question, language) for question in assigned.fields]
     pending = pending_items(opened, names, again=options.replace)
     stimuli = pending["stimulus"].n_unique()
     planned = PlannedDrafter(
@@ -96,8 +95,8 @@ def _planned(opened: OpenStudy, assigned: Assignment, options: DraftOptions) -> 
         planned = replace(planned, source=source, version=version)
         if drafter.name != "chat" or not stimuli:
             return planned
-        by_name = {ask.question: ask for ask in asks}
-        cases = draft_cases(opened, by_name, pending)
+        asks = {question.id: draft_ask(opened.study, question, language) for question in assigned.fields}
+        cases = draft_cases(opened, asks, pending)
         requests = sum(len({ask.shown for ask in case.asks}) for case in cases)
         home = run_folder(opened.folder / RUNS, drafter)
         earlier = [call for _, call in calls_in(home) if call.output_tokens]

@@ -21,19 +21,19 @@ from heartfelt.failures import collecting_in_thread
 from heartfelt.predictors.execution.work import next_from
 from heartfelt.registry import Registry
 
-Given = TypeVar("Given")
+Input = TypeVar("Input")
 Result = TypeVar("Result")
-_Given = TypeVar("_Given", contravariant=True)
+_Input = TypeVar("_Input", contravariant=True)
 _Result = TypeVar("_Result", covariant=True)
 
 
-class BatchJob(Protocol[_Given, _Result]):
+class BatchJob(Protocol[_Input, _Result]):
     """What is done with each batch, wherever that is; it travels to workers by pickling."""
 
-    def __call__(self, batch: Sequence[_Given], /) -> Sequence[_Result]:
+    def __call__(self, batch: Sequence[_Input], /) -> Sequence[_Result]:
         """The outcomes of a batch."""
 
-    def lost(self, batch: Sequence[_Given], times: int, /) -> Sequence[_Result]:
+    def lost(self, batch: Sequence[_Input], times: int, /) -> Sequence[_Result]:
         """The outcomes of a batch whose worker was lost ``times`` times; an error ends the run."""
 
 
@@ -61,7 +61,7 @@ class Engine(ABC):
 
     @abstractmethod
     def map(
-        self, work: BatchJob[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
+        self, work: BatchJob[Input, Result], batches: Iterable[Sequence[Input]], at_once: int
     ) -> Iterator[Sequence[Result]]:
         """Yield the outcomes of every batch, in any order; take batches only as fast as they can be worked on."""
 
@@ -80,7 +80,7 @@ class Local(Engine):
     about = "this machine, in threads"
 
     def map(
-        self, work: BatchJob[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
+        self, work: BatchJob[Input, Result], batches: Iterable[Sequence[Input]], at_once: int
     ) -> Iterator[Sequence[Result]]:
         if at_once > 1:
             yield from _threads(work, batches, at_once)
@@ -104,14 +104,14 @@ def _under_way(
 
 
 def _threads(
-    work: BatchJob[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
+    work: BatchJob[Input, Result], batches: Iterable[Sequence[Input]], at_once: int
 ) -> Iterator[Sequence[Result]]:
     """The threads are daemons: an interrupted run does not wait for a server that never answers.
 
     What is under way when it is interrupted may be paid for already: its outcomes are still yielded, if they come within the
     ``grace`` seconds that the work allows; a second Ctrl-C ends that too.
     """
-    tasks: queue.SimpleQueue[Sequence[Given] | None] = queue.SimpleQueue()
+    tasks: queue.SimpleQueue[Sequence[Input] | None] = queue.SimpleQueue()
     done: queue.SimpleQueue[Sequence[Result] | BaseException] = queue.SimpleQueue()
 
     def serve() -> None:

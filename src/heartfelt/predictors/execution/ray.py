@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError
 from heartfelt.extras import install_command
 from heartfelt.failures import WorkerResult, result_of_worker, run_in_worker
-from heartfelt.predictors.execution.engines import ENGINES, BatchJob, Engine, Given, Result
+from heartfelt.predictors.execution.engines import ENGINES, BatchJob, Engine, Input, Result
 from heartfelt.predictors.execution.work import error_line
 from heartfelt.predictors.interface.predictor import Case, Media
 from heartfelt.predictors.interface.spec import number_option
@@ -71,7 +71,7 @@ class Ray(Engine):
         self._started = False
 
     def map(
-        self, work: BatchJob[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
+        self, work: BatchJob[Input, Result], batches: Iterable[Sequence[Input]], at_once: int
     ) -> Iterator[Sequence[Result]]:
         packed = _packed(work)
         self._connect()
@@ -228,16 +228,16 @@ class _Batch:
 
 @dataclass(slots=True, eq=False)
 class _Assigned:
-    """A worker and what it has been given."""
+    """A worker and what it is to work on."""
 
     actor: Any
-    given: list[_Batch] = field(default_factory=list)
+    batches: list[_Batch] = field(default_factory=list)
 
     def takes(self, batch: _Batch, slots: int) -> bool:
         """A batch that has lost a worker is alone with the next: if that is lost too, it is known why."""
-        if batch.losses or any(batch.losses for batch in self.given):
-            return not self.given
-        return len(self.given) < slots
+        if batch.losses or any(batch.losses for batch in self.batches):
+            return not self.batches
+        return len(self.batches) < slots
 
 
 class _Workers:
@@ -273,10 +273,7 @@ class _Workers:
         while next_batch is not None or self._running or self._again:
             while next_batch is not None and self._give(next_batch, slots):
                 next_batch = _first(source)
-            for _ in range(len(self._again)):
-                batch = self._again.popleft()
-                if not self._give(batch, slots):
-                    self._again.append(batch)
+            self._give_again(slots)
             done, _ = self._ray.wait([*self._running, *self._starting], num_returns=1, timeout=1.0)
             for ref in done:
                 if ref in self._starting:
@@ -284,6 +281,13 @@ class _Workers:
                 elif (outcome := self._finish(ref)) is not None:
                     yield outcome
             self._watch()
+
+    def _give_again(self, slots: int) -> None:
+        """Give the batches that lost their worker to others, as far as these take them."""
+        for _ in range(len(self._again)):
+            batch = self._again.popleft()
+            if not self._give(batch, slots):
+                self._again.append(batch)
 
     def dismiss(self) -> None:
         for actor in [*self._starting.values(), *(worker.actor for worker in self._workers)]:
@@ -315,17 +319,17 @@ class _Workers:
         self._workers.append(_Assigned(actor))
 
     def _give(self, batch: _Batch, slots: int) -> bool:
-        worker = min(self._workers, key=lambda worker: len(worker.given), default=None)
+        worker = min(self._workers, key=lambda worker: len(worker.batches), default=None)
         if worker is None or not worker.takes(batch, slots):
             return False
         ref = worker.actor.settle.remote(batch.cases)
-        worker.given.append(batch)
+        worker.batches.append(batch)
         self._running[ref] = batch, worker
         return True
 
     def _finish(self, ref: Any) -> Sequence[Any] | None:
         batch, worker = self._running.pop(ref)
-        worker.given.remove(batch)
+        worker.batches.remove(batch)
         try:
             result: WorkerResult[Sequence[Any]] = self._ray.get(ref)
             return result_of_worker(result)

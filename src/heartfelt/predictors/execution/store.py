@@ -54,7 +54,7 @@ class StoredPrediction:
     seconds: float | None = None
 
 
-def _plain(prediction: Prediction) -> dict[str, Any]:
+def _as_json(prediction: Prediction) -> dict[str, Any]:
     out = {name: value for name in _FIELDS if (value := getattr(prediction, name)) is not None}
     for name in ("shares", "members"):
         if (values := getattr(prediction, name)) is not None:
@@ -126,7 +126,6 @@ class Journal:
         self._synced = time.monotonic()
 
     def _read(self, lines: Iterable[bytes]) -> dict[str, StoredPrediction]:
-        """Every finished item by its key."""
         entries: dict[str, StoredPrediction] = {}
         for line in lines:
             try:
@@ -143,7 +142,7 @@ class Journal:
 
     def add(self, stimulus: str, entries: Mapping[str, StoredPrediction], seconds: float) -> None:
         self._note_calls(stimulus, entries.values())
-        answers = [(key, entry.attempts, _plain(entry.prediction)) for key, entry in entries.items()]
+        answers = [(key, entry.attempts, _as_json(entry.prediction)) for key, entry in entries.items()]
         # Questions that were sent together share a request; what was sent is written once.
         written: set[str] = set()
         sent = (stored[name] for _, _, stored in answers for name in _CALLS if name in stored)
@@ -224,7 +223,7 @@ class Cache:
             (
                 key,
                 json.dumps(
-                    _plain(replace(prediction, errors=None, lost_calls=())), ensure_ascii=False, allow_nan=False
+                    _as_json(replace(prediction, errors=None, lost_calls=())), ensure_ascii=False, allow_nan=False
                 ),
             )
             for key, prediction in answers.items()

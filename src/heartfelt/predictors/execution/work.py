@@ -11,8 +11,9 @@ import math
 import queue
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Real
 from typing import Any, TypeVar
 
@@ -96,7 +97,7 @@ class _Open:
     settled: list[Prediction | None]
     attempts: list[int]
     errors: dict[int, list[str]] = field(default_factory=dict)
-    """What attempts met after which the question at a place was asked again."""
+    """What attempts met after which the question at an index was asked again."""
     lost_calls: dict[int, dict[str, Call]] = field(default_factory=dict)
     """Requests of these attempts that may be paid for, by id."""
     keys: list[str] = field(default_factory=list)
@@ -104,8 +105,25 @@ class _Open:
     transient_error: bool = False
 
     @property
-    def places(self) -> list[int]:
+    def unsettled(self) -> list[int]:
+        """The indices of the questions without an answer."""
         return [index for index, prediction in enumerate(self.settled) if prediction is None]
+
+    def note_attempt(self, index: int, prediction: Prediction) -> None:
+        """Count an attempt at a question, with the requests it may have paid for in vain."""
+        self.attempts[index] += 1
+        if prediction.lost_calls:
+            lost = {call.id: replace(call, repeat=self.case.repeat) for call in prediction.lost_calls}
+            self.lost_calls.setdefault(index, {}).update(lost)
+
+    def prediction(self, index: int, settled: Prediction) -> Prediction:
+        """The answer to a question with what its earlier attempts met and paid for."""
+        calls = self.lost_calls.get(index, {}).values()
+        return replace(
+            settled,
+            errors=tuple(self.errors[index]) if index in self.errors else settled.errors,
+            lost_calls=tuple(call for call in calls if call not in (settled.call, settled.second_call)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +145,7 @@ class PredictorWork:
         begun = clock.timer()
         started = [self._start(case) for case in cases]
         tries = 0
-        while unsettled := [case for case in started if case.places]:
+        while unsettled := [case for case in started if case.unsettled]:
             tries += 1
             answers = self._ask(unsettled)
             wait = max(
@@ -154,44 +172,44 @@ class PredictorWork:
     def from_cache(self, case: Case) -> CaseOutcome | None:
         """The outcome of a case that needs no asking; None for any other."""
         started = self._start(case)
-        return None if started.places else self._outcome(started, 0.0)
+        return None if started.unsettled else self._outcome(started, 0.0)
 
     def _start(self, case: Case) -> _Open:
         """The case with what needs no asking settled: missing media, and answers from the cache."""
         count, predictor = len(case.asks), self.predictor
+        problem = case.problem
+        if problem is None and predictor.needs_media:
+            problem = _media_problem(case)
+        if problem is not None:
+            return _Open(case=case, settled=[Prediction.failed(problem)] * count, attempts=[0] * count)
         open_case = _Open(case=case, settled=[None] * count, attempts=[0] * count)
-        if case.problem is not None:
-            open_case.settled = [Prediction.failed(case.problem)] * count
-            return open_case
-        if not predictor.needs_media:
-            return open_case
-        missing = [part for part in case.parts if part.media is None]
-        if missing:
-            where = f": {missing[0].facts['path']}" if "path" in missing[0].facts else ""
-            open_case.settled = [Prediction.failed(NO_MEDIA + where)] * count
-        elif self.cache is not None and predictor.cacheable:
-            try:
-                content, identity = " ".join(file.hash for file in case.files), predictor.identity
-            except OSError as error:
-                problem = f"the media file cannot be read: {error.strerror}"
-                open_case.settled = [Prediction.failed(problem)] * count
-                return open_case
-            for ask in case.asks:
-                question, sent = question_digest(ask, case.prompt), predictor.request_digest(case, ask)
-                open_case.keys.append(cache_key(content, identity, question, sent, repeat=case.repeat))
-            cached = self.cache.find(open_case.keys)
-            open_case.settled = [cached.get(key) for key in open_case.keys]
-            open_case.from_cache = count - len(open_case.places)
+        if predictor.needs_media and predictor.cacheable and self.cache is not None:
+            self._settle_from_cache(open_case, self.cache)
         return open_case
+
+    def _settle_from_cache(self, open_case: _Open, cache: Cache) -> None:
+        case, predictor = open_case.case, self.predictor
+        try:
+            content, identity = " ".join(file.hash for file in case.files), predictor.identity
+        except OSError as error:
+            problem = f"the media file cannot be read: {error.strerror}"
+            open_case.settled = [Prediction.failed(problem)] * len(case.asks)
+            return
+        for ask in case.asks:
+            question, sent = question_digest(ask, case.prompt), predictor.request_digest(case, ask)
+            open_case.keys.append(cache_key(content, identity, question, sent, repeat=case.repeat))
+        cached = cache.find(open_case.keys)
+        open_case.settled = [cached.get(key) for key in open_case.keys]
+        open_case.from_cache = len(case.asks) - len(open_case.unsettled)
 
     def _ask(self, open_cases: Sequence[_Open]) -> list[Sequence[Prediction]]:
         """The answers to what is open; an error of a batch is traced case by case."""
         if len(open_cases) > 1 and type(self.predictor).predict is Predictor.predict:
             # Cases that are asked one by one fail one by one: an error of one must not ask, and pay for, the others again.
-            return [answer for open_case in open_cases for answer in self._ask([open_case])]
-        cases = [open_case.case.only(open_case.places) for open_case in open_cases]
+            return self._ask_one_by_one(open_cases)
+        cases = [open_case.case.only(open_case.unsettled) for open_case in open_cases]
         try:
-            answers = list(self._predict(cases))
+            answers = self._predict(cases)
             if len(answers) != len(cases):
                 raise ValueError(f"the predictor answered {len(answers)} cases of {len(cases)}")
         except TransientError as error:
@@ -199,21 +217,20 @@ class PredictorWork:
             return [[again] * len(case.asks) for case in cases]
         except Exception as error:  # noqa: BLE001  # the edge: one case's failure is its prediction's problem
             if len(cases) > 1:
-                return [answer for open_case in open_cases for answer in self._ask([open_case])]
+                return self._ask_one_by_one(open_cases)
             report_bug(f"the predictor '{self.predictor.spec}'", error)
             lost_calls = error.lost_calls if isinstance(error, _TooLate) else ()
             failed = Prediction(problem=error_line(error), lost_calls=lost_calls)
             return [[failed] * len(cases[0].asks)]
-        for index, (case, predictions) in enumerate(zip(cases, answers, strict=True)):
-            if len(predictions) != len(case.asks):
-                wrong = f"the predictor gave {len(predictions)} answers to {len(case.asks)} questions"
-                answers[index] = [Prediction.failed(wrong)] * len(case.asks)
-        return answers
+        return [_complete(predictions, case) for predictions, case in zip(answers, cases, strict=True)]
+
+    def _ask_one_by_one(self, open_cases: Sequence[_Open]) -> list[Sequence[Prediction]]:
+        return [answer for open_case in open_cases for answer in self._ask([open_case])]
 
     def _predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
         """Ask, within the time allowed; an answer that comes too late is dropped."""
         if self.timeout is None:
-            return self.predictor.predict(cases)
+            return list(self.predictor.predict(cases))
         box: queue.SimpleQueue[Sequence[Sequence[Prediction]] | BaseException] = queue.SimpleQueue()
 
         def ask() -> None:
@@ -231,20 +248,16 @@ class PredictorWork:
             raise _TooLate(f"no answer within {limit:g} s", self.predictor.calls_under_way(thread.ident)) from None
         if isinstance(answer, BaseException):
             raise answer
-        return answer
+        return list(answer)
 
     def _settle(self, open_case: _Open, answers: Sequence[Prediction], tries: int) -> float:
         """Take what was answered; return how long to wait before the rest is asked again."""
         wait, moved = 0.0, False
-        for index, prediction in zip(open_case.places, answers, strict=True):
+        for index, prediction in zip(open_case.unsettled, answers, strict=True):
             if prediction.retry_after is not None and prediction.problem is None:
                 continue
             moved = True
-            open_case.attempts[index] += 1
-            if prediction.lost_calls:
-                repeat = open_case.case.repeat
-                lost = {call.id: replace(call, repeat=repeat) for call in prediction.lost_calls}
-                open_case.lost_calls.setdefault(index, {}).update(lost)
+            open_case.note_attempt(index, prediction)
             if prediction.retry_after is None:
                 settled = checked(prediction, open_case.case.asks[index], open_case.case)
                 open_case.settled[index] = replace(
@@ -255,7 +268,7 @@ class PredictorWork:
                 continue
             wait = max(wait, self._postponed(open_case, index, prediction.problem or "", prediction.retry_after))
         if not moved and tries > self.retry.retries:
-            for index in open_case.places:
+            for index in open_case.unsettled:
                 open_case.settled[index] = Prediction.failed("the predictor kept postponing the question")
         return wait
 
@@ -278,15 +291,7 @@ class PredictorWork:
     def _outcome(self, open_case: _Open, seconds: float) -> CaseOutcome:
         case, attempts = open_case.case, tuple(open_case.attempts)
         predictions = tuple(
-            replace(
-                settled,
-                errors=tuple(open_case.errors[index]) if index in open_case.errors else settled.errors,
-                lost_calls=tuple(
-                    call
-                    for call in open_case.lost_calls.get(index, {}).values()
-                    if call not in (settled.call, settled.second_call)
-                ),
-            )
+            open_case.prediction(index, settled)
             for index, settled in enumerate(open_case.settled)
             if settled is not None
         )
@@ -307,6 +312,21 @@ class PredictorWork:
             lost=lost,
             repeat=case.repeat,
         )
+
+
+def _media_problem(case: Case) -> str | None:
+    part = next((part for part in case.parts if part.media is None), None)
+    if part is None:
+        return None
+    return NO_MEDIA + (f": {part.facts['path']}" if "path" in part.facts else "")
+
+
+def _complete(predictions: Sequence[Prediction], case: Case) -> Sequence[Prediction]:
+    """The predictions, if there is one for each question; else each of them says so."""
+    if len(predictions) == len(case.asks):
+        return predictions
+    wrong = f"the predictor gave {len(predictions)} answers to {len(case.asks)} questions"
+    return [Prediction.failed(wrong)] * len(case.asks)
 
 
 def _numbered(call: Call | None, repeat: int) -> Call | None:
@@ -353,53 +373,39 @@ def checked(prediction: Prediction, ask: Ask, case: Case | None = None) -> Predi
     if all(part is None for part in (*answers, prediction.members, prediction.samples)):
         return Prediction(problem="the predictor gave no answer", call=call, second_call=second_call)
     try:
-        prediction = _plain(prediction)
-        _check_range(prediction, ask.scale)
-        if case is not None and case.members:
-            return _of_set(prediction, [member.stimulus for member in case.members])
-        if ask.none and prediction.answer == NONE:
-            return replace(prediction, value=None)
-        in_words = ask.scale.level == "text" or not ask.scale.labels()
-        return prediction if in_words else _with_category(prediction, ask)
+        return _on_scale(_in_floats(prediction), ask, case)
     except ValueError as error:
         return Prediction(problem=str(error), call=call, second_call=second_call)
 
 
-def _plain(prediction: Prediction) -> Prediction:
-    """The prediction with plain numbers, whatever library they came from; an error for what is not a number."""
-    values: dict[str, Any] = {
-        name: _number(samples, name) for name in _NUMBERS if (samples := getattr(prediction, name)) is not None
-    }
-    for name in ("answer", "reason", "note", "flag"):
-        if (text := getattr(prediction, name)) is not None:
-            values[name] = _storable(text)
-    if prediction.members is not None:
-        values["members"] = {
-            str(name): _number(part, f"value of '{name}'") for name, part in prediction.members.items()
-        }
-    if prediction.samples is not None:
-        values["samples"] = _plain_samples(prediction.samples)
-        if prediction.value is None:
-            present = [sample for sample in values["samples"] if sample is not None]
-            values["value"] = math.fsum(present) / len(present)
-    if prediction.shares is not None:
-        values["shares"] = _plain_shares(prediction.shares)
-    return replace(prediction, **values)
+def _on_scale(prediction: Prediction, ask: Ask, case: Case | None) -> Prediction:
+    """The prediction as the question's scale has it; an error for what is not on it."""
+    _check_range(prediction, ask.scale)
+    if case is not None and case.members:
+        return _of_set(prediction, [member.stimulus for member in case.members])
+    if ask.none and prediction.answer == NONE:
+        return replace(prediction, value=None)
+    in_words = ask.scale.level == "text" or not ask.scale.labels()
+    return prediction if in_words else _with_category(prediction, ask)
 
 
-def _plain_samples(samples: Iterable[object]) -> tuple[float | None, ...]:
-    plain = tuple(None if sample is None else _number(sample, "sample") for sample in samples)
-    if all(sample is None for sample in plain):
+def _samples(samples: Iterable[object]) -> tuple[float | None, ...]:
+    numbers = tuple(None if sample is None else _number(sample, "sample") for sample in samples)
+    if all(sample is None for sample in numbers):
         raise ValueError("the predictor's trace has no sample")
-    return plain
+    return numbers
 
 
-def _plain_shares(shares: Mapping[str, object]) -> dict[str, float]:
-    plain = {str(name): _number(part, f"share of '{name}'") for name, part in shares.items()}
-    for name, share in plain.items():
+def _shares(shares: Mapping[str, object]) -> dict[str, float]:
+    numbers = _numbers(shares, "share")
+    for name, share in numbers.items():
         if share < 0:
             raise ValueError(f"the predictor's share of '{name}' is {share:g}")
-    return plain
+    return numbers
+
+
+def _numbers(parts: Mapping[str, object], kind: str) -> dict[str, float]:
+    return {str(name): _number(part, f"{kind} of '{name}'") for name, part in parts.items()}
 
 
 def _storable(text: str) -> str:
@@ -419,6 +425,26 @@ def _number(value: object, name: str) -> float:
     if abs(number) > LARGEST:
         raise ValueError(f"the predictor's {name} '{number:g}' is out of range")
     return number
+
+
+_FLOATS_OF: Mapping[str, Callable[[Any], object]] = {
+    **{name: partial(_number, name=name) for name in _NUMBERS},
+    **dict.fromkeys(("answer", "reason", "note", "flag"), _storable),
+    "members": partial(_numbers, kind="value"),
+    "samples": _samples,
+    "shares": _shares,
+}
+
+
+def _in_floats(prediction: Prediction) -> Prediction:
+    """The prediction with Python's own numbers, whatever library they came from; an error for what is not a number."""
+    values: dict[str, Any] = {
+        name: read(part) for name, read in _FLOATS_OF.items() if (part := getattr(prediction, name)) is not None
+    }
+    if prediction.samples is not None and prediction.value is None:
+        present = [sample for sample in values["samples"] if sample is not None]
+        values["value"] = math.fsum(present) / len(present)
+    return replace(prediction, **values)
 
 
 def _check_range(prediction: Prediction, scale: Scale) -> None:
@@ -459,16 +485,22 @@ def _with_category(prediction: Prediction, ask: Ask) -> Prediction:
     unknown = sorted(set(shares) - set(words.values()))
     if unknown:
         raise ValueError(f"the predictor's shares name '{unknown[0]}', which is not a category")
-    if answer is not None and value is None:
+    if value is not None:
+        answer = answer if answer is not None else _word_of(value, ask)
+    elif answer is not None:
         value, answer = _category_read(answer, ask)
-    elif value is None and shares:
+    elif shares:
         answer = max(shares, key=shares.__getitem__)
         value = {name: code for code, name in words.items()}[answer]
-    elif value is not None and answer is None:
-        answer = words.get(value)
-        if answer is None and ask.scale.level == "nominal" and len(words) > 2:
-            raise ValueError(f"the predictor gave {value:g}, which is not the code of a category")
     return replace(prediction, value=value, answer=answer)
+
+
+def _word_of(code: float, ask: Ask) -> str | None:
+    """The word of a category; None for a number between the codes of ordered ones."""
+    words = ask.scale.labels()
+    if code not in words and ask.scale.level == "nominal" and len(words) > 2:
+        raise ValueError(f"the predictor gave {code:g}, which is not the code of a category")
+    return words.get(code)
 
 
 def _category_read(answer: str, ask: Ask) -> tuple[float | None, str | None]:

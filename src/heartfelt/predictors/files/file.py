@@ -13,7 +13,7 @@ rows that belong to no stimulus are in the ledger.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import fields, replace
 from pathlib import Path
@@ -23,12 +23,19 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.format import FORMATS
-from heartfelt.formats.tables.columns import MISSING
 from heartfelt.formats.tables.source_table import SYNONYMS, folded
 from heartfelt.predictors.answers.texts import StimulusNames
 from heartfelt.predictors.files.inspect_answers import log_entries, together
 from heartfelt.predictors.files.inspect_logs import is_log
-from heartfelt.predictors.files.metric_files import LOWER, STIMULUS, ColumnMetric, as_number, metrics_in, named_metrics
+from heartfelt.predictors.files.metric_files import (
+    LOWER,
+    STIMULUS,
+    ColumnMetric,
+    as_number,
+    is_empty,
+    metrics_in,
+    named_metrics,
+)
 from heartfelt.predictors.files.rows import no_predictions, number_in, read_predictions, row_prediction
 from heartfelt.predictors.files.sets import OF_SETS, UNUSED, is_about_sets, is_about_traces, set_entries, trace_entries
 from heartfelt.predictors.interface.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
@@ -45,7 +52,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "score": ("score", "similarity", "logit", "probability", "confidence"),
     "answer": ("answer", "category", "label", "caption", "text"),
 }
-_OWN = {*(field.name for field in fields(Prediction)), *OF_SETS, "seconds", "attempts", "ok", "error"}
+_PREDICTION_COLUMNS = {*(field.name for field in fields(Prediction)), *OF_SETS, "seconds", "attempts", "ok", "error"}
 """Columns of predictions as heartfelt writes them."""
 _FURTHER = ("shares", "low", "high", "reason", "note", "against", "ok", "problem", "error")
 
@@ -162,9 +169,8 @@ class File(Predictor):
             return True
         if {"value", "score", "answer"} & set(self._named) or {"shares", *OF_SETS} & set(self._header):
             return True
-        if self._column("value") or self._column("score"):
-            return True
-        return bool(self._wide([name for ask in asks for name in ask.names])) or self._own_keys() is not None
+        has_column = self._column("value") or self._column("score")
+        return bool(has_column or self._own_keys() or self._wide(_names(asks)))
 
     def _metrics(self, asks: Sequence[Ask]) -> tuple[list[str], Mapping[str, str]]:
         """The metrics to use, and why other columns are none."""
@@ -185,32 +191,36 @@ class File(Predictor):
         return chosen or metrics, {} if chosen else unused
 
     def expect(self, cases: Sequence[Case]) -> None:
-        asked_keys = {(case.stimulus, name) for case in cases for ask in case.asks for name in ask.names}
-        names = StimulusNames(case.stimulus for case in cases)
-        rows: dict[tuple[str, str], Row] = {}
-        unmatched = _Unmatched(self._path.name)
-        for row_number, name, question, row in self._entries(cases):
-            stimulus = names.find(name) if name else None
-            key = (stimulus or name, question)
-            if key in rows and key in asked_keys:
-                raise InputError(
-                    f"{self._path}, row {row_number}: the stimulus '{key[0]}' has two predictions for '{question}'.",
-                    "Keep one row per stimulus and question.",
-                )
-            rows[key] = row
-            if key not in asked_keys and (stimulus is None or not self._answers_every_question()):
-                reason = row.get(UNUSED) or _why_unmatched(names, name, stimulus, question, row_number)
-                about = {"what": row.get("what"), "stimulus": name or None, "question": question or None}
-                unmatched.add(row_number, about, reason, is_known=stimulus is not None)
-        self._answers = {key: row for key, row in rows.items() if key in asked_keys}
+        unmatched = self._match(cases)
         ledger = [
-            *unmatched.rows,
+            *unmatched,
             *self._unread_columns({ask.question: ask for case in cases for ask in case.asks}),
             *({"what": subject, "reason": reason} for subject, reason in self._unused),
         ]
         table = pl.DataFrame(ledger, schema={column.name: column.dtype for column in LEDGER.columns})
         stage = table.with_columns(pl.col("what").fill_null("prediction"), stage=pl.lit("predict"))
         self._ledger = LEDGER.check(stage, str(self._path))
+
+    def _match(self, cases: Sequence[Case]) -> list[Row]:
+        """Find what the file answers of what is asked; return what answers nothing, for the ledger."""
+        asked_keys = {(case.stimulus, name) for case in cases for name in _names(case.asks)}
+        names = StimulusNames(case.stimulus for case in cases)
+        answers: dict[tuple[str, str], Row] = {}
+        unmatched = _Unmatched(self._path.name, names)
+        for row_number, name, question, row in self._entries(cases):
+            stimulus = names.find(name) if name else None
+            key = (stimulus or name, question)
+            if key in answers:
+                raise InputError(
+                    f"{self._path}, row {row_number}: the stimulus '{key[0]}' has two predictions for '{question}'.",
+                    "Keep one row per stimulus and question.",
+                )
+            if key in asked_keys:
+                answers[key] = row
+            elif stimulus is None or not self._answers_every_question():
+                unmatched.add(row_number, row, name, question, is_known=stimulus is not None)
+        self._answers = answers
+        return unmatched.rows
 
     def _answers_every_question(self) -> bool:
         """Whether a row is a metric of its stimulus, whichever questions are asked of it."""
@@ -223,8 +233,8 @@ class File(Predictor):
         if is_about_traces(self._header, asks.values()):
             return []
         columns = {column for part in _NAMES if (column := self._column(part))}
-        wide = self._wide([name for ask in asks.values() for name in ask.names])
-        numbers, _ = metrics_in(self._rows, self._header, {*columns, *wide, *_OWN}, ())
+        wide = self._wide(_names(asks.values()))
+        numbers, _ = metrics_in(self._rows, self._header, {*columns, *wide, *_PREDICTION_COLUMNS}, ())
         return [
             {"what": "column", "reason": f"{self._path.name}: '{name}' is no question that is asked"}
             for name in numbers
@@ -261,8 +271,7 @@ class File(Predictor):
         if number is not None:
             return self._metric.prediction(number, ask, negate=self._negated)
         cell = row["metric"]
-        empty = cell is None or str(cell).strip() in MISSING
-        problem = "cell for this item is empty" if empty else f"'{str(cell)[:60]}' is not a number"
+        problem = "cell for this item is empty" if is_empty(cell) else f"'{str(cell)[:60]}' is not a number"
         return Prediction.failed(f"the file's {problem}")
 
     def _own_keys(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
@@ -302,23 +311,24 @@ class File(Predictor):
 
     def _entries(self, cases: Sequence[Case]) -> Iterator[tuple[int, str, str, Row]]:
         """Row number, stimulus, question and prediction of everything in the file."""
-        header, asks = self._header, {ask.question: ask for case in cases for ask in case.asks}
-        questions = list(dict.fromkeys(name for ask in asks.values() for name in ask.names))
-        if any(case.members for case in cases) and is_about_sets(header, self._named):
-            return set_entries(self._rows, header, self._named, cases, self._path)
+        asks = {ask.question: ask for case in cases for ask in case.asks}
+        questions = _names(asks.values())
+        if any(case.members for case in cases) and is_about_sets(self._header, self._named):
+            return set_entries(self._rows, self._header, self._named, cases, self._path)
         if self._is_log:
             return log_entries(self._rows, questions, self._named.get("scorer"), self._path)
         if (keys := self._own_keys()) is not None:
             return self._long(*keys)
         stimulus, question = self._stimulus(cases), self._column("question")
-        if stimulus is None and "system" in header:
-            return self._of_systems(cases, question, questions)
         if stimulus is None:
-            raise InputError(
-                f"{self._path} has no column that names the stimulus.",
-                suggestion("stimulus", header, "Say which it is with file[stimulus=COLUMN]:FILE. It has"),
-            )
-        if is_about_traces(header, asks.values()):
+            return self._of_systems(cases, question, questions)
+        return self._of_stimuli(stimulus, question, asks, questions)
+
+    def _of_stimuli(
+        self, stimulus: str, question: str | None, asks: Mapping[str, Ask], questions: Sequence[str]
+    ) -> Iterator[tuple[int, str, str, Row]]:
+        """Traces, metrics or predictions, in rows that each name a stimulus."""
+        if is_about_traces(self._header, asks.values()):
             return trace_entries(self._rows, self._named, (stimulus, question), asks, self._path)
         if not self._is_one_model and (self._metric or self._holds_metrics(list(asks.values()))):
             return self._of_metric(stimulus, question, list(asks.values()))
@@ -332,9 +342,9 @@ class File(Predictor):
             return self._long([stimulus], [question])
         if wide := self._wide(questions):
             return (
-                (row_number, _name_in(row, [stimulus]), asked, {"value": row.get(column)})
+                (row_number, _name_in(row, [stimulus]), name, {"value": row.get(column)})
                 for row_number, row in enumerate(self._rows, 1)
-                for column, asked in wide.items()
+                for column, name in wide.items()
             )
         if not one_asked:
             raise InputError(
@@ -363,6 +373,12 @@ class File(Predictor):
     def _of_systems(
         self, cases: Sequence[Case], question: str | None, questions: Sequence[str]
     ) -> Iterator[tuple[int, str, str, Row]]:
+        """The values of systems as those of all their stimuli."""
+        if "system" not in self._header:
+            raise InputError(
+                f"{self._path} has no column that names the stimulus.",
+                suggestion("stimulus", self._header, "Say which it is with file[stimulus=COLUMN]:FILE. It has"),
+            )
         about_columns = [] if question is None else [question]
         for row_number, system, about, row in self._long(["system"], about_columns, questions[0] if questions else ""):
             stimuli = [case.stimulus for case in cases if case.system == system]
@@ -374,46 +390,55 @@ class File(Predictor):
     def _long(
         self, stimulus: Sequence[str], question: Sequence[str], fixed: str = ""
     ) -> Iterator[tuple[int, str, str, Row]]:
-        columns = {part: self._column(part) for part in ("value", "score", "answer")}
-        used = {part: name for part, name in columns.items() if name and name not in (*stimulus, *question)}
-        if not used and not {"shares", *OF_SETS} & set(self._header):
-            raise no_predictions(self._path, self._header)
-        used |= {name: name for name in (*_FURTHER, *OF_SETS) if name in self._header}
+        used = self._prediction_columns({*stimulus, *question})
         for row_number, row in enumerate(self._rows, 1):
             name = _name_in(row, stimulus)
             about = _name_in(row, question) if question else fixed
             yield row_number, name, about, {part: row.get(column) for part, column in used.items()}
 
+    def _prediction_columns(self, keys: set[str]) -> dict[str, str]:
+        """The column of each part of a prediction that the file holds; columns of ``keys`` say what it is about."""
+        columns = {part: self._column(part) for part in ("value", "score", "answer")}
+        used = {part: name for part, name in columns.items() if name and name not in keys}
+        if not used and not {"shares", *OF_SETS} & set(self._header):
+            raise no_predictions(self._path, self._header)
+        return used | {name: name for name in (*_FURTHER, *OF_SETS) if name in self._header}
+
 
 class _Unmatched:
     """The rows that answer nothing that is asked."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, names: StimulusNames) -> None:
         self.rows: list[Row] = []
-        self._file = file
+        self._file, self._names = file, names
         self._reasons: set[tuple[int, str]] = set()
 
-    def add(self, row_number: int, about: Row, reason: str, *, is_known: bool) -> None:
+    def add(self, row_number: int, row: Row, name: str, question: str, *, is_known: bool) -> None:
+        reason = row.get(UNUSED) or self._reason(row_number, name, question, is_known=is_known)
         # A row about an unknown stimulus is listed once, whatever it answers.
         if is_known or (row_number, reason) not in self._reasons:
+            about = {"what": row.get("what"), "stimulus": name or None, "question": question or None}
             self.rows.append({**about, "reason": f"{self._file}: {reason}"})
         self._reasons.add((row_number, reason))
+
+    def _reason(self, row_number: int, name: str, question: str, *, is_known: bool) -> str:
+        if not name or not question:
+            return f"row {row_number} names no {'question' if name else 'stimulus'}"
+        if is_known:
+            return "this question is not asked of this stimulus"
+        if self._names.is_ambiguous(name):
+            return "several stimuli that are asked about have this name"
+        return "no stimulus that is asked about has this name"
+
+
+def _names(asks: Iterable[Ask]) -> list[str]:
+    return list(dict.fromkeys(name for ask in asks for name in ask.names))
 
 
 def _name_in(row: Row, columns: Sequence[str]) -> str:
     """A name that stands in one or several columns; empty where one of them is."""
     cells = [str(cell) for name in columns if (cell := row.get(name)) is not None and str(cell).strip()]
     return "/".join(cells) if len(cells) == len(columns) else ""
-
-
-def _why_unmatched(names: StimulusNames, name: str, stimulus: str | None, question: str, row_number: int) -> str:
-    if not name or not question:
-        return f"row {row_number} names no {'question' if name else 'stimulus'}"
-    if stimulus is not None:
-        return "this question is not asked of this stimulus"
-    if names.is_ambiguous(name):
-        return "several stimuli that are asked about have this name"
-    return "no stimulus that is asked about has this name"
 
 
 def _takes_numbers(ask: Ask) -> bool:

@@ -42,25 +42,15 @@ class FoundFile:
 
 def find_files(files: object, kinds: Sequence[str] = ("audio",)) -> list[FoundFile]:
     """What was named, in order, each file once; a folder stands for the files of these kinds below it, in order."""
-    several = [files] if isinstance(files, str | Path) else files
-    if isinstance(several, Mapping | bytes | type) or not isinstance(several, Iterable):
-        raise InputError(
-            f"Nothing can be predicted for a value of type '{type(files).__name__}'.",
-            "Give media files, a folder, a list of them, or a snapshot: heartfelt.read(...).",
-        )
     wanted = tuple(kinds) or tuple(SUFFIXES)
     by_name: dict[str, FoundFile] = {}
     empty: list[tuple[str, str]] = []
-    for name in several:
-        if not isinstance(name, str | Path):
-            raise InputError(f"{name!r:.80} is not the path of a file or folder.", "Give paths.")
-        if not str(name).strip():
-            raise InputError("An empty name is no file or folder.", "For the current folder, give '.'.")
-        inside = list(_meant(Path(name), wanted))
+    for path in _paths(files):
+        inside = list(_files_of(path, wanted))
         if not inside:
-            problem, fix = _nothing_inside(Path(name), wanted)
+            problem, fix = _nothing_inside(path, wanted)
             empty.append((problem, fix))
-            inside = [FoundFile(Path(name), problem)]
+            inside = [FoundFile(path, problem)]
         for file in inside:
             by_name.setdefault(file.name, file)
     if empty and len(empty) == len(by_name):
@@ -68,7 +58,23 @@ def find_files(files: object, kinds: Sequence[str] = ("audio",)) -> list[FoundFi
     return list(by_name.values())
 
 
-def _meant(path: Path, kinds: Sequence[str]) -> Iterator[FoundFile]:
+def _paths(files: object) -> Iterator[Path]:
+    """The path or paths that somebody gave; an error for anything else."""
+    several = [files] if isinstance(files, str | Path) else files
+    if isinstance(several, Mapping | bytes | type) or not isinstance(several, Iterable):
+        raise InputError(
+            f"Nothing can be predicted for a value of type '{type(files).__name__}'.",
+            "Give media files, a folder, a list of them, or a snapshot: heartfelt.read(...).",
+        )
+    for name in several:
+        if not isinstance(name, str | Path):
+            raise InputError(f"{name!r:.80} is not the path of a file or folder.", "Give paths.")
+        if not str(name).strip():
+            raise InputError("An empty name is no file or folder.", "For the current folder, give '.'.")
+        yield Path(name)
+
+
+def _files_of(path: Path, kinds: Sequence[str]) -> Iterator[FoundFile]:
     if _is_folder(path):
         yield from files_below(path, kinds)
     else:

@@ -43,13 +43,7 @@ def log_entries(
         yield 0, "", "", {"what": "score", UNUSED: reason}
     for number, row in enumerate(rows, 1):
         for name, answer in scorers.answers(row["sample"]).items():
-            about = name or row["question"]
-            if about is None and len(questions) > 1:
-                raise InputError(
-                    f"{path} does not say which question a sample answers, and {len(questions)} are asked.",
-                    "Ask one question; or give samples the metadata 'question', or name the scorers like the questions.",
-                )
-            key = row["stimulus"], str(about or questions[0])
+            key = row["stimulus"], _question_of(name or row["question"], questions, path)
             entry = entries.setdefault(key, _Entry(number, str(row["sample"]["id"])))
             if not entry.add(answer, str(row["sample"]["id"])):
                 raise InputError(
@@ -60,6 +54,16 @@ def log_entries(
         yield entry.number, stimulus, question, entry.row
 
 
+def _question_of(name: str | None, questions: Sequence[str], path: Path) -> str:
+    """The question that a scorer or a sample names, or the only one."""
+    if name is None and len(questions) > 1:
+        raise InputError(
+            f"{path} does not say which question a sample answers, and {len(questions)} are asked.",
+            "Ask one question; or give samples the metadata 'question', or name the scorers like the questions.",
+        )
+    return str(name or questions[0])
+
+
 @dataclass(slots=True)
 class _Entry:
     """What the epochs of one sample answer to one question."""
@@ -68,23 +72,24 @@ class _Entry:
     """Of the first of them in the log."""
     id: str
     epochs: list[Prediction] = field(default_factory=list)
-    own: Row | None = None
+    written_prediction: Row | None = None
     """A prediction that heartfelt wrote itself, of which there is one."""
 
     def add(self, answer: Answer, id: str) -> bool:
         """Take an answer; False where it belongs to another sample, or is one too many."""
         is_own = isinstance(answer, Mapping)
-        if id != self.id or (is_own and (self.epochs or self.own is not None)):
+        if id != self.id or (is_own and (self.epochs or self.written_prediction is not None)):
             return False
         if isinstance(answer, Prediction):
             self.epochs.append(answer)
         else:
-            self.own = answer
+            self.written_prediction = answer
         return True
 
     @property
     def row(self) -> Row:
-        return {"said": self.epochs} if self.epochs or self.own is None else self.own
+        own_row = None if self.epochs else self.written_prediction
+        return {"said": self.epochs} if own_row is None else own_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,34 +110,22 @@ class _Scorers:
     def of(cls, samples: Sequence[Row], questions: Sequence[str], wanted: str | None, path: Path) -> _Scorers:
         """The scorer that is ``wanted``, or those that are called like questions, or the only one."""
         scores = [_scores(sample) for sample in samples]
-        every = list(dict.fromkeys(name for by_name in scores for name in by_name))
-        if wanted is not None and wanted not in every:
-            raise InputError(f"{path} has no score of '{wanted}'.", suggestion(wanted, every, "Scorers"))
-        names = every if wanted is None else [wanted]
+        names = _available_scorers(scores, wanted, path)
         named = tuple(name for name in names if name in questions)
         if named:
             unused = (f"the scorer '{name}' is no question that is asked" for name in names if name not in named)
             return cls(names=named, questions=named, unused=tuple(unused))
         parts = _parts_by_scorer(scores, names)
-        answering = [name for name, in_value in parts.items() if set(in_value) & set(questions)] or names
-        if len(answering) > 1:
-            raise InputError(
-                f"{path} has {len(answering)} scorers: {listed(answering)}.",
-                f"Say which: file[scorer={answering[0]}]:{path}.",
-            )
-        in_value = parts.get(answering[0], ()) if answering else ()
-        asked = tuple(part for part in in_value if part in questions)
-        unused_parts = [part for part in in_value if part not in asked] if asked else []
-        return cls(
-            names=tuple(answering),
-            wanted=wanted is not None,
-            questions=asked,
-            in_parts=bool(asked),
-            unused=(
-                *(f"the scorer '{name}' was not used" for name in names if name not in answering),
-                *(f"'{part}' of the scorer '{answering[0]}' is no question that is asked" for part in unused_parts),
-            ),
-        )
+        scorer = _only_scorer(names, parts, questions, path)
+        if scorer is None:
+            return cls(names=(), wanted=wanted is not None)
+        in_value = parts.get(scorer, [])
+        answered = tuple(part for part in in_value if part in questions)
+        unused_parts = [part for part in in_value if part not in answered] if answered else []
+        skipped = [f"the scorer '{name}' was not used" for name in names if name != scorer]
+        skipped += [f"'{part}' of the scorer '{scorer}' is no question that is asked" for part in unused_parts]
+        is_named = wanted is not None
+        return cls(names=(scorer,), wanted=is_named, questions=answered, in_parts=bool(answered), unused=tuple(skipped))
 
     def answers(self, sample: Row) -> Mapping[str | None, Answer]:
         if problem := _problem(sample):
@@ -144,8 +137,9 @@ class _Scorers:
                 for name in self.names
             }
         name = next(iter(self.names), None)
-        unscored = name is None or not (scores or self.wanted or self.in_parts)
-        score = {} if unscored else scores.get(str(name))
+        score = scores.get(str(name))
+        if name is None or not (scores or self.wanted or self.in_parts):
+            score = {}
         if score is None:
             return dict.fromkeys(self.questions or (None,), _without_score(name))
         return self._parts(str(name), score, sample) if self.in_parts else {None: _own_or_answer(score, sample)}
@@ -158,6 +152,28 @@ class _Scorers:
             else Prediction.failed(f"the value of the scorer '{name}' has no part '{part}'")
             for part in self.questions
         }
+
+
+def _available_scorers(scores: Sequence[Mapping[str, Row]], wanted: str | None, path: Path) -> list[str]:
+    names = list(dict.fromkeys(name for by_name in scores for name in by_name))
+    if wanted is None:
+        return names
+    if wanted not in names:
+        raise InputError(f"{path} has no score of '{wanted}'.", suggestion(wanted, names, "Scorers"))
+    return [wanted]
+
+
+def _only_scorer(
+    names: list[str], parts: Mapping[str, Sequence[str]], questions: Sequence[str], path: Path
+) -> str | None:
+    """The scorer whose values have parts called like questions, else the only one; None where nothing was scored."""
+    answering = [name for name, in_value in parts.items() if set(in_value) & set(questions)] or names
+    if len(answering) > 1:
+        raise InputError(
+            f"{path} has {len(answering)} scorers: {listed(answering)}.",
+            f"Say which: file[scorer={answering[0]}]:{path}.",
+        )
+    return answering[0] if answering else None
 
 
 def _parts_by_scorer(scores: Sequence[Mapping[str, Row]], names: Sequence[str]) -> dict[str, list[str]]:
@@ -206,6 +222,15 @@ def _answer_of(score: Row, sample: Row) -> Prediction:
     explanation = str(reason) if reason and reason != answer else None
     if answer is not None and str(answer).strip():
         return Prediction(answer=_chosen(str(answer).strip(), sample), reason=explanation)
+    by_value = _value_answer(score, explanation)
+    if by_value is not None:
+        return by_value
+    completion = str(part_of(sample, "output").get("completion") or "").strip()
+    return Prediction(answer=completion) if completion else Prediction.failed("the model wrote nothing")
+
+
+def _value_answer(score: Row, explanation: str | None) -> Prediction | None:
+    """What the scorer's value answers; None where it has none, or grades the answer."""
     match score.get("value"):
         case list():
             return Prediction.failed("the scorer's value is a list and not one answer")
@@ -221,8 +246,7 @@ def _answer_of(score: Row, sample: Row) -> Prediction:
             return Prediction(value=number, reason=explanation)
         case str() as value if value not in _GRADES:
             return Prediction(answer=value, reason=explanation)
-    completion = str(part_of(sample, "output").get("completion") or "").strip()
-    return Prediction(answer=completion) if completion else Prediction.failed("the model wrote nothing")
+    return None
 
 
 def _chosen(answer: str, sample: Row) -> str:

@@ -90,22 +90,23 @@ def predict_files(
 
 
 def _asks(predictor: Predictor, options: FileOptions) -> tuple[Ask, ...]:
-    if options.study is not None:
-        asks = _study_asks(options.study)
-    else:
-        asks = tuple(predictor.file_asks())
-        if not asks and options.prompt is not None:
-            asks = (replace(Ask.number(PROMPT), about={"matches": PROMPT}),)
+    asks = tuple(predictor.file_asks()) if options.study is None else _study_asks(options.study)
+    if not asks and options.prompt is not None:
+        asks = (replace(Ask.number(PROMPT), about={"matches": PROMPT}),)
     if not asks:
         raise InputError(
             f"The predictor '{predictor.spec or predictor.name}' must be told what to answer about files.",
             "Give a text to compare them with (prompt), the questions of a study (study), or ratings to predict: a snapshot.",
         )
+    return _chosen(asks, options.questions) if options.questions else asks
+
+
+def _chosen(asks: Sequence[Ask], questions: Sequence[str]) -> tuple[Ask, ...]:
     by_question = {ask.question: ask for ask in asks}
-    for name in options.questions or ():
+    for name in questions:
         if name not in by_question:
             raise UnknownNameError(f"There is no question '{name}' to ask.", suggestion(name, by_question, "Questions"))
-    return tuple(by_question[name] for name in dict.fromkeys(options.questions or ())) or asks
+    return tuple(by_question[name] for name in dict.fromkeys(questions))
 
 
 def _study_asks(source: Path | str) -> tuple[Ask, ...]:

@@ -45,7 +45,7 @@ STIMULUS = (*SYNONYMS["stimulus"], *SYNONYMS["path"])
 """Usual names of the column of stimuli."""
 _SEVERAL = (*SYNONYMS["question"], "model", "epoch", "set", "first", "second", "time", "sample")
 """Columns that tell apart rows about one stimulus."""
-_WHOLE = {"shares", "members", "orders", "samples", "boxes"}
+_KEPT_AS_OBJECTS = {"shares", "members", "orders", "samples", "boxes"}
 """Columns whose cells are objects or lists."""
 _ABOUT = {
     *(name for role, names in SYNONYMS.items() if role not in {"value", "question"} for name in names),
@@ -154,10 +154,11 @@ def _why_not_read(path: Path, *, hidden: bool) -> str | None:
         if is_compressed(path):
             return "is compressed"
         with path.open("rb") as file:
-            if not any(line.strip() for line in file):
-                return "is empty"
+            is_blank = not any(map(bytes.strip, file))
     except OSError:
         return "cannot be read"
+    if is_blank:
+        return "is empty"
     return None if is_lines(path) else "does not have one object per line"
 
 
@@ -248,20 +249,24 @@ def _literal(node: ast.expr, line: str) -> Any:
         case ast.Name(id="nan" | "inf" | "NaN" | "Infinity" as name):
             return float(name)
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
-            return [_literal(part, line) for part in parts]
+            return _literals(parts, line)
         case ast.Dict(keys=keys, values=values):
-            names = [str(_literal(key, line)) for key in keys if key is not None]
-            return distinct_names(zip(names, [_literal(value, line) for value in values], strict=True))
+            names = map(str, _literals(filter(None, keys), line))
+            return distinct_names(zip(names, _literals(values, line), strict=True))
         case ast.Call(args=[only], keywords=_):
             return _literal(only, line)  # np.float64(3.2), tensor(3.2), array([1, 2])
     return ast.get_source_segment(line, node)
+
+
+def _literals(nodes: Iterable[ast.expr], line: str) -> list[Any]:
+    return [_literal(node, line) for node in nodes]
 
 
 def _flat(record: Mapping[str, Any], within: str = "", depth: int = 5) -> dict[str, object]:
     """The record with the parts of objects as ``name.part``, down to some depth."""
     out: dict[str, object] = {}
     for name, value in record.items():
-        if isinstance(value, dict) and name not in _WHOLE and value and depth:
+        if isinstance(value, dict) and name not in _KEPT_AS_OBJECTS and value and depth:
             parts = _flat(value, f"{within}{name}.", depth - 1)
         else:
             parts = {f"{within}{name}": value}
@@ -295,18 +300,35 @@ def metrics_in(
 
 def _why_no_metric(cells: Sequence[object], name: str, *, typed: bool, requested: bool) -> str | None:
     """Why a column is no metric; None for one that is. ``typed``: whether the file tells numbers from text."""
-    if not requested and (name.startswith("_") or name.split(".")[0] in _OF_THE_RUN):
+    if not requested and _is_of_the_run(name):
         return "says how the results were made"
-    filled = [cell for cell in cells if cell is not None and str(cell).strip() not in MISSING]
+    filled = [cell for cell in cells if not is_empty(cell)]
     if not filled:
         return "has no number" if any(isinstance(cell, float) for cell in cells) else "is empty"
-    if 2 * sum(as_number(cell) is not None for cell in filled) > len(filled):
-        is_text = not requested and not any(_is_typed_number(cell) for cell in filled)
-        looks_like_text = is_text and (typed or _TEXT.fullmatch(name))
-        return "holds text that looks like numbers" if looks_like_text else None
-    if any(isinstance(cell, list | dict) for cell in filled):
+    numbers = sum(as_number(cell) is not None for cell in filled)
+    return _why_text(filled, name, typed=typed, requested=requested) if 2 * numbers > len(filled) else _content(filled)
+
+
+def _is_of_the_run(name: str) -> bool:
+    return name.startswith("_") or name.split(".")[0] in _OF_THE_RUN
+
+
+def is_empty(cell: object) -> bool:
+    return cell is None or str(cell).strip() in MISSING
+
+
+def _why_text(cells: Sequence[object], name: str, *, typed: bool, requested: bool) -> str | None:
+    """Why cells that look like numbers are text; None where they are numbers, or wanted as such."""
+    if requested or any(map(_is_typed_number, cells)):
+        return None
+    return "holds text that looks like numbers" if typed or _TEXT.fullmatch(name) else None
+
+
+def _content(cells: Sequence[object]) -> str:
+    """What a column holds that has few numbers."""
+    if any(isinstance(cell, list | dict) for cell in cells):
         return "holds lists"
-    return "holds true and false" if all(isinstance(cell, bool) for cell in filled) else "holds text"
+    return "holds true and false" if all(isinstance(cell, bool) for cell in cells) else "holds text"
 
 
 def _is_typed_number(cell: object) -> bool:

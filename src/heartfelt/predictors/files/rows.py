@@ -14,11 +14,11 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.format import FORMATS
-from heartfelt.formats.tables.columns import MISSING, PARQUET, read_table
+from heartfelt.formats.tables.columns import PARQUET, read_table
 from heartfelt.formats.tables.delimited import first_row, read_delimited
 from heartfelt.formats.tables.workbooks import WORKBOOKS
 from heartfelt.predictors.files.inspect_logs import is_log, read_log
-from heartfelt.predictors.files.metric_files import is_compressed, is_lines, read_lines, result_files
+from heartfelt.predictors.files.metric_files import is_compressed, is_empty, is_lines, read_lines, result_files
 from heartfelt.predictors.files.sets import Row, holds_pairs, read_records
 from heartfelt.predictors.interface.predictor import Ask, Prediction
 from heartfelt.study.scales.answer import NONE
@@ -70,14 +70,16 @@ def _of_model(rows: list[dict[str, object]], path: Path, model: str | None) -> l
     if not rows:
         raise InputError(f"{path} holds no predictions.", "Write one row per prediction.")
     models = sorted({str(row["model"]) for row in rows if row.get("model") is not None})
-    if model is not None and model not in models:
-        raise InputError(f"{path} holds no model '{model}'.", suggestion(model, models, "Models"))
-    if model is None and len(models) > 1:
+    if model is not None:
+        if model not in models:
+            raise InputError(f"{path} holds no model '{model}'.", suggestion(model, models, "Models"))
+        return [row for row in rows if str(row.get("model")) == model]
+    if len(models) > 1:
         raise InputError(
             f"{path} holds predictions of {len(models)} models.",
             f"Say which: file[model={models[0]}]:{path}. Models: {', '.join(models)}.",
         )
-    return rows if model is None else [row for row in rows if str(row.get("model")) == model]
+    return rows
 
 
 def _table(path: Path) -> pl.DataFrame:
@@ -131,19 +133,26 @@ def row_prediction(row: Row, ask: Ask) -> Prediction:
 
 def _value_and_answer(row: Row, ask: Ask) -> tuple[float | None, str | None]:
     """The number and the words of a row, as the question's scale has them; ValueError for a number that is none."""
-    cell, in_words, categories = row.get("value"), ask.scale.level == "text", ask.scale.labels()
-    text = "" if cell is None else str(cell).strip()
-    if isinstance(cell, bool) and not categories:
+    cell, answer = row.get("value"), _text(row.get("answer"))
+    if isinstance(cell, bool) and not ask.scale.labels():
         raise ValueError(f"the file's '{cell}' is not a number")
-    value, answer = None if in_words else number_in(cell), _text(row.get("answer"))
-    if value is None and cell is not None and text not in MISSING:
-        if not (in_words or categories or (ask.none and text == NONE)):
-            raise ValueError(f"the file's '{cell}' is not a number")
-        answer = answer or (str(cell) if in_words else text)
-    if value is None and answer is not None and not (in_words or categories):
-        value = number_in(answer)
-        return value, None if value is not None else answer
-    return value, answer
+    if ask.scale.level == "text":
+        return None, _words(answer, cell, str(cell))
+    value, words = number_in(cell), _words(answer, cell, str(cell).strip())
+    if value is not None:
+        return value, answer
+    if ask.scale.labels():
+        return None, words
+    says_none = ask.none and str(cell).strip() == NONE
+    if not (says_none or is_empty(cell)):
+        raise ValueError(f"the file's '{cell}' is not a number")
+    number = number_in(words)
+    return number, words if number is None else None
+
+
+def _words(answer: str | None, cell: object, text: str) -> str | None:
+    """The answer of a row; where it has none, the ``text`` of its cell of values."""
+    return answer if is_empty(cell) else answer or text
 
 
 def _samples(row: Row, ask: Ask) -> tuple[float | None, ...] | None:
@@ -161,14 +170,14 @@ def _both_orders(row: Row) -> tuple[float, float] | None:
 
 
 def _why_empty(score: object) -> str:
-    if score is None or str(score).strip() in MISSING:
+    if is_empty(score):
         return "the file's cell for this item is empty"
     return f"the file's {score!r} is not a number"
 
 
 def number_in(cell: Any) -> float | None:
     """A cell as a number; None where it is not one, or empty."""
-    if cell is None or str(cell).strip() in MISSING:
+    if is_empty(cell):
         return None
     try:
         return float(cell) if isinstance(cell, bool) else float(str(cell).strip().replace(",", "."))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,6 +28,8 @@ from heartfelt.study.scales.set_scale import TIE, Trace
 
 Row: TypeAlias = Mapping[str, Any]
 Entry: TypeAlias = tuple[int, str, str, Row]
+_PairRow: TypeAlias = "tuple[int, tuple[str, str], Row]"
+"""The number of a row, the stimuli in the order it has them, and its parts by their usual names."""
 UNUSED = "unused"
 """In an entry that belongs to nothing that can be asked: why."""
 OF_SETS = ("members", "orders", "samples", "rate", "start")
@@ -81,7 +83,6 @@ def holds_pairs(rows: Iterable[Row]) -> bool:
 
 
 def is_about_traces(header: Sequence[str], asks: Iterable[Ask]) -> bool:
-    """Whether a file has a row for every moment of a trace."""
     if "samples" in header:
         return False  # a row for every trace
     traced = any(isinstance(ask.scale, Trace) for ask in asks)
@@ -104,16 +105,22 @@ def set_entries(
 ) -> Iterator[Entry]:
     """Row number, set, question and prediction of every pair or set in a file."""
     columns = {part: column for part in _NAMES if (column := _column(header, named, part))}
-    asks = {ask.question: ask for case in cases if case.members for ask in case.asks}
-    if "question" not in columns and len(asks) > 1:
-        raise InputError(
-            f"{path} does not say which question a prediction answers, and {len(asks)} are asked.",
-            "Add a column 'question'.",
-        )
-    about = next(iter(asks), "")
+    questions = dict.fromkeys(ask.question for case in cases if case.members for ask in case.asks)
+    if "question" not in columns:
+        _check_one_question(questions, "a prediction", path)
+    about = next(iter(questions), "")
     if {"first", "second"} <= set(columns):
         return _pairs(rows, columns, StimulusNames(part.stimulus for case in cases for part in case.parts), about, path)
     return _sets(rows, columns, cases, about, path)
+
+
+def _check_one_question(questions: Collection[str], subject: str, path: Path) -> None:
+    """Raise where a file without a column of questions could answer several."""
+    if len(questions) > 1:
+        raise InputError(
+            f"{path} does not say which question {subject} answers, and {len(questions)} are asked.",
+            "Add a column 'question'.",
+        )
 
 
 def _question_in(row: Row, columns: Mapping[str, str], only: str) -> str:
@@ -129,46 +136,40 @@ def _pairs(
             f"{path} has no column of predictions about its pairs.",
             "Name one 'probability' (that the first is chosen), 'winner' or 'value'.",
         )
-    by_pair: dict[tuple[str, str], list[tuple[int, tuple[str, str], Row]]] = {}
+    by_pair: dict[tuple[str, str], list[_PairRow]] = {}
     for row_number, row in enumerate(rows, 1):
-        called = tuple(str(row.get(columns[part])) for part in ("first", "second"))
-        first, second = (names.find(name) or name for name in called)
-        if first == second:
+        first, second = (str(row.get(columns[part])) for part in ("first", "second"))
+        pair = names.find(first) or first, names.find(second) or second
+        if pair[0] == pair[1]:
             raise InputError(
-                f"{path}, row {row_number}: the stimulus '{first}' is paired with itself.", "Remove the row."
+                f"{path}, row {row_number}: the stimulus '{pair[0]}' is paired with itself.", "Remove the row."
             )
         question = _question_in(row, columns, about)
         part = {name: row.get(column) for name, column in columns.items()}
-        by_pair.setdefault((set_name((first, second)), question), []).append((row_number, (first, second), part))
+        by_pair.setdefault((set_name(pair), question), []).append((row_number, pair, part))
     for (name, question), entries in by_pair.items():
-        judgements = [_judged(row, pair) for _, pair, row in entries]
-        if len(entries) == 1:
-            yield entries[0][0], name, question, judgements[0]
-            continue
-        if len(entries) > 2 or entries[0][1] == entries[1][1]:
-            row_number, pair = entries[-1][:2]
-            raise InputError(
-                f"{path}, row {row_number}: the pair '{pair[0]}', '{pair[1]}' has two predictions for '{question}'.",
-                "Keep one row per pair and question, or one in each order.",
-            )
-        yield (
-            entries[1][0],
-            name,
-            question,
-            _both_orders(judgements, [entry[1] for entry in entries], path, entries[1][0]),
+        yield entries[-1][0], name, question, _judged_in_orders(entries, question, path)
+
+
+def _judged_in_orders(entries: Sequence[_PairRow], question: str, path: Path) -> Row:
+    """The prediction for a pair, which a file may hold once, or once in each order."""
+    judgements = [_judged(row, pair) for _, pair, row in entries]
+    if len(entries) == 1:
+        return judgements[0]
+    if len(entries) > 2 or entries[0][1] == entries[1][1]:
+        row_number, pair, _ = entries[-1]
+        raise InputError(
+            f"{path}, row {row_number}: the pair '{pair[0]}', '{pair[1]}' has two predictions for '{question}'.",
+            "Keep one row per pair and question, or one in each order.",
         )
+    return _both_orders(judgements, entries[0][1], f"{path}, row {entries[1][0]}")
 
 
 def _judged(row: Row, pair: tuple[str, str]) -> Row:
     first, second = pair
-    chance, tie = read_number(row.get("probability")), read_number(row.get("tie")) or 0.0
-    winner, value = row.get("winner"), read_number(row.get("value"))
+    chance, value, winner = read_number(row.get("probability")), read_number(row.get("value")), row.get("winner")
     if chance is not None:
-        if min(chance, tie, 1.0 - chance - tie) < -_SAME:
-            shown = f"{chance:g}" + (f" with a tie of {tie:g}" if tie else "")
-            return {"problem": f"the file's probability {shown} does not lie between 0 and 1"}
-        second_share = max(1.0 - chance - tie, 0.0)
-        return {"shares": {first: chance, second: second_share} | ({TIE: tie} if row.get("tie") is not None else {})}
+        return _shares_of(chance, row.get("tie"), pair)
     if winner is not None and str(winner).strip():
         named = str(winner).strip()
         for chosen, words in ((1.0, (FIRST, first, "a")), (0.0, (SECOND, second, "b")), (0.5, (TIE, "equal"))):
@@ -180,27 +181,38 @@ def _judged(row: Row, pair: tuple[str, str]) -> Row:
     return {"problem": "the file's cell for this pair is empty or not a number"}
 
 
-def _both_orders(judgements: Sequence[Row], pairs: Sequence[tuple[str, str]], path: Path, row_number: int) -> Row:
-    broken = next((row for row in judgements if "problem" in row), None)
-    if broken is not None:
-        return broken
+def _shares_of(chance: float, tie_cell: object, pair: tuple[str, str]) -> Row:
+    """Probabilities of a pair, from that of the first and, where the file has it, that of a tie."""
+    tie = read_number(tie_cell) or 0.0
+    if min(chance, tie, 1.0 - chance - tie) < -_SAME:
+        shown = f"{chance:g}" + (f" with a tie of {tie:g}" if tie else "")
+        return {"problem": f"the file's probability {shown} does not lie between 0 and 1"}
+    shares = {pair[0]: chance, pair[1]: max(1.0 - chance - tie, 0.0)}
+    return {"shares": shares if tie_cell is None else {**shares, TIE: tie}}
+
+
+def _both_orders(judgements: Sequence[Row], pair: tuple[str, str], where: str) -> Row:
+    """One prediction for a pair from those of its two orders, the ``pair`` as the first of them names it."""
+    for judgement in judgements:
+        if "problem" in judgement:
+            return judgement
     kind = "shares" if "shares" in judgements[0] else "members"
     if kind not in judgements[1]:
         raise InputError(
-            f"{path}, row {row_number}: the two orders of a pair have different kinds of predictions.",
+            f"{where}: the two orders of a pair have different kinds of predictions.",
             "Give both as probability, as winner or as value.",
         )
     ahead, behind = judgements[0][kind], judgements[1][kind]
-    first, second = pairs[0]
+    first, second = pair
     verdicts = kind == "members" and {*ahead.values(), *behind.values()} <= {0.0, 0.5, 1.0}
     if verdicts:
         return {
-            "members": {name: (ahead[name] + behind[name]) / 2 for name in (first, second)},
+            "members": {name: (ahead[name] + behind[name]) / 2 for name in pair},
             "orders": [ahead[first], behind[second]],
         }
     if any(abs(ahead.get(name, 0.0) - behind.get(name, 0.0)) > _SAME for name in (first, second, TIE)):
         raise InputError(
-            f"{path}, row {row_number}: the predictions for '{first}' and '{second}' contradict each other in the two orders.",
+            f"{where}: the predictions for '{first}' and '{second}' contradict each other in the two orders.",
             "Keep one row per pair, such as the mean of both orders; a judge's verdicts in both orders go into 'winner'.",
         )
     return judgements[0]
@@ -234,10 +246,13 @@ def _sets(
 def _of_set(case: Case, values: Mapping[str, float | None]) -> Iterator[tuple[str, Row]]:
     """The values of a set as its prediction, after each name in it that belongs to none of its stimuli."""
     names = StimulusNames(member.stimulus for member in case.members)
-    members = {name: names.find(name) for name in values}
-    member_values = {member: values[name] for name, member in members.items() if member is not None}
-    for stranger in (name for name, member in members.items() if member is None):
-        yield stranger, {UNUSED: f"the set '{case.stimulus}' has no stimulus of this name"}
+    member_values: dict[str, float | None] = {}
+    for name, value in values.items():
+        member = names.find(name)
+        if member is None:
+            yield name, {UNUSED: f"the set '{case.stimulus}' has no stimulus of this name"}
+        else:
+            member_values[member] = value
     lacking = [member.stimulus for member in case.members if member_values.get(member.stimulus) is None]
     problem = f"the file has no value for '{lacking[0]}' in this set" if lacking else None
     yield case.stimulus, {"problem": problem} if problem else {"members": member_values}
@@ -250,26 +265,18 @@ def trace_entries(
     rows: Sequence[Row], named: Mapping[str, str], keys: tuple[str, str | None], asks: Mapping[str, Ask], path: Path
 ) -> Iterator[Entry]:
     """Row number, stimulus, question and trace of everything in a file with a row for every moment."""
-    header = list(dict.fromkeys(name for row in rows for name in row))
+    header = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
     time, value = _column(header, named, "time"), _column(header, named, "value")
     assert time is not None
     assert value is not None
     counted = time.strip().casefold() == "sample"
     traced = [name for name, ask in asks.items() if isinstance(ask.scale, Trace)]
     stimulus, question = keys
-    if question is None and len(traced) > 1:
-        raise InputError(
-            f"{path} does not say which question a trace answers, and {len(traced)} are asked.",
-            "Add a column 'question'.",
-        )
+    if question is None:
+        _check_one_question(traced, "a trace", path)
     by_trace: dict[tuple[str, str], list[tuple[int, float, float | None]]] = {}
     for row_number, row in enumerate(rows, 1):
-        moment = read_number(row.get(time))
-        if moment is None:
-            raise InputError(
-                f"{path}, row {row_number}: '{row.get(time)}' is not a {'sample number' if counted else 'time'}.",
-                "Give every row of a trace its moment.",
-            )
+        moment = _moment(row.get(time), f"{path}, row {row_number}", counted=counted)
         about = traced[0] if question is None else str(row.get(question))
         by_trace.setdefault((str(row.get(stimulus)), about), []).append(
             (row_number, moment, read_number(row.get(value)))
@@ -278,6 +285,16 @@ def trace_entries(
     for (name, about), moments in by_trace.items():
         moments.sort(key=lambda entry: entry[1])
         yield moments[0][0], name, about, _trace(name, moments, rate, counted, path)
+
+
+def _moment(cell: object, where: str, *, counted: bool) -> float:
+    moment = read_number(cell)
+    if moment is None:
+        raise InputError(
+            f"{where}: '{cell}' is not a {'sample number' if counted else 'time'}.",
+            "Give every row of a trace its moment.",
+        )
+    return moment
 
 
 def _trace(

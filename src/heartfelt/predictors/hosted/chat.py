@@ -158,13 +158,13 @@ class Chat(RemotePredictor):
 
     def request_digest(self, case: Case, ask: Ask) -> str:
         """A hash of the request a question goes into, media left out: the other questions in it and the context."""
-        asks = next(part for part in groups(case.all_asks) if ask.shown == part[0].shown)
-        asks = asks if self.together else (ask,)
+        asks: tuple[Ask, ...] = (ask,)
+        if self.together:
+            asks = next(part for part in groups(case.all_asks) if ask.shown == part[0].shown)
         digested_asks, digest = self._digested
         if len(digested_asks) == len(asks) and all(map(operator.is_, digested_asks, asks)):
             return digest
-        bare = replace(case, media=None, members=tuple(replace(part, media=None) for part in case.members))
-        orders = [replace(bare, members=order) for order in orders_of(bare)] if bare.members else [bare]
+        orders = _without_media(case)
         requests = [self._plain_request(order, asks, self._message(order, asks), "json_schema") for order in orders]
         digest = _digest([DRAFT_MEDIA if self.drafts else MEDIA_PARAMETERS, *requests])
         if self.drafts:
@@ -214,10 +214,7 @@ class Chat(RemotePredictor):
 
     def _answers(self, case: Case) -> Sequence[Prediction]:
         answers: dict[str, Prediction] = {}
-        wanted = {ask.question for ask in case.asks}
-        for asks in groups(case.all_asks) if self.together else [(ask,) for ask in case.all_asks]:
-            if wanted.isdisjoint(ask.question for ask in asks):
-                continue
+        for asks in self._open_groups(case):
             try:
                 predictions = self._compared(case, asks) if case.members else self._group(case, asks)
             except TransientError as error:
@@ -226,10 +223,14 @@ class Chat(RemotePredictor):
                 predictions = [Prediction.later(error.problem, error.after, error.lost_calls)] * len(asks)
             note = self._note(case, asks)
             for ask, prediction in zip(asks, predictions, strict=True):
-                if note and not prediction.problem:
-                    prediction = replace(prediction, note="; ".join(filter(None, (prediction.note, note))))
-                answers[ask.question] = prediction
+                answers[ask.question] = _noted(prediction, note)
         return [answers[ask.question] for ask in case.asks]
+
+    def _open_groups(self, case: Case) -> list[Sequence[Ask]]:
+        """The questions of each request, of those requests that hold an open question."""
+        wanted = {ask.question for ask in case.asks}
+        requests = groups(case.all_asks) if self.together else [(ask,) for ask in case.all_asks]
+        return [asks for asks in requests if not wanted.isdisjoint(ask.question for ask in asks)]
 
     def _note(self, case: Case, asks: Sequence[Ask]) -> str | None:
         parts = [f"the model was told {CONTEXT[name]}" for name in known_facts(case, self.context)]
@@ -340,18 +341,15 @@ class Chat(RemotePredictor):
         digest = hashlib.sha256(body).hexdigest()
         if (paid := self._paid.pop((digest, case.repeat), None)) is not None:
             return Response(200, completion_text(paid).encode()), paid
-        name = hashlib.sha256(f"{digest} {at}".encode()).hexdigest()[:16]
-        questions = tuple(ask.question for ask in asks)
-        prompt = in_words(self._messages(content))
         call = Call(
-            id=name,
+            id=hashlib.sha256(f"{digest} {at}".encode()).hexdigest()[:16],
             request=digest,
             at=at,
-            questions=questions,
+            questions=tuple(ask.question for ask in asks),
             requested_model=self.model,
             form=form,
             status=None,
-            prompt=prompt,
+            prompt=in_words(self._messages(content)),
         )
         self._note_call(call)
         try:
@@ -377,22 +375,26 @@ class Chat(RemotePredictor):
         call = replace(call, completion=completion.content, **completion.recorded)
         call = replace(call, cost=self.cost(call.input_tokens, call.output_tokens))
         self._note_call(call)
-        finish_reason = (call.finish_reason or "").casefold()
         if completion.error is not None and completion.content is None:
-            problem = f"the server answered with an error: {completion.error}"
+            problem: str | None = f"the server answered with an error: {completion.error}"
             call = replace(call, completion=text, lost=problem)
-            _raise_transient(completion, call, problem)
-        elif completion.refusal or finish_reason == "content_filter":
-            problem = f"the model refused: {shortened(completion.refusal or 'content filter')}"
-        elif finish_reason in _LIMIT_REACHED:
-            problem = self._cut_off(call.output_tokens)
-        elif completion.content is not None and completion.content.strip():
-            return self._predictions(completion.content, call, asks, shown)
-        elif call.reasoning is not None:
-            problem = "the model reasoned but gave no answer"
+            _raise_transient(completion, call)
         else:
-            problem = "the model answered with nothing"
+            problem = self._problem(completion, call)
+        if problem is None:
+            return self._predictions(completion.content or "", call, asks, shown)
         return [Prediction(problem=problem, call=call)] * len(asks)
+
+    def _problem(self, completion: Completion, call: Call) -> str | None:
+        """Why what a model wrote is no answer; None where it may be one."""
+        finish_reason = (call.finish_reason or "").casefold()
+        if completion.refusal or finish_reason == "content_filter":
+            return f"the model refused: {shortened(completion.refusal or 'content filter')}"
+        if finish_reason in _LIMIT_REACHED:
+            return self._cut_off(call.output_tokens)
+        if completion.content is not None and completion.content.strip():
+            return None
+        return "the model answered with nothing" if call.reasoning is None else "the model reasoned but gave no answer"
 
     def _predictions(self, content: str, call: Call, asks: Sequence[Ask], shown: Sequence[Case]) -> list[Prediction]:
         read = read_drafts(content, asks, self.language) if self.drafts else read_form(content, asks, shown)
@@ -418,10 +420,21 @@ class Chat(RemotePredictor):
         return (self.prices[0] * input_tokens + self.prices[1] * output_tokens) / 1e6
 
 
-def _raise_transient(completion: Completion, call: Call, problem: str) -> None:
-    """Raise where the error that a server reports may pass."""
+def _without_media(case: Case) -> list[Case]:
+    """The case without media, in each order in which a set is shown."""
+    bare = replace(case, media=None, members=tuple(replace(part, media=None) for part in case.members))
+    return [replace(bare, members=order) for order in orders_of(bare)] if bare.members else [bare]
+
+
+def _noted(prediction: Prediction, note: str | None) -> Prediction:
+    if not note or prediction.problem:
+        return prediction
+    return replace(prediction, note="; ".join(filter(None, (prediction.note, note))))
+
+
+def _raise_transient(completion: Completion, call: Call) -> None:
     if completion.status is not None and is_transient(completion.status):
-        error = TransientError(problem, status=completion.status)
+        error = TransientError(call.lost or "", status=completion.status)
         error.lost_calls = () if call.input_tokens is None else (call,)
         raise error
 

@@ -42,7 +42,7 @@ DRAFT_MEDIA = (
     f"pictures: RGB and grey PNG, JPEG and WebP up to {LONGEST_SIDE} pixels a side as they are; else upright, on white, "
     "reduced to that, as JPEG"
 )
-_PLAIN = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp"}
+_MIME_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp"}
 _ORIENTATION = 0x0112
 
 
@@ -61,7 +61,7 @@ def _image_part(media: Media) -> dict[str, object]:
     content, image = media.content, decode_image(media.content, name=media.path.name)
     with Image.open(io.BytesIO(content)) as file:
         turned = file.getexif().get(_ORIENTATION, 1) != 1
-        frames, kind = getattr(file, "n_frames", 1), _PLAIN.get(file.format or "")
+        frames, kind = getattr(file, "n_frames", 1), _MIME_TYPES.get(file.format or "")
         unchanged = kind and file.mode in {"RGB", "L"} and frames == 1 and not turned
     if not unchanged or max(image.size) > LONGEST_SIDE:
         kind, memory = "image/jpeg", io.BytesIO()
@@ -123,13 +123,13 @@ def read_drafts(content: str, asks: Sequence[Ask], language: str) -> list[Predic
 def _read(entry: Any, ask: Ask, language: str) -> Prediction:
     if entry is None:
         return Prediction.failed("the model left this question out")
-    answer = entry.get("answer") if isinstance(entry, dict) else entry
-    score = _share(entry.get("confidence")) if isinstance(entry, dict) else None
-    empty = answer is None or (isinstance(answer, list | str) and not answer)
-    if empty and not ask.none:
+    details = entry if isinstance(entry, dict) else {"answer": entry}
+    answer, score = details.get("answer"), _share(details.get("confidence"))
+    is_empty = answer in (None, "", [])
+    if is_empty and not ask.none:
         return Prediction.failed("the model gave no answer to this question")
     try:
-        draft = Prediction(answer=NONE) if empty or answer in (NONE, [NONE]) else _given(answer, ask.scale)
+        draft = Prediction(answer=NONE) if is_empty or answer in (NONE, [NONE]) else _read_answer(answer, ask.scale)
         drafted = draft_value(draft, ask, language)
     except InputError as error:
         return Prediction.failed(answer_problem(error))
@@ -144,7 +144,7 @@ def _share(confidence: object) -> float | None:
     return float(confidence) if 0 <= confidence <= 1 else None
 
 
-def _given(answer: Any, scale: Scale) -> Prediction:
+def _read_answer(answer: Any, scale: Scale) -> Prediction:
     if isinstance(scale, Tags):
         parts = answer if isinstance(answer, list) else split_tags(str(answer), scale)
         return Prediction(answer=scale.separator.join(str(part) for part in parts))

@@ -241,10 +241,7 @@ def form_entries(content: str, asks: Sequence[Ask]) -> list[Any] | str:
 
 def _filled(content: str, names: set[str]) -> tuple[dict[str, object] | None, bool]:
     """The form the model filled in, if any, and whether the text ends inside a draft."""
-    try:
-        document = json.loads(content)
-    except (ValueError, RecursionError):
-        document = None
+    document = _json(content)
     if isinstance(document, dict) and set(document) & names:
         return document, False
     answer, unclosed = without_thoughts(content)
@@ -253,6 +250,14 @@ def _filled(content: str, names: set[str]) -> tuple[dict[str, object] | None, bo
         if set(form) & names and (best is None or len(set(form) & names) >= len(set(best) & names)):
             best = form
     return best, unclosed
+
+
+def _json(text: str) -> Any:
+    """What a text holds as JSON; None where it holds none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _objects(content: str) -> Iterator[dict[str, object]]:
@@ -322,20 +327,24 @@ def without_thoughts(content: str) -> tuple[str, bool]:
     outside: list[str] = []
     depth = at = 0
     for tag in _TAG.finditer(content):
-        name = (tag["name"] or "").lower()
-        closes = bool(tag["close"] or tag["square_close"] or tag["black_close"]) or name == "end_of_thought"
-        if depth == 0 and not closes:
-            outside.append(content[at : tag.start()])
-        if closes:
+        if not _closes(tag):
             if depth == 0:
-                outside.clear()
-            depth = max(0, depth - 1)
-        else:
+                outside.append(content[at : tag.start()])
             depth += 1
+        elif depth:
+            depth -= 1
+        else:
+            # A draft that was opened in the request: all that was written so far belongs to it.
+            outside.clear()
         at = tag.end()
     if depth == 0:
         outside.append(content[at:])
     return "".join(outside).strip(), depth > 0
+
+
+def _closes(tag: re.Match[str]) -> bool:
+    closed = tag["close"] or tag["square_close"] or tag["black_close"]
+    return bool(closed) or (tag["name"] or "").lower() == "end_of_thought"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,16 +367,9 @@ def completion_of(text: str) -> Completion | None:
 
     A completion without choices or message, such as one that a filter held back, has its counts: it is paid for.
     """
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    choices = _mapping(document).get("choices")
-    if not (choices or _part(document, "usage") or _mapping(document).get("error")):
-        return None
-    first = choices[0] if isinstance(choices, list) and choices else None
-    choice = _mapping(first)
-    if choices and not {"message", "error"} & choice.keys():
+    document = _mapping(_json(text))
+    choice = _choice(document)
+    if choice is None:
         return None
     message = _mapping(choice.get("message"))
     written, reasoned, refused = _written(message.get("content"))
@@ -382,6 +384,15 @@ def completion_of(text: str) -> Completion | None:
     }
     refusal = _text(message.get("refusal")) or refused
     return Completion(content=written, refusal=refusal, error=error, status=status, recorded=recorded)
+
+
+def _choice(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The first choice, empty where there are none; None where the document is no chat completion."""
+    choices = document.get("choices")
+    if not choices:
+        return {} if _part(document, "usage") or document.get("error") else None
+    choice = _mapping(choices[0] if isinstance(choices, list) else None)
+    return choice if {"message", "error"} & choice.keys() else None
 
 
 def completion_text(call: Call) -> str:
@@ -431,13 +442,14 @@ def _written(content: Any) -> tuple[str | None, str | None, str | None]:
         content = [content]
     if not isinstance(content, list):
         return _text(content), None, None
-    texts = {"text": "", "thinking": "", "refusal": ""}
+    texts = dict.fromkeys(("text", "thinking", "refusal"), "")
     for part in content:
         details = {"text": part} if isinstance(part, str) else _mapping(part)
         kind = _PART_KINDS.get(str(details.get("type", "text")))
         if kind is not None:
             texts[kind] += _text(details.get(kind)) or _text(details.get("text")) or ""
-    return texts["text"] or None, texts["thinking"] or None, texts["refusal"] or None
+    written, reasoned, refused = map(_text, texts.values())
+    return written, reasoned, refused
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -73,24 +73,21 @@ def set_answer(scale: SetScale, members: int) -> dict[str, object]:
 def set_values(answer: Any, scale: SetScale, members: int) -> list[float]:
     """The value of each stimulus in the order shown; an error for what the scale does not allow."""
 
-    def place(name: Any) -> Any:
-        letter = str(name).strip().strip(".").upper()
-        return LETTERS.index(letter) if len(letter) == 1 and letter in LETTERS[:members] else name
-
     if isinstance(scale, Choice):
         tied = isinstance(answer, str) and answer.strip().casefold() == TIE
-        return scale.read_set(TIE if tied else _letter(place(answer), answer), members)
+        return scale.read_set(TIE if tied else _index_of(answer, members), members)
     if isinstance(scale, Ranking) and isinstance(answer, list):
-        return scale.read_set([_letter(place(entry), entry) for entry in answer], members)
+        return scale.read_set([_index_of(entry, members) for entry in answer], members)
     if isinstance(scale, BestWorst) and isinstance(answer, Mapping):
-        return scale.read_set({str(end): _letter(place(entry), entry) for end, entry in answer.items()}, members)
+        return scale.read_set({str(end): _index_of(entry, members) for end, entry in answer.items()}, members)
     return scale.read_set(answer, members)
 
 
-def _letter(index: Any, answer: Any) -> int:
-    if isinstance(index, int) and not isinstance(index, bool) and not isinstance(answer, int):
-        return index
-    raise InputError(f"'{answer}' is not one of the letters.", "Allowed: the letters of the stimuli.")
+def _index_of(answer: Any, members: int) -> int:
+    letter = str(answer).strip().strip(".").upper()
+    if len(letter) != 1 or letter not in LETTERS[:members]:
+        raise InputError(f"'{answer}' is not one of the letters.", "Allowed: the letters of the stimuli.")
+    return LETTERS.index(letter)
 
 
 def of_members(values: Sequence[float], shown: Sequence[Case], reason: str | None) -> Prediction:
@@ -100,28 +97,27 @@ def of_members(values: Sequence[float], shown: Sequence[Case], reason: str | Non
 
 def combined(predictions: Sequence[Prediction], shown: Sequence[Sequence[Case]], scale: Scale) -> Prediction:
     """One prediction from those of all orders; a problem in one of them is the problem of the set."""
-    second_call = predictions[1].call if len(predictions) > 1 else None
+    if len(predictions) == 1:
+        problem = predictions[0].problem
+        return predictions[0] if problem is None else Prediction(problem=problem, call=predictions[0].call)
     for prediction, order in zip(predictions, shown, strict=True):
         if prediction.problem is not None:
-            lead = IN_ORDER.format(", ".join(member.stimulus for member in order)) if len(predictions) > 1 else ""
-            problem = lead + prediction.problem
-            return Prediction(problem=problem, call=predictions[0].call, second_call=second_call)
-    if len(predictions) == 1:
-        return predictions[0]
-    ahead, behind = predictions[0].members or {}, predictions[1].members or {}
-    first, second = (order[0].stimulus for order in shown)
-    orders = tuple(_verdict(value, scale) for value in (ahead[first], behind[second]))
-    reasons = [
-        f"{order[0].stimulus} first: {prediction_in_order.reason}"
-        for prediction_in_order, order in zip(predictions, shown, strict=True)
-        if prediction_in_order.reason
-    ]
+            problem = IN_ORDER.format(", ".join(member.stimulus for member in order)) + prediction.problem
+            return Prediction(problem=problem, call=predictions[0].call, second_call=predictions[1].call)
+    return _of_both_orders(predictions, [order[0].stimulus for order in shown], scale)
+
+
+def _of_both_orders(predictions: Sequence[Prediction], first: Sequence[str], scale: Scale) -> Prediction:
+    """The prediction of a pair from one for each order; ``first`` is what each of them showed first."""
+    ahead, behind = (prediction.members or {} for prediction in predictions)
+    named = zip(first, predictions, strict=True)
+    reasons = [f"{name} first: {prediction.reason}" for name, prediction in named if prediction.reason]
     return replace(
         predictions[0],
         members={name: (ahead[name] + behind[name]) / 2 for name in ahead},
-        orders=(orders[0], orders[1]),
+        orders=(_verdict(ahead[first[0]], scale), _verdict(behind[first[1]], scale)),
         reason="; ".join(reasons) or None,
-        second_call=second_call,
+        second_call=predictions[1].call,
     )
 
 

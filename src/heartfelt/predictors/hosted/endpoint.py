@@ -117,7 +117,7 @@ class Endpoint(RemotePredictor):
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
         if case.members or any(isinstance(ask.scale, Trace) for ask in case.asks):
-            return [self._asked(case, ask) for ask in case.asks]
+            return [self._scale_answer(case, ask) for ask in case.asks]
         lines = [
             _Line(index, self._name(case, ask), code, text)
             for index, ask in enumerate(case.asks)
@@ -125,11 +125,11 @@ class Endpoint(RemotePredictor):
         ]
         scored = list(zip(lines, self._lines(case, lines), strict=True))
         return [
-            _combined(ask, [(line.code, prediction) for line, prediction in scored if line.place == index])
+            _combined(ask, [(line.code, prediction) for line, prediction in scored if line.index == index])
             for index, ask in enumerate(case.asks)
         ]
 
-    def _asked(self, case: Case, ask: Ask) -> Prediction:
+    def _scale_answer(self, case: Case, ask: Ask) -> Prediction:
         """One question about a set, or one that a trace may answer, with its scale."""
         files = [
             {"audio_filename" if self._sends else "audio_stem": self._name(part, ask)}
@@ -174,7 +174,7 @@ class Endpoint(RemotePredictor):
         """All texts in one request; what the server's answer settles, in order, which may be nothing."""
         texts = [line.text for line in lines]
         sent = {"texts": texts, "file": lines[0].name}
-        questions = tuple(dict.fromkeys(case.asks[line.place].question for line in lines))
+        questions = tuple(dict.fromkeys(case.asks[line.index].question for line in lines))
         try:
             reply = self._posted(self._content(case, lines[0], texts), sent, questions)
         except (TransientError, UnusableAnswer) as error:
@@ -200,7 +200,7 @@ class Endpoint(RemotePredictor):
         return [replace(_number(value, "similarities"), call=reply.call) for value in many]
 
     def _single(self, case: Case, line: _Line) -> Prediction:
-        questions = (case.asks[line.place].question,)
+        questions = (case.asks[line.index].question,)
         try:
             reply = self._posted(self._content(case, line), {"text": line.text, "file": line.name}, questions)
         except (TransientError, UnusableAnswer) as error:
@@ -267,7 +267,7 @@ def _failure(error: HeartfeltError) -> Prediction:
 class _Line:
     """One text that is sent: for which question, under which name, and for which of its categories."""
 
-    place: int
+    index: int
     name: str
     code: float | None
     text: str

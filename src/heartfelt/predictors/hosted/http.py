@@ -180,7 +180,7 @@ class _Deadline(threading.local):
 
     at = math.inf
 
-    def left(self) -> float:
+    def remaining(self) -> float:
         seconds = self.at - time.monotonic()
         if seconds <= 0:
             raise httpcore.ReadTimeout
@@ -205,7 +205,7 @@ class _DeadlineBackend(httpcore.NetworkBackend):
         """A connection to the first of the host's addresses that answers."""
         del timeout
         options = [*(socket_options or ()), (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
-        stream = self._plain.connect_tcp(host, port, self.deadline.left(), local_address, options)
+        stream = self._plain.connect_tcp(host, port, self.deadline.remaining(), local_address, options)
         return _DeadlineStream(stream, self.deadline)
 
 
@@ -223,7 +223,7 @@ class _DeadlineStream(httpcore.NetworkStream):
         del timeout
         with suppress(httpcore.WriteError):  # a server may refuse before everything was sent
             self._send()
-        content = self._plain.read(max_bytes, self._deadline.left())
+        content = self._plain.read(max_bytes, self._deadline.remaining())
         if self._begins and content[:5] != b"HTTP/"[: len(content)]:
             first = content[:80].decode("latin-1").splitlines()[0]
             raise httpcore.RemoteProtocolError(f"its answer begins with '{first}'")
@@ -240,7 +240,7 @@ class _DeadlineStream(httpcore.NetworkStream):
     def _send(self) -> None:
         unsent, self._held = memoryview(self._held), b""
         while unsent:
-            self._plain.write(bytes(unsent[:_BLOCK]), self._deadline.left())
+            self._plain.write(bytes(unsent[:_BLOCK]), self._deadline.remaining())
             unsent = unsent[_BLOCK:]
 
     def close(self) -> None:
@@ -250,7 +250,7 @@ class _DeadlineStream(httpcore.NetworkStream):
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
         del timeout
-        secure = self._plain.start_tls(ssl_context, server_hostname, self._deadline.left())
+        secure = self._plain.start_tls(ssl_context, server_hostname, self._deadline.remaining())
         return _DeadlineStream(secure, self._deadline)
 
     def get_extra_info(self, info: str) -> Any:

@@ -149,12 +149,10 @@ class Media:
 
     @cached_property
     def content(self) -> bytes:
-        """The file's bytes."""
         return self.path.read_bytes()
 
     @cached_property
     def base64(self) -> str:
-        """The file's bytes as base64 text."""
         return base64.b64encode(self.content).decode("ascii")
 
     @cached_property

@@ -40,7 +40,7 @@ class ImagePredictor(Predictor, Generic[T]):
         """Everything that is needed of an image, upright and in RGB."""
 
     @abstractmethod
-    def answer(self, seen: T, ask: Ask) -> Prediction:
+    def answer(self, measured: T, ask: Ask) -> Prediction:
         """The answer to a question."""
 
     def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:

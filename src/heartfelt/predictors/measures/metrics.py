@@ -18,6 +18,7 @@ from heartfelt.predictors.execution.store import Recent
 from heartfelt.predictors.interface.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.measures.images import Networks
 from heartfelt.predictors.weights import Model
+from heartfelt.study.scales.answer import Scale
 from heartfelt.study.scales.scale import Numeric
 
 T = TypeVar("T")
@@ -31,6 +32,10 @@ class MetricScore:
     worst: float | None = None
     best: float | None = None
     """The end that stands for the best answer; below ``worst`` where less is better. None where the score has no ends."""
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        return None if self.worst is None or self.best is None else (self.worst, self.best)
 
     def ask(self, name: str, media: str) -> Ask:
         return Ask.number(name, text=self.about, media=media)
@@ -123,20 +128,24 @@ class MetricPredictor(MeasuringPredictor[MeasuredFile]):
 def on_scale(value: float | None, score: MetricScore, ask: Ask, name: str, warnings: Sequence[str] = ()) -> Prediction:
     if value is None:
         return Prediction.failed("; ".join(warnings) or f"{name} is not defined for this file")
-    note = "; ".join(warnings) or None
-    if ask.question == name and isinstance(ask.scale, Numeric) and ask.scale.bounds() is None:
+    note, bounds, ends = "; ".join(warnings) or None, ask.scale.bounds(), score.ends
+    if bounds is None and ask.question == name and isinstance(ask.scale, Numeric):
         return Prediction(value=value, note=note)
-    bounds = ask.scale.bounds()
-    any_number = isinstance(ask.scale, Numeric) and ask.scale.low is ask.scale.high is None
-    if score.worst is None or score.best is None:
-        if ask.scale.labels() or not (bounds or any_number):
-            return Prediction.failed(f"{name} is a number, and this question has another kind of answer")
+    if not _takes_numbers(ask.scale):
+        between = "" if ends is None else " between two ends"
+        return Prediction.failed(f"{name} is a number{between}, and this question has another kind of answer")
+    if ends is None:
         return Prediction(score=value, note=note)
-    if any_number:
-        return Prediction(value=value if score.best > score.worst else score.worst + score.best - value, note=note)
-    if ask.scale.labels() or bounds is None:
-        return Prediction.failed(f"{name} is a number between two ends, and this question has another kind of answer")
-    return moved_linearly(value, (score.worst, score.best), bounds, "the model gave", warnings)
+    worst, best = ends
+    if bounds is None:
+        return Prediction(value=value if best > worst else worst + best - value, note=note)
+    return moved_linearly(value, ends, bounds, "the model gave", warnings)
+
+
+def _takes_numbers(scale: Scale) -> bool:
+    """Whether any number is an answer, or any between two ends; not where there is one end, or categories."""
+    unbounded = isinstance(scale, Numeric) and scale.low is scale.high is None
+    return not scale.labels() and (unbounded or scale.bounds() is not None)
 
 
 @PREDICTORS.register("brisque")

@@ -177,7 +177,6 @@ def _mel_groups(mel: Floats) -> Floats:
 
 
 def rhythm(mel: Floats) -> Floats:
-    """The row of :data:`RHYTHM_NAMES`."""
     if len(mel) < 2:
         return np.zeros(len(RHYTHM_NAMES))
     rises = np.maximum(np.diff(mel, axis=0), 0.0)
@@ -242,7 +241,6 @@ def harmony(tones: Floats) -> Floats:
 
 
 def roughness(strength: Array) -> Floats:
-    """The row of :data:`ROUGHNESS_NAMES`."""
     hertz = np.arange(strength.shape[1]) * RATE / FRAME
     inside = (hertz > 60.0) & (hertz < 5_000.0)
     rows, hertz = strength[::2, inside].astype(np.float64), hertz[inside]

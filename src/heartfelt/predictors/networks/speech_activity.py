@@ -10,6 +10,7 @@ Source: ``sequence_vad.py`` and ``get_speech_timestamps_from_probs`` of silero-v
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -77,7 +78,17 @@ def probabilities(samples: Array, *, model: Model | None = None) -> Array:
 
 def stretches_of(shares: Array, frames: int) -> list[tuple[int, int]]:
     """Beginning and end of every stretch of speech, in samples of a clip of ``frames``."""
-    spans: list[tuple[int, int]] = []
+    spans = [(begin, end) for begin, end in _spoken(shares, frames) if end - begin > _SHORTEST]
+    # Where two stretches are closer than their padding, they share what lies between them.
+    gaps = [second[0] - first[1] for first, second in pairwise(spans)]
+    pads = [_PAD, *(gap // 2 if gap < 2 * _PAD else _PAD for gap in gaps), _PAD]
+    return [
+        (max(begin - pads[index], 0), min(end + pads[index + 1], frames)) for index, (begin, end) in enumerate(spans)
+    ]
+
+
+def _spoken(shares: Array, frames: int) -> Iterator[tuple[int, int]]:
+    """Where speech begins and ends: two thresholds, so that a probability between them does not break a stretch."""
     begin, quiet = -1, -1
     for at, share in zip(range(0, FRAME * len(shares), FRAME), shares.tolist(), strict=True):
         if share >= BEGIN:
@@ -85,17 +96,10 @@ def stretches_of(shares: Array, frames: int) -> list[tuple[int, int]]:
         elif share < END and begin >= 0:
             quiet = at if quiet < 0 else quiet
             if at - quiet >= _SILENCE:
-                spans.append((begin, quiet))
+                yield begin, quiet
                 begin, quiet = -1, -1
     if begin >= 0:
-        spans.append((begin, frames))
-    spans = [(begin, end) for begin, end in spans if end - begin > _SHORTEST]
-    # Where two stretches are closer than their padding, they share what lies between them.
-    gaps = [second[0] - first[1] for first, second in pairwise(spans)]
-    pads = [_PAD, *(gap // 2 if gap < 2 * _PAD else _PAD for gap in gaps), _PAD]
-    return [
-        (max(begin - pads[index], 0), min(end + pads[index + 1], frames)) for index, (begin, end) in enumerate(spans)
-    ]
+        yield begin, frames
 
 
 def reference_answers(model: Model) -> Tensors:

@@ -188,7 +188,7 @@ class MusicnnEmbedding(Embedding):
         strength = sound.strengths(heard)
         tones = sound.chroma(strength)
         parts: list[npt.NDArray[Any]] = [
-            *self._seen(levelled_mel),
+            *self._outputs(levelled_mel),
             sound.signal_features(heard, mel, tones),
             sound.rhythm(mel),
             sound.harmony(tones),
@@ -204,7 +204,7 @@ class MusicnnEmbedding(Embedding):
         del samples, mel, strength, tones
         return []
 
-    def _seen(self, mel: Array) -> list[Array]:
+    def _outputs(self, mel: Array) -> list[Array]:
         """What the models see: the first in all patches, the second in the middle patch, which costs hardly any accuracy."""
         count = len(mel) // musicnn.PATCH
         if count:

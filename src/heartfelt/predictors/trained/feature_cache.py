@@ -39,7 +39,7 @@ class FeatureCache:
     def of(self, embedding: Embedding, path: Path | str, text: str | None = None) -> tuple[Features, str]:
         """The rows of a file, from the folder or computed and stored, and the hash of what the file holds."""
         digest = content_hash(path)
-        file = self._place(embedding, digest, text)
+        file = self._file_of(embedding, digest, text)
         features = _read(file, embedding.size)
         if features is None:
             features = embedding.of(path, text)
@@ -48,7 +48,7 @@ class FeatureCache:
                 write_bytes(file, _written(features))
         return features, digest
 
-    def _place(self, embedding: Embedding, digest: str, text: str | None) -> Path:
+    def _file_of(self, embedding: Embedding, digest: str, text: str | None) -> Path:
         embedding_digest = hashlib.sha256(f"{embedding.identity}{_READING}".encode()).hexdigest()[:16]
         words = hashlib.sha256(text.encode()).hexdigest()[:16] if text and embedding.uses_text else ""
         return self.folder / embedding_digest / digest[:2] / f"{digest}{words}.npz"

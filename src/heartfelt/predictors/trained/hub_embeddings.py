@@ -169,6 +169,18 @@ class Mert(_SoundEmbedding):
         return means
 
 
+def _check_hubert(config: Mapping[str, Any], where: str) -> None:
+    """Raise where the library's HuBERT model would compute something else than the model's own code."""
+    needs = [name for name in ("feature_extractor_cqt", "deepnorm") if config.get(name)]
+    needs += ["attention_relax"] if (config.get("attention_relax") or -1.0) > 0 else []
+    if config.get("model_type") not in ("mert_model", "hubert") or needs:
+        reason = f"it uses {', '.join(needs)}" if needs else f"its type is {config.get('model_type')}"
+        raise InputError(
+            f"'{where}' cannot be read as a HuBERT model: {reason}. Its own code from the hub is never run.",
+            f"Use {Mert.default}.",
+        )
+
+
 class _Hubert:
     """MERT's weights in the library's HuBERT model, and the preprocessing its configuration asks for."""
 
@@ -181,17 +193,9 @@ class _Hubert:
         files = ("model.safetensors", "pytorch_model.bin")
         checkpoint = open_checkpoint(where, files, ("config.json", "preprocessor_config.json"))
         config = checkpoint.config
-        needs = [name for name in ("feature_extractor_cqt", "deepnorm") if config.get(name)]
-        needs += ["attention_relax"] if (config.get("attention_relax") or -1.0) > 0 else []
-        if config.get("model_type") not in ("mert_model", "hubert") or needs:
-            reason = f"it uses {', '.join(needs)}" if needs else f"its type is {config.get('model_type')}"
-            raise InputError(
-                f"'{where}' cannot be read as a HuBERT model: {reason}. Its own code from the hub is never run.",
-                f"Use {Mert.default}.",
-            )
-        sizes = {key: config[key] for key in library.HubertConfig().to_dict() if key in config}
-        for name in _NO_SIZES:
-            sizes.pop(name, None)
+        _check_hubert(config, where)
+        names = library.HubertConfig().to_dict().keys() & config.keys() - set(_NO_SIZES)
+        sizes = {name: config[name] for name in sorted(names)}
         self.device = checked_device("auto")
         model = library.HubertModel(library.HubertConfig(**sizes))
         tensors = checkpoint.state.renamed(

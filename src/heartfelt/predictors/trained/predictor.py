@@ -107,7 +107,7 @@ class TrainedPredictor(Predictor):
 class Doubt:
     """What makes a prediction doubtful: a flag to filter by, the words, and where the stimulus lies."""
 
-    place: DomainDistance
+    distance: DomainDistance
     flag: str | None = None
     words: tuple[str, ...] = ()
 
@@ -153,6 +153,6 @@ def interval(out: QuestionHead, value: float, doubt: Doubt) -> tuple[float, floa
     """The prediction interval of a value, clipped to the scale; the whole scale where the prediction is flagged."""
     if doubt.flag is not None and out.bounds is not None:
         return out.bounds
-    half = out.half(doubt.place)
+    half = out.half(doubt.distance)
     low, high = out.on_scale(np.array([value - half, value + half])).tolist()
     return low, high

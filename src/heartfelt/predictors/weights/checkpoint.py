@@ -39,7 +39,7 @@ class NamedTensors(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         raise InputError(f"{self.file} has no weights '{name}'.", _PUBLISHED)
 
-    def under(self, prefix: str) -> NamedTensors:
+    def with_prefix(self, prefix: str) -> NamedTensors:
         start = len(prefix)
         return NamedTensors({name[start:]: self[name] for name in self if name.startswith(prefix)}, self.file)
 
@@ -85,7 +85,7 @@ def checkpoint_path(where: str, files: Sequence[str], extra_files: Sequence[str]
     if path.is_file():
         return path, None
     if path.is_dir():
-        checkpoint = next((path / name for name in files if (path / name).is_file()), None)
+        checkpoint = _first_file(path, files)
         if checkpoint is None:
             raise InputError(
                 f"{where} holds none of {', '.join(files)}.", "Give the folder or the file of the weights."
@@ -98,10 +98,14 @@ def checkpoint_path(where: str, files: Sequence[str], extra_files: Sequence[str]
         )
     fetch = partial(hub_library().snapshot_download, allow_patterns=[*files, *extra_files])
     folder = hub_folder(where, fetch=fetch)
-    checkpoint = next((folder / name for name in files if (folder / name).is_file()), None)
+    checkpoint = _first_file(folder, files)
     if checkpoint is None:
         raise InputError(f"'{where}' on the hub holds none of {', '.join(files)}.", "Give another name, or a file.")
     return checkpoint, folder.name
+
+
+def _first_file(folder: Path, names: Sequence[str]) -> Path | None:
+    return next((folder / name for name in names if (folder / name).is_file()), None)
 
 
 def open_checkpoint(where: str, files: Sequence[str], extra_files: Sequence[str] = ()) -> Checkpoint:
@@ -246,7 +250,7 @@ def blip_of_salesforce(library: Any, state: NamedTensors, pad: int) -> tuple[Any
     """The encoder of images, and that of text which attends to it, from a checkpoint of BLIP's own code; heads are 64 wide."""
     from transformers.models.blip.modeling_blip_text import BlipTextModel
 
-    vision, text = state.under("visual_encoder."), state.under("text_encoder.")
+    vision, text = state.with_prefix("visual_encoder."), state.with_prefix("text_encoder.")
     text.pop("embeddings.position_ids", None)
     patch = vision["patch_embed.proj.weight"]
     words = text["embeddings.word_embeddings.weight"]

@@ -20,6 +20,7 @@ from heartfelt.predictors.weights.network import (
     hub_access,
     hub_copy_hint,
     hub_library,
+    is_path,
     require_stored_offline,
 )
 
@@ -50,17 +51,7 @@ def loaded_from(where: str, load: Callable[[str], T], revision: str | None = Non
     ``revision`` is the one that ``load`` asks the hub for; ``config`` is whether a folder must have a ``config.json``.
     """
     folder = Path(where).expanduser()
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{where} is a file, not a folder with a model.", "Give the folder that holds it.")
-    if config and folder.is_dir() and not (folder / "config.json").is_file():
-        raise InputError(
-            f"{where} holds no model: it has no config.json.",
-            "Give a folder written by save_pretrained, or a name on the hub (OWNER/NAME).",
-        )
-    if not folder.exists() and (where.startswith((".", "/", "~")) or where.count("/") > 1):
-        raise InputError(
-            f"There is no folder {where}.", "Give a folder with a model, or a name on the hub such as owner/name."
-        )
+    _check_folder(folder, where, config=config)
     stored_only = None
     try:
         with hub_access(where, revision) as stored_only:
@@ -82,6 +73,20 @@ def loaded_from(where: str, load: Callable[[str], T], revision: str | None = Non
             problem = f"The model in {where} does not load: {reason}."
             fix = "Check that the folder is complete and holds a model of this kind."
         raise InputError(problem, fix) from error
+
+
+def _check_folder(folder: Path, where: str, *, config: bool) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{where} is a file, not a folder with a model.", "Give the folder that holds it.")
+    if config and folder.is_dir() and not (folder / "config.json").is_file():
+        raise InputError(
+            f"{where} holds no model: it has no config.json.",
+            "Give a folder written by save_pretrained, or a name on the hub (OWNER/NAME).",
+        )
+    if not folder.exists() and is_path(where):
+        raise InputError(
+            f"There is no folder {where}.", "Give a folder with a model, or a name on the hub such as owner/name."
+        )
 
 
 def model_of(where: str, kind: Any) -> Any:

@@ -168,25 +168,35 @@ def hub_access(name: str, revision: str | None = None) -> Iterator[str | None]:
     needs no hub; the libraries are then kept from asking it all the same.
     """
     switch = offline_switch(hub=True)
-    if Path(name).expanduser().exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
+    if Path(name).expanduser().exists() or is_path(name):
         with _cache_only(switch is not None):
             yield None
         return
     library = hub_library()
     stored = _in_hub_cache(library, name, revision)
-    reason = f"{switch} is set" if switch else None
-    if reason is None and (problem := unreachable(library.constants.ENDPOINT)):
-        reason = f"the hub cannot be reached ({problem})"
+    reason = f"{switch} is set" if switch else _why_unreachable(library)
     if reason is not None and not stored:
         raise PullError(f"'{name}' is not stored here, and {reason}.", hub_copy_hint(name))
-    if reason is None and not stored and name not in _announced:
+    # Silent where all is as it was asked for: from the cache, or from there alone.
+    as_expected = stored if reason is None else switch is not None
+    if not as_expected and name not in _announced:
         _announced.add(name)
-        _announce_hub(library, name, revision)
-    elif reason is not None and switch is None and name not in _announced:
-        _announced.add(name)
-        announce(f"{name}: {reason}; the copy stored earlier is used.")
+        if reason is None:
+            _announce_hub(library, name, revision)
+        else:
+            announce(f"{name}: {reason}; the copy stored earlier is used.")
     with _cache_only(reason is not None):
         yield reason
+
+
+def is_path(name: str) -> bool:
+    """Whether a name can only be that of a file or folder: models of the hub are called OWNER/NAME, or NAME."""
+    return name.startswith((".", "/", "~")) or name.count("/") > 1
+
+
+def _why_unreachable(library: Any) -> str | None:
+    problem = unreachable(library.constants.ENDPOINT)
+    return f"the hub cannot be reached ({problem})" if problem else None
 
 
 def require_stored_offline(name: str, revision: str | None = None) -> None:
@@ -254,7 +264,8 @@ def _hub_size(library: Any, name: str, revision: str | None) -> str:
         _log.info("the size of %s is unknown: %s", name, error_summary(error))
         return ""
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
+    unused = list(OTHER_LIBRARIES)
     if any(file.endswith(".safetensors") for file in sizes):
-        sizes = {file: size for file, size in sizes.items() if not file.endswith((".bin", ".pt"))}
-    total = sum(size for file, size in sizes.items() if not any(fnmatch(file, pattern) for pattern in OTHER_LIBRARIES))
+        unused += ["*.bin", "*.pt"]
+    total = sum(size for file, size in sizes.items() if not any(fnmatch(file, pattern) for pattern in unused))
     return f" (up to {max(1, round(total / 1e6)):,} MB)" if total else ""

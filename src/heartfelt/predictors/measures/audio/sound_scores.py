@@ -105,13 +105,13 @@ class Utmos(_SoundScores):
         files = ("model.safetensors", "utmos22_strong_step7459_v1.pt", "model.ckpt")
         checkpoint = open_checkpoint(where, files)
         state = _one_layout(checkpoint, self._LISTENER)
-        self._encoder = speech_of_fairseq(library, state.under("wav2vec2.")).to(self.device)
+        self._encoder = speech_of_fairseq(library, state.with_prefix("wav2vec2.")).to(self.device)
         self._condition = torch.cat([state["domain"], state["listener"]]).to(self.device)
-        recurrent = state.under("blstm.")
+        recurrent = state.with_prefix("blstm.")
         width = recurrent["weight_ih_l0"].shape
         lstm = torch.nn.LSTM(width[1], width[0] // 4, batch_first=True, bidirectional=True)
         self._recurrent = filled(lstm, recurrent).to(self.device)
-        self._head = linear_stack(state.under("head."), torch.nn.ReLU).to(self.device)
+        self._head = linear_stack(state.with_prefix("head."), torch.nn.ReLU).to(self.device)
         self._identity = checkpoint_identity(where, checkpoint)
 
     def hear(self, samples: Samples, rate: int) -> Mapping[str, float]:
@@ -135,7 +135,7 @@ def _one_layout(checkpoint: Checkpoint, listener: int) -> NamedTensors:
         "blstm.": "output_layers.0.decoder_rnn." if from_own_code else "blstm.",
         "head.": "output_layers.1.net." if from_own_code else "projection.",
     }
-    out = {new + name: value for new, old in names.items() for name, value in checkpoint.state.under(old).items()}
+    out = {new + name: value for new, old in names.items() for name, value in checkpoint.state.with_prefix(old).items()}
     if from_own_code:
         domain = state["feature_extractors.1.embedding.weight"][0]
         judge = state["output_layers.0.judge_embedding.weight"][listener]
@@ -173,7 +173,7 @@ class AudioboxAesthetics(_SoundScores):
         facts = checkpoint.config
         if "target_transform" not in facts:
             raise InputError(f"{where} has no config.json with 'target_transform'.", f"Give a copy of {self.default}.")
-        self._encoder = speech_of_fairseq(library, checkpoint.state.under("wavlm_model.")).to(self.device)
+        self._encoder = speech_of_fairseq(library, checkpoint.state.with_prefix("wavlm_model.")).to(self.device)
         self._unit_length = bool(facts.get("normalize_embed", True))
         self._axes = {axis: self._axis(checkpoint, axis, facts) for axis in self._AXES.values()}
         self._identity = checkpoint_identity(where, checkpoint)
@@ -183,7 +183,7 @@ class AudioboxAesthetics(_SoundScores):
         import torch
 
         count = int(facts.get("proj_num_layer", 1))
-        state = checkpoint.state.under(f"proj_layer.{axis}.")
+        state = checkpoint.state.with_prefix(f"proj_layer.{axis}.")
         layers: list[Any] = []
         for number in range(count):
             size = state[f"{len(layers)}.weight"].shape

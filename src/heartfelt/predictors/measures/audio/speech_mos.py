@@ -108,24 +108,24 @@ class EchoMos(MetricPredictor):
     def request_digest(self, case: Case, ask: Ask) -> str:
         del ask
         try:
-            return " ".join(media.hash for media in self._others(case))
+            return " ".join(media.hash for media in self._references(case))
         except (InputError, OSError):
             return ""
 
     def key(self, case: Case, score: str) -> str:
         del score
-        return " ".join(media.hash for media in (case.media_file, *self._others(case)))
+        return " ".join(media.hash for media in (case.media_file, *self._references(case)))
 
     def measure(self, case: Case, score: str) -> MeasuredFile:
         del score
-        files = (case.media_file, *self._others(case))
+        files = (case.media_file, *self._references(case))
         (processed, *other_signals), doubts = zip(
             *(decode_with_doubts(file.content, RATE, RATE) for file in files), strict=True
         )
         quality = aecmos(processed, *other_signals, talk=self.talk, model=self.network())
         return MeasuredFile(quality.scores, (*dict.fromkeys(sum(doubts, ())), *quality.warnings))
 
-    def _others(self, case: Case) -> tuple[Media, Media]:
+    def _references(self, case: Case) -> tuple[Media, Media]:
         path = case.media_file.path
         if "far_end" in self.folders:
             far_end = _named_as(path, self.folders["far_end"])

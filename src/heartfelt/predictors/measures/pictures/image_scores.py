@@ -155,9 +155,9 @@ class ImageReward(_ImageScores):
         checkpoint = open_checkpoint(where, ("ImageReward.safetensors", "ImageReward.pt"))
         self._tokenize = self._tokenizer(library, where)
         pad = int(self._tokenize.pad_token_id)
-        image, text = blip_of_salesforce(library, checkpoint.state.under("blip."), pad)
+        image, text = blip_of_salesforce(library, checkpoint.state.with_prefix("blip."), pad)
         self._image, self._text = image.to(self.device), text.to(self.device)
-        if not (layers := checkpoint.state.under("mlp.layers.")):
+        if not (layers := checkpoint.state.with_prefix("mlp.layers.")):
             raise InputError(f"{where} has no weights 'mlp.layers'.", "Give the file of ImageReward's authors.")
         self._head = linear_stack(layers).to(self.device)
         self._prepare = _prepared(library, image.config.image_size)
@@ -199,8 +199,8 @@ class Aesthetic(_ImageScores):
         import torch
 
         checkpoint = open_checkpoint(where, ("model.safetensors", "pytorch_model.bin"), ("config.json",))
-        layers = checkpoint.state.under("layers.")
-        if single := checkpoint.state.under("predictor."):
+        layers = checkpoint.state.with_prefix("layers.")
+        if single := checkpoint.state.with_prefix("predictor."):
             layers = single.renamed(((r"^", "0."),))
         if not layers:
             raise InputError(

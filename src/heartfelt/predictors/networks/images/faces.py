@@ -67,7 +67,7 @@ def detect_faces(image: Image, *, model: str | Model = "mtcnn", least: float = 0
         boxes = _checked(image, boxes, loaded, 1, _LIKELY)
     if boxes.size:
         boxes = _checked(image, _squares(boxes), loaded, 2, least)
-        boxes = _apart(boxes, 0.7, of_smaller=True)
+        boxes = _without_overlaps(boxes, 0.7, of_smaller=True)
     boxes[:, :4] /= scale
     faces = [
         Face(left=left, top=top, right=right, bottom=bottom, score=score)
@@ -95,9 +95,9 @@ def _proposed(image: Image, model: Model) -> Boxes:
         corners = _STRIDE * np.stack([columns, rows], axis=1)
         low, high = np.floor((corners + 1) / scale), np.floor((corners + _CELL) / scale)
         boxes = np.column_stack([low, high, scores[rows, columns], moves[:, rows, columns].T]).astype(np.float64)
-        proposals.append(_apart(boxes, 0.5))
+        proposals.append(_without_overlaps(boxes, 0.5))
         scale *= _FACTOR
-    boxes = _apart(np.concatenate(proposals), 0.7)
+    boxes = _without_overlaps(np.concatenate(proposals), 0.7)
     return _squares(_moved(boxes[:, :5], boxes[:, 5:], 0.0))
 
 
@@ -110,8 +110,8 @@ def _checked(image: Image, boxes: Boxes, model: Model, network: int, least: floa
     low = np.maximum(corners[:, :2], 1) - 1
     high = np.minimum(corners[:, 2:], image.size)
     inside = (high > low).all(axis=1)
-    boxes, places = boxes[inside], np.hstack([low, high])[inside].tolist()
-    crops = [network_input(np.asarray(image.resize((side, side), Resampling.BOX, box=tuple(box)))) for box in places]
+    boxes, regions = boxes[inside], np.hstack([low, high])[inside].tolist()
+    crops = [network_input(np.asarray(image.resize((side, side), Resampling.BOX, box=tuple(box)))) for box in regions]
     results = [
         model.run({"pictures": np.stack(crops[start : start + _BATCH])}, file=NETWORKS[network])
         for start in range(0, len(crops), _BATCH)
@@ -123,7 +123,7 @@ def _checked(image: Image, boxes: Boxes, model: Model, network: int, least: floa
     likely = scores >= least
     boxes = np.column_stack([boxes[likely, :4], scores[likely]])
     if network == 1:
-        separate = _order_apart(boxes, 0.7)
+        separate = _separate_order(boxes, 0.7)
         return _moved(boxes[separate], moves[likely][separate], 1.0)
     return _moved(boxes, moves[likely], 1.0)
 
@@ -141,12 +141,12 @@ def _squares(boxes: Boxes) -> Boxes:
     return np.column_stack([low, low + side, boxes[:, 4]])
 
 
-def _apart(boxes: Boxes, most: float, *, of_smaller: bool = False) -> Boxes:
-    return boxes[_order_apart(boxes, most, of_smaller=of_smaller)]
+def _without_overlaps(boxes: Boxes, most: float, *, of_smaller: bool = False) -> Boxes:
+    return boxes[_separate_order(boxes, most, of_smaller=of_smaller)]
 
 
-def _order_apart(boxes: Boxes, most: float, *, of_smaller: bool = False) -> list[int]:
-    """The places of boxes of which no two overlap by more than ``most`` of their union (or of the smaller), the best first."""
+def _separate_order(boxes: Boxes, most: float, *, of_smaller: bool = False) -> list[int]:
+    """The indices of boxes of which no two overlap by more than ``most`` of their union (or of the smaller), the best first."""
     low, high = boxes[:, :2], boxes[:, 2:4]
     areas = (high - low).clip(min=0).prod(axis=1)
     order, chosen = np.argsort(-boxes[:, 4], kind="stable"), list[int]()

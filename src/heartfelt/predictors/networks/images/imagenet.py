@@ -45,7 +45,7 @@ def imagenet_classes() -> tuple[ImageNetClass, ...]:
 
 @cache
 def broader_words() -> Mapping[str, tuple[int, ...]]:
-    return {word: _places(text) for word, text in _stored()["broader"].items()}
+    return {word: _indices(text) for word, text in _stored()["broader"].items()}
 
 
 @cache
@@ -60,7 +60,7 @@ def classify(
     return softmax(look(pictures, model=model, view=view)["logits"])
 
 
-def _places(text: str) -> tuple[int, ...]:
+def _indices(text: str) -> tuple[int, ...]:
     """The numbers of a list such as ``2-4 7``."""
     ends = [part.partition("-")[::2] for part in text.split()]
     return tuple(index for low, high in ends for index in range(int(low), int(high or low) + 1))

@@ -72,7 +72,6 @@ class Head:
         return replace(self, arrays=single)
 
     def with_arrays(self, name: str, arrays: Mapping[str, Floats]) -> Head:
-        """The head with what was stored under ``name``."""
         wanted = _ARRAYS.get(self.kind)
         if wanted is None or any(f"{name}/{key}" not in arrays for key in wanted):
             raise DamagedError(f"The head of '{name}' is incomplete.", RESTORE)
