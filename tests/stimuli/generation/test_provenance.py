@@ -10,13 +10,13 @@ from typing import Any
 import polars as pl
 import pytest
 import yaml
-from heartfelt.publishing.anonymity.media import forbids_adapting, forbids_sharing
 from pydantic import ValidationError
 
 from heartfelt.cli import main
 from heartfelt.errors import InputError, StudyError
 from heartfelt.formats.study_folder.manifest import study_snapshot
 from heartfelt.media.audio import Audio
+from heartfelt.publishing.anonymity.media import forbids_adapting, forbids_sharing
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.publish import publish
 from heartfelt.snapshot import Snapshot
