@@ -1,4 +1,4 @@
-"""Packages, modules and classes under the names they had in version 0.8: importing one works for another release, with a warning."""
+"""Packages, modules and classes under their names of version 0.8: importing one works for another release, with a warning."""
 
 from __future__ import annotations
 
