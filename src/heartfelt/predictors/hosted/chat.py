@@ -376,14 +376,13 @@ class Chat(RemotePredictor):
         call = replace(call, cost=self.cost(call.input_tokens, call.output_tokens))
         self._note_call(call)
         if completion.error is not None and completion.content is None:
-            problem: str | None = f"the server answered with an error: {completion.error}"
-            call = replace(call, completion=text, lost=problem)
+            call = replace(call, completion=text, lost=f"the server answered with an error: {completion.error}")
             _raise_transient(completion, call)
-        else:
-            problem = self._problem(completion, call)
-        if problem is None:
+            return [Prediction(problem=call.lost, call=call)] * len(asks)
+        refused = self._problem(completion, call)
+        if refused is None:
             return self._predictions(completion.content or "", call, asks, shown)
-        return [Prediction(problem=problem, call=call)] * len(asks)
+        return [Prediction(problem=refused, call=call)] * len(asks)
 
     def _problem(self, completion: Completion, call: Call) -> str | None:
         """Why what a model wrote is no answer; None where it may be one."""
