@@ -72,7 +72,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Walk:
-    """A walk, what the redesign aims at, and what a test allows. Splitting complex functions raised the limits once; now they only fall."""
+    """A walk, what the redesign aims at, and the most that a test allows. Splitting functions raised it once; it only falls now."""
 
     title: str
     take: Callable[[Recorder, Path], None]
