@@ -138,24 +138,30 @@ def install_command(extra: str) -> str:
     except PackageNotFoundError:
         installed = None
     requirement, editable = _requirement(installed, extra)
-    environment = Path(sys.prefix)
-    if (environment / "uv-receipt.toml").is_file():
-        return f"uv tool install --force {requirement}"
-    if (environment / "pipx_metadata.json").is_file():
-        return f"pipx install --force {requirement}"
+    match _installed_with():
+        case "uv":
+            return f"uv tool install --force {requirement}"
+        case "pipx":
+            return f"pipx install --force {requirement}"
     return f"{_pip()} install {'-e ' if editable else ''}{requirement}"
 
 
 def plugin_command(name: str) -> str:
     """The command that installs a plug-in of heartfelt's repository: from the clone this copy runs from, else from the web."""
     folder = Path(__file__).resolve().parents[2] / "plugins" / name
-    source = folder if folder.is_dir() else f"{name} @ git+{REPOSITORY}#subdirectory=plugins/{name}"
-    environment = Path(sys.prefix)
-    if (environment / "uv-receipt.toml").is_file():
-        return f"uv tool install --force heartfelt --with {_quoted(str(source))}"
-    if (environment / "pipx_metadata.json").is_file():
-        return f"pipx inject heartfelt {_quoted(str(source))}"
-    return f"{_pip()} install {_quoted(str(source))}"
+    requirement = _quoted(str(folder) if folder.is_dir() else f"{name} @ git+{REPOSITORY}#subdirectory=plugins/{name}")
+    match _installed_with():
+        case "uv":
+            return f"uv tool install --force heartfelt --with {requirement}"
+        case "pipx":
+            return f"pipx inject heartfelt {requirement}"
+    return f"{_pip()} install {requirement}"
+
+
+def _installed_with() -> str:
+    """What made the environment heartfelt runs in: ``uv``, ``pipx`` or ``pip``."""
+    marks = {"uv-receipt.toml": "uv", "pipx_metadata.json": "pipx"}
+    return next((tool for mark, tool in marks.items() if (Path(sys.prefix) / mark).is_file()), "pip")
 
 
 def _requirement(installed: Distribution | None, extra: str) -> tuple[str, bool]:

@@ -19,6 +19,7 @@ from pkgutil import iter_modules
 from typing import Generic, TypeVar
 
 from heartfelt.errors import HeartfeltError, MissingPartError, UnknownNameError, suggestion
+from heartfelt.extras import plugin_command
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -36,10 +37,13 @@ class Registry(Generic[T]):
         kind: str,
         homes: Sequence[str] | Mapping[str, str] = (),
         refused: Mapping[str, tuple[str, str]] | None = None,
+        plugins: Mapping[str, str] | None = None,
     ) -> None:
         self.kind = kind
         self._refused = dict(refused or {})
         """Names that people look for and that are not offered: the problem and the fix of each."""
+        self._plugin_of = dict(plugins or {})
+        """Names that a plug-in of heartfelt's repository offers where it is installed."""
         self._failed: dict[str, MissingPartError] = {}
         self._home_of = dict(homes) if isinstance(homes, Mapping) else {}
         self._homes = tuple(dict.fromkeys(self._home_of.values())) or tuple(homes)
@@ -73,6 +77,10 @@ class Registry(Generic[T]):
                 raise self._failed[name]
             if name in self._refused:
                 raise MissingPartError(*self._refused[name])
+            if name in self._plugin_of:
+                plugin = self._plugin_of[name]
+                problem = f"The {self.kind} '{name}' is part of the plug-in {plugin}, which is not installed."
+                raise MissingPartError(problem, f"Install it: {plugin_command(plugin)}")
             raise UnknownNameError(
                 f"No {self.kind} is called '{name}'.", suggestion(name, self._things, f"Known {self.kind}s")
             )
@@ -102,7 +110,7 @@ class Registry(Generic[T]):
 
     def explains(self, name: str) -> bool:
         """Whether asking for ``name`` says why it cannot be had: it is refused, or its package does not load."""
-        return name in self._refused or name in self.failed
+        return name in self._refused or (name in self._plugin_of and name not in self) or name in self.failed
 
     @property
     def failed(self) -> Mapping[str, MissingPartError]:

@@ -291,7 +291,7 @@ def _fitted(d: Ratings, cells: Ints | None, seed: int) -> CrossedFit | str:
     reason = _why_unfit(d, None if cells is None else int(cells.max(initial=0)) + 1)
     if reason is not None:
         return reason
-    # Where raters gave one rating each they cannot be told from the residual, nor can items with one rating each.
+    # Where raters gave one rating each they cannot be separated from the residual, nor can items with one rating each.
     merged = 1 if d.per_rater.max() == 1 else 0 if d.per_item.max() == 1 else None
     sides = ((d.item, len(d.items), 0), (d.rater, len(d.raters), 1))
     retained = sorted((side for side in sides if side[2] != merged), key=lambda side: -side[1])

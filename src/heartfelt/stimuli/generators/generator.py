@@ -15,7 +15,6 @@ from typing import Annotated, ClassVar, Generic, Literal, Protocol, TypeAlias, T
 from pydantic import BaseModel, ConfigDict, Field
 
 from heartfelt.errors import HeartfeltError
-from heartfelt.extras import plugin_command
 from heartfelt.registry import Registry
 from heartfelt.stimuli.prompts.prompt import GeneratedMedium, Generator, StimulusPrompt
 
@@ -198,12 +197,7 @@ GENERATORS: Registry[GeneratorKind[GeneratorSettings]] = Registry(
         "stable-audio": "heartfelt.stimuli.generators.models.pipelines",
         "text-to-image": "heartfelt.stimuli.generators.models.text_to_image",
     },
-    refused={
-        "mustango": (
-            "The generator 'mustango' is a package of its own, and it is not installed.",
-            f"Install it: {plugin_command('heartfelt-mustango')}",
-        )
-    },
+    plugins={"mustango": "heartfelt-mustango"},
 )
 
 

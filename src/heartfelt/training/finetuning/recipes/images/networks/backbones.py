@@ -21,7 +21,6 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.extras import plugin_command
 from heartfelt.predictors.networks.images.efficientnet import DIMENSIONS
 from heartfelt.predictors.weights.hub import loaded_from, transformers_library
 from heartfelt.predictors.weights.network import hub_access
@@ -164,14 +163,7 @@ def _layers(width: int, hidden: int) -> nn.Module:
 
 
 BACKBONES: Registry[BackboneKind] = Registry(
-    "image backbone",
-    refused={
-        name: (
-            f"The backbone '{name}' is part of a plug-in that is not installed.",
-            f"Install it: {plugin_command('heartfelt-backbones')}",
-        )
-        for name in ("vgg16", "densenet121")
-    },
+    "image backbone", plugins=dict.fromkeys(("vgg16", "densenet121"), "heartfelt-backbones")
 )
 for _kind in (
     BackboneKind(name="resnet50", model="ResNetModel", wrap=_convolutional(_ResNet), hub="microsoft/resnet-50"),
